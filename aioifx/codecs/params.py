@@ -69,7 +69,7 @@ _MAX_SCALE: Final = 130
 def decode_value(
     code: int, indicator: int, precision: int, data: bytes, code_set: CodeSet, name: bytes = b""
 ) -> Value:
-    """The value of an entry of SQ_BIND; of a large object only its descriptor or locator.
+    """The value of an entry of SQ_BIND; of a large object only its descriptor or locator, of BSON its bytes.
 
     Args:     precision: signed. data: the value without its size and its pad. name: of a named type.
     Raises:   DataError: the bytes are invalid. NotSupportedError: a column default.
@@ -93,6 +93,8 @@ def decode_value(
         return Descriptor(data)
     if name in _SMART_LARGE:
         return Locator(data)
+    if name == _BSON:
+        return data
     if is_named(code):
         return code_set.decode(data)
     raise NotSupportedError(f"{SqlType(code)} parameters are not supported")
@@ -135,6 +137,9 @@ def _decode_decimal(precision: int, data: bytes) -> Decimal | None:
         value = value.quantize(Decimal((0, (1,), -scale)), context=_SCALED)
     return value
 
+
+_BSON: Final = b"bson"
+"""The name of the type of documents (observed: JDBC)."""
 
 _TEXTS: Final = frozenset((TypeCode.CHAR, TypeCode.VARCHAR, TypeCode.NCHAR, TypeCode.NVARCHAR))
 _SIMPLE_LARGE: Final = frozenset((TypeCode.BYTE, TypeCode.TEXT))

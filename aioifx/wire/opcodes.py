@@ -93,7 +93,7 @@ class LoginType(IntEnum):
 class StatementType(IntEnum):
     """The first field of SQ_DESCRIBE (documented: sqlstype.h; observed: 2, 6, 32 to 36, 45, 56).
 
-    The manual lists 2 as reserved, because ESQL/C maps it to 0. 37 is observed with JDBC only.
+    The manual lists 2 as reserved, because ESQL/C maps it to 0. 37 is observed with JDBC only. 94 to 97 are assumed.
     """
 
     DATABASE = 1
@@ -147,6 +147,10 @@ class StatementType(IntEnum):
     SET_ROLE = 85
     SET_SESSION_AUTHORIZATION = 86
     RENAME_DATABASE = 87
+    CREATE_ROW_TYPE = 94
+    CREATE_DISTINCT_TYPE = 95
+    DROP_ROW_TYPE = 96
+    DROP_TYPE = 97
     SET_ENVIRONMENT = 110
     SET_STATEMENT_CACHE = 115
     RENAME_INDEX = 116

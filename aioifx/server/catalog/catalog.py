@@ -19,8 +19,10 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from aioifx.server.catalog import sysrows, systables
 from aioifx.server.sql.builtin_types import SYSTEM_OWNER
-from aioifx.server.sql.model.plan import CatalogChange, Definition, PutTable, Step
+from aioifx.server.sql.complex_types import ComplexType
+from aioifx.server.sql.model.plan import CatalogChange, Definition, PutTable, PutType, Step, TypeChange
 from aioifx.server.sql.model.schema import (
+    FIRST_EXTENDED_ID,
     FIRST_USER_TABID,
     ColumnDef,
     Constraint,
@@ -34,6 +36,7 @@ from aioifx.server.sql.model.schema import (
     SequenceDef,
     Table,
     TableKind,
+    UserType,
 )
 from aioifx.server.sql.translate.sqlite_text import affinity, identifier
 from aioifx.sqltypes import Column, SqlType
@@ -55,12 +58,13 @@ _STATE: Final = (
     'CREATE TABLE {catalog}."ifx_state" (generation TEXT, next_tabid INTEGER, next_constrid INTEGER)',
     'CREATE TABLE {catalog}."ifx_tables" (tabid INTEGER PRIMARY KEY, noun TEXT NOT NULL)',
 )
+_TYPES: Final = ('CREATE TABLE {catalog}."ifx_types" (extended_id INTEGER PRIMARY KEY, noun TEXT NOT NULL)',)
 _FIRST_TEMP_TABID: Final = 1
 
 
 def creation_steps(user: str, locale: str = "en_US.819") -> list[Step]:
     """Steps that make an empty SQLite file a database: the catalog's tables, including their own rows."""
-    steps = [Step(text.format(catalog="main")) for text in _STATE]
+    steps = [Step(text.format(catalog="main")) for text in (*_STATE, *_TYPES)]
     steps.append(sysrows.insert("ifx_state", (_token(), FIRST_USER_TABID, 1)))
     tables = [table for table in systables.catalog_tables().values() if table.columns]
     steps += [Step(f"CREATE TABLE {table.source} ({_columns_of(table)})") for table in tables]
@@ -113,7 +117,21 @@ def steps_of(definition: Definition) -> list[Step]:
     steps = list(definition.steps)
     for change in definition.changes:
         steps += _steps_of_change(change)
+    for type_change in definition.types:
+        steps += _steps_of_type(type_change)
     return steps
+
+
+def _steps_of_type(change: TypeChange) -> Iterator[Step]:
+    known = change.type
+    if isinstance(change, PutType):
+        noun = json.dumps(asdict(known), separators=(",", ":"))
+        yield Step('INSERT INTO main."ifx_types" VALUES (?, ?)', (known.extended_id, noun))
+        yield from sysrows.rows_of_type(known)
+    else:
+        yield Step('DELETE FROM main."ifx_types" WHERE extended_id = ?', (known.extended_id,))
+        yield from sysrows.without_type(known.extended_id)
+    yield Step('UPDATE main."ifx_state" SET generation = ?', (_token(),))
 
 
 def _steps_of_change(change: CatalogChange) -> Iterator[Step]:
@@ -167,6 +185,7 @@ def read_schema(
         temps={table.name: table for table in temps},
         catalog=catalog,
         foreign_schema=foreign,
+        types=_read_types(connection, catalog),
     )
 
 
@@ -189,6 +208,11 @@ def _read(connection: Connection, catalog: str) -> tuple[list[Table], tuple[str,
     )
 
 
+def _read_types(connection: Connection, catalog: str) -> tuple[UserType, ...]:
+    texts = connection.execute(f'SELECT noun FROM {catalog}."ifx_types" ORDER BY extended_id', ())
+    return tuple(_user_type_from(str(text)) for (text,) in texts)
+
+
 def _only(rows: Iterable[tuple[Any, ...]]) -> Any:
     return next(iter(rows))[0]
 
@@ -207,6 +231,22 @@ class Snapshot:
     temps: Mapping[str, Table]
     catalog: str = "main"
     foreign_schema: Callable[[str], Schema | None] | None = field(default=None, repr=False)
+    types: tuple[UserType, ...] = ()
+
+    @property
+    def next_extended_id(self) -> int:
+        """For the next type of the database."""
+        return max((known.extended_id for known in self.types), default=FIRST_EXTENDED_ID - 1) + 1
+
+    @property
+    def all_tables(self) -> Iterable[Table]:
+        """The user's tables, temporary ones included."""
+        return (*self.tables.values(), *self.temps.values())
+
+    def type_named(self, name: str, owner: str = "") -> UserType | None:
+        """The type of that name."""
+        found = (known for known in self.types if known.name == name and owner in ("", known.owner))
+        return next(found, None) if name else None
 
     @cached_property
     def _by_name(self) -> dict[str, list[Table]]:
@@ -315,7 +355,19 @@ def _column_from(fields: _Fields) -> ColumnDef:
 
 def _type_from(fields: _Fields) -> SqlType:
     members = [Column(**{**member, "type": _type_from(member["type"])}) for member in fields["fields"]]
-    return SqlType(**{**fields, "fields": tuple(members)})
+    known = {**fields, "fields": tuple(members)}
+    if "parts" not in fields:
+        return SqlType(**known)
+    known["parts"] = tuple(_type_from(each) for each in fields["parts"])
+    known["names"] = tuple(fields["names"])
+    known["required"] = tuple(fields["required"])
+    return ComplexType(**known)
+
+
+def _user_type_from(text: str) -> UserType:
+    fields: _Fields = json.loads(text)
+    fields["type"] = _type_from(fields["type"])
+    return UserType(**fields)
 
 
 def _constraint_from(fields: _Fields) -> Constraint:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from aioifx.server.sql.builtin_types import BYTE, TEXT
+from aioifx.server.sql.complex_types import ComplexType, undistinguished
 from aioifx.server.sql.model.plan import Step
 from aioifx.server.sql.model.schema import (
     ColumnDef,
@@ -17,9 +18,10 @@ from aioifx.server.sql.model.schema import (
     SequenceDef,
     Table,
     TableKind,
+    UserType,
 )
 from aioifx.server.sql.model.type_rules import Family, family_of
-from aioifx.sqltypes import NOT_NULL, TypeCode
+from aioifx.sqltypes import NOT_NULL, SqlType, TypeCode
 
 _BY_TABID: Final = (
     "systables",
@@ -139,9 +141,82 @@ def width_of(column: ColumnDef) -> int:
     return length + 3 if code == TypeCode.LVARCHAR else length
 
 
+def rows_of_type(known: UserType) -> Iterator[Step]:
+    """Steps that insert all rows of a type.
+
+    Source:   columns and their meaning are documented (SQL Reference, sysxtdtypes, sysattrtypes, syscasts). assumed:
+              sysattrtypes has only the fields and elements of the type itself, on level 1; nested types have rows of
+              their own numbers.
+    """
+    type_ = known.type
+    name = known.name or None
+    yield insert(
+        "sysxtdtypes",
+        (
+            known.extended_id,
+            "",
+            known.mode,
+            known.owner,
+            name,
+            _code_of(type_),
+            type_.source,
+            0,
+            0,
+            "",
+            "",
+            1,
+            0,
+        ),
+    )
+    yield insert("sysxtdtypeauth", (known.owner, "public", known.extended_id, "n--"))
+    if isinstance(type_, ComplexType):
+        names = type_.names or (None,) * len(type_.parts)
+        for number, (field, part) in enumerate(zip(names, type_.parts, strict=True), start=1):
+            row = (
+                known.extended_id,
+                number,
+                1,
+                0,
+                field,
+                number,
+                _code_of(part),
+                _length_of(part),
+                part.extended_id,
+            )
+            yield insert("sysattrtypes", row)
+    if known.supertype:
+        yield insert("sysinherits", (known.extended_id, known.supertype, "t"))
+    if known.mode == "D":
+        source = undistinguished(type_)
+        mine, theirs = (_code_of(type_), known.extended_id), (_code_of(source), type_.source)
+        for one, other in ((mine, theirs), (theirs, mine)):
+            yield insert("syscasts", (known.owner, *one, *other, None, None, "E"))
+
+
+def without_type(extended_id: int) -> Iterator[Step]:
+    """Steps that delete all rows of a type."""
+    for table, column in (
+        ("sysxtdtypes", "extended_id"),
+        ("sysattrtypes", "extended_id"),
+        ("sysinherits", "child"),
+        ("sysxtdtypeauth", "type"),
+        ("syscasts", "argument_xid"),
+        ("syscasts", "result_xid"),
+    ):
+        yield Step(f'DELETE FROM main."{table}" WHERE "{column}" = ?', (extended_id,))
+
+
+def _code_of(type_: SqlType) -> int:
+    return type_.code | type_.flags
+
+
+def _length_of(type_: SqlType) -> int:
+    return type_.length - 0x10000 if type_.length > 0x7FFF else type_.length
+
+
 def _syscolumns_row(table: Table, number: int, column: ColumnDef) -> tuple[str | int | None, ...]:
-    code = column.type.code + (0 if column.is_nullable else NOT_NULL)
-    length = column.type.length - 0x10000 if column.type.length > 0x7FFF else column.type.length
+    code = _code_of(column.type) | (0 if column.is_nullable else NOT_NULL)
+    length = _length_of(column.type)
     return (column.name, table.tabid, number, code, length, None, None, column.type.extended_id, None, 0)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from aioifx.server.sql.builtin_types import SYSTEM_OWNER, boolean, lvarchar
+from aioifx.server.sql.builtin_types import EXTENDED_BSON, EXTENDED_JSON, SYSTEM_OWNER, boolean, lvarchar
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
 from aioifx.sqltypes import SqlType, TypeCode, Unit, datetime_qualifier
 
@@ -78,6 +78,8 @@ _COLUMNS: Final = {
     " locator integer",
     "sysattrtypes": f"extended_id integer, seqno smallint, levelno smallint, parent_no smallint, fieldname {_NAME},"
     " fieldno smallint, type smallint, length smallint, xtd_type_id integer",
+    "sysxtddesc": "extended_id integer, seqno smallint, description char(256)",
+    "sysxtdtypeauth": f"grantor {_OWNER}, grantee {_OWNER}, type integer, auth char(3)",
     "sysinherits": "child integer, parent integer, class char(1)",
     "syscasts": f"owner {_OWNER}, argument_type smallint, argument_xid integer, result_type smallint,"
     f" result_xid integer, routine_name {_NAME}, routine_owner {_OWNER}, class char(1)",
@@ -136,11 +138,14 @@ _TABLES: Final = {
 }
 
 EXTENDED_TYPES: Final = (
-    # extended_id, mode, name, type, maxlen, length, align (documented: 1, 5, 10, 11; lengths observed for 5, 10, 11)
+    # extended_id, mode, name, type, maxlen, length, align (documented: 1, 5, 10, 11; lengths observed for 5, 10, 11;
+    # assumed: JSON and BSON)
     (1, "B", "lvarchar", TypeCode.UDTVAR, 32739, 0, 1),
     (5, "B", "boolean", TypeCode.UDTFIXED, 1, 1, 1),
     (10, "B", "blob", TypeCode.UDTFIXED, 72, 72, 4),
     (11, "B", "clob", TypeCode.UDTFIXED, 72, 72, 4),
+    (EXTENDED_JSON, "B", "json", TypeCode.UDTVAR, 4096, 0, 1),
+    (EXTENDED_BSON, "B", "bson", TypeCode.UDTVAR, 4096, 0, 1),
 )
 
 # --- sysmaster --------------------------------------------------------------------------------------------------------

@@ -147,6 +147,7 @@ class SessionContext:
             padded_varchar=self.has_padded_varchar,
             single=single,
             largest=self.fetch_limit.size,
+            settings=self.engine.settings,
         )
 
     # -- replies -------------------------------------------------------------------------------------------------------

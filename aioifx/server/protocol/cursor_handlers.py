@@ -11,10 +11,11 @@ from aioifx.codecs.rows import RowDecoder
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.protocol.context import Handler, SessionContext
 from aioifx.server.protocol.insert_cursor import Insertion
-from aioifx.server.protocol.row_blocks import RowBlockWriter
+from aioifx.server.protocol.row_blocks import ENVELOPED, RowBlockWriter
 from aioifx.server.protocol.statement_table import PreparedStatement
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Query
+from aioifx.server.sql.model.storage import form_of
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import completion, replies, requests
@@ -219,11 +220,18 @@ def _retyped(columns: Sequence[Column], types: Sequence[SqlType]) -> tuple[Colum
 
 
 def _retyped_one(described: SqlType, wanted: SqlType) -> SqlType:
+    """The type that the client asked for.
+
+    An opaque type stays as it is: a document, or the text of a row or collection. observed: JDBC accepts only
+    documents; what a server sends for the others is not known.
+    """
     if wanted.code in (TypeCode.LVARCHAR, TypeCode.BOOLEAN) and wanted.code == described.kind:
         return SqlType(wanted.code, described.length)
     if wanted.code == TypeCode.OPAQUE and is_smart_object(described):
         return replace(described, code=TypeCode.OPAQUE)  # locators as bytes, not as digits
     if wanted.code in (described.code, _TWINS.get(described.code)):
+        return described
+    if wanted.code == TypeCode.OPAQUE and form_of(described) in ENVELOPED:
         return described
     raise SqlError(-1260)
 

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from operator import methodcaller
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError, NotSupportedError
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.storage import Form, form_of
+from aioifx.server.sql.runtime.casts import as_text
 from aioifx.server.sql.runtime.client_values import loader
 from aioifx.server.sqlite.spool import StoredRow
-from aioifx.sqltypes import Column, Row, TypeCode
+from aioifx.sqltypes import Column, Row, SqlType, TypeCode
 from aioifx.wire.inbox import padded
 from aioifx.wire.tuples import TUPLE_HEAD
 
@@ -64,17 +68,20 @@ class RowBlockWriter:
         padded_varchar: bool,
         single: bool,
         largest: int = MAX_BLOCK_BYTES,
+        settings: Settings | None = None,
     ) -> None:
         """Args:     single: one row at a time, so that the row sent last is the client's current row.
                   largest: maximum bytes of rows in one reply, unless a single row has more.
+                  settings: the session's, for dates in rows and collections.
         Raises:   SqlError: -999, a column's type is not supported.
         """
         try:
-            self._encoder = RowEncoder(columns, code_set, padded_varchar=padded_varchar)
+            sent = [replace(column, type=_sent_type(column.type)) for column in columns]
+            self._encoder = RowEncoder(sent, code_set, padded_varchar=padded_varchar)
         except NotSupportedError as error:
             raise SqlError(-999, token=str(error)) from None
         # The encoder pads CHAR again: with fewer blanks if the text has more bytes in the client's code set.
-        loaders = [_UNPADDED if column.type.code in _PADDED else loader(column.type) for column in columns]
+        loaders = [_loader_of(column.type, settings) for column in columns]
         self._loaders = [(index, load) for index, load in enumerate(loaders) if load is not None]
         self.widths = [
             field.width or field.head + (column.type.size or column.type.length)
@@ -148,4 +155,21 @@ class RowBlockWriter:
                 return position, count
 
 
-__all__ = ["MAX_BLOCK_BYTES", "FetchRows", "RowBlockWriter"]
+ENVELOPED: Final = frozenset({Form.COMPLEX, Form.JSON, Form.BSON})
+"""Forms of values that are sent as text or bytes in an envelope."""
+
+
+def _sent_type(type_: SqlType) -> SqlType:
+    """The type that encodes a column: text or bytes in an envelope, of any size, for rows, collections, documents."""
+    return SqlType(TypeCode.OPAQUE) if form_of(type_) in ENVELOPED else type_
+
+
+def _loader_of(type_: SqlType, settings: Settings | None) -> Callable[[Any], object] | None:
+    if type_.code in _PADDED:
+        return _UNPADDED
+    if form_of(type_) is Form.COMPLEX and settings is not None:
+        return lambda stored: as_text(stored, type_, settings)
+    return loader(type_)
+
+
+__all__ = ["ENVELOPED", "MAX_BLOCK_BYTES", "FetchRows", "RowBlockWriter"]

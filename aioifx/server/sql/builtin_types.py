@@ -29,3 +29,18 @@ def lvarchar(length: int = 2048) -> SqlType:
 def boolean() -> SqlType:
     """BOOLEAN as the catalog and SQ_DESCRIBE encode it."""
     return SqlType(TypeCode.UDTFIXED, 1, EXTENDED_BOOLEAN, SYSTEM_OWNER, "boolean")
+
+
+EXTENDED_JSON: Final = 25
+EXTENDED_BSON: Final = 26
+"""Assumed: the numbers of JSON and BSON in sysxtdtypes."""
+
+
+def json() -> SqlType:
+    """JSON as SQ_DESCRIBE encodes it (observed: accepted by JDBC)."""
+    return SqlType(TypeCode.UDTVAR, 4096, EXTENDED_JSON, SYSTEM_OWNER, "json")
+
+
+def bson() -> SqlType:
+    """BSON as SQ_DESCRIBE encodes it (observed: accepted by JDBC)."""
+    return SqlType(TypeCode.UDTVAR, 4096, EXTENDED_BSON, SYSTEM_OWNER, "bson")

@@ -83,6 +83,8 @@ def test_the_opaque_types_have_their_numbers() -> None:
         (5, "boolean"),
         (10, "blob"),
         (11, "clob"),
+        (25, "json"),
+        (26, "bson"),
     ]
 
 

@@ -83,7 +83,9 @@ INTERVAL_TYPES = [
 
 
 def n(sql_type: SqlType) -> int:
-    return type_number(sql_type)
+    number = type_number(sql_type)
+    assert isinstance(number, int)
+    return number
 
 
 def settings() -> Settings:

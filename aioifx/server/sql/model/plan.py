@@ -22,7 +22,7 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from aioifx.server.sql.model.routines import Routine
-from aioifx.server.sql.model.schema import Table
+from aioifx.server.sql.model.schema import Table, UserType
 from aioifx.sqltypes import Column, SqlType
 from aioifx.wire.opcodes import StatementType
 
@@ -118,15 +118,31 @@ class RemoveTable:
     table: Table
 
 
+@dataclass(frozen=True, slots=True)
+class PutType:
+    """Store this type in the catalog."""
+
+    type: UserType
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveType:
+    """Remove this type from the catalog."""
+
+    type: UserType
+
+
 CatalogChange: TypeAlias = PutTable | RemoveTable
+TypeChange: TypeAlias = PutType | RemoveType
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """DDL: `steps` in SQLite, then `changes` in the catalog (`catalog.steps_of`), all or nothing."""
+    """DDL: `steps` in SQLite, then `changes` and `types` in the catalog (`catalog.steps_of`), all or nothing."""
 
     steps: tuple[Step, ...] = ()
     changes: tuple[CatalogChange, ...] = ()
+    types: tuple[TypeChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

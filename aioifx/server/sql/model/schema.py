@@ -245,6 +245,25 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class UserType:
+    """A type of the database: named, or the structure of a column."""
+
+    extended_id: int
+    mode: str
+    """Its letter in sysxtdtypes.mode: R for ROW types, D for DISTINCT types, C for collections."""
+    owner: str
+    name: str
+    """Empty for the types of columns."""
+    type: SqlType
+    supertype: int = 0
+    """The extended id of the type named after UNDER."""
+
+
+FIRST_EXTENDED_ID: Final = 2048
+"""The first number of types that are not built in (documented: sysxtdtypes.extended_id)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
     """A foreign key seen from its parent."""
 
@@ -291,6 +310,25 @@ class Schema(Protocol):
 
     def table_of(self, tabid: int) -> Table | None:
         """The permanent table with that number."""
+        ...
+
+    @property
+    def next_extended_id(self) -> int:
+        """For the next type of the database."""
+        ...
+
+    @property
+    def all_tables(self) -> Iterable[Table]:
+        """The user's tables, temporary ones included."""
+        ...
+
+    @property
+    def types(self) -> Iterable[UserType]:
+        """The types of the database."""
+        ...
+
+    def type_named(self, name: str, owner: str = "") -> UserType | None:
+        """The type of that name."""
         ...
 
     def foreign(self, database: str) -> Schema | None:

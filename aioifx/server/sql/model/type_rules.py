@@ -12,7 +12,9 @@ from enum import Enum, auto
 from typing import Final
 
 from aioifx.server.sql.builtin_types import boolean, lvarchar
+from aioifx.server.sql.complex_types import ComplexType, collection_of, is_distinct, is_named, row_of
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.storage import Form, form_of
 from aioifx.sqltypes import (
     EXTENDED_BLOB,
     EXTENDED_CLOB,
@@ -58,6 +60,10 @@ class Family(Enum):
     """BYTE and TEXT: simple large objects."""
     SMART_LARGE = auto()
     """BLOB and CLOB: smart large objects."""
+    ROW = auto()
+    COLLECTION = auto()
+    DOCUMENT = auto()
+    """JSON and BSON."""
     OTHER = auto()
 
 
@@ -86,6 +92,10 @@ _FAMILIES: Final = {
     TypeCode.BOOLEAN: Family.BOOLEAN,
     TypeCode.BYTE: Family.SIMPLE_LARGE,
     TypeCode.TEXT: Family.SIMPLE_LARGE,
+    TypeCode.ROW: Family.ROW,
+    TypeCode.SET: Family.COLLECTION,
+    TypeCode.MULTISET: Family.COLLECTION,
+    TypeCode.LIST: Family.COLLECTION,
 }
 
 _PLAIN: Final = {TypeCode.SERIAL: INTEGER, TypeCode.SERIAL8: INT8, TypeCode.BIGSERIAL: BIGINT}
@@ -97,7 +107,13 @@ def family_of(type_: SqlType) -> Family:
         return Family.MONTHS if Qualifier.from_encoded(type_.length).is_year_month else Family.TIME
     if type_.extended_id in _SMART:
         return Family.SMART_LARGE
-    return _FAMILIES.get(TypeCode(type_.kind), Family.OTHER)
+    family = _FAMILIES.get(TypeCode(type_.kind), Family.OTHER)
+    if family is Family.OTHER and form_of(type_) in _DOCUMENT_FORMS:
+        return Family.DOCUMENT
+    return family
+
+
+_DOCUMENT_FORMS: Final = (Form.JSON, Form.BSON)
 
 
 _SMART: Final = frozenset({EXTENDED_BLOB, EXTENDED_CLOB})
@@ -195,6 +211,8 @@ def size_of(type_: SqlType) -> int:
             return len(_DATETIME_SHAPE) - 6 + qualifier_of(type_).scale + 1
         case Family.BOOLEAN:
             return 1
+        case Family.ROW | Family.COLLECTION | Family.DOCUMENT:
+            return LVARCHAR_LIMIT
         case _:
             return 32
 
@@ -318,6 +336,8 @@ def common(left: SqlType, right: SqlType) -> SqlType | None:
     left, right = plain(left), plain(right)
     if left == right:
         return left
+    if is_distinct(left) or is_distinct(right):
+        return None
     one, other = family_of(left), family_of(right)
     if one in NUMERIC and other in NUMERIC:
         return _common_number(left, right)
@@ -335,10 +355,31 @@ def common(left: SqlType, right: SqlType) -> SqlType | None:
             return datetime(first, *_last_of(left, right))
         case Family.MONTHS | Family.TIME:
             return _wider_interval(left, right)
-        case Family.OTHER | Family.SIMPLE_LARGE | Family.SMART_LARGE:
+        case Family.ROW | Family.COLLECTION:
+            return _common_complex(left, right)
+        case Family.OTHER | Family.SIMPLE_LARGE | Family.SMART_LARGE | Family.DOCUMENT:
             return None
         case _:
             return left
+
+
+def _common_complex(left: SqlType, right: SqlType) -> SqlType | None:
+    """The common type of each part; a named ROW type only with itself."""
+    if not isinstance(left, ComplexType) or not isinstance(right, ComplexType):
+        return None
+    if left.extended_id == right.extended_id and is_named(left):
+        return left
+    if is_named(left) or is_named(right) or (left.code, len(left.parts)) != (right.code, len(right.parts)):
+        return None
+    found = [common(one, other) for one, other in zip(left.parts, right.parts, strict=True)]
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
+        return None
+    return (
+        collection_of(TypeCode(left.code), parts[0])
+        if left.code != TypeCode.ROW
+        else row_of(left.names, parts)
+    )
 
 
 def _last_of(left: SqlType, right: SqlType) -> tuple[Unit, int]:
@@ -403,10 +444,20 @@ def comparison_type(type_: SqlType) -> SqlType:
 def are_comparable(left: SqlType, right: SqlType) -> bool:
     """Whether two values may stand on the two sides of a comparison."""
     one, other = family_of(left), family_of(right)
-    if not LARGE.isdisjoint((one, other)) or Family.OTHER in (one, other):
+    if not {one, other}.isdisjoint(_INCOMPARABLE):
         return False
     if one is other or Family.TEXT in (one, other):
         return True
     if {one, other} <= NUMERIC:
         return True
     return {one, other} <= {Family.DATE, Family.DATETIME} or {one, other} <= NUMERIC | {Family.DATE}
+
+
+_INCOMPARABLE: Final = frozenset({Family.OTHER, Family.DOCUMENT}) | LARGE
+
+
+def is_same_distinct(left: SqlType, right: SqlType) -> bool:
+    """Whether neither type is DISTINCT, or both are the same: other pairs need a cast (documented)."""
+    if not is_distinct(left) and not is_distinct(right):
+        return True
+    return left.flags == right.flags and left.extended_id == right.extended_id

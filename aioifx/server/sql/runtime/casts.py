@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import (
@@ -20,12 +21,13 @@ from aioifx.server.sql.model.storage import (
     TEXT_FORMS,
     Form,
     Stored,
+    TypeNumber,
     form_of,
     numbered_type,
     type_number,
 )
-from aioifx.server.sql.runtime import dates, datetimes, intervals
-from aioifx.server.sql.runtime.datetimes import YEAR_TO_DAY, qualifier_of
+from aioifx.server.sql.runtime import complex_values, dates, datetimes, documents, intervals
+from aioifx.server.sql.runtime.datetimes import YEAR_TO_DAY, YEAR_TO_FRACTION, qualifier_of
 from aioifx.server.sql.runtime.decimals import decimal_of, parse_decimal, scaled_text
 from aioifx.server.sql.runtime.intervals import interval_qualifier
 from aioifx.server.sql.runtime.numerics import decimal_fitter, fitter
@@ -38,6 +40,8 @@ Converter: TypeAlias = Callable[[Value, Settings], Stored]
 _Route: TypeAlias = Callable[[SqlType, SqlType], Converter]
 
 _DOES_NOT_FIT: Final = -1207
+_LONGEST_TEXT: Final = 32739
+_TEXT_NUMBER: Final = TypeCode.LVARCHAR << 16 | _LONGEST_TEXT
 _NO_CONVERSION: Final = -1260
 
 
@@ -47,7 +51,7 @@ def convert(value: Stored, source: SqlType, target: SqlType, settings: Settings)
 
 
 @lru_cache(maxsize=4096)
-def converter(source: int, target: int) -> Converter:
+def converter(source: TypeNumber, target: TypeNumber) -> Converter:
     """The conversion between two types, by their numbers.
 
     Raises:   SqlError: -1260, no such conversion; -1266, INTERVALs of different families.
@@ -65,7 +69,7 @@ def converter(source: int, target: int) -> Converter:
 
 
 @lru_cache(maxsize=4096)
-def assigner(source: int, target: int) -> Converter:
+def assigner(source: TypeNumber, target: TypeNumber) -> Converter:
     """The conversion of a value of type *source* that is stored in a column of type *target*."""
     convert_value = converter(source, target)
     target_type = numbered_type(target)
@@ -88,7 +92,7 @@ def as_text(value: Stored, sql_type: SqlType, settings: Settings) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def _text_maker(number: int) -> Callable[[Value, Settings], str]:
+def _text_maker(number: TypeNumber) -> Callable[[Value, Settings], str]:
     """A function that formats stored values of a type as text."""
     sql_type = numbered_type(number)
     match form_of(sql_type):
@@ -109,10 +113,21 @@ def _text_maker(number: int) -> Callable[[Value, Settings], str]:
         case Form.MONTHS | Form.TICKS:
             qualifier = interval_qualifier(sql_type)
             return lambda value, settings: intervals.format_interval(value, qualifier)
+        case Form.COMPLEX:
+            assert isinstance(sql_type, ComplexType)
+            return complex_values.text_maker(sql_type, _part_text)
+        case Form.JSON:
+            return lambda value, settings: str(value)
+        case Form.BSON:
+            return lambda value, settings: documents.json_of(value)
         case _:
             if sql_type.code == TypeCode.NULL:
                 return lambda value, settings: str(value)
             raise SqlError(_NO_CONVERSION)
+
+
+def _part_text(part: SqlType) -> Callable[[Value, Settings], str]:
+    return _text_maker(type_number(part))
 
 
 def _unchanged(value: Value, settings: Settings) -> Stored:
@@ -212,6 +227,58 @@ def _interval_to_interval(source: SqlType, target: SqlType) -> Converter:
     return lambda value, settings: intervals.fit_interval(value, qualifier)
 
 
+def _text_to_complex(source: SqlType, target: SqlType) -> Converter:
+    assert isinstance(target, ComplexType)
+    return complex_values.from_text(target, _part_converter)
+
+
+def _complex_to_complex(source: SqlType, target: SqlType) -> Converter:
+    assert isinstance(source, ComplexType)
+    assert isinstance(target, ComplexType)
+    return complex_values.between(source, target, _part_converter)
+
+
+def _part_converter(source: SqlType, target: SqlType) -> Converter:
+    return converter(type_number(source), type_number(target))
+
+
+def _text_to_json(source: SqlType, target: SqlType) -> Converter:
+    return lambda value, settings: documents.checked_json(value)
+
+
+def _json_to_bson(source: SqlType, target: SqlType) -> Converter:
+    return lambda value, settings: documents.bson_of(value)
+
+
+def _bson_to_json(source: SqlType, target: SqlType) -> Converter:
+    return lambda value, settings: documents.json_of(value)
+
+
+def _bson_to_scalar(source: SqlType, target: SqlType) -> Converter:
+    """``column.field::type``: the field's value, converted from its text (assumed)."""
+    read = _part_converter(SqlType(TypeCode.LVARCHAR, _LONGEST_TEXT), target)
+
+    def convert_value(value: Value, settings: Settings) -> Stored:
+        scalar = documents.scalar_of(value)
+        return None if scalar is None else read(documents.scalar_text(scalar), settings)
+
+    return convert_value
+
+
+def _bson_to_moment(source: SqlType, target: SqlType) -> Converter:
+    """A date of BSON, in UTC."""
+    moment = SqlType(TypeCode.DATETIME, YEAR_TO_FRACTION.encoded)
+    read, convert_moment = converter(_TEXT_NUMBER, type_number(moment)), _part_converter(moment, target)
+
+    def convert_value(value: Value, settings: Settings) -> Stored:
+        scalar = documents.scalar_of(value)
+        if scalar is None:
+            return None
+        return convert_moment(read(documents.scalar_text(scalar), settings), settings)
+
+    return convert_value
+
+
 def _same_form(source: SqlType, target: SqlType) -> Converter:
     return _unchanged
 
@@ -225,6 +292,11 @@ def _routes() -> dict[tuple[Form | None, Form | None], _Route]:
         (Form.DATETIME, Form.DATETIME): _datetime_to_datetime,
         (Form.MONTHS, Form.MONTHS): _interval_to_interval,
         (Form.TICKS, Form.TICKS): _interval_to_interval,
+        (Form.COMPLEX, Form.COMPLEX): _complex_to_complex,
+        (Form.JSON, Form.JSON): _same_form,
+        (Form.BSON, Form.BSON): _same_form,
+        (Form.JSON, Form.BSON): _json_to_bson,
+        (Form.BSON, Form.JSON): _bson_to_json,
     }
     for number in NUMBER_FORMS:
         routes |= {(number, other): _number_to_number for other in NUMBER_FORMS}
@@ -239,7 +311,12 @@ def _routes() -> dict[tuple[Form | None, Form | None], _Route]:
             (text, Form.DATETIME): _text_to_datetime,
             (text, Form.MONTHS): _text_to_interval,
             (text, Form.TICKS): _text_to_interval,
+            (text, Form.COMPLEX): _text_to_complex,
+            (text, Form.JSON): _text_to_json,
         }
+    scalars = (*NUMBER_FORMS, *TEXT_FORMS, Form.BOOLEAN)
+    routes |= {(Form.BSON, scalar): _bson_to_scalar for scalar in scalars}
+    routes |= {(Form.BSON, moment): _bson_to_moment for moment in (Form.DATE, Form.DATETIME)}
     routes |= {(first, second): _text_to_text for first in TEXT_FORMS for second in TEXT_FORMS}
     return routes
 
@@ -250,17 +327,21 @@ _ROUTES: Final = _routes()
 # --- comparison -------------------------------------------------------------------------------------------------
 
 
-Comparer: TypeAlias = Callable[[Value, Value, Settings], int]
+Comparer: TypeAlias = Callable[[Value, Value, Settings], int | None]
 
 
 @lru_cache(maxsize=2048)
-def comparer(left: int, right: int) -> Comparer:
+def comparer(left: TypeNumber, right: TypeNumber) -> Comparer:
     """The comparison of stored values of two types: by value, in a type that holds both.
 
     Raises:   SqlError: -1260, they do not compare; -1266, they are INTERVALs of different families.
     """
     left_type, right_type = numbered_type(left), numbered_type(right)
     first, second = form_of(left_type), form_of(right_type)
+    if isinstance(left_type, ComplexType) and (second is Form.COMPLEX or second in TEXT_FORMS):
+        return _by_parts(left_type, right)
+    if isinstance(right_type, ComplexType) and first in TEXT_FORMS:
+        return _swapped(_by_parts(right_type, left))
     if first in TEXT_FORMS and second in TEXT_FORMS:
         return lambda a, b, settings: _order(a.rstrip(" "), b.rstrip(" "))
     if first in _DAY_OR_NUMBER and second in _DAY_OR_NUMBER:
@@ -311,3 +392,13 @@ def _by_conversion(left: SqlType, right: SqlType, common: SqlType) -> Comparer:
     first, second = converter(type_number(left), kind), converter(type_number(right), kind)
     comparison = comparer(kind, kind)
     return lambda a, b, settings: comparison(first(a, settings), second(b, settings), settings)
+
+
+def _by_parts(type_: ComplexType, other: TypeNumber) -> Comparer:
+    """A row or collection compared with one of another type, which is converted to its own; only for equality."""
+    convert_value, compare = converter(other, type_number(type_)), complex_values.equality(type_)
+    return lambda a, b, settings: compare(a, str(convert_value(b, settings)))
+
+
+def _swapped(compare: Comparer) -> Comparer:
+    return lambda a, b, settings: compare(b, a, settings)

@@ -16,14 +16,16 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from aioifx.codecs.large_objects import Locator
+from aioifx.server.sql.builtin_types import bson
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings, Version
 from aioifx.server.sql.model.storage import Form, Stored, form_of, type_number
 from aioifx.server.sql.runtime import datetimes
-from aioifx.server.sql.runtime.casts import assigner, convert
+from aioifx.server.sql.runtime.casts import as_text, assigner, convert
 from aioifx.server.sql.runtime.dates import date_of, days_of
 from aioifx.server.sql.runtime.datetimes import HOUR_TO_FRACTION, TICK, YEAR_TO_FRACTION, full_form
 from aioifx.server.sql.runtime.decimals import decimal_text
+from aioifx.server.sql.runtime.documents import checked_bson
 from aioifx.server.sql.runtime.large_objects import (
     descriptor_loader,
     locator_of,
@@ -58,7 +60,9 @@ _FLOAT: Final = SqlType(TypeCode.FLOAT, 8)
 _DECIMAL: Final = SqlType(TypeCode.DECIMAL, 32 << 8 | 255)
 _BOOLEAN: Final = SqlType(TypeCode.BOOLEAN, 1)
 _DATE: Final = SqlType(TypeCode.DATE, 4)
+_BSON: Final = bson()
 _LONGEST_TEXT: Final = 32739
+_DEFAULT_SETTINGS: Final = Settings()
 _MONTHS: Final = SqlType(TypeCode.INTERVAL, Qualifier(Unit.YEAR, Unit.MONTH, 9).encoded)
 _TICKS: Final = SqlType(TypeCode.INTERVAL, Qualifier(Unit.DAY, Unit.FRACTION, 9, 5).encoded)
 
@@ -159,6 +163,13 @@ def _natural_large(value: object, settings: Settings) -> tuple[Stored, SqlType]:
     raise SqlError(_NO_LARGE_CONVERSION)
 
 
+def _natural_bytes(value: bytes, settings: Settings) -> tuple[Stored, SqlType]:
+    try:
+        return checked_bson(value), _BSON
+    except SqlError:
+        raise SqlError(_NO_LARGE_CONVERSION) from None
+
+
 _NATURAL: Final[dict[type[object], Callable[[Value, Settings], tuple[Stored, SqlType]]]] = {
     type(None): _natural_null,
     bool: _natural_bool,
@@ -170,9 +181,9 @@ _NATURAL: Final[dict[type[object], Callable[[Value, Settings], tuple[Stored, Sql
     date: _natural_date,
     time: _natural_time,
     Datetime: _natural_fields,
+    bytes: _natural_bytes,
     timedelta: _natural_timedelta,
     IntervalYM: _natural_months,
-    bytes: _natural_large,
     Locator: _natural_large,
 }
 """Python class -> storage form. Subclasses come first: bool before int, datetime before date."""
@@ -296,10 +307,21 @@ def loader(sql_type: SqlType, code_set: str = DEFAULT_CODE_SET) -> Loader | None
             return descriptor_loader(sql_type)
         case Form.SMART_LARGE:
             return locator_of
+        case Form.JSON:
+            return None
+        case Form.BSON:
+            return bytes.fromhex
+        case Form.COMPLEX:
+            return _complex_loader(sql_type)
         case None:
             if sql_type.code == TypeCode.NULL:
                 return None
             raise SqlError(-1260)
+
+
+def _complex_loader(sql_type: SqlType) -> Loader:
+    """The literal, with dates in the form of the default settings."""
+    return lambda stored: as_text(stored, sql_type, _DEFAULT_SETTINGS)
 
 
 def _decimal_loader(scale: int | None) -> Loader:

@@ -68,6 +68,20 @@ Dates and times: d is a DATE, dt a DATE or DATETIME of type T, i an INTERVAL
     ifx_to_char(v, T[, text])   text
     ifx_to_date(text, text, R)  DATE or DATETIME of type R; without a format use ifx_cast
 
+Rows, collections and documents: T is a text, the definition of their type
+
+    ifx_parts(parts, v ..)      the storage form of a row or of elements; *parts* are those before v, or NULL
+    ifx_complex(parts, T)       parts as a value of type T: -9978 for a NULL element; a SET loses duplicates
+    ifx_field(v, n)             a field of a row, from 0
+    ifx_cardinality(v)
+    ifx_contains(v, T, element, TE)         1 or 0
+    ifx_bson_get(v, text[, text])           BSON_GET; NULL if there is no such field
+    ifx_bson_size(v, text)
+    ifx_bson_value_int(v, text)  ifx_bson_value_bigint  ifx_bson_value_double  ifx_bson_value_varchar
+    ifx_bson_value_lvarchar  ifx_bson_value_boolean  ifx_bson_value_date  ifx_bson_value_timestamp
+    ifx_bson_value_objectid     NULL for a field of another kind
+    ifx_gen_bson(T, names, row, keeps_nulls, has_id)    names: their storage form as elements
+
 Session and errors
 
     ifx_user()  ifx_dbservername()
@@ -95,12 +109,15 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sql.model.storage import Stored, numbered_type
+from aioifx.server.sql.model.storage import Stored, TypeNumber, numbered_type
 from aioifx.server.sql.runtime import (
     aggregates,
+    complex_functions,
+    complex_values,
     date_parts,
     datetime_arithmetic,
     dbinfo,
+    documents,
     intervals,
     numerics,
     patterns,
@@ -217,19 +234,21 @@ class _GuardedWindow:
 # --- conversion and comparison --------------------------------------------------------------------------------------
 
 
-def _cast(settings: Settings, value: Value, source: int, target: int) -> Stored:
+def _cast(settings: Settings, value: Value, source: TypeNumber, target: TypeNumber) -> Stored:
     return None if value is None else converter(source, target)(value, settings)
 
 
-def _assign(settings: Settings, value: Value, source: int, target: int) -> Stored:
+def _assign(settings: Settings, value: Value, source: TypeNumber, target: TypeNumber) -> Stored:
     return None if value is None else assigner(source, target)(value, settings)
 
 
-def _text(settings: Settings, value: Value, number: int) -> Stored:
+def _text(settings: Settings, value: Value, number: TypeNumber) -> Stored:
     return as_text(value, numbered_type(number), settings)
 
 
-def _compare(settings: Settings, left: Value, left_type: int, right: Value, right_type: int) -> Stored:
+def _compare(
+    settings: Settings, left: Value, left_type: TypeNumber, right: Value, right_type: TypeNumber
+) -> Stored:
     if left is None or right is None:
         return None
     return comparer(left_type, right_type)(left, right, settings)
@@ -371,6 +390,19 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_to_char", 2, _text, True),
     FunctionSpec("ifx_to_char", 3, datetime_arithmetic.to_char, True),
     FunctionSpec("ifx_to_date", 3, datetime_arithmetic.to_date, True),
+    # rows, collections, documents
+    FunctionSpec("ifx_parts", -1, complex_values.appended),
+    FunctionSpec("ifx_complex", 2, complex_functions.complex_value),
+    FunctionSpec("ifx_field", 2, complex_values.field),
+    FunctionSpec("ifx_cardinality", 1, complex_values.cardinality),
+    FunctionSpec("ifx_contains", 4, complex_functions.contains, True),
+    *_specs("ifx_bson_get", documents.get, 2, 3),
+    FunctionSpec("ifx_bson_size", 2, documents.size),
+    *(
+        FunctionSpec(f"ifx_{name}", 2, documents.value_function(accept))
+        for name, accept in documents.VALUE_FUNCTIONS.items()
+    ),
+    FunctionSpec("ifx_gen_bson", 5, complex_functions.gen_bson, True, deterministic=False),
     # session
     FunctionSpec("ifx_user", 0, dbinfo.user, True),
     FunctionSpec("ifx_dbservername", 0, dbinfo.server_name, True),

@@ -33,6 +33,7 @@ from aioifx.server.sql.syntax.nodes import (
 from aioifx.server.sql.syntax.storage_clauses import parse_index_storage
 from aioifx.server.sql.syntax.tables import parse_alter_table, parse_create_table, parse_if_not_exists
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_owner, parse_qualified_name
+from aioifx.server.sql.syntax.user_types import parse_create_type, parse_drop_type
 
 Reader: TypeAlias = Callable[[TokenStream, int], Statement]
 """Reads a statement after its first word, which is at the given offset."""
@@ -60,10 +61,7 @@ _NOT_EXECUTED: Final = (
     ("function",),
     ("routine",),
     ("trigger",),
-    ("row", "type"),
-    ("distinct", "type"),
     ("opaque", "type"),
-    ("type",),
     ("cast",),
     ("implicit", "cast"),
     ("explicit", "cast"),
@@ -87,6 +85,8 @@ def parse_create(s: TokenStream) -> Statement:
     """Read any CREATE statement."""
     offset = s.expect("create").offset
     start = s.token
+    if s.at("row", "type") or s.at("distinct", "type"):
+        return parse_create_type(s, offset)
     if s.at_any("table", "temp", "standard", "raw", "external"):
         return parse_create_table(s, offset)
     if s.at_any("index", "unique", "cluster") or (s.at("distinct") and not s.at("type", ahead=1)):
@@ -118,6 +118,8 @@ def parse_drop(s: TokenStream) -> Statement:
     if s.accept("database"):
         if_exists = _if_exists(s)
         return DropDatabase(offset, parse_database_name(s), if_exists)
+    if s.at("row", "type") or s.at("type"):
+        return parse_drop_type(s, offset)
     kind = _DROPS.get(s.token.text)
     if kind is None:
         raise _not_executed(s, "DROP")

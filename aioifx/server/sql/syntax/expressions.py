@@ -27,6 +27,8 @@ from aioifx.server.sql.syntax.nodes import (
     ComparisonOperator,
     Exists,
     Expression,
+    FieldAccess,
+    InCollection,
     InList,
     InQuery,
     IsNull,
@@ -42,9 +44,20 @@ from aioifx.server.sql.syntax.token_stream import TokenStream
 from aioifx.server.sql.syntax.types import at_unit, parse_type, parse_unit
 
 Condition: TypeAlias = (
-    Comparison | Quantified | And | Or | Not | IsNull | Between | InList | InQuery | Exists | Match
+    Comparison
+    | Quantified
+    | And
+    | Or
+    | Not
+    | IsNull
+    | Between
+    | InList
+    | InCollection
+    | InQuery
+    | Exists
+    | Match
 )
-BooleanValue: TypeAlias = Column | Call | Case | Cast
+BooleanValue: TypeAlias = Column | FieldAccess | Call | Case | Cast
 """Values that are conditions if their type is BOOLEAN; assumed for Case and Cast."""
 
 _ARITHMETIC: Final[dict[str, tuple[ArithmeticOperator, int]]] = {
@@ -169,8 +182,8 @@ def _comparison(s: TokenStream, left: Expression) -> Expression:
 
 
 def _membership(s: TokenStream, left: Expression, negated: bool) -> Expression:
-    if s.at_any("set", "multiset", "list") and s.at("{", ahead=1):
-        raise s.unsupported(s.token.text.upper())
+    if not s.at("("):
+        return InCollection(left.offset, left, parse_value(s), negated)
     s.expect("(")
     if at_query(s):
         query = s.grammar.subquery(s)

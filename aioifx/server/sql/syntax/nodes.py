@@ -97,6 +97,24 @@ class IntervalLiteral(Node):
     qualifier: Qualifier
 
 
+@dataclass(frozen=True, slots=True)
+class RowConstructor(Node):
+    """``ROW(value, ..)``"""
+
+    values: tuple[Expression, ...]
+
+
+CollectionKind: TypeAlias = Literal["set", "multiset", "list"]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionConstructor(Node):
+    """``SET{value, ..}``"""
+
+    kind: CollectionKind
+    elements: tuple[Expression, ...]
+
+
 # --- Expressions: names and constants of the moment ---------------------------
 
 
@@ -106,6 +124,14 @@ class Column(Node):
 
     name: str
     table: QualifiedName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldAccess(Node):
+    """``owner.table.column.field.field``; shorter paths are a `Column` that the translator resolves."""
+
+    operand: Column
+    fields: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +270,15 @@ class InList(Node):
     operand: Expression
     items: tuple[Expression, ...]
     is_negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InCollection(Node):
+    """``operand [NOT] IN collection``, without parentheses."""
+
+    operand: Expression
+    collection: Expression
+    is_negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +439,10 @@ Expression: TypeAlias = (
     | Parameter
     | DatetimeLiteral
     | IntervalLiteral
+    | RowConstructor
+    | CollectionConstructor
     | Column
+    | FieldAccess
     | SequenceValue
     | SessionConstant
     | Current
@@ -419,6 +457,7 @@ Expression: TypeAlias = (
     | IsNull
     | Between
     | InList
+    | InCollection
     | InQuery
     | Exists
     | Match
@@ -473,6 +512,15 @@ class CollectionTable(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class ElementTable(Node):
+    """``TABLE(collection) alias (columns)``: the elements of a column, a subquery or a cast."""
+
+    collection: Expression
+    alias: Name | None = None
+    columns: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Join(Node):
     """An ANSI join; `condition` is None for CROSS JOIN only."""
 
@@ -489,7 +537,7 @@ class OuterTables(Node):
     items: tuple[FromItem, ...]
 
 
-FromItem: TypeAlias = TableRef | DerivedTable | CollectionTable | Join | OuterTables
+FromItem: TypeAlias = TableRef | DerivedTable | CollectionTable | ElementTable | Join | OuterTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -880,6 +928,34 @@ class Drop(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class CreateRowType(Node):
+    """``CREATE ROW TYPE name (field type, ..) [UNDER supertype]``; `row` has the fields of this type alone."""
+
+    name: QualifiedName
+    row: SqlType | None
+    supertype: SqlType | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDistinctType(Node):
+    """``CREATE DISTINCT TYPE name AS base``"""
+
+    name: QualifiedName
+    base: SqlType
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropType(Node):
+    """``DROP ROW TYPE name RESTRICT`` or ``DROP TYPE name RESTRICT``"""
+
+    name: QualifiedName
+    is_row: bool
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RenameObject(Node):
     """RENAME TABLE | INDEX | SEQUENCE name TO new_name."""
 
@@ -1133,6 +1209,9 @@ Statement: TypeAlias = (
     | CreateSequence
     | AlterSequence
     | Drop
+    | CreateRowType
+    | CreateDistinctType
+    | DropType
     | RenameObject
     | RenameColumn
     | UpdateStatistics

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final
 
+from aioifx.server.sql.complex_types import TypeName
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.control import SESSIONS, parse_update_statistics
 from aioifx.server.sql.syntax.ddl import OBJECTS
@@ -65,10 +66,13 @@ def parse(text: str, *, delimident: bool = False) -> Statement:
 def parse_type_text(text: str) -> SqlType:
     """The type in *text*, written as in a column or parameter declaration.
 
-    Raises:   SqlError: as `parse`.
+    Raises:   SqlError: as `parse`; -9628, it is not a built-in type.
     """
     s = TokenStream(text, tokenize(text), _GRAMMAR)
+    token = s.token
     type_ = parse_type(s)
+    if isinstance(type_, TypeName):
+        raise SqlError(-9628, token=type_.extended_name, offset=token.offset)
     if s.token.kind is not TokenKind.END:
         raise s.refusal()
     return type_

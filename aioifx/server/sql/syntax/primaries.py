@@ -20,15 +20,19 @@ from aioifx.server.sql.syntax.nodes import (
     Call,
     Case,
     Cast,
+    CollectionConstructor,
+    CollectionKind,
     Column,
     Current,
     DatetimeLiteral,
     Expression,
     Extend,
+    FieldAccess,
     IntervalLiteral,
     Null,
     Number,
     QualifiedName,
+    RowConstructor,
     SequenceValue,
     SessionConstant,
     SessionWord,
@@ -62,6 +66,7 @@ _SESSION_WORDS: Final[dict[str, SessionWord]] = {
     "current_role": "current_role",
     "default_role": "default_role",
 }
+_COLLECTIONS: Final[dict[str, CollectionKind]] = {"set": "set", "multiset": "multiset", "list": "list"}
 _SIDES: Final[dict[str, TrimSide]] = {"both": "both", "leading": "leading", "trailing": "trailing"}
 _SYSDATE: Final = datetime_qualifier(Unit.YEAR, Unit.FRACTION, 5)
 _AFTER_VALUE: Final = frozenset(
@@ -148,13 +153,13 @@ def _special_at(s: TokenStream) -> Reader | None:
         if word in ("datetime", "interval"):
             after = s.after_parentheses(1)
             return _READERS[word] if after is not None and at_qualifier(s, after) else None
-        if word in ("multiset", "set", "list") and s.at("select", ahead=2):
-            raise s.unsupported(word.upper())
+        if word == "multiset" and s.at("select", ahead=2):
+            raise s.unsupported("MULTISET")
         if word in AGGREGATES:
             return _aggregate
         return _WITH_PARENTHESES.get(word)
     if s.at("{", ahead=1) and word in ("set", "multiset", "list"):
-        raise s.unsupported(word.upper())
+        return parse_collection
     return _WITHOUT_PARENTHESES.get(word)
 
 
@@ -269,8 +274,19 @@ def _substring(s: TokenStream) -> Call:
     return Call(start.offset, QualifiedName(start.offset, "substring"), tuple(arguments))
 
 
-def _row(s: TokenStream) -> Expression:
-    raise s.unsupported("ROW")
+def _row(s: TokenStream) -> RowConstructor:
+    offset = s.expect("row").offset
+    return RowConstructor(offset, s.enclosed(s.grammar.value))
+
+
+def parse_collection(s: TokenStream) -> CollectionConstructor:
+    """Read ``SET{value, ..}``."""
+    token = s.advance()
+    kind = _COLLECTIONS[token.text]
+    s.expect("{")
+    elements = () if s.at("}") else s.listed(s.grammar.value)
+    s.expect("}")
+    return CollectionConstructor(token.offset, kind, elements)
 
 
 _READERS: Final[dict[str, Reader]] = {"datetime": _datetime_literal, "interval": _interval_literal}
@@ -292,6 +308,10 @@ _WITHOUT_PARENTHESES: Final[dict[str, Reader]] = {
 # --- Columns and calls -------------------------------------------------------
 
 
+_LONGEST_COLUMN: Final = 3
+"""Parts of ``owner.table.column``; names after them are fields."""
+
+
 def _named(s: TokenStream) -> Expression:
     """Read a column, a sequence's value or a call, with any qualification."""
     offset = s.token.offset
@@ -311,6 +331,10 @@ def _named(s: TokenStream) -> Expression:
         if database:
             raise s.refusal()
         return _subscripted(s, Column(offset, parts[0]))
+    if len(parts) > _LONGEST_COLUMN and not database:
+        first = _qualified(s, offset, parts[: _LONGEST_COLUMN - 1], "", "")
+        column = Column(offset, parts[_LONGEST_COLUMN - 1], first)
+        return FieldAccess(offset, column, tuple(parts[_LONGEST_COLUMN:]))
     table = _qualified(s, offset, parts[:-1], database, server)
     if parts[-1] in ("nextval", "currval"):
         return SequenceValue(offset, table, "nextval" if parts[-1] == "nextval" else "currval")

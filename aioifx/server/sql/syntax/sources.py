@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias
 from aioifx.server.sql.syntax.nodes import (
     CollectionTable,
     DerivedTable,
+    ElementTable,
     FromItem,
     Join,
     Name,
@@ -158,7 +159,7 @@ def _table(s: TokenStream) -> FromItem:
     return parse_table_ref(s)
 
 
-def _collection_table(s: TokenStream) -> DerivedTable | CollectionTable:
+def _collection_table(s: TokenStream) -> DerivedTable | CollectionTable | ElementTable:
     offset = s.expect("table", "(").offset
     if s.accept("multiset", "("):
         query = s.grammar.query(s)
@@ -166,8 +167,12 @@ def _collection_table(s: TokenStream) -> DerivedTable | CollectionTable:
         alias, columns = _alias_and_columns(s)
         return DerivedTable(offset, query, alias, columns)
     kind = _COLLECTIONS.get(s.token.text)
-    if kind is None or not s.at("{", ahead=1):
+    if s.at_any("function", "procedure") and s.at_name(1):
         raise s.unsupported("TABLE")
+    if kind is None or not s.at("{", ahead=1):
+        collection = s.grammar.value(s)
+        s.expect(")")
+        return ElementTable(offset, collection, *_alias_and_columns(s))
     s.advance()
     s.expect("{")
     elements = s.listed(s.grammar.value)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from aioifx.server.sql.builtin_types import BYTE, TEXT, boolean, lvarchar
+from aioifx.server.sql.builtin_types import BYTE, TEXT, boolean, bson, json, lvarchar
+from aioifx.server.sql.complex_types import COLLECTIONS, TypeName, collection_of, row_of
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.syntax.token_stream import TokenStream
+from aioifx.server.sql.syntax.token_stream import TokenStream, parse_qualified_name
 from aioifx.server.sql.syntax.tokens import Token, TokenKind
 from aioifx.sqltypes import FLOATING_SCALE, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 
 BAD_QUALIFIER: Final = -1268
-UNKNOWN_TYPE: Final = -9628
 
 _FIXED: Final = {
     "smallint": SqlType(TypeCode.SMALLINT, 2),
@@ -29,6 +29,8 @@ _FIXED: Final = {
     "boolean": boolean(),
     "byte": BYTE,
     "text": TEXT,
+    "json": json(),
+    "bson": bson(),
 }
 _FLOAT: Final = SqlType(TypeCode.FLOAT, 8)
 _SERIALS: Final = {
@@ -40,14 +42,14 @@ _DECIMALS: Final = frozenset({"decimal", "dec", "numeric"})
 _SIZED: Final = {"char": TypeCode.CHAR, "character": TypeCode.CHAR, "nchar": TypeCode.NCHAR}
 _VARYING: Final = {"varchar": TypeCode.VARCHAR, "nvarchar": TypeCode.NVARCHAR}
 
-_NOT_EXECUTED: Final = frozenset(
-    {"blob", "clob", "set", "multiset", "list", "row", "collection", "json", "bson"}
-)
+_COLLECTIONS: Final = {code.name.lower(): code for code in COLLECTIONS}
+
+_NOT_EXECUTED: Final = frozenset({"blob", "clob", "collection"})
 """Built-in types that are not supported here."""
 
 _KNOWN: Final = frozenset(
     {*_FIXED, *_SERIALS, *_DECIMALS, *_SIZED, *_VARYING, *_NOT_EXECUTED}
-    | {"money", "lvarchar", "float", "double", "datetime", "interval"}
+    | {"money", "lvarchar", "float", "double", "datetime", "interval", "row", *_COLLECTIONS}
 )
 _AFTER_TYPE: Final = (
     "default",
@@ -82,12 +84,12 @@ class DeclaredType(NamedTuple):
 
 
 def parse_declared_type(s: TokenStream) -> DeclaredType:
-    """Read a column's type; a syntax error after the type takes precedence over an unknown type."""
-    if s.token.text not in _KNOWN and s.at_name(1) and not s.at_any(*_AFTER_TYPE, ahead=1):
-        raise s.refusal(s.ahead(1))
+    """Read a column's type."""
     declared = _type_with_start(s)
     if declared.type in (BYTE, TEXT) and s.accept("in"):
         return declared if s.accept("table") else declared._replace(space=s.name().text)
+    if isinstance(declared.type, TypeName) and s.at_name() and not s.at_any(*_AFTER_TYPE):
+        raise s.refusal()
     return declared
 
 
@@ -98,7 +100,7 @@ def parse_type(s: TokenStream) -> SqlType:
 
 def _type_with_start(s: TokenStream) -> DeclaredType:
     """
-    Raises:   SqlError: -9628 for a name that is not a built-in type, -999 for one that is not supported.
+    Raises:   SqlError: -999 for a built-in type that is not supported.
     """
     token = s.token
     if token.kind is not TokenKind.NAME:
@@ -106,10 +108,63 @@ def _type_with_start(s: TokenStream) -> DeclaredType:
     word = token.text
     if word in _NOT_EXECUTED:
         raise s.unsupported(word.upper())
+    if word not in _KNOWN:
+        return DeclaredType(_named_type(s))
     s.advance()
     if word in _SERIALS:
         return DeclaredType(_SERIALS[word], _size(s, 0, 2**63 - 1) if s.at("(") else None)
     return DeclaredType(_plain_type(s, token))
+
+
+def _named_type(s: TokenStream) -> TypeName:
+    """Read the name of a type that the database defines."""
+    name = parse_qualified_name(s)
+    if name.database:
+        raise SqlError(-999, token=str(name), offset=name.offset)
+    return TypeName(TypeCode.NULL, owner=name.owner, extended_name=name.name, offset=name.offset)
+
+
+class RowField(NamedTuple):
+    """One field of a ROW type."""
+
+    name: str
+    type: SqlType
+    is_required: bool
+
+
+def parse_row_fields(s: TokenStream) -> tuple[RowField, ...]:
+    """Read ``(name type [NOT NULL], ..)``."""
+    s.descend()
+    fields = s.enclosed(_row_field)
+    s.ascend()
+    return fields
+
+
+def _row_field(s: TokenStream) -> RowField:
+    name = s.name()
+    token = s.token
+    type_ = parse_type(s)
+    if token.text in _SERIALS:  # assumed; documented: SERIAL is not allowed in an unnamed ROW type
+        raise SqlError(-201, offset=token.offset)
+    return RowField(name.text, type_, s.accept("not", "null") is not None)
+
+
+def _row(s: TokenStream, token: Token) -> SqlType:
+    fields = parse_row_fields(s)
+    names = [field.name for field in fields]
+    if len(set(names)) < len(names):
+        raise SqlError(-328, token=max(names, key=names.count), offset=token.offset)
+    return row_of(names, [field.type for field in fields], [field.is_required for field in fields])
+
+
+def _collection(s: TokenStream, code: TypeCode) -> SqlType:
+    """``(type NOT NULL)``; NOT NULL is required (documented)."""
+    s.descend()
+    s.expect("(")
+    element = parse_type(s)
+    s.expect("not", "null", ")")
+    s.ascend()
+    return collection_of(code, element)
 
 
 def _plain_type(s: TokenStream, token: Token) -> SqlType:
@@ -137,7 +192,9 @@ def _plain_type(s: TokenStream, token: Token) -> SqlType:
         return SqlType(TypeCode.DATETIME, parse_datetime_qualifier(s).encoded)
     if word == "interval":
         return SqlType(TypeCode.INTERVAL, parse_interval_qualifier(s).encoded)
-    raise SqlError(UNKNOWN_TYPE, token=word, offset=token.offset)
+    if word == "row":
+        return _row(s, token)
+    return _collection(s, _COLLECTIONS[word])
 
 
 def _size(s: TokenStream, low: int, high: int) -> int:

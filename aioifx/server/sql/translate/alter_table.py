@@ -29,6 +29,7 @@ from aioifx.server.sql.translate.sqlite_ddl import (
 )
 from aioifx.server.sql.translate.sqlite_text import affinity, identifier, string
 from aioifx.server.sql.translate.typed import Typed, assigned
+from aioifx.server.sql.translate.user_types import with_type_numbers
 
 _TOO_MANY_DUPLICATES = (-371, -100, "")
 
@@ -40,7 +41,12 @@ def alter_table(node: nodes.AlterTable, table: Table, context: Context) -> Defin
     alteration = _Alteration(context, table, context.schema.next_constrid)
     for action in node.actions:
         alteration.apply(action)
-    return Definition(tuple(alteration.steps), (PutTable(alteration.table), *alteration.others))
+    changed = alteration.table
+    if changed.is_temp:
+        return Definition(tuple(alteration.steps), (PutTable(changed), *alteration.others))
+    columns, types = with_type_numbers(changed.columns, context)
+    changes = (PutTable(replace(changed, columns=columns)), *alteration.others)
+    return Definition(tuple(alteration.steps), changes, types)
 
 
 def without_foreign_keys(child: Table, parent: int, context: Context) -> tuple[Table, list[Step]]:

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from aioifx.server.sql.model import type_rules
-from aioifx.server.sql.model.storage import type_number
+from aioifx.server.sql.model.storage import TypeNumber, type_number
 from aioifx.server.sql.model.type_rules import (
     DATE,
     FLOAT,
@@ -62,7 +62,7 @@ class Routine(NamedTuple):
 # --- Builders ---------------------------------------------------------------------------------------------------------
 
 
-def _written(name: str, arguments: Sequence[Typed], *more: int) -> str:
+def _written(name: str, arguments: Sequence[Typed], *more: TypeNumber) -> str:
     return f"{name}({', '.join([*(each.sql for each in arguments), *map(str, more)])})"
 
 

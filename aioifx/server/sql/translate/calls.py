@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from aioifx.server.sql.builtin_types import SYSTEM_OWNER
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.type_rules import (
     BIGINT,
@@ -25,9 +26,11 @@ from aioifx.server.sql.model.type_rules import (
 )
 from aioifx.server.sql.runtime.strings import widest_character
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate import documents
 from aioifx.server.sql.translate.builtins import CATALOG_ROUTINES, ROUTINES, ArgumentKind
+from aioifx.server.sql.translate.complex_types import cardinality
 from aioifx.server.sql.translate.large_objects import LENGTHS
-from aioifx.server.sql.translate.scopes import Context
+from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.sqlite_text import string
 from aioifx.server.sql.translate.typed import Typed, assigned, cast, comparison, number_of, text_of
 from aioifx.sqltypes import SqlType, Unit
@@ -37,6 +40,7 @@ class CallTranslator(Protocol):
     """A translator of arguments."""
 
     context: Context
+    scope: Scope
 
     def value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed: ...
 
@@ -61,6 +65,8 @@ def call(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> 
     special = _SPECIAL.get(node.name)
     if special is not None and node.routine.owner == "":
         return special(translator.conditional(), node, hint)
+    if node.name in documents.NAMES and node.routine.owner in ("", SYSTEM_OWNER):
+        return documents.document_call(translator, node)
     routine = (None if node.routine.owner else ROUTINES.get(node.name)) or CATALOG_ROUTINES.get(node.name)
     if routine is None:
         return _registered(translator, node)
@@ -102,6 +108,8 @@ def _argument(translator: CallTranslator, kind: ArgumentKind, node: nodes.Expres
     if value.type is None:
         return Typed("NULL", _HINTS[kind])
     family = family_of(value.type)
+    if family in _NO_ARGUMENTS:
+        raise SqlError(-674, offset=node.offset)
     match kind:
         case ArgumentKind.TEXT:
             return Typed(text_of(value), value.type, value.is_nullable, value.constant)
@@ -124,6 +132,8 @@ def _argument(translator: CallTranslator, kind: ArgumentKind, node: nodes.Expres
         case _:
             return value
 
+
+_NO_ARGUMENTS: Final = (Family.ROW, Family.COLLECTION, Family.DOCUMENT)
 
 _HINTS: Final = {
     ArgumentKind.TEXT: LONG_TEXT,
@@ -214,6 +224,11 @@ def _dbinfo(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) 
     return Typed(f"ifx_dbinfo({', '.join(texts)})", type_)
 
 
+def _cardinality(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
+    (argument,) = _arguments(node, 1, 1)
+    return cardinality(translator.typed(argument), node.offset)
+
+
 _SPECIAL: Final[dict[str, Callable[[CallTranslator, nodes.Call, SqlType | None], Typed]]] = {
     "nvl": _first_known,
     "coalesce": _first_known,
@@ -221,4 +236,5 @@ _SPECIAL: Final[dict[str, Callable[[CallTranslator, nodes.Call, SqlType | None],
     "nullif": _null_if,
     "decode": _decode,
     "dbinfo": _dbinfo,
+    "cardinality": _cardinality,
 }

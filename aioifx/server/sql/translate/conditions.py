@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.type_rules import LONG_TEXT, Family, common, comparison_type, family_of
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.complex_types import contains
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.sqlite_text import collated, joined
 from aioifx.server.sql.translate.typed import (
@@ -95,6 +97,8 @@ def condition(translator: ConditionTranslator, node: nodes.Expression) -> str:
             return _between(translator, node)
         case nodes.InList():
             return _in_list(translator, node)
+        case nodes.InCollection():
+            return _in_collection(translator, node, translator.value(node.collection))
         case nodes.InQuery():
             return _in_query(translator, node)
         case nodes.Quantified():
@@ -135,7 +139,26 @@ def _between(translator: ConditionTranslator, node: nodes.Between) -> str:
     return f"(NOT {text})" if node.is_negated else text
 
 
+def _in_collection(
+    translator: ConditionTranslator, node: nodes.InCollection | nodes.InList, collection: Typed
+) -> str:
+    if isinstance(node.operand, nodes.Parameter) and isinstance(collection.type, ComplexType):
+        operand = translator.compared(node.operand, Typed("", collection.type.element))
+    else:
+        operand = translator.value(node.operand)
+    text = contains(collection, operand, node.offset)
+    return f"(NOT {text})" if node.is_negated else f"({text})"
+
+
 def _in_list(translator: ConditionTranslator, node: nodes.InList) -> str:
+    if len(node.items) == 1 and not isinstance(node.items[0], nodes.Parameter):
+        only = translator.value(node.items[0])
+        if only.type is not None and family_of(only.type) is Family.COLLECTION:
+            operand_type = (
+                None if isinstance(node.operand, nodes.Parameter) else translator.value(node.operand).type
+            )
+            if operand_type is None or family_of(operand_type) is not Family.COLLECTION:
+                return _in_collection(translator, node, only)
     if isinstance(node.operand, nodes.Parameter):
         items = [translator.value(item) for item in node.items]
         operand = translator.compared(node.operand, items[0])

@@ -23,6 +23,7 @@ from aioifx.server.sql.model.type_rules import Family, family_of, is_large, requ
 from aioifx.server.sql.runtime.casts import assigner
 from aioifx.server.sql.runtime.decimals import decimal_text
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.complex_types import require_ordered
 from aioifx.server.sql.translate.dml import assigned_value
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.large_objects import refuse_keys
@@ -45,11 +46,12 @@ _LETTERS: Final = {
 def column_of(node: nodes.ColumnDef, context: Context) -> ColumnDef:
     """A column without the constraints that follow it.
 
-    Raises:   SqlError: -999, its type is not supported.
+    Raises:   SqlError: -999, its type is not supported; -9628, there is no such type.
     """
-    if family_of(node.type) is Family.OTHER:
-        raise SqlError(-999, token=str(node.type), offset=node.offset)
-    column = ColumnDef(node.name.text, node.type, serial_start=node.serial_start or 1, space=node.space)
+    type_ = context.resolved(node.type)
+    if family_of(type_) is Family.OTHER:
+        raise SqlError(-999, token=str(type_), offset=node.offset)
+    column = ColumnDef(node.name.text, type_, serial_start=node.serial_start or 1, space=node.space)
     if node.not_null is not None or column.is_serial:
         column = replace(column, is_nullable=False, is_declared_not_null=True)
     if node.default is not None:
@@ -190,6 +192,9 @@ class TableBuilder:
         same = (each for each in self.table.constraints if set(each.columns) == set(columns))
         if kind is ConstraintKind.UNIQUE and any(each.kind is kind for each in same):
             raise SqlError(-577)
+        for column in self.table.columns:
+            if column.name in columns:
+                require_ordered(column.type)
         constraint = self._add(kind, name, columns)
         index = next(
             (

@@ -12,6 +12,7 @@ from aioifx.server.sql.model.plan import Definition, Plan, PutTable, RemoveTable
 from aioifx.server.sql.model.schema import ColumnDef, Index, IndexPart, Table, TableKind
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.alter_table import alter_table, renamed_column, without_foreign_keys
+from aioifx.server.sql.translate.complex_types import require_ordered
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of
 from aioifx.server.sql.translate.large_objects import refuse_keys
 from aioifx.server.sql.translate.routine_calls import dropping
@@ -25,6 +26,7 @@ from aioifx.server.sql.translate.sequences import (
     rename_sequence,
 )
 from aioifx.server.sql.translate.sqlite_ddl import creation_steps, drop_index_steps, index_steps
+from aioifx.server.sql.translate.user_types import user_type_plan, with_type_numbers
 from aioifx.server.sql.translate.views import require_simple
 from aioifx.wire.opcodes import StatementType
 
@@ -39,6 +41,9 @@ _Statement: TypeAlias = (
     | nodes.Drop
     | nodes.RenameObject
     | nodes.RenameColumn
+    | nodes.CreateRowType
+    | nodes.CreateDistinctType
+    | nodes.DropType
 )
 
 
@@ -72,6 +77,8 @@ def ddl_plan(statement: _Statement, context: Context) -> Plan:
             return _create_sequence(statement, context)
         case nodes.AlterSequence():
             return alter_sequence(statement, context)
+        case nodes.CreateRowType() | nodes.CreateDistinctType() | nodes.DropType():
+            return user_type_plan(statement, context)
 
 
 def definable(name: nodes.QualifiedName, context: Context) -> Table:
@@ -119,6 +126,9 @@ def _create_table(node: nodes.CreateTable, context: Context) -> Plan:
     owner = context.settings.user if node.is_temp else _new_name(node.table, context)
     columns = tuple(column_of(column, context) for column in node.columns)
     check_columns(columns, node.offset)
+    types: tuple[plan.TypeChange, ...] = ()
+    if not node.is_temp:
+        columns, types = with_type_numbers(columns, context)
     table = Table(
         context.schema.next_temp_tabid if node.is_temp else context.schema.next_tabid,
         node.table.name,
@@ -130,7 +140,7 @@ def _create_table(node: nodes.CreateTable, context: Context) -> Plan:
     )
     table = _constrained(table, node, context)
     steps = tuple(creation_steps(table, context.schema.table_of))
-    return Plan(type_, Definition(steps, (PutTable(table),)))
+    return Plan(type_, Definition(steps, (PutTable(table),), types))
 
 
 def _constrained(table: Table, node: nodes.CreateTable, context: Context) -> Table:
@@ -209,8 +219,10 @@ def _create_index(node: nodes.CreateIndex, context: Context) -> Plan:
         raise SqlError(-316, token=node.index.name, offset=node.index.offset)
     table = definable(node.table, context)
     for part in node.parts:
-        if table.column(part.column.text) is None:
+        column = table.column(part.column.text)
+        if column is None:
             raise SqlError(-217, token=part.column.text, offset=part.column.offset)
+        require_ordered(column.type, part.offset)
     refuse_keys(table, [part.column for part in node.parts])
     parts = tuple(IndexPart(part.column.text, part.is_descending) for part in node.parts)
     if any(index.parts == parts for index in table.indexes):

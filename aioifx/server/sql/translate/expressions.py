@@ -34,7 +34,7 @@ from aioifx.server.sql.model.type_rules import (
 )
 from aioifx.server.sql.runtime.strings import byte_length
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.translate import calls
+from aioifx.server.sql.translate import calls, complex_types
 from aioifx.server.sql.translate.arithmetic import COUNT, aggregated, arithmetic, concatenation
 from aioifx.server.sql.translate.conditions import Subqueries, SubqueryRelation, condition
 from aioifx.server.sql.translate.constants import current, literal_number, literal_of, session_constant
@@ -50,6 +50,7 @@ from aioifx.server.sql.translate.typed import (
     converted,
     number,
     number_of,
+    require_castable,
     text_of,
 )
 from aioifx.server.sql.translate.windows import window
@@ -103,9 +104,13 @@ class Expressions:
                 return literal_of(node.text, SqlType(TypeCode.DATETIME, node.qualifier.encoded))
             case nodes.IntervalLiteral():
                 return literal_of(node.text, SqlType(TypeCode.INTERVAL, node.qualifier.encoded))
-            case nodes.Column():
+            case nodes.Column() | nodes.FieldAccess():
                 _, column = self.scope.find(node)
                 return Typed(column.sql, column.type, column.is_nullable)
+            case nodes.RowConstructor():
+                return complex_types.row(self.conditional(), node, hint)
+            case nodes.CollectionConstructor():
+                return complex_types.collection(self.conditional(), node, hint)
             case nodes.SessionConstant():
                 return session_constant(node)
             case nodes.Current():
@@ -219,6 +224,8 @@ class Expressions:
         if left.type is None or right.type is None:
             known = left.type or right.type
             return Typed("NULL", known)
+        if not type_rules.is_same_distinct(left.type, right.type):
+            raise SqlError(-674, token=_ROUTINES[node.operator], offset=node.operator_offset)
         result = type_rules.sum_of(left.type, node.operator, right.type)
         if result is None:
             both = {family_of(left.type), family_of(right.type)}
@@ -254,16 +261,19 @@ class Expressions:
         return Typed(sql, type_, is_parameter=True)
 
     def _cast(self, node: nodes.Cast) -> Typed:
+        type_ = self.context.resolved(node.type)
         if isinstance(node.operand, nodes.Parameter):
-            return Typed(self.context.parameter(node.operand, node.type), node.type)
-        if family_of(node.type) is Family.OTHER:
-            raise SqlError(-999, token=str(node.type), offset=node.offset)
-        operand = self.any_value(node.operand)
+            return Typed(self.context.parameter(node.operand, type_), type_)
+        if family_of(type_) is Family.OTHER:
+            raise SqlError(-999, token=str(type_), offset=node.offset)
+        is_constructor = isinstance(node.operand, nodes.RowConstructor | nodes.CollectionConstructor)
+        operand = self.any_value(node.operand, type_ if is_constructor else None)
         if operand.type is None:
-            return Typed("NULL", node.type)
-        if is_large(operand.type) or is_large(node.type):
-            return large_cast(operand, node.type, node.offset)
-        return Typed(cast(operand, node.type), node.type, operand.is_nullable)
+            return Typed("NULL", type_)
+        if is_large(operand.type) or is_large(type_):
+            return large_cast(operand, type_, node.offset)
+        require_castable(operand.type, type_, node.offset)
+        return Typed(cast(operand, type_), type_, operand.is_nullable)
 
     def _case(self, node: nodes.Case, hint: SqlType | None) -> Typed:
         results = [branch.result for branch in node.branches]
@@ -384,6 +394,9 @@ class Expressions:
         """
         return condition(self, node)
 
+
+_ROUTINES: Final = {"+": "plus", "-": "minus", "*": "times", "/": "divide"}
+"""The functions of the operators (documented: operator binding); a DISTINCT type needs the same on both sides."""
 
 _MOMENTS: Final = frozenset({Family.DATE, Family.DATETIME, Family.TEXT})
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
+from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import Table, TableKind
 from aioifx.server.sql.syntax import nodes
@@ -21,6 +22,7 @@ from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.relations import Relation
 from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, Source, SourceColumn, derived_columns
 from aioifx.server.sql.translate.sqlite_text import joined
+from aioifx.sqltypes import TypeCode
 
 _LONGEST_SIDE: Final = 100_000
 """Characters of SQLite text on the left side of a FULL JOIN."""
@@ -76,6 +78,8 @@ class FromClause:
                 return self._derived(relation, item.alias, item.columns)
             case nodes.CollectionTable():
                 return self._collection(item)
+            case nodes.ElementTable():
+                return self._elements(item)
             case nodes.Join():
                 return self._join(item)
             case nodes.OuterTables():
@@ -136,6 +140,27 @@ class FromClause:
         name = item.columns[0].text if item.columns else "(expression)"
         columns = derived_columns(alias, [name], [(type_, True)])
         return Joined(f"({text}) AS {alias}", [Source(item.alias.text if item.alias else "", alias, columns)])
+
+    def _elements(self, item: nodes.ElementTable) -> Joined:
+        """The elements of a collection; the fields of elements that are rows are columns (documented)."""
+        translator = Expressions(self.context, Scope(parent=self.scope.parent), self.queries)
+        value = translator.typed(item.collection)
+        if not isinstance(value.type, ComplexType) or value.type.code == TypeCode.ROW:
+            raise SqlError(-201, offset=item.offset)
+        element, alias = value.type.element, self.context.alias()
+        if isinstance(element, ComplexType) and element.code == TypeCode.ROW:
+            names: tuple[str, ...] = element.names
+            types = [(part, True) for part in element.parts]
+            texts = [f"ifx_field(value, {index})" for index in range(len(element.parts))]
+        else:
+            names, types, texts = ("(expression)",), [(element, False)], ["value"]
+        called = [name.text for name in item.columns] or names
+        if len(called) != len(types):
+            raise SqlError(-201, offset=item.offset)
+        selected = ", ".join(f"{text} AS c{number}" for number, text in enumerate(texts, start=1))
+        label = item.alias.text if item.alias else ""
+        source = Source(label, alias, derived_columns(alias, called, types))
+        return Joined(f"(SELECT {selected} FROM json_each({value.sql})) AS {alias}", [source])
 
     # --- ANSI joins ---------------------------------------------------------------------------------------------------
 
@@ -244,12 +269,12 @@ class FromClause:
         found: set[str] = set()
         own = {source.alias for source in self.scope.sources}
         for node in nodes.walk(condition):
-            if isinstance(node, nodes.Column):
+            if isinstance(node, nodes.Column | nodes.FieldAccess):
                 try:
                     scope, column = self.scope.find(node)
                 except SqlError:
                     continue  # in a subquery, whose own translation reports the error
-                alias = column.sql.partition(".")[0]
+                alias = (column.base or column.sql).partition(".")[0]
                 if scope is self.scope and alias in own:
                     found.add(alias)
         return frozenset(found)

@@ -12,17 +12,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from aioifx.server.sql.builtin_types import bson
+from aioifx.server.sql.complex_types import ComplexType, TypeName, is_named, with_parts
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.schema import Schema, Table, TableKind
 from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.storage import Form, form_of
 from aioifx.server.sql.model.type_rules import INTEGER
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.translate.sqlite_text import identifier
+from aioifx.server.sql.translate.sqlite_text import identifier, string
 from aioifx.sqltypes import SqlType
 
 MAIN = ("main", "temp")
 _DEEPEST_VIEW: Final = 32
+_SHORTEST_OWNED: Final = 2
+"""Parts of ``table.column``; a longer name begins with an owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,27 @@ class SourceColumn:
     sql: str
     type: SqlType
     is_nullable: bool = True
+    base: str = ""
+    """For a field, the text of its column."""
+    document: str = ""
+    """For a field of a document, the text of the document."""
+    path: str = ""
+    """For a field of a document, the names that lead to it."""
+
+    def field(self, name: str) -> SourceColumn | None:
+        """A field of a row, or of a BSON document, where every name is one (documented: ``column.field``)."""
+        base = self.base or self.sql
+        if isinstance(self.type, ComplexType):
+            index = self.type.field(name)
+            if index is None:
+                return None
+            return SourceColumn(name, f"ifx_field({self.sql}, {index})", self.type.parts[index], True, base)
+        if form_of(self.type) is Form.BSON:
+            document = self.document or self.sql
+            path = f"{self.path}.{name}" if self.path else name
+            text = f"ifx_bson_get({document}, {string(path)})"
+            return SourceColumn(name, text, bson(), True, base, document, path)
+        return None
 
 
 @dataclass(slots=True)
@@ -83,16 +109,49 @@ class Scope:
     )
     """Columns of these sources that subqueries have named so far."""
 
-    def find(self, node: nodes.Column) -> tuple[Scope, SourceColumn]:
-        """The column of a name, and the scope that has it.
+    def find(self, node: nodes.Column | nodes.FieldAccess) -> tuple[Scope, SourceColumn]:
+        """The column of a name, and the scope that has it; or the field of a path that is not a column.
 
         Raises:   SqlError: -217 no such column, -522 no such table in FROM, -324 ambiguous.
         """
+        if isinstance(node, nodes.FieldAccess):
+            found = self._field(node.operand, node.fields)
+            return found or self._column(node.operand)
+        try:
+            return self._column(node)
+        except SqlError as missing:
+            if node.table is None or node.table.database:
+                raise
+            found = self._field(node)
+            if found is None:
+                raise missing from None
+            return found
+
+    def _field(self, node: nodes.Column, fields: tuple[str, ...] = ()) -> tuple[Scope, SourceColumn] | None:
+        """The field of ``column.field..`` or ``table.column.field..``; None if there is no such column.
+
+        Raises:   SqlError: -217, no such field.
+        """
+        assert node.table is not None
+        path = [name for name in (node.table.owner, node.table.name, node.name) if name]
+        for size in range(1, len(path) + bool(fields)):
+            owner = path[0] if size > _SHORTEST_OWNED else ""
+            table = nodes.QualifiedName(node.offset, path[size - 2], owner) if size > 1 else None
+            column = nodes.Column(node.offset, path[size - 1], table)
+            try:
+                self._column(column)
+            except SqlError:
+                continue
+            return self._column(column, (*path[size:], *fields))
+        return None
+
+    def _column(self, node: nodes.Column, fields: tuple[str, ...] = ()) -> tuple[Scope, SourceColumn]:
         scope: Scope | None = self
         label_known = False
         while scope is not None:
             found, label_known = scope._here(node, label_known)
             if found is not None:
+                found = _followed(found, fields, node)
                 if scope is not self:
                     scope.correlated.append((node, found))
                 return scope, found
@@ -130,6 +189,16 @@ class Scope:
                 return scope.common[name]
             scope = scope.parent
         return None
+
+
+def _followed(column: SourceColumn, fields: tuple[str, ...], node: nodes.Column) -> SourceColumn:
+    """The field at the end of a path."""
+    for name in fields:
+        field_ = column.field(name)
+        if field_ is None:
+            raise SqlError(-217, token=name, offset=node.offset)
+        column = field_
+    return column
 
 
 def _meant(source: Source, name: nodes.QualifiedName) -> bool:
@@ -254,6 +323,21 @@ class Context:
             self.refresh.add(table.refresh)
         if not table.generated and table.catalog not in MAIN:
             self.attach[database] = table.catalog
+
+    def resolved(self, type_: SqlType) -> SqlType:
+        """A declared type with the types of the database in place of their names.
+
+        Raises:   SqlError: -9628, no such type.
+        """
+        if isinstance(type_, TypeName):
+            known = self.schema.type_named(type_.extended_name, type_.owner)
+            if known is None:
+                raise SqlError(-9628, token=type_.extended_name, offset=type_.offset)
+            return known.type
+        if not isinstance(type_, ComplexType) or is_named(type_):
+            return type_
+        parts = tuple(self.resolved(part) for part in type_.parts)
+        return type_ if parts == type_.parts else with_parts(type_, parts)
 
     def source(self, table: Table, label: str, offset: int = 0) -> Source:
         """A stored table as an entry of FROM."""

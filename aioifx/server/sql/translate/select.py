@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.type_rules import INTEGER, common, is_large, require_columns
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.complex_types import require_ordered
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.from_clause import FromClause
 from aioifx.server.sql.translate.large_objects import NO_DISTINCT, NO_GROUP, NO_ORDER, refuse_large
@@ -124,6 +125,8 @@ class QueryTranslator:
                 raise SqlError(-308, offset=node.operator_offset)
             if is_large(type_) and not node.is_all:
                 raise SqlError(NO_DISTINCT, offset=node.operator_offset)  # assumed: the SQLCODE of DISTINCT
+            if not node.is_all:
+                require_ordered(type_, node.operator_offset)
             outputs.append(Typed(one.sql, type_, one.is_nullable or other.is_nullable))
         operator = _OPERATORS[node.operator] + (" ALL" if node.is_all else "")
         return Combined(operator, left, right, tuple(outputs))
@@ -155,6 +158,8 @@ class QueryTranslator:
         scope.correlated.clear()  # subqueries in WHERE see single rows
         lists = Expressions(self.context, scope, self, allows_aggregates=True)
         items = list(self._items(node, scope, replace(lists, sequences=sequences)))
+        for _, output, _ in items if node.is_distinct else ():
+            require_ordered(output.type, node.offset)
         require_columns(len(items), node.offset)
         grouping = _Grouping(lists, node, [output for _, output, _ in items])
         tail += grouping.text()
@@ -199,6 +204,7 @@ class QueryTranslator:
         if position is None:
             value = translator.any_value(item.expression)
             refuse_large([value], NO_ORDER, item.offset)
+            require_ordered(value.type, item.offset)
             texts = [output.sql for output in block.outputs]
             if value.sql not in texts:
                 if node.is_distinct:
@@ -206,6 +212,7 @@ class QueryTranslator:
                 return collated(value.sql, value.type) + direction(item)
             position = texts.index(value.sql) + 1
         refuse_large([block.outputs[position - 1]], NO_ORDER, item.offset)
+        require_ordered(block.outputs[position - 1].type, item.offset)
         return collated(str(position), block.outputs[position - 1].type) + direction(item)
 
     def _order_of_rows(self, order_by: Sequence[nodes.OrderItem], rows: Rows) -> str:
@@ -216,6 +223,7 @@ class QueryTranslator:
             if position is None:
                 raise SqlError(-309, token=_name_of(item.expression), offset=item.offset)
             refuse_large([rows.outputs[position - 1]], NO_ORDER, item.offset)
+            require_ordered(rows.outputs[position - 1].type, item.offset)
             keys.append(collated(str(position), rows.outputs[position - 1].type) + direction(item))
         return f" ORDER BY {', '.join(keys)}" if keys else ""
 
@@ -296,6 +304,8 @@ def default_name(node: nodes.Expression) -> str:
     match node:
         case nodes.Column():
             return node.name
+        case nodes.FieldAccess():
+            return node.fields[-1]
         case nodes.Subscript():
             return node.operand.name
         case nodes.Number() | nodes.String() | nodes.DatetimeLiteral() | nodes.IntervalLiteral():
@@ -334,6 +344,7 @@ class _Grouping:
         else:
             key = replace(self._translator, allows_aggregates=False).any_value(node)
         refuse_large([key], NO_GROUP, node.offset)
+        require_ordered(key.type, node.offset)
         if key.type is None:
             raise SqlError(-201, offset=node.offset)
         return key
@@ -376,10 +387,12 @@ class _Grouping:
     def _check(self, node: nodes.Expression, sqlcode: int) -> None:
         if isinstance(node, nodes.Aggregate | nodes.Query | nodes.QualifiedName) or self._is_key(node):
             return
-        if isinstance(node, nodes.Column):
+        if isinstance(node, nodes.Column | nodes.FieldAccess):
             scope, _ = self._translator.scope.find(node)
             if scope is self._translator.scope:
-                raise SqlError(sqlcode, token=node.name if sqlcode == -294 else "", offset=node.offset)
+                raise SqlError(
+                    sqlcode, token=default_name(node) if sqlcode == -294 else "", offset=node.offset
+                )
             return
         for child in nodes.children(node):
             self._check(child, sqlcode)  # type: ignore[arg-type]  # children of an expression are expressions

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.sqltypes import SqlType
 
@@ -19,6 +20,12 @@ def string(value: str) -> str:
     if "\x00" in value:
         return f"CAST(X'{value.encode().hex()}' AS TEXT)"
     return "'" + value.replace("'", "''") + "'"
+
+
+def type_literal(type_: SqlType) -> str:
+    """A type as an argument of a function."""
+    number = type_number(type_)
+    return str(number) if isinstance(number, int) else string(number)
 
 
 def affinity(type_: SqlType) -> str:

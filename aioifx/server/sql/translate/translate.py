@@ -43,6 +43,9 @@ def translate(statement: nodes.Statement, schema: Schema, settings: Settings) ->
             | nodes.Drop()
             | nodes.RenameObject()
             | nodes.RenameColumn()
+            | nodes.CreateRowType()
+            | nodes.CreateDistinctType()
+            | nodes.DropType()
         ):
             return ddl_plan(statement, context)
         case nodes.Execute():

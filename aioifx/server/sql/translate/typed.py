@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from aioifx.server.sql.complex_types import is_distinct
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.storage import type_number
+from aioifx.server.sql.model.storage import Form, form_of
 from aioifx.server.sql.model.type_rules import (
     INTERVALS,
     NUMERIC,
@@ -16,12 +17,13 @@ from aioifx.server.sql.model.type_rules import (
     decimal,
     family_of,
     is_padded,
+    is_same_distinct,
     qualifier_of,
     size_of,
     varchar,
 )
 from aioifx.server.sql.runtime.decimals import decimal_text
-from aioifx.server.sql.translate.sqlite_text import collated, string
+from aioifx.server.sql.translate.sqlite_text import collated, string, type_literal
 from aioifx.sqltypes import SqlType, TypeCode
 
 BIGGEST: Final = 2**63 - 1
@@ -64,7 +66,7 @@ def number(value: int | Decimal) -> str:
 
 def is_stored_alike(source: SqlType, target: SqlType) -> bool:
     """Whether every value of *source* is a value of *target* in the same storage form."""
-    if source == target:
+    if type_literal(source) == type_literal(target):
         return True
     family = family_of(source)
     if family is not family_of(target):
@@ -78,7 +80,7 @@ def is_stored_alike(source: SqlType, target: SqlType) -> bool:
             return target == decimal()
         case Family.TEXT:
             return is_padded(source) == is_padded(target) and size_of(source) <= size_of(target)
-        case Family.DATETIME | Family.MONTHS | Family.TIME:
+        case Family.DATETIME | Family.MONTHS | Family.TIME | Family.ROW | Family.COLLECTION | Family.DOCUMENT:
             return False
         case _:
             return True
@@ -110,7 +112,7 @@ def cast(value: Typed, target: SqlType) -> str:
     literal = folded(value, target)
     if literal is not None:
         return literal
-    return f"ifx_cast({value.sql}, {_source_number(value)}, {type_number(target)})"
+    return f"ifx_cast({value.sql}, {_source_number(value)}, {type_literal(target)})"
 
 
 def converted(value: Typed, target: SqlType) -> Typed:
@@ -120,19 +122,49 @@ def converted(value: Typed, target: SqlType) -> Typed:
 
 def assigned(value: Typed, target: SqlType) -> str:
     """The value as INSERT and UPDATE store it in a column of type *target*."""
-    if value.type is None or value.is_parameter or is_stored_alike(value.type, target):
+    if value.type is None or value.is_parameter:
+        return value.sql
+    require_assignable(value.type, target)
+    if is_stored_alike(value.type, target):
         return value.sql
     literal = folded(value, target)
     if literal is not None:
         return literal
-    return f"ifx_assign({value.sql}, {_source_number(value)}, {type_number(target)})"
+    return f"ifx_assign({value.sql}, {_source_number(value)}, {type_literal(target)})"
 
 
-def _source_number(value: Typed) -> int:
+def require_assignable(source: SqlType, target: SqlType) -> None:
+    """Refuse an assignment that needs an explicit cast.
+
+    Raises:   SqlError: -9634, between a DISTINCT type and any other (documented; its number is assumed), or from a text
+              to BSON.
+    """
+    needs_cast = not is_same_distinct(source, target)
+    if needs_cast or (family_of(source) is Family.TEXT and form_of(target) is Form.BSON):
+        raise SqlError(_NO_CAST)
+
+
+_NO_CAST: Final = -9634
+
+
+def require_castable(source: SqlType, target: SqlType, offset: int) -> None:
+    """Refuse a cast to a DISTINCT type from a type that is not its source, and the reverse.
+
+    Raises:   SqlError: -9634 (documented: ``70::num_type`` over NUMERIC is an error; its number is assumed).
+    """
+    if is_same_distinct(source, target):
+        return
+    is_base = family_of(source) is family_of(target) and not (is_distinct(source) and is_distinct(target))
+    is_step = source.extended_id == target.source or target.extended_id == source.source
+    if not is_base and not (is_step and is_distinct(source) and is_distinct(target)):
+        raise SqlError(_NO_CAST, offset=offset)
+
+
+def _source_number(value: Typed) -> str:
     """The number of the value's type; a literal text is not a CHAR without its blanks."""
     if isinstance(value.constant, str):
-        return type_number(varchar(size_of(value.known_type)))
-    return type_number(value.known_type)
+        return type_literal(varchar(size_of(value.known_type)))
+    return type_literal(value.known_type)
 
 
 def text_of(value: Typed) -> str:
@@ -141,14 +173,14 @@ def text_of(value: Typed) -> str:
         return value.sql
     if isinstance(value.constant, str) and not value.constant.endswith(" "):
         return value.sql
-    return f"ifx_text({value.sql}, {type_number(value.type)})"
+    return f"ifx_text({value.sql}, {type_literal(value.type)})"
 
 
 def unpadded_text_of(value: Typed) -> str:
     """The value written as text, a CHAR without its blanks, as for LIKE and MATCHES (assumed)."""
     if value.type is None or family_of(value.type) is Family.TEXT:
         return value.sql
-    return f"ifx_text({value.sql}, {type_number(value.type)})"
+    return f"ifx_text({value.sql}, {type_literal(value.type)})"
 
 
 def number_of(value: Typed) -> Typed:
@@ -164,18 +196,36 @@ def number_of(value: Typed) -> Typed:
 def comparison(left: Typed, operator: str, right: Typed, offset: int) -> str:
     """SQLite text of a comparison by Informix's rules.
 
-    Raises:   SqlError: -1260, the two types are not comparable.
+    Raises:   SqlError: -1260, the two types are not comparable; -674, a DISTINCT type and another, or an order of rows
+              or collections (assumed: no function of that name for these types).
     """
     if left.type is None or right.type is None:
         return f"({left.sql} {operator} {right.sql})"
+    is_equality = operator in ("=", "<>")
+    if not (is_same_distinct(left.type, right.type) or left.is_parameter or right.is_parameter):
+        raise SqlError(-674, token=_ROUTINES[operator], offset=offset)
+    if not is_equality and not _UNORDERED.isdisjoint((family_of(left.type), family_of(right.type))):
+        raise SqlError(-674, token=_ROUTINES[operator], offset=offset)
     if not are_comparable(left.type, right.type):
         raise SqlError(-1260, offset=offset)
     one, other = beside(left, right.type), beside(right, left.type)
     types = one.known_type, other.known_type
     if are_compared_by_sqlite(*types):
         return f"({collated(one.sql, types[0])} {operator} {other.sql})"
-    numbers = type_number(types[0]), type_number(types[1])
+    numbers = type_literal(types[0]), type_literal(types[1])
     return f"(ifx_compare({one.sql}, {numbers[0]}, {other.sql}, {numbers[1]}) {operator} 0)"
+
+
+_UNORDERED: Final = frozenset({Family.ROW, Family.COLLECTION})
+_ROUTINES: Final = {
+    "=": "equal",
+    "<>": "notequal",
+    "<": "lessthan",
+    "<=": "lessthanorequal",
+    ">": "greaterthan",
+    ">=": "greaterthanorequal",
+}
+"""The functions of the operators (documented: operator binding)."""
 
 
 def beside(value: Typed, other: SqlType) -> Typed:

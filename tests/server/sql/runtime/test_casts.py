@@ -239,7 +239,7 @@ def test_values_as_text(value: Stored, sql_type: SqlType, text: str | None) -> N
     assert as_text(value, sql_type, kinds.settings()) == text
 
 
-def compare(left: Stored, left_type: SqlType, right: Stored, right_type: SqlType) -> int:
+def compare(left: Stored, left_type: SqlType, right: Stored, right_type: SqlType) -> int | None:
     return comparer(type_number(left_type), type_number(right_type))(left, right, kinds.settings())
 
 

@@ -258,7 +258,7 @@ def test_conditions(text: str, expected: str) -> None:
         ("SELECT 1 FROM t WHERE (a = 1) ^+ 2 > 3", (-201, "")),
         ("SELECT 1 FROM t WHERE a = 1 and^", (-201, "")),
         ("SELECT 1 FROM t WHERE a in (^)", (-201, "")),
-        ("SELECT 1 FROM t WHERE a in ^set{1}", (-999, "SET")),
+        ("SELECT 1 FROM t WHERE a in set{1} ^= 2", (-201, "")),
         ("SELECT 1 FROM t WHERE a like^", (-201, "")),
         ("SELECT 1 FROM t WHERE (a^, b) in (select 1, 2 from t)", (-201, "")),
     ],

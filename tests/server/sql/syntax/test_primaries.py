@@ -228,13 +228,13 @@ def test_words_are_special_only_in_the_right_company(text: str, expected: str) -
     ("marked", "error"),
     [
         ("SELECT max(a^, b) FROM t", (-201, "")),
-        ("SELECT ^row(1,2) FROM t", (-999, "ROW")),
+        ("SELECT row(^) FROM t", (-201, "")),
         ("SELECT ^multiset(SELECT a FROM u) FROM t", (-999, "MULTISET")),
         ("SELECT case a ^else 1 end FROM t", (-201, "")),
         ("SELECT d:a ^FROM t", (-201, "")),
-        ("SELECT ^set{1} FROM t", (-999, "SET")),
+        ("SELECT set{1 ^FROM t", (-201, "")),
+        ("SELECT ^multiset(SELECT 1 FROM t) FROM t", (-999, "MULTISET")),
         ("SELECT exists (select ^1 from t) FROM t", (-201, "")),
-        ("SELECT a.b.c.d ^FROM t", (-201, "")),
         ("SELECT a. FROM t^", (-201, "")),
     ],
 )

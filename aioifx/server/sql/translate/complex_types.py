@@ -1,0 +1,112 @@
+"""Constructors, fields, IN and CARDINALITY of rows and collections -> SQLite text. Never: DDL, how values are stored.
+
+Source: documented: constructors, ``x IN collection``, CARDINALITY, ``column.field`` (Guide to SQL: Syntax). assumed:
+-9650 for IN on the right of which is not a collection; -201 for the type of an empty collection that nothing requires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from aioifx.server.sql.complex_types import COLLECTIONS, ComplexType, collection_of, row_of
+from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.type_rules import INTEGER, Family, char, family_of, varchar
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.scopes import Context
+from aioifx.server.sql.translate.sqlite_text import type_literal
+from aioifx.server.sql.translate.typed import Typed, assigned
+from aioifx.sqltypes import SqlType, TypeCode
+
+_MOST_ARGUMENTS: Final = 90
+"""Arguments per call: SQLite allows 100, or 127, by default."""
+_CODES: Final = {code.name.lower(): code for code in COLLECTIONS}
+
+
+class PartTranslator(Protocol):
+    """A translator of the parts of a constructor."""
+
+    context: Context
+
+    def value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed: ...
+
+    def promoted(
+        self, expressions: Sequence[nodes.Expression], hint: SqlType | None = None
+    ) -> tuple[list[Typed], SqlType]: ...
+
+
+def row(translator: PartTranslator, node: nodes.RowConstructor, hint: SqlType | None) -> Typed:
+    """``ROW(..)``: a row without names, whose fields get the types of their values."""
+    hints: tuple[SqlType | None, ...] = (None,) * len(node.values)
+    if (
+        isinstance(hint, ComplexType)
+        and len(hint.parts) == len(node.values)
+        and not hint.code != TypeCode.ROW
+    ):
+        hints = hint.parts
+    values = [translator.value(each, own) for each, own in zip(node.values, hints, strict=True)]
+    types = [_part_type(value, own) for value, own in zip(values, hints, strict=True)]
+    return Typed(_parts_text([value.sql for value in values]), row_of((), types), is_nullable=False)
+
+
+def _part_type(value: Typed, hint: SqlType | None) -> SqlType:
+    if value.type is None:
+        return hint or char(1)
+    if isinstance(value.constant, str):
+        return varchar(len(value.constant.encode("utf-8", "replace")))  # the blanks of a literal are kept
+    return value.type
+
+
+def collection(translator: PartTranslator, node: nodes.CollectionConstructor, hint: SqlType | None) -> Typed:
+    """``SET{..}``: the elements get the type that the context requires, or their common type."""
+    code = _CODES[node.kind]
+    if isinstance(hint, ComplexType) and hint.code == code:
+        element = hint.element
+        texts = [assigned(translator.value(each, element), element) for each in node.elements]
+    elif node.elements:
+        values, element = translator.promoted(node.elements)
+        texts = [value.sql for value in values]
+    else:
+        element, texts = char(1), []
+    type_ = collection_of(code, element)
+    return Typed(f"ifx_complex({_parts_text(texts)}, {type_literal(type_)})", type_, is_nullable=False)
+
+
+def _parts_text(texts: Sequence[str]) -> str:
+    text = "NULL"
+    for start in range(0, max(len(texts), 1), _MOST_ARGUMENTS):
+        text = f"ifx_parts({', '.join([text, *texts[start : start + _MOST_ARGUMENTS]])})"
+    return text
+
+
+def contains(collection_: Typed, operand: Typed, offset: int) -> str:
+    """A condition: whether a collection has an element.
+
+    Raises:   SqlError: -9650, it is not a collection.
+    """
+    type_ = collection_.type
+    if not isinstance(type_, ComplexType) or family_of(type_) is not Family.COLLECTION:
+        raise SqlError(-9650, offset=offset)
+    if operand.type is None:
+        return "NULL"
+    arguments = (collection_.sql, type_literal(type_), operand.sql, type_literal(_part_type(operand, None)))
+    return f"ifx_contains({', '.join(arguments)})"
+
+
+def cardinality(value: Typed, offset: int) -> Typed:
+    """CARDINALITY.
+
+    Raises:   SqlError: -674, its argument is not a collection.
+    """
+    if value.type is None or family_of(value.type) is not Family.COLLECTION:
+        raise SqlError(-674, token="cardinality", offset=offset)
+    return Typed(f"ifx_cardinality({value.sql})", INTEGER, value.is_nullable)
+
+
+def require_ordered(type_: SqlType | None, offset: int = 0) -> None:
+    """Refuse a type whose values have no order: in ORDER BY, GROUP BY, DISTINCT, UNION, indexes and keys.
+
+    Raises:   SqlError: -9926 (documented for rows; assumed for collections and documents).
+    """
+    if type_ is not None and family_of(type_) in (Family.ROW, Family.COLLECTION, Family.DOCUMENT):
+        raise SqlError(-9926, offset=offset)
