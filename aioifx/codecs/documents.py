@@ -5,6 +5,7 @@ A type codec of the user for such a type replaces the decoding here: it gets the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Final
 
@@ -22,28 +23,35 @@ def document_decoder(sql_type: SqlType, conversions: Conversions) -> Convert | N
     if functions is None or sql_type.kind not in _OPAQUE or conversions.decoder_for(sql_type) is not None:
         return None
     if sql_type.opaque_name == "json":
-        return lambda text: _loaded(text, functions)
+        return _loader(functions)
     if sql_type.opaque_name == "bson":
-        return lambda data: _read_bson(data, functions)
+        load = _loader(functions)
+        return lambda data: _read_bson(data, load)
     return None
 
 
-def _loaded(text: str, functions: JsonFunctions) -> Value:
-    if functions.loads is not JSON.loads:
-        return called(functions.loads, text, "json_loads")
+_parse: Final = json.JSONDecoder().decode
+
+
+def _load(text: str) -> Value:
     try:
-        return functions.loads(text)
+        return _parse(text)
     except (ValueError, RecursionError):
         raise DataError("not valid JSON; cast it to lvarchar to select its text") from None
 
 
-def _read_bson(data: str | bytes, functions: JsonFunctions) -> Value:
+def _loader(functions: JsonFunctions) -> Convert:
+    loads = functions.loads
+    return _load if loads is json.loads else lambda text: called(loads, text, "json_loads")
+
+
+def _read_bson(data: str | bytes, load: Convert) -> Value:
     """BSON, or its text as JSON, which a server may send without RET_TYPE (assumed)."""
     if isinstance(data, str):
-        return _loaded(data, functions)
+        return load(data)
     if data[:1] == b"{" and int.from_bytes(data[:4], "little") != len(data):
         try:
-            return _loaded(data.decode(), functions)
+            return load(data.decode())
         except UnicodeDecodeError:
             raise DataError("neither BSON nor JSON") from None
     return decode_document(data)

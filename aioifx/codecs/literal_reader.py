@@ -32,6 +32,9 @@ _KEYWORDS: Final = {int(code): name for name, code in COLLECTIONS.items()}
 
 _BLANKS: Final = re.compile(r"\s*+")
 _QUOTED: Final = re.compile(r"""\s*+(?:'(?P<single>(?:[^']|'')*+)'|"(?P<double>(?:[^"]|"")*+)")\s*+""")
+_PLAIN: Final = re.compile(r"""[^,(){}'"]*+""")
+_ENDS: Final = (",", ")", "}")
+_KEYWORD_STARTS: Final = ("R", "S", "M", "L")
 _MARK: Final = re.compile(r"""[,(){}]|'(?:[^']|'')*+'?|"(?:[^"]|"")*+"?""")
 """What ends a value without quotes, or has commas and braces that do not."""
 _QUALIFIED: Final = re.compile(r"(?:DATETIME|INTERVAL)\s*+\((?P<value>[^()]*+)\)[\w\s()]*+", re.IGNORECASE)
@@ -98,13 +101,16 @@ def _or_quoted(read: _Read, sql_type: SqlType) -> _Read:
     """A ROW or collection within quotes, as some are within others, or NULL."""
 
     def read_any(text: str, at: int) -> tuple[Value, int]:
+        if text[at : at + 1] in _KEYWORD_STARTS:
+            return read(text, at)
         at = _blanks_end(text, at)
         if text[at : at + 1] in ("'", '"'):
-            inner, at = _quoted(text, at, sql_type)
+            found = _QUOTED.match(text, at)
+            inner = "" if found is None else _unquoted(found)
             value, end = read(inner, 0)
-            if end != len(inner):
+            if found is None or end != len(inner):
                 raise _unreadable(sql_type)
-            return value, at
+            return value, found.end()
         if text[at : at + 4].upper() == "NULL":
             return None, _blanks_end(text, at + 4)
         return read(text, at)
@@ -117,13 +123,10 @@ def _blanks_end(text: str, at: int) -> int:
     return at if found is None else found.end()
 
 
-def _quoted(text: str, at: int, sql_type: SqlType) -> tuple[str, int]:
-    found = _QUOTED.match(text, at)
-    if found is None:
-        raise _unreadable(sql_type)
-    single = found["single"]
-    inner = found["double"].replace('""', '"') if single is None else single.replace("''", "'")
-    return inner, found.end()
+def _unquoted(found: re.Match[str]) -> str:
+    """What is within the quotes of a match of _QUOTED."""
+    single, double = found.groups()
+    return double.replace('""', '"') if single is None else single.replace("''", "'")
 
 
 # --- rows and collections -------------------------------------------------------------------------------------------
@@ -227,11 +230,10 @@ def _scalar_reader(sql_type: SqlType, conversions: Conversions, strip: bool) -> 
     def read(text: str, at: int) -> tuple[Value, int]:
         found = _QUOTED.match(text, at)
         if found is not None:
-            inner, at = _quoted(text, at, sql_type)
-            return parse(inner), at
-        end = _bare_end(text, at)
+            return parse(_unquoted(found)), found.end()
+        end = _usual_end(text, at)
         bare = text[at:end].strip()
-        if bare.upper() == "NULL":
+        if len(bare) == 4 and bare.upper() == "NULL":
             return None, end
         if not bare:
             raise _unreadable(sql_type)
@@ -240,8 +242,15 @@ def _scalar_reader(sql_type: SqlType, conversions: Conversions, strip: bool) -> 
     return read
 
 
-def _bare_end(text: str, at: int) -> int:
+def _usual_end(text: str, at: int) -> int:
     """Where a value without quotes ends: before a comma or a bracket that does not belong to it."""
+    found = _PLAIN.match(text, at)
+    end = at if found is None else found.end()
+    return end if text[end : end + 1] in _ENDS else _bare_end(text, at)
+
+
+def _bare_end(text: str, at: int) -> int:
+    """The same for a value with brackets or quotes of its own."""
     depth = 0
     for found in _MARK.finditer(text, at):
         mark = found[0]

@@ -7,6 +7,7 @@ as day numbers and decimals and moments as text: the fastest way to rows that CP
 from __future__ import annotations
 
 import datetime as dt
+import json
 import marshal
 import sys
 from collections.abc import Callable
@@ -18,12 +19,14 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from aioifx.codecs import native
 from aioifx.codecs.columns import ColumnDecoder
+from aioifx.codecs.conversions import JSON, Conversions
 from aioifx.codecs.native import NATIVE
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.rows import RowDecoder, RowEncoder
 from aioifx.codecs.text import code_set_of
+from aioifx.codecs.type_text import parse_type
 from aioifx.rows import dict_row, record_row
-from aioifx.sqltypes import Row
+from aioifx.sqltypes import Column, Row, SqlType, TypeCode
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.replies import read_reply
 from aioifx.wire.tuples import read_in_runs
@@ -90,6 +93,50 @@ def _simple(value: Any) -> Any:
     if isinstance(value, dt.datetime | dt.time | Decimal):
         return str(value)
     return value.toordinal() if isinstance(value, dt.date) else value
+
+
+# A number, a text, and one value that only Python decodes: the literal, and what becomes of it.
+DOCUMENT: Final = {
+    "name": "customer 17",
+    "tags": ["a", "b"],
+    "address": {"city": "Oslo", "zip": "0150"},
+    "ok": True,
+}
+OBJECTS: Final[dict[str, tuple[SqlType | None, str, Any]]] = {
+    "JSON": (SqlType(TypeCode.UDTVAR, 4096, 25, "informix", "json"), json.dumps(DOCUMENT), DOCUMENT),
+    "SET": (parse_type("SET(integer not null)"), "SET{1,20,300,4000,50000}", {1, 20, 300, 4000, 50000}),
+    "LIST": (parse_type("LIST(varchar(20) not null)"), "LIST{'one','two','three'}", ["one", "two", "three"]),
+    "ROW": (parse_type("ROW(a integer,b varchar(20))"), "ROW(17         ,'hello')", (17, "hello")),
+}
+
+
+@both
+@pytest.mark.parametrize("name", OBJECTS)
+def test_decode_objects(
+    benchmark: BenchmarkFixture, monkeypatch: pytest.MonkeyPatch, measuring: bool, form: str, name: str
+) -> None:
+    monkeypatch.setattr("aioifx.codecs.rows.make_decoder", getattr(native, f"{form}_decoder"))
+    benchmark.group = f"decode {name}"
+    sql_type, literal, value = OBJECTS[name]
+    assert sql_type is not None
+    types = SqlType(TypeCode.INTEGER, 4), SqlType(TypeCode.VARCHAR, 40), sql_type
+    columns = [Column(f"c{index}", one) for index, one in enumerate(types)]
+    count = ROWS if measuring else FEW
+    tuples = bytearray(RowEncoder(columns, LATIN1).encode([(7, "seven", literal)] * count))
+    decoder = RowDecoder(columns, LATIN1, conversions=Conversions(json=JSON, integral_decimals=True))
+
+    def decode() -> list[Row]:
+        decoded: list[Row] = []
+        decoder(tuples, 0, len(tuples), decoded)
+        return decoded
+
+    assert benchmark(decode) == [(7, "seven", value)] * count
+
+
+def test_load_json(benchmark: BenchmarkFixture, measuring: bool) -> None:
+    benchmark.group = "decode JSON"
+    texts = [json.dumps(DOCUMENT)] * (ROWS if measuring else FEW)
+    assert benchmark(lambda: list(map(json.loads, texts)))[-1] == DOCUMENT
 
 
 @both
