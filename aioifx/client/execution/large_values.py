@@ -14,7 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from aioifx.client.execution.statement_requests import statement_request
-from aioifx.client.session.failures import raise_for
+from aioifx.client.lobs.lob import Lob
+from aioifx.client.lobs.smart_object import SmartObject
+from aioifx.client.session.failures import note_sql, raise_for
 from aioifx.client.session.session import Session
 from aioifx.codecs.conversions import Conversions
 from aioifx.codecs.large_objects import (
@@ -22,9 +24,8 @@ from aioifx.codecs.large_objects import (
     Locator,
     is_character_object,
     is_large_object,
-    is_smart_object,
 )
-from aioifx.errors import DatabaseError, DataError, NotSupportedError
+from aioifx.errors import DatabaseError, DataError
 from aioifx.sqltypes import Column, Row, Value
 from aioifx.wire.blob_replies import BlobReader
 from aioifx.wire.fields import BLOB_DESCRIPTOR
@@ -96,7 +97,8 @@ class LargeValues:
                     if isinstance(held, Descriptor)
                     else self._smart_value(large, held)
                 )
-                values[large.place] = value if large.convert is None else large.convert(value)
+                is_handle = isinstance(value, Lob)
+                values[large.place] = value if large.convert is None or is_handle else large.convert(value)
         return type(row)(values)
 
     async def _simple_value(self, large: LargeColumn, descriptor: Descriptor) -> bytes | str:
@@ -137,8 +139,21 @@ class LargeValues:
             raise DataError(f"column {name!r}: {error}", column=name) from None
 
     async def _smart_value(self, large: LargeColumn, locator: Locator) -> Value:
-        """A BLOB or CLOB value."""
-        raise _not_supported(large.column)
+        """A BLOB or CLOB value, or its handle."""
+        session = self._fetching.session
+        if not self._inline:
+            return Lob(session, locator, is_text=large.is_text)
+        held = SmartObject(session, locator.data)
+        try:
+            size = await held.size()
+            if size > self._max_size:
+                raise self._too_large(large, size)
+            return self._decoded(large, await held.read_all(size))
+        except DatabaseError as error:
+            note_sql(error, self._fetching.sql)
+            raise
+        finally:
+            held.close_later()
 
     def _too_large(self, large: LargeColumn, size: int) -> DataError:
         column = large.column
@@ -148,20 +163,11 @@ class LargeValues:
         )
 
 
-def _not_supported(column: Column) -> NotSupportedError:
-    return NotSupportedError(f"column {column.name!r}: {column.type} values are not supported")
-
-
 def large_columns(columns: Sequence[Column], conversions: Conversions) -> tuple[LargeColumn, ...]:
-    """The columns whose rows hold only descriptors or locators.
-
-    Raises:   NotSupportedError: BLOB or CLOB; names the column.
-    """
+    """The columns whose rows hold only descriptors or locators."""
     found: list[LargeColumn] = []
     for index, column in enumerate(columns):
         if is_large_object(column.type):
-            if is_smart_object(column.type):
-                raise _not_supported(column)
             decoder = conversions.decoder_for(column.type)
             found.append(LargeColumn(index, column, is_character_object(column.type), decoder))
     return tuple(found)

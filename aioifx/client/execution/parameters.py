@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from aioifx.client.sql.hints import hint_for_values
 from aioifx.client.sql.placeholders import ByName
-from aioifx.client.sql.scanner import placeholder_values, scan
+from aioifx.client.sql.scanner import assigned_columns, placeholder_values, scan, target_table
 from aioifx.codecs.conversions import Adapters
 from aioifx.codecs.native import make_encoder
 from aioifx.codecs.param_codegen import EncodeParamRows
@@ -91,13 +91,13 @@ class RequestEncoder:
             try:
                 body = self._encode_reference(params, row)
             except (DataError, NotSupportedError) as error:
-                self._add_context(error, params)
+                self.add_context(error, params)
                 raise
             requests.put_bind(outbox, body)
         else:
             check_count(self._sql, 0, params)
 
-    def _add_context(self, error: DatabaseError, params: Sequence[Value]) -> None:
+    def add_context(self, error: DatabaseError, params: Sequence[Value]) -> None:
         """Add to a parameter's error its name, the target column and the statement."""
         error.sql, number = self._sql, error.parameter
         if number is not None:
@@ -138,6 +138,13 @@ class RequestEncoder:
         return {
             index: column for index, column in zip(values, self._targets, strict=True) if index is not None
         }
+
+    def target_columns(self) -> dict[int, str]:
+        """``table.column`` for parameters that are stored into columns, by the parameter's index."""
+        if not (table := target_table(self._sql)):
+            return {}
+        names = assigned_columns(self._sql) or {index: found.name for index, found in self._columns().items()}
+        return {index: f"{table}.{name}" for index, name in names.items()}
 
     def _stored_indices(self) -> Collection[int]:
         """Indices of the parameters that are stored into the column describing them; the others are compared.

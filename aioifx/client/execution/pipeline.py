@@ -72,6 +72,27 @@ class _ExecutePipeline:
         else:
             self.queued += 1
 
+    async def execute_stored(self, index: int, params: Sequence[Value]) -> None:
+        """Store the large objects of one row, and execute it."""
+        statement = self.statement
+        try:
+            check_sequence(params, f"row {index}: parameters")
+            storing = await statement.store(params, index)
+            async with storing as stored:
+                failed = len(self.tally.failures)
+                self.add(index, stored)
+                self.flush()
+                await self.drain_one()
+                if len(self.tally.failures) > failed:
+                    storing.release()
+        except DataError as error:
+            if error.sqlcode:
+                raise
+            error.row_index = index
+            if not self.collect:
+                raise
+            self.rejected.append(error)
+
     @property
     def is_full(self) -> bool:
         """Whether the next write has reached its size."""
@@ -198,6 +219,8 @@ async def _send_all(pipeline: _ExecutePipeline, rows: ParamRows | NamedRows) -> 
     index = 0
     if isinstance(rows, NamedRows):
         rows = rows.by_position()
+    if pipeline.statement.lob_parameters is not None:
+        return await _send_one_by_one(pipeline, rows)
     if isinstance(rows, AsyncIterable):
         async for params in rows:
             index += pipeline.extend(index, iter((params,)))
@@ -209,7 +232,20 @@ async def _send_all(pipeline: _ExecutePipeline, rows: ParamRows | NamedRows) -> 
             index += count
             if pipeline.is_full:
                 await pipeline.wait_for_window()
-    pipeline.flush()
+    return pipeline.flush()
+
+
+async def _send_one_by_one(pipeline: _ExecutePipeline, rows: ParamRows) -> None:
+    """Store the BLOB and CLOB values of each row, and execute it, before the next one."""
+    index = 0
+    if isinstance(rows, AsyncIterable):
+        async for params in rows:
+            await pipeline.execute_stored(index, params)
+            index += 1
+    else:
+        for params in rows:
+            await pipeline.execute_stored(index, params)
+            index += 1
 
 
 async def _drain_quietly(pipeline: _ExecutePipeline) -> None:

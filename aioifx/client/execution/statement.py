@@ -33,6 +33,7 @@ from aioifx.client.execution.statement_state import (
     StatementState,
 )
 from aioifx.client.execution.value_streams import StreamedValues
+from aioifx.client.lobs.storing import StoredParameters, lob_parameters
 from aioifx.client.session.failures import raise_for
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import DML_TYPES, Session
@@ -116,6 +117,8 @@ class Statement:
             self.kind,
             self.targets,
         )
+        self.lob_parameters = lob_parameters(session, parameters, self.encoder.target_columns)
+        """The BLOB and CLOB parameters; None if there are none."""
         self._ret_types_sent = not self.ret_types
         """Whether the server knows the form in which to send values."""
         self.verb = scan(sql).verb
@@ -226,6 +229,9 @@ class Statement:
                   read_rows: reader of its tuples, instead of plain ones.
         """
         session = self.session
+        if self.lob_parameters is not None and not self.lob_parameters.are_stored(params):
+            async with await self.store(params) as stored:
+                return await self.open(stored, fetch_size, hold=hold, read_rows=read_rows)
         size = self._fetch_size(fetch_size)
         self._read_open = read_rows
         self.check_usable()
@@ -253,6 +259,8 @@ class Statement:
         """Send the request of `open`; None if something must be awaited first or may have to be repeated."""
         session = self.session
         if not session.transactions.runs_unchecked or session.fetch_buffer.is_unconfirmed:
+            return None
+        if self.lob_parameters is not None:
             return None
         opening = self._last_open
         if (
@@ -394,6 +402,9 @@ class Statement:
     async def execute(self, params: Sequence[Value]) -> Reply:
         """Execute a statement that returns no rows."""
         session = self.session
+        if self.lob_parameters is not None and not self.lob_parameters.are_stored(params):
+            async with await self.store(params) as stored:
+                return await self.execute(stored)
         if self.state is not PREPARED or self.generation != session.generation:
             self.check_usable()
         group = self.encoder.encode(self._execute_template or self._get_execute_template(), params)
@@ -408,6 +419,17 @@ class Statement:
         if reply.error is not None:
             raise_for(reply, self.sql)
         return reply
+
+    async def store(self, params: Sequence[Value], row: int | None = None) -> StoredParameters:
+        """Check all parameters, and prepare to store the values of BLOB and CLOB parameters; see `LobParameters.store`.
+
+        Args:     row: the index of the row in an executemany, for messages.
+        """
+        assert self.lob_parameters is not None
+        self.check_usable()
+        self.encoder.put(Outbox(), self.lob_parameters.placeholders(params), row)
+        await self.check_may_run()
+        return self.lob_parameters.store(params, row, partial(self.encoder.add_context, params=params))
 
     async def check_may_run(self) -> None:
         """Check before each kind of execution; see `Transactions.before_run`."""

@@ -14,11 +14,12 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from aioifx.client.execution.large_values import Fetching, LargeColumn, LargeValues
+from aioifx.client.lobs.lob import Lob
 from aioifx.client.session.failures import raise_for
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
-from aioifx.codecs.large_objects import Descriptor
+from aioifx.codecs.large_objects import Descriptor, Locator
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Row
 from aioifx.wire import requests
@@ -247,7 +248,9 @@ class StreamedValues(LargeValues):
             values = [*row]
             for large in self._columns:
                 held = values[large.place]
-                if held is not None:
+                if isinstance(held, Locator):
+                    values[large.place] = Lob(self._fetching.session, held, is_text=large.is_text)
+                elif held is not None:
                     value = ValueStream(self._fetching, large, held, self._timeout)
                     self._current.append(value)
                     values[large.place] = value

@@ -43,7 +43,7 @@ class Lob(NotCopied, Generic[Data]):
         """72 bytes that name the value to the server."""
         self.is_text = is_text
         """Whether it is a CLOB."""
-        self.session = session
+        self._session = session
         self._user = session.users
         self._object = SmartObject(session, locator.data)
         self._decoder = TextDecoder(session.code_set) if is_text else None
@@ -80,7 +80,7 @@ class Lob(NotCopied, Generic[Data]):
                     if any(parts):
                         break
                     left = 0 if is_whole else 1  # a byte more of a character
-                self.session.dispatcher.extend_deadline()
+                self._session.dispatcher.extend_deadline()
         return self._joined(parts)
 
     def _decoded(self, data: bytes, *, final: bool) -> Any:
@@ -143,7 +143,7 @@ class Lob(NotCopied, Generic[Data]):
         Raises:   DataError: another type, or a character that is not in the database's code set.
                   ProgrammingError: the connection is read-only.
         """
-        encoded = encoded_data(self.session, data, is_text=self.is_text)
+        encoded = encoded_data(self._session, data, is_text=self.is_text)
         start = await self.tell()
         async with self._turn(for_writing=True):
             self._move(start)
@@ -158,12 +158,25 @@ class Lob(NotCopied, Generic[Data]):
             await self._object.truncate(end)
         return end
 
+    def duplicate(self) -> Lob[Data]:
+        """Another Lob of the same value, at its start."""
+        self._check()
+        return Lob(self._session, Locator(self.locator), is_text=self.is_text)
+
+    def belongs_to(self, session: Session) -> bool:
+        """Whether the value is at the server of *session*, in the same use of it.
+
+        Raises:   InterfaceError: the Lob can no longer be used.
+        """
+        self._check()
+        return self._session is session
+
     # -- closing ------------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
         """Close the Lob at the server. Waits for nothing. Idempotent."""
         if not self._is_closed:
-            self.session.dispatcher.binding.check()
+            self._session.dispatcher.binding.check()
             self._is_closed = True
             self._object.close_later()
 
@@ -180,21 +193,21 @@ class Lob(NotCopied, Generic[Data]):
         large_object = getattr(self, "_object", None)
         if large_object is not None and large_object.is_open:
             # Finalizers run in any thread.
-            self.session.dispatcher.call_threadsafe(large_object.close_later)
+            self._session.dispatcher.call_threadsafe(large_object.close_later)
 
     def _check(self) -> None:
         """Raise InterfaceError if the Lob must not be used here or now."""
-        self.session.dispatcher.binding.check()
+        self._session.dispatcher.binding.check()
         if self._is_closed:
             raise InterfaceError("the Lob is closed")
-        if self._user != self.session.users:
+        if self._user != self._session.users:
             raise InterfaceError("the connection of the Lob was released to its pool")
 
     @asynccontextmanager
     async def _turn(self, *, for_writing: bool = False) -> AsyncGenerator[None, None]:
         """Hold the session's lock for one call."""
         self._check()
-        session = self.session
+        session = self._session
         transactions = session.transactions
         async with session.turn():
             self._check()
@@ -225,26 +238,3 @@ def encoded_data(session: Session, data: object, *, is_text: bool) -> bytes:
     raise DataError(
         f"{'CLOB' if is_text else 'BLOB'}: expected {'str' if is_text else 'bytes'}, got {type(data).__name__}"
     )
-
-
-async def read_whole(
-    session: Session, locator: Locator, *, is_text: bool, max_size: int | None = None
-) -> bytes | str:
-    """The whole value. The caller holds the session's lock.
-
-    Raises:   DataError: more than *max_size* bytes; nothing was read. Or the text is not valid.
-    """
-    large_object = SmartObject(session, locator.data)
-    parts: list[bytes] = []
-    try:
-        left = size = await large_object.size()
-        if max_size is not None and size > max_size:
-            raise DataError(f"the value of {size} bytes exceeds max_lob_size ({max_size})")
-        while left > 0 and (data := await large_object.read(size - left, min(CHUNK, left))):
-            parts.append(data)
-            left -= len(data)
-            session.dispatcher.extend_deadline()
-    finally:
-        large_object.close_later()
-    value = b"".join(parts)
-    return session.code_set.decode(value) if is_text else value

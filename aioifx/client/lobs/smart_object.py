@@ -127,6 +127,16 @@ class SmartObject:
         self._position = position + len(data)
         return data
 
+    async def read_all(self, size: int) -> bytes:
+        """The first *size* bytes; fewer only at the end."""
+        parts: list[bytes] = []
+        position = 0
+        while position < size and (data := await self.read(position, min(CHUNK, size - position))):
+            parts.append(data)
+            position += len(data)
+            self._session.dispatcher.extend_deadline()
+        return b"".join(parts)
+
     async def write(self, position: int, data: bytes) -> int:
         """Write *data*, up to `CHUNK` bytes, at *position*. Returns the number of bytes that were written."""
         return await self._retried(lambda: self._write(position, data))

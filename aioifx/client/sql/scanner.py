@@ -159,6 +159,41 @@ def placeholder_values(sql: str) -> list[int | None]:
     return found
 
 
+_TARGET_TABLE: Final = re.compile(
+    r"""
+    \s*+ (?: INSERT \s++ INTO | UPDATE ) \s++
+    ( (?: (?: [^\W\d][\w$]*+ | " [^"]++ " | ' [^']++ ' ) \. )? (?: [^\W\d][\w$]*+ | " [^"]++ " ) )
+    (?= [\s(] )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ASSIGNED: Final = re.compile(r"""( [^\W\d][\w$]*+ | " [^"]++ " ) \s* = \s* \Z""", re.VERBOSE)
+
+
+def target_table(sql: str) -> str:
+    """The table of an INSERT or UPDATE, as written; empty for other statements and unusual forms."""
+    found = _TARGET_TABLE.match(sql)
+    return found[1] if found else ""
+
+
+def assigned_columns(sql: str) -> dict[int, str]:
+    """The columns that placeholders are assigned to, ``SET column = ?``, by the placeholder's index."""
+    assigned: dict[int, str] = {}
+    count = 0
+    for found in _SKIPPED_OR_PLACEHOLDER.finditer(sql):
+        if found[0] == "?":
+            if column := _ASSIGNED.search(sql[max(0, found.start() - _LONGEST_NAME) : found.start()]):
+                assigned[count] = column[1]
+            count += 1
+        elif found[0].lower() == "where":
+            break
+    return assigned
+
+
+_LONGEST_NAME: Final = 300
+"""Characters before a placeholder that are searched; a name has up to 128 bytes (documented)."""
+
+
 def first_words(sql: str, count: int) -> list[str]:
     """The first *count* words and numbers of a statement, in lower case; skips comments, blanks and signs."""
     words = (found[1].lower() for found in _COMMENT_OR_WORD.finditer(sql) if found[1])

@@ -16,7 +16,7 @@ from aioifx.sqltypes import TypeCode
 from aioifx.wire import objects, requests
 from aioifx.wire.fields import BindEntry
 from aioifx.wire.outbox import Outbox
-from tests.scripted import EOT, Exchange, Peer, error, talking_to
+from tests.scripted import EOT, Answer, Exchange, Peer, error, talking_to
 
 BAD = error(-9810, -12097) + EOT
 
@@ -37,7 +37,7 @@ class LobPeer(Peer):
         self.opened: dict[int, Opened] = {}
         self.calls: list[str] = []
         """Names of called routines, and LODATA requests."""
-        self.before: Callable[[str], bytes | None] = lambda name: None
+        self.before: Callable[[str], Answer | None] = lambda name: None
         """Called with each of `calls`; returns another answer instead."""
         self.storage: list[bytes] = []
         self._names: list[str] = []
@@ -50,7 +50,7 @@ class LobPeer(Peer):
     def close_all(self) -> None:
         self.opened.clear()
 
-    def own_reply(self, group: list[requests.Request]) -> bytes | None:
+    def own_reply(self, group: list[requests.Request]) -> Answer | None:
         outbox = Outbox()
         match group:
             case [objects.FindRoutine(signature)]:

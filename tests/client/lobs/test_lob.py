@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from aioifx.client.lobs.lob import encoded_data, read_whole
+from aioifx.client.lobs.lob import encoded_data
 from aioifx.client.lobs.smart_object import CHUNK
 from aioifx.errors import (
     ConnectionLost,
@@ -20,7 +20,7 @@ from aioifx.errors import (
 from aioifx.wire import objects
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
-from tests.client.lobs.conftest import blob, clob, locator_of, with_lobs
+from tests.client.lobs.conftest import blob, clob, with_lobs
 from tests.scripted import ANSI, BEGIN, COMMIT, EOT, UNLOGGED, at_rest
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -384,24 +384,4 @@ async def test_a_read_cancelled_anywhere_can_be_repeated(steps: int) -> None:
         assert await lob.read() == b"0123456789"
         await lob.close()
         await at_rest(conn._session)
-        assert not peer.opened
-
-
-# --- whole values ---------------------------------------------------------------------------------------------------
-
-
-async def test_a_whole_value_is_read_and_closed() -> None:
-    async with with_lobs(locale=UTF8) as (conn, peer):
-        session = conn._session
-        data = "ß".encode() * CHUNK
-        async with session:
-            assert await read_whole(session, peer.add(data), is_text=True) == "ß" * CHUNK
-            assert await read_whole(session, peer.add(data), is_text=False, max_size=len(data)) == data
-            with pytest.raises(
-                DataError, match=rf"^the value of {len(data)} bytes exceeds max_lob_size \(10\)$"
-            ):
-                await read_whole(session, peer.add(data), is_text=False, max_size=10)
-            with pytest.raises(OperationalError):
-                await read_whole(session, locator_of(99), is_text=False)
-        await at_rest(session)
         assert not peer.opened

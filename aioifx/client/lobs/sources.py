@@ -1,0 +1,103 @@
+"""What a BLOB or CLOB parameter accepts, as chunks of bytes: values, Lobs, iterables, files. Never: the server."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
+from functools import partial
+from typing import Any
+
+from aioifx.client.lobs.lob import Lob, encoded_data
+from aioifx.client.lobs.smart_object import CHUNK
+from aioifx.client.session.session import Session
+from aioifx.errors import DataError
+
+_VALUES = (str, bytes, bytearray, memoryview)
+
+
+class ChunkSource:
+    """The chunks of one parameter.
+
+    Raises:   DataError: a type that the column does not accept; for chunks of an iterable or file, when they are read.
+    """
+
+    def __init__(self, session: Session, value: Any, *, is_text: bool) -> None:
+        self._session = session
+        self._is_text = is_text
+        kind: type[object] = value.__class__
+        self.is_single_use = not issubclass(kind, (*_VALUES, Lob))
+        """Whether it cannot be read twice."""
+        self._read: Callable[[], AsyncGenerator[Any, None]]
+        if issubclass(kind, _VALUES):
+            data = encoded_data(session, value, is_text=is_text)
+            self._encode: Callable[[Any], bytes] = bytes
+            self._read = partial(_chunks_of_value, data)
+            return
+        self._encode = self._encoded
+        reader = getattr(value, "read", None)
+        if kind is Lob:
+            if value.is_text is not is_text:
+                kinds = ("CLOB", "BLOB") if is_text else ("BLOB", "CLOB")
+                raise DataError("{}: expected a Lob of the same type, got one of {}".format(*kinds))
+            self._read = partial(_chunks_of_lob, value)
+        elif callable(reader):
+            self._read = partial(_chunks_of_file, reader)
+        elif issubclass(kind, AsyncIterable):
+            self._read = partial(_chunks_of_async, value)
+        elif issubclass(kind, Iterable) and not issubclass(kind, (dict, set, frozenset)):
+            self._read = partial(_chunks_of_iterable, value)
+        else:
+            encoded_data(session, value, is_text=is_text)  # raises DataError
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """The value in chunks of `CHUNK` bytes, of which only the last one is smaller. Memory is constant."""
+        pending = bytearray()
+        source = self._read()
+        try:
+            async for chunk in source:
+                pending += self._encode(chunk)
+                while len(pending) >= CHUNK:
+                    yield bytes(pending[:CHUNK])
+                    del pending[:CHUNK]
+        finally:
+            await source.aclose()
+        if pending:
+            yield bytes(pending)
+
+    def _encoded(self, chunk: Any) -> bytes:
+        return encoded_data(self._session, chunk, is_text=self._is_text)
+
+
+async def _chunks_of_value(data: bytes) -> AsyncGenerator[bytes, None]:
+    for start in range(0, len(data), CHUNK):
+        yield data[start : start + CHUNK]
+
+
+async def _chunks_of_lob(lob: Lob[Any]) -> AsyncGenerator[Any, None]:
+    """The whole value, whatever the Lob's position is; its position does not change."""
+    async with lob.duplicate() as copy:
+        async for chunk in copy:
+            yield chunk
+
+
+async def _chunks_of_file(read: Callable[[int], Any]) -> AsyncGenerator[Any, None]:
+    """A file is read in a thread, an asynchronous one in the event loop."""
+    is_async = inspect.iscoroutinefunction(read)
+    while True:
+        chunk = await read(CHUNK) if is_async else await asyncio.to_thread(read, CHUNK)
+        if inspect.isawaitable(chunk):  # an asynchronous file whose method is an ordinary function
+            chunk = await chunk
+        if not chunk:
+            return
+        yield chunk
+
+
+async def _chunks_of_async(chunks: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+    async for chunk in chunks:
+        yield chunk
+
+
+async def _chunks_of_iterable(chunks: Iterable[Any]) -> AsyncGenerator[Any, None]:
+    for chunk in chunks:
+        yield chunk
