@@ -35,6 +35,7 @@ INTERNAL = {
     },
     "aioifx.Connection": {"statements"},
     "aioifx.CsvFormat": {"continues", "join", "names", "split"},
+    "aioifx.Lob": {"belongs_to", "duplicate"},
     "aioifx.Retry": {"pause", "run"},
     "aioifx.Transaction": {"invalidate"},
     "aioifx.UnloadFormat": {"continues", "join", "split"},

@@ -11,7 +11,7 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from aioifx.client.execution.statement_requests import statement_request
 from aioifx.client.lobs.lob import Lob
@@ -142,7 +142,8 @@ class LargeValues:
         """A BLOB or CLOB value, or its handle."""
         session = self._fetching.session
         if not self._inline:
-            return Lob(session, locator, is_text=large.is_text)
+            handle: Lob[Any] = Lob(session, locator, is_text=large.is_text)
+            return handle
         held = SmartObject(session, locator.data)
         try:
             size = await held.size()

@@ -13,7 +13,6 @@ from aioifx.errors import (
     DatabaseError,
     DataError,
     InterfaceError,
-    NotSupportedError,
     ProtocolError,
     QueryTimeout,
 )
@@ -309,18 +308,6 @@ async def test_text_that_is_not_in_the_code_set_names_its_column() -> None:
             await conn.fetch(QUERY)
         assert await conn.fetch("select c1 from t") == [(7,)]
     assert caught.value.column == "note"
-
-
-@pytest.mark.parametrize("name", ["blob", "clob"])
-async def test_smart_large_objects_are_refused_by_name(name: str) -> None:
-    smart = column(
-        "scan", TypeCode.UDTFIXED, 72, extended_id=10 if name == "blob" else 11, extended_name=name
-    )
-    async with talking([(PREPARE, described(2, C1, smart)), *closing(2)[1:]]) as (conn, _):
-        with pytest.raises(
-            NotSupportedError, match=f"^column 'scan': {name.upper()} values are not supported$"
-        ):
-            await conn.fetch("select c1, scan from t")
 
 
 @pytest.mark.parametrize("first", [0, 1000], ids=["before the value", "in the middle of it"])

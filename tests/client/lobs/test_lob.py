@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from typing import Any
 
 import pytest
 
+from aioifx import Lob, TypeCodec
 from aioifx.client.lobs.lob import encoded_data
 from aioifx.client.lobs.smart_object import CHUNK
+from aioifx.codecs.large_objects import Locator
 from aioifx.errors import (
     ConnectionLost,
     DataError,
@@ -17,11 +20,28 @@ from aioifx.errors import (
     ProgrammingError,
     ProtocolError,
 )
-from aioifx.wire import objects
+from aioifx.sqltypes import Column, TypeCode
+from aioifx.wire import objects, requests
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
-from tests.client.lobs.conftest import blob, clob, with_lobs
-from tests.scripted import ANSI, BEGIN, COMMIT, EOT, UNLOGGED, at_rest
+from tests.client.lobs.conftest import LobPeer, blob, clob, locator_of, with_lobs
+from tests.client.lobs.test_storing import BLOB, CLOB
+from tests.scripted import (
+    ANSI,
+    BEGIN,
+    C1,
+    COMMIT,
+    EOT,
+    PREPARE,
+    UNLOGGED,
+    Exchange,
+    at_rest,
+    close,
+    described,
+    done,
+    raw_row,
+    release,
+)
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -385,3 +405,133 @@ async def test_a_read_cancelled_anywhere_can_be_repeated(steps: int) -> None:
         await lob.close()
         await at_rest(conn._session)
         assert not peer.opened
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+COLUMNS = (C1, BLOB, CLOB)
+OPENING = "Id(2) CurName Open Id(2) RetType(3) Fetch({})"
+
+
+def row(number: int, *values: Locator | None) -> bytes:
+    payload = number.to_bytes(4, "big")
+    for value in values:
+        payload += b"\1\0\0\0\0" if value is None else b"\0\0\0\0\x48" + value.data
+    return raw_row(payload)
+
+
+def query(*rows: bytes, size: int = 32767, columns: tuple[Column, ...] = COLUMNS) -> list[Exchange]:
+    return [
+        (PREPARE, described(2, *columns)),
+        (OPENING.format(size), b"".join(rows) + done(len(rows)) + EOT),
+        close(2),
+        release(2),
+    ]
+
+
+ONE = query(row(7, locator_of(1), locator_of(2)), row(8, None, None))
+
+
+def with_values(peer: LobPeer) -> None:
+    peer.add(b"photo")
+    peer.add("Grüße".encode("latin-1"))
+
+
+async def test_values_are_handles_by_default() -> None:
+    async with with_lobs(ONE) as (conn, peer):
+        with_values(peer)
+        rows: list[Any] = await conn.fetch("select * from album")
+        assert [value[1:] for value in rows[1:]] == [(None, None)]
+        number, photo, body = rows[0]
+        assert number == 7
+        assert isinstance(photo, Lob)
+        assert (photo.is_text, body.is_text) == (False, True)
+        assert photo.locator == locator_of(1).data
+        assert peer.calls == []
+        assert await photo.read() == b"photo"
+        assert [chunk async for chunk in body] == ["Grüße"]
+        await photo.close()
+        await body.close()
+
+
+async def test_the_form_of_jdbc_is_asked_for() -> None:
+    async with with_lobs(ONE) as (conn, peer):
+        await conn.fetch("select * from album")
+        (asked,) = [
+            request for group in peer.requests for request in group if isinstance(request, requests.RetType)
+        ]
+        assert [(kind.code, kind.length, kind.owner, kind.extended_name) for kind in asked.types] == [
+            (TypeCode.INTEGER, 4, "", ""),
+            (TypeCode.OPAQUE, 72, "informix", "blob"),
+            (TypeCode.OPAQUE, 72, "informix", "clob"),
+        ]
+
+
+async def test_whole_values_inline() -> None:
+    async with with_lobs(ONE) as (conn, peer):
+        with_values(peer)
+        rows = await conn.fetch("select * from album", lobs="inline")
+        assert [tuple(row) for row in rows] == [(7, b"photo", "Grüße"), (8, None, None)]
+        await at_rest(conn._session)
+        assert not peer.opened
+
+
+async def test_inline_by_an_option_for_one_value() -> None:
+    script = query(row(7, locator_of(1)), size=4096, columns=(C1, BLOB))
+    script[1] = (OPENING.format(4096).replace("RetType(3)", "RetType(2)"), script[1][1])
+    async with with_lobs(script, lobs="inline") as (conn, peer):
+        with_values(peer)
+        assert await conn.fetchval("select id, photo from album", column="photo") == b"photo"
+
+
+async def test_a_value_above_the_limit_is_not_read() -> None:
+    async with with_lobs(ONE, max_lob_size=4) as (conn, peer):
+        with_values(peer)
+        with pytest.raises(
+            DataError, match=r"^column 'photo': BLOB value of 5 bytes exceeds max_lob_size=4$"
+        ) as caught:
+            await conn.fetch("select * from album", lobs="inline")
+        assert caught.value.column == "photo"
+        await at_rest(conn._session)
+        assert not any(call.startswith("read") for call in peer.calls)
+        assert not peer.opened
+
+
+async def test_a_deleted_value_is_an_error_of_its_statement() -> None:
+    async with with_lobs(ONE) as (conn, _):
+        with pytest.raises(OperationalError) as caught:
+            await conn.fetch("select * from album", lobs="inline")
+        assert (caught.value.sqlcode, caught.value.sql) == (-9810, "select * from album")
+
+
+async def test_text_that_is_not_in_the_code_set_names_its_column() -> None:
+    script = query(row(7, None, locator_of(1)))
+    async with with_lobs(script, locale="en_US.utf8") as (conn, peer):
+        peer.add(b"\xff")
+        with pytest.raises(DataError, match=r"^column 'body': byte 0xff at offset 0 is not valid utf8$"):
+            await conn.fetch("select * from album", lobs="inline")
+
+
+async def test_a_type_codec_gets_whole_values_only() -> None:
+    codecs = {"blob": TypeCodec(decoder=len)}
+    async with with_lobs([*ONE, *ONE], type_codecs=codecs) as (conn, peer):
+        with_values(peer)
+        rows: list[Any] = await conn.fetch("select * from album", lobs="inline")
+        assert rows[0][1] == 5
+        rows = await conn.fetch("select * from album")
+        assert await rows[0][1].read() == b"photo"
+        await rows[0][1].close()
+
+
+async def test_a_stream_returns_chunks() -> None:
+    script = [ONE[0], (OPENING.format(32767).replace("CurName", "CurName Hold"), ONE[1][1]), *ONE[2:]]
+    async with with_lobs(script) as (conn, peer):
+        with_values(peer)
+        found: list[Any] = []
+        async with conn.stream("select * from album", lobs="stream") as stream:
+            async for number, photo, body in stream:
+                for value in (photo, body):
+                    found.append(None if value is None else [chunk async for chunk in value])
+                assert number in (7, 8)
+                del photo, body, value
+        assert found == [[b"photo"], ["Grüße"], None, None]

@@ -139,3 +139,14 @@ async def test_other_errors_are_not_repeated() -> None:
             assert peer.calls.count("seek") == 1
             peer.before = lambda called: None
             assert await value.read(0, 3) == b"abc"
+
+
+async def test_a_whole_value_is_read_in_chunks() -> None:
+    async with with_lobs() as (conn, peer):
+        async with conn._session as session:
+            data = bytes(range(200)) * 2000
+            value = SmartObject(session, peer.add(data).data)
+            assert await value.read_all(await value.size()) == data
+            assert await value.read_all(10**9) == data
+            assert await value.read_all(0) == b""
+            value.close_later()
