@@ -38,6 +38,7 @@ from aioifx.server.sql.model.schema import (
     TableKind,
     UserType,
 )
+from aioifx.server.sql.translate.sqlite_ddl import object_table_steps
 from aioifx.server.sql.translate.sqlite_text import affinity, identifier
 from aioifx.sqltypes import Column, SqlType
 
@@ -66,6 +67,7 @@ def creation_steps(user: str, locale: str = "en_US.819") -> list[Step]:
     """Steps that make an empty SQLite file a database: the catalog's tables, including their own rows."""
     steps = [Step(text.format(catalog="main")) for text in (*_STATE, *_TYPES)]
     steps.append(sysrows.insert("ifx_state", (_token(), FIRST_USER_TABID, 1)))
+    steps += object_table_steps()
     tables = [table for table in systables.catalog_tables().values() if table.columns]
     steps += [Step(f"CREATE TABLE {table.source} ({_columns_of(table)})") for table in tables]
     steps += _INDEXES

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from aioifx.server.catalog import catalog
-from aioifx.server.engine.dml import apply_change
+from aioifx.server.engine.dml import apply_change, is_shared
 from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_state import SessionState
@@ -54,12 +54,13 @@ def select_into_temp(
 
 @contextmanager
 def _defining(state: SessionState, definition: Definition) -> Generator[None, None, None]:
-    shared = any(not change.table.is_temp for change in definition.changes)
+    shared = any(is_shared(change.table) for change in definition.changes)
     token = definition.changes[0].table.name if definition.changes else ""
     current = state.current
     try:
         with state.mapped_errors(-211, token), current.transactions.writing(alone=False, shared=shared):
             yield
+        current.objects.sweep()
     finally:
         current.on_schema_changed()
 

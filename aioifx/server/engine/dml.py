@@ -12,7 +12,9 @@ from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_state import SessionState
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change, Verb
+from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sql.runtime.sqlite_functions import guarded
 from aioifx.server.sqlite.dml import Written, make_interruptible, numbered, write
 from aioifx.server.sqlite.error_mapping import (
@@ -38,13 +40,15 @@ def run_change(
     """
     with (
         state.mapped_errors(_LOCKED_CHANGE[change.verb], change.table.name),
-        state.current.transactions.writing(alone=True, shared=not change.table.is_temp),
+        state.current.transactions.writing(alone=True, shared=is_shared(change.table)),
     ):
         change = _change_of(state, statement)  # the schema may have changed before the lock was acquired
         stored = state.bind(statement, values)
         if change.cursor:
             stored = (*stored, state.current.current_rowid(change))
-        return apply_change(state, change, stored)
+        result = apply_change(state, change, stored)
+    state.current.objects.sweep()
+    return result
 
 
 def insert_rows(state: SessionState, statement: Statement, rows: Sequence[Row]) -> StatementResult:
@@ -55,9 +59,14 @@ def insert_rows(state: SessionState, statement: Statement, rows: Sequence[Row]) 
     change = _change_of(state, statement)
     with (
         state.mapped_errors(_LOCKED_CHANGE[change.verb], change.table.name),
-        state.current.transactions.writing(alone=True, shared=not change.table.is_temp),
+        state.current.transactions.writing(alone=True, shared=is_shared(change.table)),
     ):
         return _insert(state, statement, rows)
+
+
+def is_shared(table: Table) -> bool:
+    """Whether its changes are seen by other sessions, as references to smart large objects are."""
+    return not table.is_temp or any(family_of(column.type) is Family.SMART_LARGE for column in table.columns)
 
 
 def _change_of(state: SessionState, statement: Statement) -> Change:
@@ -156,6 +165,19 @@ def register_functions(state: SessionState, connection: sqlite3.Connection) -> N
         return state.current.kept.keep(value, cursor)
 
     connection.create_function("ifx_serial", 2, next_serial)
+
+    def object_of(value: bytes | None) -> int | None:
+        return None if value is None else state.current.objects.stored([value])
+
+    def copied(number: int | None) -> int | None:
+        return state.current.objects.copied(number)
+
+    def released(number: int) -> None:
+        state.current.objects.on_released(number)
+
+    connection.create_function("ifx_object_of", 1, guarded(object_of, state.note_error))
+    connection.create_function("ifx_locopy", 1, guarded(copied, state.note_error))
+    connection.create_function("ifx_released", 1, released)
     connection.create_function("ifx_keep", 2, guarded(keep, state.note_error))
     connection.create_function("ifx_nextval", 2, guarded(next_value, state.note_error))
     connection.create_function("ifx_currval", 1, guarded(current_value, state.note_error))

@@ -8,7 +8,8 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -18,6 +19,7 @@ from aioifx.server.engine.control_statements import control
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.engine.ddl import run_definition, select_into_temp
 from aioifx.server.engine.dml import insert_rows, run_change
+from aioifx.server.engine.open_objects import OpenObjects
 from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
@@ -359,6 +361,25 @@ class Engine:
                 yield piece
         except LookupError:
             raise SqlError(_NO_VALUE) from None
+
+    @property
+    def objects(self) -> OpenObjects:
+        """The smart large objects of the session.
+
+        Raises:   SqlError: -349, no database is open.
+        """
+        return self._state.current.objects
+
+    @contextmanager
+    def routine_call(self) -> Generator[None, None, None]:
+        """Context of a call by the fast path, or of SQ_LODATA.
+
+        Raises:   SqlError: -213, interrupted; -244, another session writes.
+        """
+        self._state.interrupts.check()
+        with self._running, self._state.mapped_errors(-244, ""):
+            self._state.current.transactions.on_query()
+            yield
 
     def close_cursor(self, cursor: Cursor) -> None:
         """Close a cursor; idempotent."""

@@ -29,6 +29,8 @@ def open_database(state: SessionState, name: str) -> Database:
         close_database(state)
         connection = _connect(state, database)
         state.workspace = Workspace(database, connection, state.defaults, state.interrupts.consume)
+        if database.users == 1:
+            state.workspace.objects.sweep_all()
     except BaseException:
         state.databases.on_closed(database)
         raise
@@ -51,13 +53,14 @@ def _connect(state: SessionState, database: Database) -> sqlite3.Connection:
 
 def close_database(state: SessionState) -> None:
     """Roll back and close the current database, if any."""
-    current, state.workspace = state.workspace, None
+    current = state.workspace
     if current is None:
         return
     current.connection.set_progress_handler(None, 0)  # the cleanup must not be interrupted
     try:
         current.close()
     finally:
+        state.workspace = None
         for database in (current.database, *current.attached.values()):
             state.databases.on_closed(database)
         state.settings.database = state.entry.database = ""

@@ -8,9 +8,11 @@ from functools import partial
 
 from aioifx.server.catalog import catalog
 from aioifx.server.engine.cursors import Cursor
+from aioifx.server.engine.open_objects import OpenObjects
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change
 from aioifx.server.sql.model.schema import Schema, Table
+from aioifx.server.sql.translate.sqlite_ddl import release_steps
 from aioifx.server.sql.translate.sqlite_text import identifier
 from aioifx.server.sqlite.databases import Database
 from aioifx.server.sqlite.kept_values import KeptByCursor
@@ -43,6 +45,7 @@ class Workspace:
         """By type code: the last serial number that the running statement assigned."""
         self.kept = KeptByCursor()
         """BYTE and TEXT values of the rows of open cursors."""
+        self.objects = OpenObjects(connection, self.transactions, database.objects_in_use, self.settle)
         self._temp_version = 0
         self._has_schema_changes = False  # whether the open transaction has changed the schema
         self._temp_serials = Serials()
@@ -92,6 +95,7 @@ class Workspace:
                 cursor.close()
                 cursor.is_released = True
         self.cursors = [cursor for cursor in self.cursors if cursor.hold]
+        self.objects.sweep()
         if self._has_schema_changes:
             self._has_schema_changes = False
             self.on_schema_changed()
@@ -101,14 +105,16 @@ class Workspace:
         kept = self._unlogged_rows() if self.connection.in_transaction else []
         self.end_transaction(Transactions.rollback)
         for table, columns, rows in kept:
-            known = "SELECT 1 FROM temp.sqlite_master WHERE type = 'table' AND name = ?"
-            if self.connection.execute(
-                known, (table.physical,)
-            ).fetchone():  # the table may have been created since BEGIN
+            if self._has_temp(table):  # the table may have been created since BEGIN
                 self.connection.execute(f"DELETE FROM {table.source}")
                 marks = ", ".join("?" * len(columns))
                 names = ", ".join(identifier(name) for name in columns)
                 self.connection.executemany(f"INSERT INTO {table.source} ({names}) VALUES ({marks})", rows)
+
+    def _has_temp(self, table: Table) -> bool:
+        """Whether a temporary table exists, since `schema` may be outdated."""
+        known = "SELECT 1 FROM temp.sqlite_master WHERE type = 'table' AND name = ?"
+        return self.connection.execute(known, (table.physical,)).fetchone() is not None
 
     def _unlogged_rows(self) -> list[tuple[Table, list[str], list[tuple[object, ...]]]]:
         tables: list[Table] = [] if self.schema is None else list(self.schema.temps.values())
@@ -145,11 +151,20 @@ class Workspace:
                 cursor.is_released = True
             self.cursors.clear()
             self.transactions.abandon()
+            self._empty_temps()
+            self.objects.close_all()
             for counters in (self.database.serials, self.database.sequences):
                 if counters.has_unsaved:
                     self.transactions.aside(partial(counters.save, self.connection))
         finally:
             self.connection.close()
+
+    def _empty_temps(self) -> None:
+        """Delete the rows of temporary tables that refer to smart large objects."""
+        tables: list[Table] = [] if self.schema is None else list(self.schema.temps.values())
+        for table in tables:
+            for step in release_steps(table) if self._has_temp(table) else ():
+                self.transactions.aside(partial(self.connection.execute, step.sql))
 
     # -- serial columns ------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from aioifx.server.sqlite.databases import Database, LogMode
 from aioifx.sqltypes import Column, SqlType
 from aioifx.wire import completion
 from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.objects import CallRoutine
 from aioifx.wire.opcodes import OpenWarning
 from aioifx.wire.outbox import Outbox
 
@@ -86,6 +87,8 @@ class SessionContext:
         """The statement that messages refer to, until the next SQ_ID or the end of the group."""
         self.inserting: PreparedStatement | None = None
         """The statement with SQ_PUT rows that have not been inserted yet."""
+        self.calling: CallRoutine | None = None
+        """The SQ_EXFPROUTINE whose arguments follow."""
         self.transactions = 0
         """Number of ended transactions."""
         self.environment: dict[str, str] = {}

@@ -15,6 +15,7 @@ from typing import Final
 from aioifx.errors import ProtocolError
 from aioifx.server.protocol import (
     cursor_handlers,
+    fast_path,
     large_object_handlers,
     session_handlers,
     statement_handlers,
@@ -71,7 +72,7 @@ class Conversation:
     def _answer(self, group: Sequence[Request]) -> int:
         """Handle one group; returns the SQLCODE of its error, or 0."""
         context, sqlcode = self._context, 0
-        context.prepared = None
+        context.prepared = context.calling = None
         try:
             for message in group:
                 if isinstance(message, _FETCHES):
@@ -104,5 +105,6 @@ HANDLERS: Final[dict[type, Handler]] = {
     **statement_handlers.HANDLERS,
     **cursor_handlers.HANDLERS,
     **large_object_handlers.HANDLERS,
+    **fast_path.HANDLERS,
 }
 """The handler of each message."""

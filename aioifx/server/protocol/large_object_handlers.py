@@ -1,4 +1,4 @@
-"""Handlers of messages of BYTE and TEXT values: sent to the client, and received from it. Never: their storage."""
+"""Handlers of the bytes of large objects: sent to the client, and received from it. Never: their storage."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def send_value(context: SessionContext, message: objects.FetchBlob) -> None:
 def expect_values(context: SessionContext, message: objects.BlobCount) -> None:
     """SQ_BBIND: the number of BYTE and TEXT values that follow for the last SQ_BIND.
 
-    Raises:   SqlError: -619, another number of parameters are such values.
+    Raises:   SqlError: -619, the parameters have more or fewer such values.
     """
     prepared = context.current
     if message.values != descriptors([prepared.values]):
@@ -58,8 +58,36 @@ def take_piece(context: SessionContext, message: objects.Blob) -> None:
         prepared.incoming = None
 
 
+def read_object(context: SessionContext, message: objects.ReadObject) -> None:
+    """SQ_LODATA 0 and 1: bytes of an open smart large object.
+
+    Raises:   SqlError: -9810, bad descriptor.
+    """
+    opened = context.engine.objects
+    with context.engine.routine_call():
+        if message.offset is not None:
+            opened.seek(message.handle, message.offset, message.whence)
+        data = opened.read(message.handle, message.size)
+    kind = _READ if message.offset is None else _READ_AT
+    objects.put_object_data(context.outbox, objects.ObjectData(kind, len(data), data))
+
+
+def write_object(context: SessionContext, message: objects.WriteObject) -> None:
+    """SQ_LODATA 2.
+
+    Raises:   SqlError: -9810, bad descriptor.
+    """
+    with context.engine.routine_call():
+        written = context.engine.objects.write(message.handle, message.data)
+    objects.put_object_data(context.outbox, objects.ObjectData(_WRITE, written))
+
+
+_READ, _READ_AT, _WRITE = 0, 1, 2
+
 HANDLERS: Final[dict[type, Handler]] = {
     objects.FetchBlob: send_value,
     objects.BlobCount: expect_values,
     objects.Blob: take_piece,
+    objects.ReadObject: read_object,
+    objects.WriteObject: write_object,
 }

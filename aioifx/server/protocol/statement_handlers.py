@@ -9,6 +9,7 @@ from typing import Final
 from aioifx.codecs.params import decode_value
 from aioifx.errors import DataError, NotSupportedError
 from aioifx.server.protocol.context import Handler, SessionContext
+from aioifx.server.protocol.fast_path import call_routine
 from aioifx.server.protocol.statement_table import PreparedStatement
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Plan
@@ -96,10 +97,13 @@ def ignore_keys(context: SessionContext, message: requests.AutoGenKeys) -> None:
 
 
 def bind(context: SessionContext, message: requests.Bind) -> None:
-    """SQ_BIND: stores the values until the next SQ_BIND.
+    """SQ_BIND: stores the values until the next SQ_BIND; after SQ_EXFPROUTINE, its arguments.
 
     Raises:   SqlError: -415, a value cannot be converted; -999, its type is not supported.
     """
+    if context.calling is not None:
+        call_routine(context, message.entries)
+        return
     prepared, code_set = context.current, context.code_set
     try:
         prepared.values = tuple(

@@ -23,6 +23,7 @@ from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.connection import connect
 from aioifx.server.sqlite.sequences import Sequences
 from aioifx.server.sqlite.serials import Serials
+from aioifx.server.sqlite.smart_objects import ObjectsInUse
 from aioifx.server.sqlite.write_lock import WriterLock
 
 SYSMASTER: Final = "sysmaster"
@@ -33,7 +34,7 @@ DEFAULT_LOCALE: Final = "en_US.819"
 
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_$]{0,127}")
 _SUFFIX: Final = ".sqlite"
-_APPLICATION: Final = 0x49465802  # application_id of our files: "IFX" and the version of their format
+_APPLICATION: Final = 0x49465803  # application_id of our files: "IFX" and the version of their format
 _FACTS: Final = 'CREATE TABLE "ifx_database" (log_mode TEXT, owner TEXT, created TEXT, locale TEXT)'
 
 
@@ -84,6 +85,7 @@ class Database:
     writer: WriterLock = field(default_factory=WriterLock)
     serials: Serials = field(default_factory=Serials)
     sequences: Sequences = field(default_factory=Sequences)
+    objects_in_use: ObjectsInUse = field(default_factory=ObjectsInUse)
     _version_lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property

@@ -91,6 +91,11 @@ class Transactions:
         return self._work is not None
 
     @property
+    def is_writing(self) -> bool:
+        """Whether this session holds the lock of the database's writer."""
+        return self._database.writer.is_held_by(self)
+
+    @property
     def is_used(self) -> bool:
         """Whether closing the database would lose changes; in ANSI mode a transaction is always open."""
         return self._work is not None and (self._work.is_used or not self._is_ansi)
@@ -313,16 +318,18 @@ class Transactions:
             raise
         self._connection.execute(f"RELEASE {_STATEMENT}")
 
-    def aside(self, work: Callable[[], None]) -> None:
-        """Run a write of the server itself after the session's transaction; skipped while another session writes."""
+    def aside(self, work: Callable[[], object]) -> bool:
+        """Run a write of the server itself after the session's transaction; returns False if another session writes."""
         with suppress(LockRefused):
             self._database.writer.acquire(self, wait=0, brief=True, interrupted=lambda: False)
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 work()
                 self._connection.execute("COMMIT")
+                return True
             finally:
                 self._database.writer.release(self)
+        return False
 
     def _acquire(self, *, brief: bool) -> None:
         self._database.writer.acquire(

@@ -45,6 +45,10 @@ class WriterLock:
         with self._changed:
             return owner in self._queue and not (self._holder is None and self._queue[0] is owner)
 
+    def is_held_by(self, owner: object) -> bool:
+        """Whether *owner* holds the lock."""
+        return self._holder is owner
+
     def acquire(
         self, owner: object, *, wait: float | None, brief: bool, interrupted: Callable[[], bool]
     ) -> None:

@@ -177,3 +177,89 @@ async def test_informix_driver_updates_subscripts_and_measures(server: str) -> N
             return list(cursor.fetchall())
 
     assert await off_loop(work) == [(b"after", "text", 8, 5)]
+
+
+# -- BLOB and CLOB -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("binary", "text"), [("bytes", "text"), ("stream", "ascii"), ("blob", "clob"), ("stream", "chars")]
+)
+async def test_jdbc_writes_and_reads_blob_and_clob(ask: Ask, conn: str, binary: str, text: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INT, b BLOB, x CLOB) PUT b IN (sbspace), x IN (sbspace)")
+    await stored(ask, conn, SIZES, binary, text)
+    # JDBC writes what Blob.setBytes gets from position 1 on at offset 1 (observed: lob.json, blob_create_conn).
+    values = {n: pattern(n) if binary != "blob" or not n else b"\0" + pattern(n) for n in SIZES}
+    expected: list[Fields] = [
+        [str(k), summed(values[n]), summed(pattern_text(n))] for k, n in enumerate(SIZES)
+    ]
+    expected.append([str(len(SIZES)), None, None])
+    for ways in (("bytes", "string"), ("stream", "chars")):
+        assert cells(await ask("large", conn, "SELECT k, b, x FROM t ORDER BY k", "int", *ways)) == expected
+    sized = [[k, b and f"{b.split(':')[0]}/{b}", x and f"{x.split(':')[0]}/{x}"] for k, b, x in expected]
+    assert cells(await ask("large", conn, "SELECT k, b, x FROM t ORDER BY k", "int", "blob", "clob")) == sized
+
+
+async def test_jdbc_rolls_back_and_updates_large_objects(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INT, b BLOB)")
+    await ask("prepare", conn, "p", "INSERT INTO t VALUES (?, ?)")
+    await ask("prepare", conn, "q", "UPDATE t SET b = ? WHERE k = ?")
+    await ask("autocommit", conn, "false")
+    for key, end in ((1, "commit"), (2, "rollback"), (3, "commit")):
+        await ask("set", "p", 1, "int", key)
+        await ask("set", "p", 2, "bytes", 70_000 + key)
+        await ask("run", "p")
+        await ask(end, conn)
+    await ask("set", "q", 1, "bytes", 5)
+    await ask("set", "q", 2, "int", 3)
+    await ask("run", "q")
+    await ask("rollback", conn)
+    await ask("set", "q", 1, "bytes", 6)
+    await ask("set", "q", 2, "int", 1)
+    await ask("run", "q")
+    await ask("commit", conn)
+    rows = cells(await ask("large", conn, "SELECT k, b FROM t ORDER BY k", "int", "bytes"))
+    await ask("commit", conn)
+    await ask("autocommit", conn, "true")
+    await ask("release", "p")
+    await ask("release", "q")
+    assert rows == [["1", summed(pattern(6))], ["3", summed(pattern(70_003))]]
+
+
+async def test_jdbc_reads_a_part_of_a_blob(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INT, b BLOB, x CLOB)")
+    await stored(ask, conn, (100_000,), "bytes", "text")
+    [[part]] = cells(await ask("large", conn, "SELECT b FROM t WHERE k = 0", "part"))
+    assert part == summed(pattern(100_000)[2:7])
+
+
+@pytest.mark.exhaustive
+async def test_jdbc_moves_ten_megabytes_of_blob_and_clob_each_way(ask: Ask, conn: str) -> None:
+    size = 10_000_000
+    await ask("update", conn, "CREATE TABLE t (k INT, b BLOB, x CLOB)")
+    await stored(ask, conn, (size,), "stream", "ascii")
+    [row, _] = cells(await ask("large", conn, "SELECT b, x FROM t ORDER BY k", "stream", "chars"))
+    assert row == [summed(pattern(size)), summed(pattern_text(size))]
+
+
+async def test_informix_driver_reads_locators_and_closes_descriptors(server: str) -> None:
+    def work() -> tuple[list[Any], int]:
+        with connect(server) as conn:
+            cursor = conn.cursor()
+            cursor.execute("CREATE TABLE t (k INT, b BLOB, x CLOB, tail SMALLINT)")
+            cursor.execute("CREATE TABLE s (b BYTE, x TEXT)")
+            cursor.execute("INSERT INTO s VALUES (?, ?)", (b"abc", b"text"))
+            cursor.execute("INSERT INTO t SELECT 1, b::BLOB, x::CLOB, 7 FROM s")
+            cursor.execute("INSERT INTO t VALUES (2, NULL, NULL, 7)")
+            conn.commit()
+            cursor.execute("SELECT k, b, x, tail FROM t ORDER BY k")
+            rows = list(cursor.fetchall())
+            with pytest.raises(Exception) as caught:
+                conn.fast_path_call("function informix.ifx_lo_close(integer)", -1)
+            return rows, int(getattr(caught.value, "sqlcode", 0))
+
+    rows, sqlcode = await off_loop(work)
+    assert [(row[0], row[3]) for row in rows] == [(1, 7), (2, 7)]
+    assert [len(row[1].raw) for row in rows[:1]] == [72]
+    assert rows[1][1:3] == (None, None)
+    assert sqlcode == -9810

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from aioifx.server.sql.builtin_types import BYTE, TEXT, boolean, bson, json, lvarchar
+from aioifx.server.sql.builtin_types import BLOB, BYTE, CLOB, TEXT, boolean, bson, json, lvarchar
 from aioifx.server.sql.complex_types import COLLECTIONS, TypeName, collection_of, row_of
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_qualified_name
@@ -29,6 +29,8 @@ _FIXED: Final = {
     "boolean": boolean(),
     "byte": BYTE,
     "text": TEXT,
+    "blob": BLOB,
+    "clob": CLOB,
     "json": json(),
     "bson": bson(),
 }
@@ -44,7 +46,7 @@ _VARYING: Final = {"varchar": TypeCode.VARCHAR, "nvarchar": TypeCode.NVARCHAR}
 
 _COLLECTIONS: Final = {code.name.lower(): code for code in COLLECTIONS}
 
-_NOT_EXECUTED: Final = frozenset({"blob", "clob", "collection"})
+_NOT_EXECUTED: Final = frozenset({"collection"})
 """Built-in types that are not supported here."""
 
 _KNOWN: Final = frozenset(

@@ -24,8 +24,10 @@ from aioifx.server.sql.translate.sqlite_ddl import (
     column_text,
     drop_check_steps,
     drop_index_steps,
+    drop_reference_steps,
     index_steps,
     redeclaration_steps,
+    reference_steps,
 )
 from aioifx.server.sql.translate.sqlite_text import affinity, identifier, string
 from aioifx.server.sql.translate.typed import Typed, assigned
@@ -209,7 +211,9 @@ class _Alteration:
         columns.insert(place, column)
         check_columns(columns, action.offset)
         self.steps.append(Step(f"ALTER TABLE {self.table.source} ADD COLUMN {column_text(column)}"))
+        self.steps += drop_reference_steps(self.table)
         self.table = replace(self.table, columns=tuple(columns), stored_order=(*stored, column.name))
+        self.steps += reference_steps(self.table)
         if column.default is not None:
             name = identifier(column.name)
             self.steps.append(Step(f"UPDATE {self.table.source} SET {name} = {column.default.sql}"))
@@ -240,10 +244,14 @@ class _Alteration:
             if column.name in index.columns:
                 self.steps += drop_index_steps(self.table, index)
         indexes = tuple(index for index in self.table.indexes if column.name not in index.columns)
+        if is_large(column.type):
+            self.steps.append(Step(f"UPDATE {self.table.source} SET {identifier(column.name)} = NULL"))
+        self.steps += drop_reference_steps(self.table)
         self.steps.append(Step(f"ALTER TABLE {self.table.source} DROP COLUMN {identifier(column.name)}"))
         stored = tuple(each.name for each in self.table.stored_columns if each.name != column.name)
         columns = tuple(each for each in self.table.columns if each.name != column.name)
         self.table = replace(self.table, columns=columns, stored_order=stored, indexes=indexes)
+        self.steps += reference_steps(self.table)
 
     def _modify_column(self, node: nodes.ColumnDef) -> None:
         """Replace a column's definition; its values are assigned to the new type."""

@@ -29,7 +29,7 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate import documents
 from aioifx.server.sql.translate.builtins import CATALOG_ROUTINES, ROUTINES, ArgumentKind
 from aioifx.server.sql.translate.complex_types import cardinality
-from aioifx.server.sql.translate.large_objects import LENGTHS
+from aioifx.server.sql.translate.large_objects import LENGTHS, SMART_ROUTINES
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.sqlite_text import string
 from aioifx.server.sql.translate.typed import Typed, assigned, cast, comparison, number_of, text_of
@@ -62,6 +62,9 @@ def call(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> 
 
     Raises:   SqlError: -674 no such routine, -664 wrong number of arguments.
     """
+    smart = SMART_ROUTINES.get(node.name) if node.routine.owner == "" else None
+    if smart is not None:
+        return smart(translator, node)
     special = _SPECIAL.get(node.name)
     if special is not None and node.routine.owner == "":
         return special(translator.conditional(), node, hint)

@@ -25,7 +25,12 @@ from aioifx.server.sql.translate.sequences import (
     exists_already,
     rename_sequence,
 )
-from aioifx.server.sql.translate.sqlite_ddl import creation_steps, drop_index_steps, index_steps
+from aioifx.server.sql.translate.sqlite_ddl import (
+    creation_steps,
+    drop_index_steps,
+    index_steps,
+    release_steps,
+)
 from aioifx.server.sql.translate.user_types import user_type_plan, with_type_numbers
 from aioifx.server.sql.translate.views import require_simple
 from aioifx.wire.opcodes import StatementType
@@ -185,6 +190,7 @@ def _drop_table(node: nodes.Drop, context: Context) -> Plan:
             steps += more
             changes.append(PutTable(freed))
         changes += _dependents(node, table, context)
+    steps += release_steps(table)
     steps.append(Step(f"DROP TABLE {table.source}"))
     return Plan(StatementType.DROP_TABLE, Definition(tuple(steps), (*changes, RemoveTable(table))))
 

@@ -5,14 +5,16 @@ Source: the SQLCODEs are documented for BYTE and TEXT; that BLOB and CLOB have t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final, Protocol
 
 from aioifx.server.sql.builtin_types import BLOB, BYTE, CLOB, TEXT
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.type_rules import Family, family_of, is_large
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.typed import Typed
 from aioifx.sqltypes import SqlType
 
@@ -25,6 +27,7 @@ NO_DISTINCT: Final = -613
 NO_ORDER: Final = -614
 NOT_LARGE: Final = -617
 _NO_CAST: Final = -9634
+_NO_ROUTINE: Final = -674
 
 LENGTHS: Final = frozenset({"length", "len", "octet_length"})
 """Functions that return the bytes of a BYTE or TEXT value, trailing blanks included (documented: LENGTH)."""
@@ -89,3 +92,37 @@ def kept(value: Typed, parameter: int) -> Typed:
     if value.type is None or family_of(value.type) is not Family.SIMPLE_LARGE:
         return value
     return Typed(f"ifx_keep({value.sql}, ?{parameter})", value.type, value.is_nullable)
+
+
+# -- routines ----------------------------------------------------------------------------------------------------------
+
+
+class ArgumentTranslator(Protocol):
+    """A translator of arguments, which may be large objects."""
+
+    context: Context
+
+    def any_value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed: ...
+
+
+def _object_argument(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
+    """The first argument: a BLOB or CLOB, or NULL.
+
+    Raises:   SqlError: -674, it is another value.
+    """
+    value = translator.any_value(node.arguments[0])
+    if value.type is not None and family_of(value.type) is not Family.SMART_LARGE:
+        raise SqlError(_NO_ROUTINE, token=node.name, offset=node.offset)
+    return value
+
+
+def _locopy(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
+    """LOCOPY(object [, table, column]); there is one kind of storage, so the column does not matter."""
+    if len(node.arguments) not in (1, 3):
+        raise SqlError(_NO_ROUTINE, token=node.name, offset=node.offset)
+    value = _object_argument(translator, node)
+    return replace(value, sql=f"ifx_locopy({value.sql})", type=value.type or BLOB)
+
+
+SMART_ROUTINES: Final[dict[str, Callable[[ArgumentTranslator, nodes.Call], Typed]]] = {"locopy": _locopy}
+"""Functions of smart large objects, by name."""

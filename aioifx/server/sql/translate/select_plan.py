@@ -23,7 +23,7 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.relations import Block, Relation, keeping
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.select import Place, QueryTranslator
-from aioifx.server.sql.translate.sqlite_ddl import column_text
+from aioifx.server.sql.translate.sqlite_ddl import column_text, reference_steps
 from aioifx.server.sql.translate.sqlite_text import identifier, string
 from aioifx.sqltypes import Column
 from aioifx.wire.opcodes import StatementType
@@ -120,7 +120,8 @@ def _into_temp(query: nodes.Query, clause: nodes.IntoTemp, relation: Relation, c
     )
     names = ", ".join(identifier(column.name) for column in columns)
     declared = ", ".join(column_text(column) for column in columns)
-    definition = Definition((Step(f"CREATE TABLE {table.source} ({declared})"),), (PutTable(table),))
+    steps = (Step(f"CREATE TABLE {table.source} ({declared})"), *reference_steps(table))
+    definition = Definition(steps, (PutTable(table),))
     fill = Change(Verb.INSERT, f"INSERT INTO {table.source} ({names}) {_as_source(relation, columns)}", table)
     return finished(StatementType.SELECT_INTO_TEMP, IntoTemp(definition, fill), query, context)
 

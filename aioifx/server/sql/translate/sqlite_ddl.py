@@ -7,6 +7,7 @@ Invariants:
 3. CHECK is a pair of triggers, whose message encodes the error: ``ifx:-530:owner.name``.
 4. Foreign keys are SQLite's own, because it checks them at the end of a statement, as Informix does.
 5. NULLs are equal in Informix's unique indexes; a second index over the rows with a NULL enforces that.
+6. Triggers count the references to smart large objects, and note what they no longer refer to: `ifx_released(number)`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from aioifx.server.sql.model.plan import Step
 from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, Table
+from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sql.translate.sqlite_text import affinity, collated, identifier, string
 
 
@@ -117,6 +119,73 @@ def _trigger(table: Table, constraint: Constraint, event: str) -> str:
     return f"{table.physical}:{constraint.name}:{event.lower()}"
 
 
+# --- References to smart large objects ------------------------------------------------------------------------------
+
+_TABLES_OF_OBJECTS = (
+    'CREATE TABLE main."ifx_objects" (id INTEGER PRIMARY KEY, size INTEGER NOT NULL, refs INTEGER NOT NULL)',
+    'CREATE TABLE main."ifx_chunks" (id INTEGER PRIMARY KEY, data BLOB NOT NULL)',
+)
+
+
+def object_table_steps() -> Iterator[Step]:
+    """The tables of a new database that hold its smart large objects; see `smart_objects`."""
+    yield from map(Step, _TABLES_OF_OBJECTS)
+
+
+def reference_steps(table: Table) -> Iterator[Step]:
+    """The triggers that count a table's references to smart large objects."""
+    for number, column in enumerate(_smart_columns(table)):
+        new, old = f"NEW.{identifier(column.name)}", f"OLD.{identifier(column.name)}"
+        added = (
+            f'UPDATE "ifx_objects" SET refs = refs + 1 WHERE id = {new};'
+            f" SELECT ifx_raise({_BAD_OBJECT}) WHERE {new} IS NOT NULL"
+            f' AND NOT EXISTS (SELECT 1 FROM "ifx_objects" WHERE id = {new});'
+        )
+        removed = (
+            f'UPDATE "ifx_objects" SET refs = refs - 1 WHERE id = {old};'
+            f" SELECT ifx_released({old}) WHERE {old} IS NOT NULL;"
+        )
+        changed = f"UPDATE OF {identifier(column.name)}"
+        yield _reference_trigger(table, number, "INSERT", added, f"{new} IS NOT NULL")
+        yield _reference_trigger(table, number, changed, added + removed, f"{old} IS NOT {new}")
+        yield _reference_trigger(table, number, "DELETE", removed, f"{old} IS NOT NULL")
+
+
+_BAD_OBJECT = -9810
+
+
+def _smart_columns(table: Table) -> list[ColumnDef]:
+    return [column for column in table.columns if family_of(column.type) is Family.SMART_LARGE]
+
+
+def _reference_trigger(table: Table, number: int, event: str, body: str, condition: str) -> Step:
+    temp = "TEMP " if table.is_temp else ""
+    place = "" if table.is_temp else f"{table.catalog}."
+    name = identifier(_reference_name(table, number, event))
+    return Step(
+        f"CREATE {temp}TRIGGER {place}{name} AFTER {event} ON {identifier(table.physical)}"
+        f" WHEN {condition} BEGIN {body} END"
+    )
+
+
+def _reference_name(table: Table, number: int, event: str) -> str:
+    return f"{table.physical}:object{number}:{event.split()[0].lower()}"
+
+
+def drop_reference_steps(table: Table) -> Iterator[Step]:
+    """Drop the triggers that count a table's references."""
+    for number, _ in enumerate(_smart_columns(table)):
+        for event in ("INSERT", "UPDATE", "DELETE"):
+            name = identifier(_reference_name(table, number, event))
+            yield Step(f"DROP TRIGGER IF EXISTS {table.catalog}.{name}")
+
+
+def release_steps(table: Table) -> Iterator[Step]:
+    """Delete the rows of a table that refers to smart large objects, before it is dropped."""
+    if _smart_columns(table):
+        yield Step(f"DELETE FROM {table.source}")
+
+
 # --- Whole tables -----------------------------------------------------------------------------------------------------
 
 
@@ -128,6 +197,7 @@ def creation_steps(table: Table, parents: Callable[[int], Table | None]) -> Iter
     for constraint in table.constraints:
         if constraint.kind is ConstraintKind.CHECK:
             yield from check_steps(table, constraint)
+    yield from reference_steps(table)
 
 
 def redeclaration_steps(table: Table, parents: Callable[[int], Table | None]) -> Iterator[Step]:

@@ -97,7 +97,7 @@ def test_a_default_is_kept_by_kind_and_text(declared: str, default: Default) -> 
         ("CREATE TABLE t (k SERIAL8, l BIGSERIAL)", -287, ""),
         ("CREATE TABLE t (k TEXT PRIMARY KEY)", -610, "k"),
         ("CREATE TABLE t (k TEXT DEFAULT 'a')", -594, "k"),
-        ("CREATE TABLE t (k BLOB)", -999, "BLOB"),
+        ("CREATE TABLE t (k BLOB UNIQUE)", -610, "k"),
         ("CREATE TABLE t (k INT, PRIMARY KEY (l))", -217, "l"),
         ("CREATE TABLE t (k INT PRIMARY KEY, PRIMARY KEY (k))", -577, ""),
         ("CREATE TABLE t (k INT REFERENCES nowhere)", -206, "nowhere"),
