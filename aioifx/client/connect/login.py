@@ -28,7 +28,7 @@ from aioifx.client.connect.login_requests import (
     offered,
 )
 from aioifx.client.connect.transport import open_channel
-from aioifx.client.session.failures import failure_of, raise_for, reject_unsolicited, session_ended
+from aioifx.client.session.failures import failure_of, reject_unsolicited, session_ended
 from aioifx.client.session.session import Session
 from aioifx.errors import (
     AuthenticationError,
@@ -176,14 +176,20 @@ class LoginAttempt:
 
         Ends with the server's login reply, which may be a redirect, or with the error that prevents the login.
         """
+        options = self.options
         try:
             login = await self._login(channel.inbox)
-            if login.type != LoginType.REDIRECT and login.redirect is None:
-                self._check_login(login)
-                await self._negotiate(channel)
-                await self._set_environment(channel)
-                if self.options.database:
-                    await self._open_database(channel)
+            if login.type == LoginType.REDIRECT or login.redirect is not None:
+                return login
+            self._check_login(login)
+            # A wrong password may be reported only here (observed: 14.10).
+            self._negotiate(await self._exchange(channel, "negotiating the protocol", PROTOCOLS))
+            environment = info_request(options.session_environment())
+            await self._exchange(channel, "setting the environment", environment)
+            if options.database:
+                request = dbopen_request(options.database, options.code_set)
+                phase = f"opening database {options.database}"
+                self._opened = await self._exchange(channel, phase, request, token=options.database)
         except DatabaseError as error:
             return error
         return login
@@ -275,27 +281,32 @@ class LoginAttempt:
             hint = ""
         raise self._as_connect_error(error, hint)
 
-    async def _exchange(self, channel: Channel, request: bytes) -> Reply:
+    async def _exchange(self, channel: Channel, phase: str, request: bytes, *, token: str = "") -> Reply:
         """Send one request group and return its reply.
 
-        Raises:   DatabaseError: the server's error, or the loss of the connection.
+        Args:     token: the name that an error is about, if the server gives none.
+        Raises:   ConnectError: the server's error, or the loss of the connection. ProtocolError.
         """
-        inbox = channel.inbox
-        if len(inbox.data) > inbox.pos:
-            await reject_unsolicited(self._reader.parser, inbox, _check_exit)
-        channel.send(request)
-        reply = await read_known(self._reader.parser, inbox)
-        _check_exit(reply)
-        return reply
-
-    async def _negotiate(self, channel: Channel) -> None:
-        """SQ_PROTOCOLS: exchange capabilities. A wrong password may be reported only here (observed: 14.10)."""
-        self.phase = "negotiating the protocol"
+        self.phase = phase
+        inbox, read = channel.inbox, self._reader.parser
         try:
-            reply = await self._exchange(channel, PROTOCOLS)
-            raise_for(reply)
+            if len(inbox.data) > inbox.pos:
+                await reject_unsolicited(read, inbox, _check_exit)
+            channel.send(request)
+            reply = await read_known(read, inbox)
+            _check_exit(reply)
+            if reply.error is not None:
+                raise failure_of(reply.error._replace(token=reply.error.token or token))
+        except LocaleError as error:
+            raise self._as_connect_error(
+                error, '; set db_locale to the database\'s locale, or locale="auto"'
+            ) from error
         except DatabaseError as error:
             raise self._as_connect_error(error) from error
+        return reply
+
+    def _negotiate(self, reply: Reply) -> None:
+        """Use the capabilities in the reply to SQ_PROTOCOLS."""
         if reply.mask is None:
             raise ProtocolError("the server did not answer SQ_PROTOCOLS")
         self._reader = negotiated(reply.mask, self.options.code_set.codec)
@@ -309,29 +320,6 @@ class LoginAttempt:
             )
         if not capabilities.type_names:
             raise NotSupportedError(f"{self.where} is too old: its descriptions do not name types")
-
-    async def _set_environment(self, channel: Channel) -> None:
-        self.phase = "setting the environment"
-        try:
-            raise_for(await self._exchange(channel, info_request(self.options.session_environment())))
-        except DatabaseError as error:
-            raise self._as_connect_error(error) from error
-
-    async def _open_database(self, channel: Channel) -> None:
-        self.phase = f"opening database {self.options.database}"
-        request = dbopen_request(self.options.database, self.options.code_set)
-        try:
-            reply = await self._exchange(channel, request)
-            if reply.error is not None and not reply.error.token:
-                raise failure_of(reply.error._replace(token=self.options.database))
-            raise_for(reply)
-        except LocaleError as error:
-            raise self._as_connect_error(
-                error, '; set db_locale to the database\'s locale, or locale="auto"'
-            ) from error
-        except DatabaseError as error:
-            raise self._as_connect_error(error) from error
-        self._opened = reply
 
     async def _connection(self, login: LoginReply) -> Connection[Any]:
         """Finish a login that the server has accepted: open the database and apply the options."""
