@@ -16,6 +16,8 @@ from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import BindEntry as BindEntry  # half of this module's vocabulary
 from aioifx.wire.fields import is_named as is_named
 from aioifx.wire.fields import put_long_char, read_block, read_char, read_entry, read_long_char
+from aioifx.wire.files import ANSWER_READERS as FILE_READERS
+from aioifx.wire.files import FileAnswer
 from aioifx.wire.inbox import NO_LIMIT, Inbox
 from aioifx.wire.objects import REQUEST_READERS as OBJECT_READERS
 from aioifx.wire.objects import ObjectRequest
@@ -132,7 +134,7 @@ class AutoGenKeys(NamedTuple):
 Request: TypeAlias = (
     Prepare | Command | CurName | Id | Bind | Open | Execute | Fetch | ScrollFetch | Close | Release | Put
     | Describe | Scroll | Hold | AutoFree | WantDone | DescribeInput | RetType | AutoGenKeys
-    | SessionRequest | ObjectRequest
+    | SessionRequest | ObjectRequest | FileAnswer
 )  # fmt: skip
 
 
@@ -412,5 +414,6 @@ _READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Request]]]] 
     Op.RET_TYPE: _read_ret_type,
     Op.AUTOGENKEYS: _read_autogenkeys,
     **OBJECT_READERS,
+    **FILE_READERS,
     **SESSION_READERS,
 }

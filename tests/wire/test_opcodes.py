@@ -12,7 +12,8 @@ RECORDED = {
     19: "CMMTWORK", 20: "RBWORK", 22: "NDESCRIBE", 23: "SFETCH", 24: "SCROLL", 25: "TUPID", 26: "DBLIST",
     35: "BEGIN", 36: "DBOPEN", 37: "DBCLOSE", 38: "FETCHBLOB", 39: "BLOB", 41: "BBIND", 43: "HOLD",
     49: "WANTDONE", 53: "VERSION", 55: "COST", 56: "EXIT", 81: "INFO", 94: "INSERTDONE", 97: "LODATA",
-    99: "XACTSTAT", 100: "RET_TYPE", 101: "GETROUTINE", 102: "EXFPROUTINE", 103: "FPROUTINE", 108: "AUTOFREE",
+    98: "FILE", 106: "FILE_READ", 107: "FILE_WRITE", 99: "XACTSTAT", 100: "RET_TYPE", 101: "GETROUTINE",
+    102: "EXFPROUTINE", 103: "FPROUTINE", 108: "AUTOFREE",
     124: "CIDESCRIBE", 125: "IDESCRIBE", 126: "PROTOCOLS", 134: "AUTOGENKEYS", 137: "SETSVPT", 138: "RELSVPT",
     139: "RBSVPT",
 }  # fmt: skip
@@ -24,7 +25,7 @@ def test_every_tag_has_the_number_that_was_recorded() -> None:
 
 def test_every_tag_has_a_reader() -> None:
     from_clients = {*requests._BARE, *requests._READERS, Op.EOT, Op.EXIT}
-    from_servers = {*replies._READERS, Op.TUPLE, Op.ERR, Op.CLOSE, Op.BLOB, Op.EXIT, Op.EOT}
+    from_servers = {*replies._READERS, Op.TUPLE, Op.ERR, Op.CLOSE, Op.BLOB, Op.FILE, Op.EXIT, Op.EOT}
     assert from_clients | from_servers == set(Op)
 
 
