@@ -9,17 +9,22 @@ import json
 import uuid
 import weakref
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pydantic
 import pytest
 
 import aioifx
 from aioifx import Datetime
+from aioifx.arrow import fetch_arrow
+from aioifx.codecs.bson import encode_document
 from aioifx.codecs.native import pure_decoder
-from aioifx.rows import tuple_row
+from aioifx.rows import class_row, tuple_row
 
 
 @pytest.fixture
@@ -318,6 +323,176 @@ async def test_an_adapter_makes_parameters_of_a_users_class(dsn: str) -> None:
         assert await stored(conn, "CHAR(32)", uuid.UUID(int=7)) == [uuid.UUID(int=7).hex]
         zoned = dt.datetime(2024, 1, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=2)))
         assert await stored(conn, "DATETIME YEAR TO SECOND", zoned) == [dt.datetime(2024, 1, 1)]
+
+
+# --- rows, collections, documents -----------------------------------------------------------------------------------
+
+
+@dataclass
+class Home:
+    street: str
+    city: str
+
+
+@pytest.fixture
+async def people(conn: aioifx.Connection) -> aioifx.Connection:
+    await conn.execute("CREATE ROW TYPE home_t (street VARCHAR(20), city VARCHAR(20))")
+    await conn.execute("CREATE DISTINCT TYPE euro AS DECIMAL(8,2)")
+    await conn.execute("CREATE DISTINCT TYPE offer AS JSON")
+    await conn.execute(
+        "CREATE TABLE person (id INTEGER, home home_t, past LIST(home_t NOT NULL), since ROW(d DATE, t DATETIME YEAR TO"
+        " SECOND), tags SET(VARCHAR(9) NOT NULL), scores MULTISET(DECIMAL(4,1) NOT NULL), pay euro, likes offer)"
+    )
+    return conn
+
+
+PERSON: Any = (
+    1,
+    ("Main St", "O'Fallon"),
+    [Home("A St", "Oslo"), {"street": 'B "St"', "city": None}],
+    (dt.date(2026, 1, 2), dt.datetime(2026, 1, 2, 3, 4, 5)),
+    {"new", "it's"},
+    [Decimal("1.5"), 2, 2],
+    Decimal("9.50"),
+    {"a": [1, None]},
+)
+ALL_PARAMETERS = "INSERT INTO person VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+async def test_rows_and_collections_are_stored_and_come_back(people: aioifx.Connection) -> None:
+    await people.execute(ALL_PARAMETERS, *PERSON)
+    await people.executemany(ALL_PARAMETERS, [PERSON, (2, *[None] * 7)])
+    first, second, empty = await people.fetch("SELECT * FROM person")
+    assert first == second
+    assert empty == (2, *[None] * 7)
+    assert isinstance(first["home"], aioifx.Record)
+    assert first["home"].asdict() == {"street": "Main St", "city": "O'Fallon"}
+    assert first["past"] == [("A St", "Oslo"), ('B "St"', None)]
+    assert first["past"][0]["city"] == "Oslo"
+    assert first["since"].asdict() == {"d": dt.date(2026, 1, 2), "t": dt.datetime(2026, 1, 2, 3, 4, 5)}
+    assert first["tags"] == {"new", "it's"}
+    assert first["scores"] == [Decimal("1.5"), Decimal("2.0"), Decimal("2.0")]
+    assert (first["pay"], first["likes"]) == (Decimal("9.50"), {"a": [1, None]})
+    assert await people.fetchval("SELECT id FROM person WHERE tags = ?", {"it's", "new"}) == 1
+
+
+async def test_the_catalog_is_asked_once_for_each_type(people: aioifx.Connection) -> None:
+    await people.fetch("SELECT home FROM person")
+    before = people.stats.round_trips
+    await people.fetch("SELECT home, id FROM person")  # PREPARE, then OPEN with the rows
+    assert people.stats.round_trips - before == 2
+
+
+async def test_objects_of_every_level_can_be_models(people: aioifx.Connection) -> None:
+    class Person(pydantic.BaseModel):
+        id: int
+        home: Home
+        tags: set[str]
+        likes: dict[str, list[int | None]]
+
+    await people.execute(ALL_PARAMETERS, *PERSON)
+    people.set_type_codec("home_t", decoder=lambda record: Home(**record.asdict()))
+    query = "SELECT id, home, tags, likes FROM person"
+    (person,) = await people.fetch(query, row_factory=class_row(Person))
+    assert person == Person(
+        id=1, home=Home("Main St", "O'Fallon"), tags={"new", "it's"}, likes={"a": [1, None]}
+    )
+    assert await people.fetchval("SELECT past FROM person") == [Home("A St", "Oslo"), Home('B "St"', None)]  # type: ignore[arg-type]
+
+
+async def test_cursors_streams_and_prepared_statements_have_the_same_values(
+    people: aioifx.Connection,
+) -> None:
+    await people.execute(ALL_PARAMETERS, *PERSON)
+    query = "SELECT home, past, tags, likes FROM person"
+    expected = await people.fetch(query)
+    assert [row async for row in people.stream(query)] == expected
+    assert await (await people.prepare(query)).fetch() == expected
+    for scroll in (False, True):
+        async with people.cursor(scroll=scroll) as cursor:
+            await cursor.execute(query)
+            assert await cursor.fetchall() == expected
+
+
+async def test_files_and_arrow_have_the_text(people: aioifx.Connection, tmp_path: Path) -> None:
+    await people.execute("INSERT INTO person (id, tags, likes) VALUES (1, ?, ?)", ["a|b"], {"a": 1})
+    query = "SELECT id, tags, likes FROM person"
+    await people.unload(query, tmp_path / "person.unl")
+    assert (tmp_path / "person.unl").read_text() == "1|SET{'a\\|b'}|{\"a\": 1}|\n"
+    table = await fetch_arrow(people, query)
+    assert table.to_pylist() == [{"id": 1, "tags": "SET{'a|b'}", "likes": '{"a": 1}'}]
+
+
+async def test_a_row_that_is_part_of_a_cycle_is_collected(people: aioifx.Connection) -> None:
+    await people.execute("INSERT INTO person (id, likes) VALUES (1, ?)", {})
+    (row,) = await people.fetch("SELECT likes FROM person")
+    assert gc.is_tracked(row)
+
+    class Watched:
+        pass
+
+    watched = Watched()
+    row["likes"].update(row=row, watched=watched)
+    gone = weakref.ref(watched)
+    del row, watched
+    await people.ping()  # the connection keeps the last reply
+    gc.collect()
+    assert gone() is None
+
+
+async def test_json_is_stored_by_every_way_in(conn: aioifx.Connection) -> None:
+    values: list[Any] = [{"a": [1, 2.5, "\N{EURO SIGN}", True, None, {}]}, {}, None]
+    assert await stored(conn, "JSON", *values, '{"a": "str is text"}') == [*values, {"a": "str is text"}]
+
+
+async def test_bson_is_stored_by_every_way_in(conn: aioifx.Connection) -> None:
+    document = {"a": [1, {"b": "\N{EURO SIGN}"}], "when": dt.datetime(2026, 1, 2, tzinfo=dt.UTC)}
+    found = await stored(conn, "BSON", document, encode_document(document), None)
+    assert found == [document, document, None]
+
+
+async def test_the_functions_for_json_are_options(dsn: str) -> None:
+    def dumps(value: Any) -> bytes:
+        return json.dumps({"value": value}).encode()
+
+    async with aioifx.create_pool(
+        dsn, json_dumps=dumps, json_loads=lambda text: ("mine", json.loads(text))
+    ) as pool:
+        await pool.execute("CREATE TABLE note (v JSON)")
+        await pool.execute("INSERT INTO note VALUES (?)", [1])
+        assert await pool.fetchval("SELECT v FROM note") == ("mine", {"value": [1]})
+
+
+async def test_a_type_codec_for_json_has_the_text(dsn: str) -> None:
+    codec = aioifx.TypeCodec(json.dumps, json.loads)
+    async with aioifx.connect(dsn, type_codecs={"json": codec}) as conn:
+        assert await stored(conn, "JSON", {"a": 1}, None) == [{"a": 1}, None]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("home", {"street": "x"}, "^parameter 1: field 'city' is missing; the fields are street, city$"),
+        (
+            "home",
+            ("x" * 21, "y"),
+            r"^parameter 1: field 'street': text of 21 bytes does not fit VARCHAR\(20\)$",
+        ),
+        ("tags", 7, r"^parameter 1: SET\(VARCHAR\(9\) NOT NULL\) does not accept int$"),
+        ("likes", float("nan"), "^parameter 1: JSON does not accept NaN"),
+        ("likes", object(), "^parameter 1: JSON does not accept object"),
+    ],
+)
+async def test_an_object_that_does_not_fit_is_refused_before_it_is_sent(
+    people: aioifx.Connection, column: str, value: Any, message: str
+) -> None:
+    insert = f"INSERT INTO person ({column}) VALUES (?)"
+    statement = await people.prepare(insert)
+    before = people.stats.round_trips
+    with pytest.raises(aioifx.DataError, match=message):
+        await statement.execute(value)
+    assert people.stats.round_trips == before
+    assert await people.fetchval("SELECT COUNT(*) FROM person") == 0
 
 
 # --- pools ----------------------------------------------------------------------------------------------------------

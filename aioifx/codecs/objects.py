@@ -26,6 +26,11 @@ class _ObjectAdapter(Adapter):
         return None if adapted is None else self._write(adapted)
 
 
+def takes_objects(sql_type: SqlType | None) -> bool:
+    """Whether mappings and sequences are values of the type."""
+    return sql_type is not None and (bool(sql_type.fields) or sql_type.opaque_name in ("json", "bson"))
+
+
 def adapters_for(conversions: Conversions, types: Sequence[SqlType | None], code_set: CodeSet) -> Adapters:
     """The adapters of several parameters; empty if all are standard."""
     adapters = tuple([_adapter_for(conversions, sql_type, code_set) for sql_type in types])

@@ -11,6 +11,7 @@ from aioifx.client.sql.placeholders import ByName
 from aioifx.client.sql.scanner import assigned_columns, placeholder_values, scan, target_table
 from aioifx.codecs.conversions import Adapters
 from aioifx.codecs.native import make_encoder
+from aioifx.codecs.objects import takes_objects
 from aioifx.codecs.param_codegen import EncodeParamRows
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.text import CodeSet
@@ -104,8 +105,9 @@ class RequestEncoder:
             if isinstance(params, ByName):
                 text = str(error).replace(f"parameter {number}", f"parameter :{params.names[number - 1]}", 1)
                 error.args = (text,)
-            elif error.row_index is None and (hint := hint_for_values(self._sql, 1, params)):
-                error.args = (f"{error}; {hint}",)
+            elif error.row_index is None and not takes_objects(self._types[number - 1]):
+                if hint := hint_for_values(self._sql, 1, params):
+                    error.args = (f"{error}; {hint}",)
             if column := self._columns().get(number - 1):
                 error.column = column.name
 
