@@ -8,8 +8,11 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import settings
 
-LARGE = 40
-"""A family of so many cases is a table of vectors or types, of which the default suite keeps one case of four."""
+LARGE = 8
+"""A family of so many cases is a table of values, vectors or types, of which the default suite keeps a few."""
+
+MOST = 25
+"""Cases that it keeps of the largest tables."""
 
 
 def not_in_the_sample(cases: Sequence[pytest.Function]) -> list[pytest.Function]:
@@ -28,29 +31,23 @@ def not_in_the_sample(cases: Sequence[pytest.Function]) -> list[pytest.Function]
 def left_out(family: Sequence[pytest.Function], *, is_system: bool) -> list[pytest.Function]:
     """The cases of one test that the default suite leaves out.
 
-    It keeps a sample of a test that is marked `sampled`, and one of four cases of a large table and of runs on uvloop.
-    Tests of the whole system take longest: of these it keeps one of four, and at least one.
+    It keeps a sample of a test that is marked `sampled`, and one of four runs on uvloop. It keeps one of four cases of
+    large tables, of laws, which try several examples for each, and of tests of the whole system, which take longest.
     """
     if family[0].get_closest_marker("sampled"):
-        left = not_in_the_sample(family)
+        left, is_table = not_in_the_sample(family), False
     else:
-        is_large = len(family) >= LARGE
-        left = [
-            case for case in family if (is_large or "uvloop" in case.callspec.id) and _is_one_of_many(case)
-        ]
-    if is_system:
+        left = [case for case in family if "uvloop" in case.callspec.id and _number_of(case) % 4]
+        is_table = len(family) >= LARGE or hasattr(family[0].obj, "hypothesis")
+    if is_table or is_system:
         kept = sorted((case for case in family if case not in left), key=_number_of)
-        left += [case for case in kept[1:] if _is_one_of_many(case)]
+        left += kept[min(max(len(kept) // 4, 1), MOST) :]
     return left
 
 
 def _number_of(case: pytest.Function) -> int:
     """The same in every run."""
     return zlib.crc32(case.name.encode())
-
-
-def _is_one_of_many(case: pytest.Function) -> bool:
-    return _number_of(case) % 4 != 0
 
 
 def examples(count: int) -> settings:

@@ -57,7 +57,6 @@ async def faulty(
         yield replace(JOB, dsn=server.dsn.replace(f":{server.port}", f":{proxy.port}"), **options), proxy
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("strategy", STRATEGIES)
 async def test_a_strategy_reads_every_row_on_no_more_connections_than_it_may(
     strategy: str, server: Server
@@ -209,7 +208,8 @@ async def lab(*arguments: str | Path) -> AsyncGenerator[asyncio.subprocess.Proce
             await process.communicate()
 
 
-@pytest.mark.parametrize("is_own", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("is_own", [False, True])
 async def test_all_strategies_agree_about_rows_and_checksum(is_own: bool, tmp_path: Path) -> None:
     async with serve(ServerOptions(user="reader", password="geheim+7")) as server:
         address = f"informix://reader:geheim%2B7@127.0.0.1:{server.port}/demo?server=ol_aioifx"

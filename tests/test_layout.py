@@ -24,7 +24,7 @@ import pytest
 import aioifx
 import aioifx.server
 from tests.client.conftest import ON_SOCKETS
-from tests.sampling import left_out, not_in_the_sample
+from tests.sampling import LARGE, MOST, left_out, not_in_the_sample
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "aioifx"
@@ -258,19 +258,24 @@ def test_the_default_suite_keeps_each_value_of_each_parameter_of_a_sampled_test(
     assert not_in_the_sample(cases[:1]) == []
 
 
-def test_the_default_suite_keeps_a_case_of_each_test_of_the_whole_system() -> None:
+def test_the_default_suite_keeps_a_case_of_each_table_and_of_each_test_of_the_whole_system() -> None:
     cases: list[Any] = [
         SimpleNamespace(
             name=f"{way}-{loop}",
             callspec=SimpleNamespace(params={"way": way, "loop": loop}, id=f"{way}-{loop}"),
             get_closest_marker=lambda name: None,
+            obj=None,
         )
-        for way in range(12)
+        for way in range(100)
         for loop in ("asyncio", "uvloop")
     ]
-    kept = len(cases) - len(left_out(cases, is_system=False))
-    assert 12 <= kept < 24
-    assert 1 <= len(cases) - len(left_out(cases, is_system=True)) < kept / 2
+
+    def kept(count: int, *, is_system: bool = False) -> int:
+        return count - len(left_out(cases[:count], is_system=is_system))
+
+    assert LARGE // 2 - 1 <= kept(LARGE - 2) < LARGE - 2  # those on asyncio
+    assert 1 <= kept(LARGE - 2, is_system=True) <= kept(LARGE) <= LARGE // 4
+    assert kept(len(cases)) == MOST
     for case in cases[::2]:
         assert left_out([case], is_system=True) == []
 

@@ -183,6 +183,7 @@ def test_namedtuple_row_has_attributes() -> None:
     assert repr(row) == "Row(id=1, name='pen')"
 
 
+@pytest.mark.exhaustive
 def test_namedtuple_row_numbers_the_most_columns_of_one_name() -> None:
     fields = namedtuple_row(columns(*["(constant)"] * 32_767))(tuple(range(32_767)))._fields
     assert (fields[:3], fields[-1]) == (("constant", "constant_2", "constant_3"), "constant_32767")

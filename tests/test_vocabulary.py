@@ -16,6 +16,7 @@ def phrases_in(text: str, *, with_short_strings: bool = True) -> list[tuple[str,
     return [(" ".join(match[0].split()), vocabulary.line_of(match)) for match in vocabulary.banned_in(prose)]
 
 
+@pytest.mark.exhaustive
 def test_what_is_left_is_what_is_recorded() -> None:
     found, recorded = vocabulary.counted(vocabulary.all_hits()), vocabulary.recorded()
     places = {(area, kind) for counts in (found, recorded) for area in counts for kind in vocabulary.KINDS}

@@ -90,6 +90,7 @@ def test_a_client_that_cannot_do_it_is_left_out() -> None:
     assert list(compare([(("*",), Idle())], [SELECT_ONE], 1)) == [[]]
 
 
+@pytest.mark.exhaustive
 def test_clients_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = tmp_path / "report.json"
     pytest.importorskip("uvloop")

@@ -482,6 +482,7 @@ def growth(act: Callable[[], object]) -> int:
     return after - before
 
 
+@pytest.mark.sampled
 @both
 @pytest.mark.parametrize("code_set", [LATIN1, UTF8, CP1252], ids=lambda code_set: code_set.name)
 def test_decoding_again_and_again_leaves_nothing_behind(make: Maker, code_set: CodeSet) -> None:
@@ -643,6 +644,7 @@ def test_a_frame_of_the_wrong_size_is_refused() -> None:
         native.native_row_encoder((), LATIN1, Frame(b"12345", b""))
 
 
+@pytest.mark.sampled
 @both_ways
 @pytest.mark.parametrize("code_set", [LATIN1, UTF8, CP1252], ids=lambda code_set: code_set.name)
 def test_encoding_again_and_again_leaves_nothing_behind(make: MakeEncoder, code_set: CodeSet) -> None:
@@ -669,6 +671,7 @@ def test_executions_of_very_many_parameters_are_the_references(make: Any) -> Non
     assert data == b""
 
 
+@pytest.mark.exhaustive
 def test_rows_of_very_many_columns_are_the_same_from_each(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = columns_of(*[INTEGER, LVARCHAR] * 16_383, INTEGER)
     row = tuple([number if number % 2 else f"text {number}" for number in range(1, 32_768)])

@@ -42,7 +42,7 @@ from aioifx.wire.capabilities import SERVER_MASK
 from aioifx.wire.handshake import LoginFrame, LoginRequest, login_frame, put_login, read_login
 from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox
-from tests.client.connect.certificates import certified, trusting
+from tests.certificates import certified, trusting
 from tests.feeding import feed
 from tests.injection import Injection, Manner, eventually
 from tests.scripted import (

@@ -19,7 +19,7 @@ from aioifx.client.connect.login import LoginAttempt
 from aioifx.errors import AuthenticationError, ConnectError
 from aioifx.wire.handshake import LoginRequest, read_login
 from aioifx.wire.opcodes import LoginType
-from tests.client.connect.certificates import certified, trusting
+from tests.certificates import certified, trusting
 from tests.feeding import feed
 from tests.scripted import GOODBYE, NO_REPLY, Peer, accepted, listening, login
 

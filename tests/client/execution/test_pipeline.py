@@ -719,6 +719,7 @@ async def test_one_cancelled_while_it_waits_for_its_rows_leaves_no_task() -> Non
     await generator.aclose()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [(Disconnect(), ConnectionLost), (b"\x66\x66", ProtocolError), (b"\0\x38", ConnectionLost)],

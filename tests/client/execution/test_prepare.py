@@ -77,6 +77,7 @@ async def test_more_parameters_than_a_count_can_hold_are_rejected(
             await call(conn)
 
 
+@pytest.mark.exhaustive
 async def test_as_many_parameters_as_a_count_can_hold_are_sent() -> None:
     sql = f"delete from t where c1 in ({MARKS[3:]})"
     async with talking(

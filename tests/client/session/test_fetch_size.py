@@ -246,6 +246,7 @@ async def test_larger_buffers_mean_fewer_round_trips() -> None:
     assert large < 8
 
 
+@pytest.mark.exhaustive
 async def test_a_server_that_sends_less_is_asked_more_often() -> None:
     async with wide_table(fetch_limit=32767) as server:
         assert await turns_of(server, 4 * 1024 * 1024) > 35

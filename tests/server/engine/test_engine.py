@@ -732,6 +732,7 @@ async def test_what_is_beyond_a_limit_is_refused_by_number(
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.exhaustive
 async def test_what_is_within_the_limits_is_done() -> None:
     async with running() as dsn, aioifx.connect(dsn) as conn:
         await conn.execute("CREATE TABLE t (n INTEGER, v LVARCHAR(32000))")

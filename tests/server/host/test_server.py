@@ -19,6 +19,7 @@ from aioifx.errors import InterfaceError, SQLSyntaxError
 from aioifx.server.host.server import Server, ServerOptions, running, serve
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire import session_requests
+from tests.certificates import certified, trusting
 from tests.server.protocol.test_session import INTERRUPTED, NUMBERS, SLOW, Caller, calling, code_of, soon
 from tests.server.talking import until
 
@@ -207,8 +208,7 @@ async def test_a_seed_may_be_a_path(tmp_path: Path) -> None:
 
 async def test_tls_of_running_is_in_its_address(tmp_path: Path) -> None:
     authority = trustme.CA()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
+    context = certified(authority, "127.0.0.1")
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     async with running(ssl=context) as dsn:
         assert dsn.endswith("&ssl=true")
@@ -243,10 +243,8 @@ async def test_data_in_a_directory_outlive_the_server(tmp_path: Path) -> None:
 
 async def test_the_same_bytes_run_inside_tls() -> None:
     authority = trustme.CA()
-    ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost").configure_cert(ours)
-    theirs = ssl.create_default_context()
-    authority.configure_trust(theirs)
+    ours = certified(authority, "localhost")
+    theirs = trusting(authority)
     async with serve(ServerOptions(ssl=ours)) as server:
         _, channel = await asyncio.get_running_loop().create_connection(
             Channel, "127.0.0.1", server.port, ssl=theirs, server_hostname="localhost"
@@ -260,8 +258,7 @@ async def test_the_same_bytes_run_inside_tls() -> None:
 
 async def test_a_handshake_that_does_not_come_is_not_waited_for() -> None:
     authority = trustme.CA()
-    ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost").configure_cert(ours)
+    ours = certified(authority, "localhost")
     async with serve(ServerOptions(ssl=ours, login_timeout=0.05)) as server, calling(server) as caller:
         await caller.until_lost()
 
@@ -306,10 +303,8 @@ async def interrupt_a_slow_query(ours: ssl.SSLContext | None, theirs: ssl.SSLCon
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
 def test_a_query_can_be_interrupted_on_every_loop_and_through_tls(loop: str, tls: bool) -> None:
     authority = trustme.CA()
-    ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost").configure_cert(ours)
-    theirs = ssl.create_default_context()
-    authority.configure_trust(theirs)
+    ours = certified(authority, "localhost")
+    theirs = trusting(authority)
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
         runner.run(interrupt_a_slow_query(ours, theirs) if tls else interrupt_a_slow_query(None, None))
 

@@ -497,6 +497,7 @@ async def test_a_client_that_leaves_while_it_waits_for_a_lock_leaves_no_thread(
         assert (await one.command("INSERT INTO t VALUES (3)")).error is None
 
 
+@pytest.mark.exhaustive
 async def test_very_many_statements_are_too_many(server: Server) -> None:
     async with calling(server) as caller:
         await caller.begin()

@@ -36,6 +36,7 @@ async def test_no_call_costs_more_than_its_budget() -> None:
     assert BUDGET.keys() <= spent.keys()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "options",
     [
@@ -56,6 +57,7 @@ async def test_the_connections_count_is_the_servers(options: dict[str, Any]) -> 
             assert trips.client == trips.server == trips.groups, trips.call
 
 
+@pytest.mark.exhaustive
 async def test_pipelined_cleanup_takes_no_round_trip() -> None:
     options: dict[str, Any] = {"environment": {"OPTOFC": "0"}, "pipelining": True}
     spent = {trips.call: trips async for trips in measured(**options)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ssl
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from aioifx import Connection
 from aioifx.channel import PendingReply
 from aioifx.client.session.interrupts import URGENT_BYTE
 from aioifx.server import Server, ServerOptions, serve
+from tests.certificates import certified, trusting
 from tests.injection import eventually
 from tests.scripted import time_is_up
 from tests.system.faults.proxy import Proxy, Urgent, Way, proxied
@@ -59,10 +59,7 @@ async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
     context, options = None, {}
     if request.param.startswith("tls"):
         authority = trustme.CA()
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        authority.issue_cert("127.0.0.1").configure_cert(context)
-        options["ssl"] = ssl.create_default_context()
-        authority.configure_trust(options["ssl"])
+        context, options["ssl"] = certified(authority, "127.0.0.1"), trusting(authority)
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(
             serve(ServerOptions(databases=("shop",), seed=SEED, ssl=context))

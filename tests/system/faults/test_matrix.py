@@ -14,7 +14,6 @@ import contextlib
 import gc
 import logging
 import os
-import ssl
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ import trustme
 import aioifx
 from aioifx import Connection
 from aioifx.server import Server, ServerOptions, serve
+from tests.certificates import certified, trusting
 from tests.injection import eventually
 from tests.system.faults.operations import (
     MANY,
@@ -48,8 +48,14 @@ SHORT = 0.08
 WORKERS = 6
 """Cases that are tried at a time, each worker's in a database of its own: most of the time they wait."""
 
+FEW = 2
+"""Workers in the default suite, whose cases are few, too."""
+
 EACH = 9
 """The default suite tries one fault of so many: an odd number, so that the kinds and ways differ."""
+
+ON_UVLOOP = 3
+"""One fault of so many is tried on uvloop, others for each operation; on asyncio's loop all are tried."""
 
 WAITS = (Kind.STALL, Kind.CORRUPT)
 """Faults after which only a time limit helps."""
@@ -60,6 +66,7 @@ class Place(NamedTuple):
 
     server: Server
     options: dict[str, Any]
+    workers: int
 
     @property
     def is_tls(self) -> bool:
@@ -70,19 +77,17 @@ class Place(NamedTuple):
 
 
 @pytest.fixture(params=["tcp", "tls"])
-async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
+async def place(request: pytest.FixtureRequest, is_exhaustive: bool) -> AsyncIterator[Place]:
+    count = WORKERS if is_exhaustive else FEW
     options: dict[str, Any] = {"fetch_size": 4096}
     context = None
     if request.param == "tls":
         authority = trustme.CA()
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        authority.issue_cert("127.0.0.1").configure_cert(context)
-        options["ssl"] = ssl.create_default_context()
-        authority.configure_trust(options["ssl"])
-    databases = tuple(f"shop{number}" for number in range(WORKERS))
+        context, options["ssl"] = certified(authority, "127.0.0.1"), trusting(authority)
+    databases = tuple(f"shop{number}" for number in range(count))
     async with serve(ServerOptions(databases=databases, ssl=context)) as server:
         register_routines(server)
-        yield Place(server, options)
+        yield Place(server, options, count)
 
 
 @pytest.fixture
@@ -120,6 +125,13 @@ def faults_for(sent: Mapping[Way, bytes], *, is_tls: bool) -> Iterator[Fault]:
             yield Fault(Kind.CORRUPT, way, after, 0xFF if after % 2 else 0x41)
         yield Fault(Kind.SPLIT, way)
         yield Fault(Kind.DELAY, way)
+
+
+def some_of(faults: list[Fault], operation: int, is_exhaustive: bool) -> list[Fault]:
+    """All of them, on asyncio's loop; or a few, others for each operation."""
+    is_asyncio = isinstance(asyncio.get_running_loop(), asyncio.SelectorEventLoop)
+    each = EACH if not is_exhaustive else 1 if is_asyncio else ON_UVLOOP
+    return faults[operation % each :: each]
 
 
 def places_within(data: bytes) -> list[int]:
@@ -256,7 +268,7 @@ async def workers(place: Place) -> AsyncIterator[list[Worker]]:
     before, sockets = asyncio.all_tasks(), open_files()
     async with contextlib.AsyncExitStack() as stack:
         found: list[Worker] = []
-        for number in range(WORKERS):
+        for number in range(place.workers):
             dsn = place.dsn(place.server.port, number, "direct")
             direct = await stack.enter_async_context(aioifx.connect(dsn, **place.options))
             await prepare_tables(direct)
@@ -310,9 +322,7 @@ async def test_an_operation_survives_every_fault(
 ) -> None:
     async with workers(place) as found:
         sent = await found[0].record(operation)
-        cases = list(faults_for(sent, is_tls=place.is_tls))
-        if not is_exhaustive:
-            cases = cases[OPERATIONS.index(operation) % EACH :: EACH]
+        cases = some_of([*faults_for(sent, is_tls=place.is_tls)], OPERATIONS.index(operation), is_exhaustive)
         outcomes = await shared_out(found, cases, lambda worker, fault: worker.attempt(operation, fault))
     record_property("fault cases", dict(outcomes))
     assert outcomes.total() == len(cases)
@@ -349,7 +359,7 @@ async def test_a_connect_survives_every_fault(
         conn, link = await found[0].connected()
         sent = {way: link.recorded(way) for way in Way}
         await conn.close()
-        cases = list(faults_for(sent, is_tls=place.is_tls))[:: 1 if is_exhaustive else EACH]
+        cases = some_of([*faults_for(sent, is_tls=place.is_tls)], 0, is_exhaustive)
         outcomes = await shared_out(found, cases, attempt)
     record_property("fault cases", dict(outcomes))
     assert outcomes.total() == len(cases)

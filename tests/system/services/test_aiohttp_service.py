@@ -81,6 +81,7 @@ async def test_an_error_before_the_first_row_has_its_own_status(client: Client) 
     assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
 
 
+@pytest.mark.exhaustive
 async def test_it_runs_as_a_program_and_ends_at_sigterm() -> None:
     async with program("aiohttp_service.py", PORT="0") as service:
         address = await service.prints(r"http://127\.0\.0\.1:\d+")

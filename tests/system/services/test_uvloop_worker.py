@@ -232,6 +232,7 @@ async def test_a_queue_that_does_not_exist_ends_the_worker(dsn: str) -> None:
 # -- as a program -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 async def test_it_works_off_its_own_queue_as_a_program() -> None:
     async with program("uvloop_worker.py", "--drain") as worker:
         assert await worker.exit_code() == 0, worker.output

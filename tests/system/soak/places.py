@@ -20,6 +20,7 @@ import trustme
 
 import aioifx
 from aioifx.server import Server, ServerOptions
+from tests.certificates import trusting
 from tests.system.faults.proxy import Proxy, Urgent, proxied
 
 ROOT: Final = Path(__file__).parents[3]
@@ -45,9 +46,7 @@ class Place:
     def client_options(self) -> dict[str, Any]:
         if self.authority is None:
             return {}
-        context = ssl.create_default_context()
-        self.authority.configure_trust(context)
-        return {"ssl": context}
+        return {"ssl": trusting(self.authority)}
 
     def dsn(self, hosts: list[int]) -> str:
         names = ",".join(f"127.0.0.1:{port}" for port in hosts)

@@ -153,6 +153,7 @@ async def test_a_million_rows_of_a_generator_are_inserted() -> None:
         assert conn.stats.round_trips < 2_000
 
 
+@pytest.mark.exhaustive
 async def test_rows_of_an_executemany_are_not_collected(peak: Callable[[], int]) -> None:
     async def rows() -> AsyncIterator[tuple[int]]:
         for n in range(50_000):

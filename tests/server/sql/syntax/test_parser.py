@@ -146,6 +146,7 @@ def test_a_text_of_any_depth_is_refused_with_half_the_stack_taken(kind: str) -> 
     assert 1 <= error.offset <= len(text)
 
 
+@pytest.mark.exhaustive
 def test_a_hundred_thousand_parentheses_are_refused() -> None:
     with pytest.raises(SqlError) as caught:
         parse("SELECT " + "(" * 100_000 + "1" + ")" * 100_000 + " FROM t")

@@ -14,6 +14,5 @@ def certified(authority: trustme.CA, *names: str) -> tls.SSLContext:
 
 
 def trusting(authority: trustme.CA) -> tls.SSLContext:
-    context = tls.create_default_context()
-    authority.configure_trust(context)
-    return context
+    """A client's, which has not loaded the system's authorities: that takes 45 ms."""
+    return tls.create_default_context(cadata=authority.cert_pem.bytes().decode())
