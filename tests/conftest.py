@@ -123,7 +123,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def pytest_report_to_serializable(report: object) -> Generator[None, dict[str, Any] | None, object]:
     data = yield
     if data is not None and data.get("outcome") == "passed":
-        data["keywords"] = {}  # of no use to the summary, and the largest part
+        data["keywords"] = {}  # the largest part, which the summary does not need
     return data
 
 

@@ -1,4 +1,4 @@
-"""The process's own environment variables, which every connect reads anew. Never: what a variable means.
+"""The process's own environment variables, which every connect reads again. Never: what a variable means.
 
 `os.environ` raises and catches an exception for each variable that is missing, as most are. Reading the dictionary
 inside it saves 4 % of a connect's instructions (measured).

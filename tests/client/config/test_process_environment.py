@@ -9,7 +9,7 @@ import pytest
 from aioifx.client.config.process_environment import environment_variable, raw_environment
 
 
-def test_variable_is_read_anew_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variable_is_read_again_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AIOIFX_TEST", raising=False)
     assert environment_variable("AIOIFX_TEST") is None
     for value in ("", "Grüße", "\udcff"):
