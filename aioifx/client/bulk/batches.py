@@ -51,6 +51,7 @@ class Batches:
         self._count = 0
         self._width = BATCH_SIZE // _FIRST
         """Bytes of one row, estimated from the last ones; the initial value is a safe guess."""
+        self._at_once = 1 if cursor.has_large_values else _MAX_AT_ONCE
 
     async def next(self) -> Batch | None:
         """The next batch; None when there are no more rows.
@@ -61,6 +62,8 @@ class Batches:
         pieces: list[bytes | bytearray] = []
         while wanted := self._wanted(len(rows), size):
             read = await self._reader.read(wanted)
+            if self._cursor.has_large_values:
+                read = await self._cursor.collect(read, self._count, self._reader.place)
             encoded = self._cursor.encode(read, self._count, self._reader.place)
             self._count += len(read)
             self._width = len(encoded) // len(read) + 1 if read else self._width
@@ -77,7 +80,7 @@ class Batches:
     def _wanted(self, rows: int, size: int) -> int:
         """Number of rows to read next; 0 if the batch is full."""
         if self._limit is not None:
-            return min(_MAX_AT_ONCE, self._limit - rows)
+            return min(self._at_once, self._limit - rows)
         if size >= BATCH_SIZE:
             return 0
-        return min(_MAX_AT_ONCE, MAX_ROWS - rows, (BATCH_SIZE - size) // self._width + 1)
+        return min(self._at_once, MAX_ROWS - rows, (BATCH_SIZE - size) // self._width + 1)

@@ -78,7 +78,8 @@ async def call(
                 result = await action(statement, () if params is None else params, argument)
                 break
             except BaseException as error:
-                fresh = await source.recover(statement, error, params, may_repeat)
+                repeats = may_repeat and not statement.has_consumed
+                fresh = await source.recover(statement, error, params, repeats)
                 if fresh is None:
                     raise
                 statement = fresh
@@ -142,7 +143,8 @@ async def start(
             result = await action(statement, params)
             break
         except BaseException as error:
-            fresh = await source.recover(statement, error, params, may_repeat)
+            repeats = may_repeat and not statement.has_consumed
+            fresh = await source.recover(statement, error, params, repeats)
             if fresh is None:
                 raise
             statement = fresh

@@ -2,7 +2,8 @@
 
 Wire:     ID · CURNAME · OPEN · [RET_TYPE] · PUT ... for each block; if all rows have one size, ID alone after it
 Source:   observed: JDBC with IFX_USEPUT, put.json. Rows of one size share an SQ_PUT (up to 20,000 observed); others
-          have one SQ_PUT each, and RET_TYPE before the first of them declares their form.
+          have one SQ_PUT each, and RET_TYPE before the first of them declares their form. So have rows with BYTE or
+          TEXT, whose values follow (lob.json, put_byte).
 """
 
 from __future__ import annotations
@@ -13,13 +14,19 @@ from functools import partial
 from struct import Struct, pack
 from typing import Final
 
+from aioifx.client.execution.large_parameters import (
+    LargeParameters,
+    adapters_of_descriptors,
+    encoded_values,
+    large_parameters,
+)
 from aioifx.client.execution.ret_types import ret_type
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import Session
+from aioifx.codecs.large_objects import is_smart_object
 from aioifx.codecs.objects import adapters_for
-from aioifx.codecs.registry import refuse_large_objects
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.tuple_frames import Frame
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
@@ -56,7 +63,6 @@ class InsertCursor:
             raise NotSupportedError(
                 "the server did not describe the columns of the INSERT", sql=statement.sql
             )
-        refuse_large_objects(columns)
         for column in columns:
             if column.type.kind in _NEVER_PUT:
                 raise NotSupportedError(
@@ -64,23 +70,25 @@ class InsertCursor:
                 )
         self.statement = statement
         self.columns = columns
-        self.is_fixed_width = not any(
-            column.type.kind in _VARYING or requests.is_named(column.type.kind) for column in columns
-        )
-        """Whether all rows have the same size, by the types of their columns."""
+        for column in columns:
+            if is_smart_object(column.type):
+                raise NotSupportedError(f"column {column.name!r}: {column.type} values are not supported")
+        types = [column.type for column in columns]
+        varies = any(one.kind in _VARYING or requests.is_named(one.kind) for one in types)
+        code_set = statement.session.code_set
+        adapters = adapters_for(statement.conversions, types, code_set) if adapts else ()
+        self._large = large_parameters(statement.session, types, adapters)
+        self.is_fixed_width = not varies and self._large is None
+        """Whether rows share an SQ_PUT: all have the same size, and no values follow."""
         self._session: Session = statement.session
         self._name = self._session.conversation.cursor_name()
-        self._types = [ret_type(column.type) for column in columns]
-        self._are_types_known = self.is_fixed_width
+        self._types = [ret_type(one) for one in types]
+        self._are_types_known = not varies
         self._encoder = RowEncoder(
             [replace(column, type=form) for column, form in zip(columns, self._types, strict=True)],
             self._session.code_set,
             frame=None if self.is_fixed_width else _ONE,
-            adapters=adapters_for(
-                statement.conversions, [column.type for column in columns], self._session.code_set
-            )
-            if adapts
-            else (),
+            adapters=adapters if self._large is None else adapters_of_descriptors(types, adapters),
         )
         self._lost = partial(self._session.transactions.on_reply_lost, statement.sql)
         self._row_size = sum(field.width for field in self._encoder.fields)
@@ -96,10 +104,43 @@ class InsertCursor:
         Raises:   InterfaceError: wrong number of values in a row. DataError: a value does not fit. Both name the row.
         """
         try:
+            if self._large is not None:
+                return self._encode_large(rows, self._large)
             return self._encoder.encode(rows)
         except Exception:
             self._raise_row_error(rows, first, place)
             raise
+
+    @property
+    def has_large_values(self) -> bool:
+        """Whether rows must be collected before they are encoded."""
+        return self._large is not None
+
+    async def collect(
+        self, rows: Sequence[Row], first: int, place: Callable[[int], str] = "row {}".format
+    ) -> list[Row]:
+        """The rows, with large values read from their sources; see `LargeParameters.collect`."""
+        large, collected = self._large, list[Row]()
+        assert large is not None
+        for index, row in enumerate(rows, first):
+            where = partial(self._place_of_column, place(index))
+            try:
+                collected.append(tuple(await large.collect(row, index, where)))
+            except DataError as error:
+                error.sql, error.column = self.statement.sql, self.columns[(error.parameter or 1) - 1].name
+                raise
+        return collected
+
+    def _place_of_column(self, row: str, index: int) -> str:
+        return f"{row}, column {self.columns[index].name!r}"
+
+    def _encode_large(self, rows: Sequence[Row], large: LargeParameters) -> bytearray:
+        encoded = bytearray()
+        for row in rows:
+            bound, values = large.described(row)
+            encoded += self._encoder.encode([bound])
+            encoded += encoded_values(values)
+        return encoded
 
     def _raise_row_error(self, rows: Sequence[Row], first: int, place: Callable[[int], str]) -> None:
         """Raise the error of the first row that cannot be encoded."""
@@ -107,7 +148,7 @@ class InsertCursor:
             if len(row) != len(self.columns):
                 raise InterfaceError(f"{place(index)}: expected {len(self.columns)} values, got {len(row)}")
             try:
-                self._encoder.encode_payload(row)
+                self._encoder.encode_payload(row if self._large is None else self._large.described(row)[0])
             except DataError as error:
                 raise DataError(
                     f"{place(index)}, {error}", row_index=index, column=error.column, sql=self.statement.sql

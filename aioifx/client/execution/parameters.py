@@ -6,6 +6,7 @@ from collections.abc import AsyncIterable, Collection, Iterable, Mapping, Sequen
 from struct import pack
 from typing import Final, NamedTuple
 
+from aioifx.client.execution.large_parameters import LargeParameters, adapters_of_descriptors, put_values
 from aioifx.client.sql.hints import hint_for_values
 from aioifx.client.sql.placeholders import ByName
 from aioifx.client.sql.scanner import assigned_columns, placeholder_values, scan, target_table
@@ -39,7 +40,7 @@ class RequestEncoder:
     """Encodes the parameters of one statement into its requests.
 
     Args:     types: as described; None where the server describes none. kind: a `StatementType`.
-              targets: the target columns of an INSERT.
+              targets: the target columns of an INSERT. large: the parameters that are BYTE or TEXT.
     """
 
     def __init__(
@@ -50,11 +51,13 @@ class RequestEncoder:
         adapters: Adapters,
         kind: int,
         targets: Sequence[Column],
+        large: LargeParameters | None = None,
     ) -> None:
         self._sql = sql
         self._types = types
         self._code_set = code_set
-        self._adapters = adapters
+        self._adapters = adapters if large is None else adapters_of_descriptors(types, adapters)
+        self._large = large
         self._kind = kind
         self._targets = targets
         self._encoder: ParamEncoder | None = None
@@ -78,7 +81,7 @@ class RequestEncoder:
             return template.prefix
         filled = bytearray()
         plain = params if params.__class__ in _PLAIN else tuple(params)
-        if encode(iter((plain,)), filled, 0)[0]:
+        if self._large is None and encode(iter((plain,)), filled, 0)[0]:
             return filled
         outbox = Outbox()
         outbox.raw(template.prefix)
@@ -89,14 +92,26 @@ class RequestEncoder:
     def put(self, outbox: Outbox, params: Sequence[Value], row: int | None = None) -> None:
         """Encode parameters with the reference encoder, which raises detailed errors."""
         if self._types:
+            bound, values = (params, ()) if self._large is None else self._large.described(params)
             try:
-                body = self._encode_reference(params, row)
+                body = self._encode_reference(bound, row)
             except (DataError, NotSupportedError) as error:
                 self.add_context(error, params)
                 raise
             requests.put_bind(outbox, body)
+            put_values(outbox, values)
         else:
             check_count(self._sql, 0, params)
+
+    async def collect(self, params: Sequence[Value], row: int | None = None) -> Sequence[Value]:
+        """The parameters, large values read from their sources; see `LargeParameters.collect`."""
+        if self._large is None:
+            return params
+        try:
+            return await self._large.collect(params, row)
+        except DataError as error:
+            self.add_context(error, params)
+            raise
 
     def add_context(self, error: DatabaseError, params: Sequence[Value]) -> None:
         """Add to a parameter's error its name, the target column and the statement."""

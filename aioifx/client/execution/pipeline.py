@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeAlias
 
+from aioifx.client.execution.large_parameters import items_of
 from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import STALE
@@ -77,6 +78,7 @@ class _ExecutePipeline:
         statement = self.statement
         try:
             check_sequence(params, f"row {index}: parameters")
+            params = await statement.encoder.collect(params, index)
             storing = await statement.store(params, index)
             async with storing as stored:
                 failed = len(self.tally.failures)
@@ -92,6 +94,18 @@ class _ExecutePipeline:
             if not self.collect:
                 raise
             self.rejected.append(error)
+
+    async def add_large(self, index: int, params: Sequence[Value]) -> None:
+        """`add` a row with large parameters, which are read from their sources first."""
+        try:
+            check_sequence(params, f"row {index}: parameters")
+            params = await self.statement.encoder.collect(params, index)
+        except DataError as error:
+            if not self.collect:
+                raise
+            self.rejected.append(error)
+        else:
+            self.add(index, params)
 
     @property
     def is_full(self) -> bool:
@@ -221,6 +235,8 @@ async def _send_all(pipeline: _ExecutePipeline, rows: ParamRows | NamedRows) -> 
         rows = rows.by_position()
     if pipeline.statement.lob_parameters is not None:
         return await _send_one_by_one(pipeline, rows)
+    if pipeline.statement.large_parameters is not None:
+        return await _send_large(pipeline, rows)
     if isinstance(rows, AsyncIterable):
         async for params in rows:
             index += pipeline.extend(index, iter((params,)))
@@ -238,14 +254,20 @@ async def _send_all(pipeline: _ExecutePipeline, rows: ParamRows | NamedRows) -> 
 async def _send_one_by_one(pipeline: _ExecutePipeline, rows: ParamRows) -> None:
     """Store the BLOB and CLOB values of each row, and execute it, before the next one."""
     index = 0
-    if isinstance(rows, AsyncIterable):
-        async for params in rows:
-            await pipeline.execute_stored(index, params)
-            index += 1
-    else:
-        for params in rows:
-            await pipeline.execute_stored(index, params)
-            index += 1
+    async for params in items_of(rows):
+        await pipeline.execute_stored(index, params)
+        index += 1
+
+
+async def _send_large(pipeline: _ExecutePipeline, rows: ParamRows) -> None:
+    """Send rows with large parameters. The rows of JDBC's batches have them as well (observed)."""
+    index = 0
+    async for params in items_of(rows):
+        await pipeline.add_large(index, params)
+        index += 1
+        if pipeline.is_full:
+            await pipeline.wait_for_window()
+    pipeline.flush()
 
 
 async def _drain_quietly(pipeline: _ExecutePipeline) -> None:

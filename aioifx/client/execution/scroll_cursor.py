@@ -147,6 +147,7 @@ async def open_scroll_cursor(
     statement.row_reader()
     large = statement.large_values(lobs)
     statement.check_usable()
+    params = await statement.encoder.collect(params)
     outbox = statement_request(statement.statement_id)
     requests.put_curname(outbox, statement.name_cursor())
     statement.encoder.put(outbox, params)

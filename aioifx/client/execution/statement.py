@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, NoReturn
 
 from aioifx.client.config.checks import Lobs, row_maker
+from aioifx.client.execution.large_parameters import large_parameters
 from aioifx.client.execution.large_values import Fetching, LargeColumn, LargeValues, large_columns
 from aioifx.client.execution.parameters import RequestEncoder, RequestTemplate
 from aioifx.client.execution.ret_types import ret_types_of
@@ -109,16 +110,16 @@ class Statement:
         self._name: bytes | None = None
         self.ret_types = ret_types_of(self.columns)
         self.conversions = session.conversions
+        adapters = adapters_for(session.conversions, parameters, session.code_set)
+        self.large_parameters = large_parameters(session, parameters, adapters)
+        """The BYTE and TEXT parameters; None if there are none."""
         self.encoder = RequestEncoder(
-            sql,
-            parameters,
-            session.code_set,
-            adapters_for(session.conversions, parameters, session.code_set),
-            self.kind,
-            self.targets,
+            sql, parameters, session.code_set, adapters, self.kind, self.targets, self.large_parameters
         )
         self.lob_parameters = lob_parameters(session, parameters, self.encoder.target_columns)
         """The BLOB and CLOB parameters; None if there are none."""
+        self.takes_large_values = self.large_parameters is not None or self.lob_parameters is not None
+        """Whether parameters must be read from their sources, or stored, before they are encoded."""
         self._ret_types_sent = not self.ret_types
         """Whether the server knows the form in which to send values."""
         self.verb = scan(sql).verb
@@ -229,9 +230,11 @@ class Statement:
                   read_rows: reader of its tuples, instead of plain ones.
         """
         session = self.session
-        if self.lob_parameters is not None and not self.lob_parameters.are_stored(params):
-            async with await self.store(params) as stored:
-                return await self.open(stored, fetch_size, hold=hold, read_rows=read_rows)
+        if self.takes_large_values:
+            params = await self.encoder.collect(params)
+            if self.lob_parameters is not None and not self.lob_parameters.are_stored(params):
+                async with await self.store(params) as stored:
+                    return await self.open(stored, fetch_size, hold=hold, read_rows=read_rows)
         size = self._fetch_size(fetch_size)
         self._read_open = read_rows
         self.check_usable()
@@ -260,8 +263,6 @@ class Statement:
         session = self.session
         if not session.transactions.runs_unchecked or session.fetch_buffer.is_unconfirmed:
             return None
-        if self.lob_parameters is not None:
-            return None
         opening = self._last_open
         if (
             opening is None
@@ -269,6 +270,8 @@ class Statement:
             or opening.read_rows is not read_rows
             or opening.has_types is not self._ret_types_sent
         ):
+            if self.takes_large_values:
+                return None
             opening = self._open_request(size, read_rows)
         if self.state is not PREPARED or self.generation != session.generation:
             self.check_usable()
@@ -402,9 +405,11 @@ class Statement:
     async def execute(self, params: Sequence[Value]) -> Reply:
         """Execute a statement that returns no rows."""
         session = self.session
-        if self.lob_parameters is not None and not self.lob_parameters.are_stored(params):
-            async with await self.store(params) as stored:
-                return await self.execute(stored)
+        if self.takes_large_values:
+            params = await self.encoder.collect(params)
+            if self.lob_parameters is not None and not self.lob_parameters.are_stored(params):
+                async with await self.store(params) as stored:
+                    return await self.execute(stored)
         if self.state is not PREPARED or self.generation != session.generation:
             self.check_usable()
         group = self.encoder.encode(self._execute_template or self._get_execute_template(), params)
@@ -458,6 +463,13 @@ class Statement:
         outbox.raw(self._head)
         self.encoder.put(outbox, params, row)
         outbox.raw(EXECUTE_EOT)
+
+    @property
+    def has_consumed(self) -> bool:
+        """Whether an execution has read a parameter from an iterator or a file, and so cannot be repeated."""
+        return (self.large_parameters is not None and self.large_parameters.has_consumed) or (
+            self.lob_parameters is not None and self.lob_parameters.is_single_use
+        )
 
     @property
     def is_usable(self) -> bool:

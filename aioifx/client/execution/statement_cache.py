@@ -250,7 +250,6 @@ class StatementCache:
         """Whether *error* may not occur if the statement is prepared again."""
         return (
             statement.is_from_cache
-            and not (statement.lob_parameters is not None and statement.lob_parameters.is_single_use)
             and isinstance(error, DatabaseError)
             and error.sqlcode in STALE
             and self.base_session.is_open

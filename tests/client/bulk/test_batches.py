@@ -23,6 +23,7 @@ class Widths:
 
     def __init__(self) -> None:
         self.firsts: list[int] = []
+        self.has_large_values = False
 
     def encode(self, rows: Sequence[Row], first: int, place: Callable[[int], str]) -> bytearray:
         assert place(first) == f"row {first}"

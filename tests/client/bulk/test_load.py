@@ -350,7 +350,7 @@ async def test_rows_must_not_come_from_the_same_connection() -> None:
 
 
 async def test_a_large_object_column_is_refused_by_name() -> None:
-    blob = column("picture", TypeCode.BYTE, 56)
+    blob = column("picture", TypeCode.UDTFIXED, 72, extended_id=10, extended_name="blob")
     prepared = (PREPARE, described(2, blob, kind=StatementType.INSERT))
     async with talking(prepared, ("Id(2) DescribeInput", takes(blob.type)), release(2)) as (conn, _):
         with pytest.raises(NotSupportedError, match="column 'picture'"):

@@ -276,7 +276,7 @@ async def test_a_stale_statement_is_repeated_with_values_that_can_be_read_again(
 
 
 async def test_a_stale_statement_is_not_repeated_with_an_iterator() -> None:
-    async with with_lobs(ALBUM, DONE, CHANGED, statement_cache_size=5) as (conn, peer):
+    async with with_lobs(ALBUM, DONE, CHANGED, release(2), statement_cache_size=5) as (conn, peer):
         await conn.execute(INSERT, 1, b"a", None)
         with pytest.raises(Exception, match="changed") as caught:
             await conn.execute(INSERT, 2, iter([b"b"]), None)
