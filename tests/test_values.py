@@ -376,6 +376,19 @@ async def test_rows_and_collections_are_stored_and_come_back(people: aioifx.Conn
     assert await people.fetchval("SELECT id FROM person WHERE tags = ?", {"it's", "new"}) == 1
 
 
+async def test_lists_and_mappings_are_values_by_name_too(people: aioifx.Connection) -> None:
+    insert = "INSERT INTO person (id, home, past, likes) VALUES (:id, :home, :past, :likes)"
+    values = {"id": 1, "home": {"street": "A", "city": "B"}, "past": [("C", "D")], "likes": {"a": []}}
+    await people.execute(insert, named=values)
+    statement = await people.prepare(insert, named=True)
+    await statement.execute(named=values)
+    await people.executemany(insert, named=[values])
+    rows = await people.fetch(
+        "SELECT id, home, past, likes FROM person WHERE id IN (:ids)", named={"ids": [1, 2]}
+    )
+    assert rows == [(1, ("A", "B"), [("C", "D")], {"a": []})] * 3
+
+
 async def test_the_catalog_is_asked_once_for_each_type(people: aioifx.Connection) -> None:
     await people.fetch("SELECT home FROM person")
     before = people.stats.round_trips

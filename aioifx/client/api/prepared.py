@@ -252,12 +252,13 @@ class PreparedStatement(NotCopied, Generic[Item]):
         if named is None or args or names is None:
             raise InterfaceError(_HOW_NAMED if names is None else _NAMED_ONLY)
         values = names.values(named)
-        for name, value in zip(names.names, values, strict=True):
-            if is_list(value):
-                raise InterfaceError(
-                    f"parameter :{name}: expected one value for a prepared statement, got {type(value).__name__};"
-                    " only the calls of a connection or pool expand a list"
-                )
+        if any(map(is_list, values)):
+            for name, value, (_, expands) in zip(names.names, values, names.lists(values), strict=True):
+                if expands:
+                    raise InterfaceError(
+                        f"parameter :{name}: expected one value for a prepared statement, got {type(value).__name__};"
+                        " only the calls of a connection or pool expand a list"
+                    )
         return values
 
     def _rows_by_position(self, rows: ParamRows | None, named: MappingRows | None) -> ParamRows | NamedRows:

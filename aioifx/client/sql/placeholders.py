@@ -38,6 +38,8 @@ _TOKEN: Final = re.compile(
 )
 
 
+_IN: Final = re.compile(r"(?<![\w$])in\s*+\Z", re.IGNORECASE)
+
 NamedValues: TypeAlias = (
     Mapping[str, Value] | Mapping[int, Value] | Mapping[str | int, Value] | Sequence[Value]
 )
@@ -67,8 +69,16 @@ class NamedStatement(NamedTuple):
     names: tuple[str, ...]
     """The parameter of each placeholder, in order; numbers without leading zeros."""
 
+    def lists(self, values: tuple[Value, ...]) -> list[tuple[int, bool]]:
+        """The position of each placeholder, and whether its value is a list or tuple for an IN; others are values."""
+        places = [found.start() for found in _TOKEN.finditer(self.sql) if found["placeholder"]]
+        return [
+            (place, is_list(value) and _is_in_list(self.sql, place))
+            for place, value in zip(places, values, strict=True)
+        ]
+
     def expanded(self, values: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
-        """The statement and its values, with one placeholder for each element of a list or tuple.
+        """The statement and its values, with one placeholder for each element of a list or tuple for an IN.
 
         Raises:   InterfaceError: a list or tuple is empty.
         """
@@ -76,9 +86,8 @@ class NamedStatement(NamedTuple):
         flat: list[Value] = []
         names: list[str] = []
         end = 0
-        places = [found.start() for found in _TOKEN.finditer(self.sql) if found["placeholder"]]
-        for name, place, value in zip(self.names, places, values, strict=True):
-            if not is_list(value):
+        for name, value, (place, expands) in zip(self.names, values, self.lists(values), strict=True):
+            if not expands:
                 flat.append(value)
                 names.append(name)
                 continue
@@ -160,8 +169,16 @@ def _check_rows(rows: object) -> None:
 
 
 def is_list(value: object) -> bool:
-    """Whether a value is expanded to several placeholders."""
+    """Whether a value is expanded to several placeholders, if it is for an IN."""
     return isinstance(value, (list, tuple))
+
+
+def _is_in_list(sql: str, place: int) -> bool:
+    """Whether the innermost parenthesis around *place* follows IN; elsewhere a list is a value, of a LIST column."""
+    opened = sql.rfind("(", 0, place)
+    return (
+        sql.find(")", opened, place) < 0 < opened and _IN.search(sql, max(opened - 64, 0), opened) is not None
+    )
 
 
 class NamedRows:

@@ -223,10 +223,11 @@ async def test_a_prepared_statement_with_names(server: Server) -> None:
         assert [row["id"] async for row in statement.stream(named={"most": 1, "least": 0})] == [1]
         with pytest.raises(InterfaceError, match=r"no value for parameter :most"):
             await statement.fetch(named={"least": 2})
+        some = await conn.prepare("select id from item where id in (:ids)", named=True)
         with pytest.raises(
-            InterfaceError, match=r":most: expected one value for a prepared statement, got list"
+            InterfaceError, match=r":ids: expected one value for a prepared statement, got list"
         ):
-            await statement.fetch(named={"least": 2, "most": [1, 2]})
+            await some.fetch(named={"ids": [1, 2]})
         with pytest.raises(InterfaceError, match=r"named: missing"):
             await statement.fetch(1, 2)
         insert = await conn.prepare("insert into item values (:id, :name)", named=True)

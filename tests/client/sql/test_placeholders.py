@@ -131,6 +131,32 @@ def test_a_statement_is_read_once_unless_it_is_a_long_one() -> None:
 
 # --- laws -----------------------------------------------------------------------------------------------------------
 
+
+@pytest.mark.parametrize(
+    ("sql", "expanded"),
+    [
+        ("a in (:l)", "a in (?, ?)"),
+        ("a NOT IN\n( :b , :l )", "a NOT IN\n( ? , ?, ? )"),
+        ("values (:l)", None),
+        ("a = :l", None),
+        (":l", None),
+        ("begin (:l)", None),
+        ("a in (f(:l))", None),
+        ("a in (:b) and c = :l", None),
+        (":l in (tags)", None),
+    ],
+)
+def test_a_list_expands_within_in_and_is_a_value_elsewhere(sql: str, expanded: str | None) -> None:
+    values = {"l": [1, 2]} | ({"b": 0} if ":b" in sql else {})
+    placed, found = bind_named(sql, values)
+    if expanded is not None:
+        assert placed == expanded
+        assert found[-2:] == (1, 2)
+    else:
+        assert placed == sql.replace(":l", "?").replace(":b", "?")
+        assert [1, 2] in found
+
+
 PIECES = st.sampled_from(
     [":a", ":b", ":1", ":", "::", "'", '"', "{", "}", "/*", "*/", "--", "\n", " ", "(", "set", "list", "x", "$", "7"]
 )  # fmt: skip
