@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from aioifx.codecs.bson import decode_document, encode_document
 from aioifx.codecs.conversions import JSON, Conversions, Convert, JsonFunctions, called
@@ -95,5 +95,5 @@ def _encode_bson(value: Value) -> Value:
     if isinstance(value, bytearray):
         return bytes(value)
     if isinstance(value, Mapping):
-        return encode_document(value)
+        return encode_document(cast("Mapping[str, Value]", value))
     raise DataError(f"BSON does not accept {type(value).__name__}")

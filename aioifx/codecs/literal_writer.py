@@ -132,8 +132,9 @@ def _collection_writer(sql_type: SqlType, conversions: Conversions, code_set: Co
     def write(value: Value) -> str:
         if isinstance(value, str):
             return value
-        if isinstance(value, (bytes, bytearray, Mapping)) or not isinstance(value, Collection):
-            raise DataError(f"{sql_type} does not accept {type(value).__name__}")
+        kind: type[object] = type(value)
+        if issubclass(kind, (bytes, bytearray, Mapping)) or not issubclass(kind, Collection):
+            raise DataError(f"{sql_type} does not accept {kind.__name__}")
         parts: list[str] = []
         for element in value:
             part = write_element(element)

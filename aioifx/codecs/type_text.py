@@ -160,11 +160,10 @@ class _Parser:
             return self._numeric(_NUMERIC[word])
         if word in _CHARACTER:
             sizes = self._sizes() or (1,)
-            return SqlType(_CHARACTER[word], (sizes[1] << 8 if len(sizes) > 1 else 0) | sizes[0])
+            return SqlType(_CHARACTER[word], sum(sizes[1:]) << 8 | sizes[0])
         if word == "lvarchar":
-            return SqlType(
-                TypeCode.UDTVAR, (*self._sizes(), 2048)[0], EXTENDED_LVARCHAR, "informix", "lvarchar"
-            )
+            size = (self._sizes() or (2048,))[0]
+            return SqlType(TypeCode.UDTVAR, size, EXTENDED_LVARCHAR, "informix", "lvarchar")
         owner, name = (name, self._name()) if self._accept(".") else ("", word)
         return SqlType(TypeCode.UDTVAR, 0, owner=owner, extended_name=name)
 
@@ -180,13 +179,13 @@ class _Parser:
 
     def _qualified(self, word: str) -> SqlType:
         first = self._unit()
-        leading = (*self._sizes(), 0)[0]
+        leading = (self._sizes() or (0,))[0]
         if not self._accept_word("to"):
             raise _NotATypeError
         last = self._unit()
         if last < first or (word == "interval" and first <= Unit.MONTH < last):
             raise _NotATypeError
-        scale = (*self._sizes(), 3)[0] if last == Unit.FRACTION else 0
+        scale = (self._sizes() or (3,))[0] if last == Unit.FRACTION else 0
         if word == "datetime":
             return SqlType(TypeCode.DATETIME, datetime_qualifier(first, last, scale).encoded)
         if first == Unit.FRACTION:

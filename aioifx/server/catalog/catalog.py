@@ -356,8 +356,11 @@ def _column_from(fields: _Fields) -> ColumnDef:
 
 
 def _type_from(fields: _Fields) -> SqlType:
-    members = [Column(**{**member, "type": _type_from(member["type"])}) for member in fields["fields"]]
-    known = {**fields, "fields": tuple(members)}
+    members = [
+        Column(member["name"], _type_from(member["type"]), member["nullable"], member["start"])
+        for member in fields["fields"]
+    ]
+    known: _Fields = {**fields, "fields": tuple(members)}
     if "parts" not in fields:
         return SqlType(**known)
     known["parts"] = tuple(_type_from(each) for each in fields["parts"])
