@@ -132,7 +132,7 @@ def _collection_writer(sql_type: SqlType, conversions: Conversions, code_set: Co
     def write(value: Value) -> str:
         if isinstance(value, str):
             return value
-        kind: type[object] = type(value)
+        kind = type(cast("object", value))
         if issubclass(kind, (bytes, bytearray, Mapping)) or not issubclass(kind, Collection):
             raise DataError(f"{sql_type} does not accept {kind.__name__}")
         parts: list[str] = []
