@@ -59,9 +59,9 @@ class Channel(asyncio.Protocol):
         """Called once the channel has failed or was closed, after all waiters have failed."""
         self.pending_replies: deque[Any] = deque()
         """A `PendingReply` for each expected reply, in order; `request` appends."""
-        self.on_reply: Callable[[Any, Any], None] | None = None
+        self.on_reply: Callable[[Any, Any], bool | None] | None = None
         """Called with each of `pending_replies` and its reply, with or without a waiter; an exception is treated as
-        the parser's."""
+        the parser's. True: more of the reply follows, as a group of its own."""
         self._transport: asyncio.Transport | None = None
         self.failure: DatabaseError | None = None
         """Why the channel ended; None while it is open."""
@@ -308,8 +308,9 @@ class Channel(asyncio.Protocol):
                         return  # parked: it needs more bytes
                     except StopIteration as stop:
                         answer = stop.value
-                if self.on_reply is not None:
-                    self.on_reply(pending_reply, answer)
+                if self.on_reply is not None and self.on_reply(pending_reply, answer):
+                    pending_reply.parser = None  # more of it follows
+                    continue
             except (ConnectError, ConnectionLost, ProtocolError) as error:
                 queue.popleft()
                 _reject(pending_reply, error)

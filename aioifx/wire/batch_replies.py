@@ -9,6 +9,7 @@ from itertools import chain
 from struct import Struct
 from typing import Final
 
+from aioifx.errors import ProtocolError
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import DONE_COST, INSERTDONE, XACTSTAT_EOT, Done, Serials, ServerError, serials_at
 from aioifx.wire.inbox import Inbox, Parser
@@ -96,7 +97,7 @@ class ExecutionsReader:
     capabilities: Capabilities
     count: int
     tally: BatchTally
-    on_reply: Callable[[Reply], None]
+    on_reply: Callable[[Reply], object]
 
     def try_read(self, inbox: Inbox) -> None:
         """Always None: the parser reads many at once."""
@@ -107,7 +108,11 @@ class ExecutionsReader:
 
 
 async def read_executions(
-    inbox: Inbox, capabilities: Capabilities, count: int, tally: BatchTally, on_reply: Callable[[Reply], None]
+    inbox: Inbox,
+    capabilities: Capabilities,
+    count: int,
+    tally: BatchTally,
+    on_reply: Callable[[Reply], object],
 ) -> None:
     """*count* groups in a row; those of the usual form are counted without decoding.
 
@@ -121,6 +126,8 @@ async def read_executions(
         if tally.answered >= end:
             return
         reply = await read_reply(inbox, capabilities)
+        if reply.file_request is not None:
+            raise ProtocolError("the server asks for a client's file in the middle of a batch")
         on_reply(reply)
         tally.add(reply)
 

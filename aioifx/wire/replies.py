@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from aioifx.errors import DataError, ProtocolError
+from aioifx.errors import DatabaseError, DataError, ProtocolError
 from aioifx.sqltypes import Row, SqlType
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import (
@@ -33,6 +33,7 @@ from aioifx.wire.completion import (
 )
 from aioifx.wire.descriptions import Description, read_describe, read_idescribe
 from aioifx.wire.fields import BindEntry, read_char, read_name
+from aioifx.wire.files import FileRequest, read_file_request
 from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser
 from aioifx.wire.objects import ObjectData, Routine, read_blob, read_object_data, read_returned, read_routine
 from aioifx.wire.opcodes import MAX_COLUMNS, Op
@@ -88,8 +89,12 @@ class Reply:
     """SQ_ERR 0: warnings of a routine."""
     no_rows: ServerError | None = None
     """SQ_ERR 100: nothing was changed, or there are no more rows."""
-    bad_value: DataError | None = None
-    """The first value that could not be decoded; `rows` ends before its row."""
+    bad_value: DatabaseError | None = None
+    """The first value that could not be decoded; `rows` ends before its row. Or `file_failure`."""
+    file_request: FileRequest | None = None
+    """SQ_FILE, which ends the group; the rest of the reply follows the client's answer."""
+    file_failure: DatabaseError | None = None
+    """Why a file of the client was refused, or has failed; it matters more than the server's error."""
 
 
 def _empty() -> Reply:
@@ -169,6 +174,10 @@ async def read_reply(
                 ended = True
             else:
                 inbox.skip(2)
+                if tag == _FILE:
+                    inbox.limit = NO_LIMIT  # files have a limit of their own
+                    reply.file_request = await read_file_request(inbox, capabilities)
+                    return reply
                 await _read_message(inbox, capabilities, reply, tag)
                 ended = tag == _EXIT
             if inbox.dropped + inbox.pos > end:
@@ -179,6 +188,7 @@ async def read_reply(
 
 
 _EXIT: Final = int(Op.EXIT)
+_FILE: Final = int(Op.FILE)
 _NO_ROWS: Final = 100
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Final, Literal, TypeAlias, TypeVar, cast
+from typing import BinaryIO, Final, Literal, TypeAlias, TypeVar, cast
 
 from aioifx.client.config.addresses import names_in
 from aioifx.codecs.text import CodeSet, code_set_of
@@ -166,6 +167,25 @@ def check_keepalive(value: object) -> None:
 def check_flag(name: str, value: object) -> None:
     if not isinstance(value, bool):
         raise InterfaceError(f"{name}: expected True or False, got {type(value).__name__}")
+
+
+OpenFile: TypeAlias = Callable[[str, str], BinaryIO]
+"""Opens the file that a server names, with the mode "rb" or "wb"; an exception refuses it. Called in a thread."""
+
+ClientFiles: TypeAlias = str | os.PathLike[str] | OpenFile
+"""A directory, or a function that opens files."""
+
+
+def check_client_files(option: ClientFiles | None) -> None:
+    """Raise InterfaceError unless *option* is None, an existing directory, or callable."""
+    if option is None or callable(option):
+        return
+    try:
+        is_directory = os.path.isdir(option)
+    except TypeError:
+        is_directory = False
+    if not is_directory:
+        raise InterfaceError("client_files: expected an existing directory, or a function that opens files")
 
 
 def check_lobs(value: object, *, streams: bool = True) -> None:

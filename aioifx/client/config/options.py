@@ -16,7 +16,9 @@ from typing import Any, Final, Literal, TypeAlias, TypedDict
 from aioifx.client.config.addresses import MAX_PORT, ROLES, Role, addresses, names_in
 from aioifx.client.config.checks import (
     DEFAULT_LOCALE,
+    ClientFiles,
     Lobs,
+    check_client_files,
     check_flag,
     check_keepalive,
     check_lobs,
@@ -105,6 +107,7 @@ class OptionFields(TypedDict, total=False):
     integral_decimals: bool | None
     lobs: Lobs | None
     max_lob_size: int | None
+    client_files: ClientFiles | None
     type_codecs: TypeCodecs | None
     adapters: Mapping[type[Any], Convert] | None
     json_loads: JsonLoads | None
@@ -204,6 +207,9 @@ class ConnectOptions:
     str. "stream" returns each value of a `stream` as a series of chunks; other calls then return handles."""
     max_lob_size: int = 64 * 1024 * 1024
     """Maximum bytes of one large value in memory; a larger one raises DataError. Not for "stream"."""
+    client_files: ClientFiles | None = field(default=None, hash=False)
+    """Where a server may read and write files of the client, for ``lotofile``, ``filetoblob`` and ``filetoclob`` with
+    'client': a directory, or a function that opens files. None: nowhere."""
     type_codecs: TypeCodecs = field(default_factory=dict[str, TypeCodec], hash=False)
     """Encoders and decoders by Informix type name; see `Connection.set_type_codec`."""
     adapters: Mapping[type[Any], Convert] = field(default_factory=dict[type[Any], Convert], hash=False)
@@ -273,6 +279,7 @@ class ConnectOptions:
         check_flag("strip_char", self.strip_char)
         check_flag("integral_decimals", self.integral_decimals)
         check_lobs(self.lobs)
+        check_client_files(self.client_files)
         check_whole("max_lob_size", self.max_lob_size, 1, MAX_FETCH_SIZE)
         conversions = checked_conversions(
             self.type_codecs,

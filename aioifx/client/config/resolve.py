@@ -182,7 +182,15 @@ def _from_text(name: str, text: str) -> object:
         if text.lower() not in _FLAGS:
             raise InterfaceError(f"{name}: expected true or false")
         return _FLAGS[text.lower()]
-    if name in ("environment", "row_factory", "type_codecs", "adapters", "json_loads", "json_dumps"):
+    if name in (
+        "environment",
+        "row_factory",
+        "type_codecs",
+        "adapters",
+        "json_loads",
+        "json_dumps",
+        "client_files",
+    ):
         raise InterfaceError(f"{name}: not supported in a DSN under this name")
     if name.startswith("ssl_") and not text:
         # An unset variable in a DSN template must not turn TLS off silently.

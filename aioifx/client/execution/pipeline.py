@@ -22,7 +22,8 @@ from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.interrupts import INTERRUPTED
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import NamedRows
-from aioifx.errors import DatabaseError, DataError, ProgrammingError, QueryTimeout
+from aioifx.client.sql.scanner import uses_client_file
+from aioifx.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError, QueryTimeout
 from aioifx.sqltypes import Value
 from aioifx.wire.batch_replies import BatchTally, ExecutionsReader
 from aioifx.wire.outbox import Outbox
@@ -210,6 +211,10 @@ async def execute_many(
         raise ProgrammingError(
             "executemany: expected a statement that returns no rows, got one that returns rows",
             sql=statement.sql,
+        )
+    if uses_client_file(statement.sql):
+        raise NotSupportedError(
+            "executemany: expected a statement without files of the client; use execute", sql=statement.sql
         )
     pipeline = _ExecutePipeline(statement, collect)
     statement.session.dispatcher.note_holder()  # *rows* may be the user's async iterable

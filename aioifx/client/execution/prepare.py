@@ -40,6 +40,7 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
     if params is not None:
         check_count(sql, placeholders, params)
     session.transactions.check(sql)
+    session.check_files(sql)
     outbox = Outbox()
     requests.put_prepare(
         outbox, session.conversation.capabilities, session.code_set.encode(sql), placeholders

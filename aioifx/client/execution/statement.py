@@ -421,7 +421,7 @@ class Statement:
             group, on_success=done, interruptible=interruptible, on_lost=self.on_lost
         )
         reply = await session.dispatcher.reply(in_flight)
-        if reply.error is not None:
+        if reply.error is not None or reply.bad_value is not None:
             raise_for(reply, self.sql)
         return reply
 

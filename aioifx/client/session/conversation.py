@@ -15,16 +15,18 @@ from typing import Final
 from aioifx.channel import Channel
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.session.cleanup import Cleanup, probe, put_close, put_release
+from aioifx.client.session.client_files import FileServer
 from aioifx.client.session.dispatcher import Dispatcher
 from aioifx.client.session.failures import session_ended
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.interrupts import INTERRUPTED
 from aioifx.client.session.stats import Stats
 from aioifx.codecs.native import make_fast_reader
-from aioifx.errors import DatabaseError
+from aioifx.errors import DatabaseError, ProtocolError
 from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import ServerError
+from aioifx.wire.files import FileRequest
 from aioifx.wire.inbox import Reader
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import MAX_REPLY, Reply, ReplyReader
@@ -66,6 +68,11 @@ class Conversation:
             options,
         )
         self._on_error = on_error
+        self._code_set = options.code_set
+        self._client_files = options.client_files
+        self.allows_files = options.client_files is not None
+        """Whether the server may read and write files of the client."""
+        self._files: FileServer | None = None  # made for the first request
         self._cursors = 0
 
     def reader(self, read_rows: RowReader | None = None, limit: int = MAX_REPLY) -> ReplyReader:
@@ -139,13 +146,23 @@ class Conversation:
             on_lost=on_lost,
         )
 
-    def _on_success(self, on_success: Callable[[Reply], None], reply: Reply) -> None:
-        self.on_reply(reply)
-        if reply.error is None:
+    def _on_success(self, on_success: Callable[[Reply], None], reply: Reply) -> bool:
+        if self.on_reply(reply):
+            return True
+        if reply.error is None and reply.file_failure is None:
             on_success(reply)
+        return False
 
-    def on_reply(self, reply: Reply) -> None:
-        """Update the session's state from a reply, whether or not a task waits for it."""
+    def on_reply(self, reply: Reply) -> bool:
+        """Update the session's state from a reply, whether or not a task waits for it.
+
+        Returns:  whether more of the reply follows.
+        """
+        if reply.file_request is not None:
+            self._on_file_request(reply, reply.file_request)
+            return True
+        if self._files is not None:
+            self._files.finish(reply)
         self.stats.rows += len(reply.rows)
         if reply.is_session_ended:
             raise session_ended()
@@ -153,6 +170,24 @@ class Conversation:
             if reply.error.sqlcode == INTERRUPTED:
                 self.dispatcher.interrupter.on_acknowledged()
             self._on_error(reply.error, reply)
+        return False
+
+    def _on_file_request(self, reply: Reply, request: FileRequest) -> None:
+        """Called with a reply up to SQ_FILE.
+
+        Raises:   ProtocolError: the next request has been sent, and the server would take it for the answer.
+        """
+        pending = self.channel.pending_replies
+        if len(pending) > 1:
+            raise ProtocolError("the server asks for a client's file while other requests are in flight")
+        if self._files is None:
+            dispatcher = self.dispatcher
+            interrupt = dispatcher.interrupter.interrupt_running
+            self._files = FileServer(self.channel, self._code_set, self._client_files, interrupt)
+            dispatcher.on_drop = self._files.on_channel_closed
+        self._files.on_request(
+            reply, request, is_abandoned=pending[0].is_abandoned or pending[0].future.cancelled()
+        )
 
     # -- statements ---------------------------------------------------------------------------------------------------
 

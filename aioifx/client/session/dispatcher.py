@@ -54,7 +54,7 @@ class Dispatcher:
         channel: Channel,
         stats: Stats,
         reader: Reader[Reply],
-        on_reply: Callable[[Reply], None],
+        on_reply: Callable[[Reply], bool | None],
         probe: Callable[[], Cleanup],
         options: ConnectOptions,
     ) -> None:
@@ -81,6 +81,8 @@ class Dispatcher:
         self._deferred: deque[Cleanup] = deque()
         self._idle_waiter: asyncio.Future[None] | None = None
         self._is_closing = False
+        self.on_drop: Callable[[], None] | None = None
+        """Called when the channel has ended, before `on_close`."""
         self.on_close: Callable[[], None] | None = None
         """Called once when the session has ended, by either side."""
         channel.on_reply = self._on_reply
@@ -246,7 +248,7 @@ class Dispatcher:
         request: bytes | bytearray,
         reader: Reader[T],
         interruptible: bool = False,
-        on_reply: Callable[[T], None] | None = None,
+        on_reply: Callable[[T], bool | None] | None = None,
         on_orphan: Callable[[T], None] | None = None,
         on_lost: Callable[[DatabaseError], None] | None = None,
     ) -> InFlight[T]:
@@ -274,16 +276,17 @@ class Dispatcher:
         channel.request(in_flight, request)
         return in_flight
 
-    def _on_reply(self, in_flight: InFlight[Any], reply: Any) -> None:
-        """Called with the reply to the oldest request in flight."""
-        if in_flight.on_reply is not None:
-            in_flight.on_reply(reply)
+    def _on_reply(self, in_flight: InFlight[Any], reply: Any) -> bool:
+        """Called with the reply to the oldest request in flight; returns whether more of it follows."""
+        if in_flight.on_reply is not None and in_flight.on_reply(reply):
+            return True
         # Deferred: the channel is processing received data and cannot be dropped from within.
         if in_flight.on_orphan is not None and (in_flight.is_abandoned or in_flight.future.cancelled()):
             self._undelivered += 1
             self._loop.call_soon(self._deliver_orphan, in_flight.on_orphan, reply)
         elif self._idle_waiter is not None or self.interrupter.cancel_timer is not None or self._deferred:
             self._loop.call_soon(self._run_deferred)
+        return False
 
     def _deliver_orphan(self, on_orphan: Callable[[Any], None], reply: Any) -> None:
         self._undelivered -= 1
@@ -451,5 +454,7 @@ class Dispatcher:
         self._deferred.clear()
         self.interrupter.is_pending = False
         self._run_deferred()
+        if self.on_drop is not None:
+            self.on_drop()
         if self.on_close is not None:
             self.on_close()

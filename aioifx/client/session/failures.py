@@ -20,7 +20,11 @@ from aioifx.wire.replies import Reply
 
 
 def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None) -> None:
-    """Raise the error in a reply: the server's first, then a value that could not be decoded."""
+    """Raise the error in a reply: of a client's file, of the server, or of a value that could not be decoded."""
+    if reply.file_failure is not None:
+        if sql is not None:
+            note_sql(reply.file_failure, sql)
+        raise reply.file_failure
     if reply.error is not None:
         raise failure_of(reply.error, sql, row_index)
     if reply.bad_value is not None:
@@ -63,7 +67,7 @@ def session_ended() -> ConnectionLost:
 
 
 async def reject_unsolicited(
-    read: Callable[[Inbox], Awaitable[Reply]], inbox: Inbox, on_reply: Callable[[Reply], None]
+    read: Callable[[Inbox], Awaitable[Reply]], inbox: Inbox, on_reply: Callable[[Reply], object]
 ) -> NoReturn:
     """Read a message that no request asked for: SQ_EXIT, or one of a server that no longer speaks SQLI.
 

@@ -16,7 +16,7 @@ class InFlight(PendingReply[T]):
 
     is_interruptible: bool
     """Whether it runs a statement, which an urgent byte interrupts."""
-    on_reply: Callable[[T], None] | None
+    on_reply: Callable[[T], bool | None] | None
     on_orphan: Callable[[T], None] | None
     is_abandoned = False
     """Whether its reply is awaited no longer, or never was."""

@@ -27,9 +27,9 @@ from aioifx.client.session.fast_path import FastPath, OpenObject
 from aioifx.client.session.fetch_size import FetchBuffer
 from aioifx.client.session.settings import SessionSettings, Setting
 from aioifx.client.session.transactions import Transactions
-from aioifx.client.sql.scanner import named_database, scan
+from aioifx.client.sql.scanner import named_database, scan, uses_client_file
 from aioifx.client.sql.statement_rules import alters_session
-from aioifx.errors import DatabaseError
+from aioifx.errors import DatabaseError, NotSupportedError
 from aioifx.sqltypes import SqlType
 from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
@@ -167,6 +167,13 @@ class Session:
         if reply.transaction is not None:
             self.transactions.on_error(error, reply.transaction)
 
+    def check_files(self, sql: str) -> None:
+        """Raise NotSupportedError for a statement that needs files of the client, unless an option allows them."""
+        if not self.conversation.allows_files and uses_client_file(sql):
+            raise NotSupportedError(
+                "the statement reads or writes a file of the client; client_files= allows that", sql=sql
+            )
+
     # -- unprepared statements ----------------------------------------------------------------------------------------
 
     async def run_command(self, sql: str) -> Reply:
@@ -174,6 +181,7 @@ class Session:
 
         Source:   observed: JDBC, select.json (executeUpdate)
         """
+        self.check_files(sql)
         if not self.transactions.runs_unchecked:
             await self.transactions.before_run(sql)
 

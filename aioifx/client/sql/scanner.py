@@ -159,6 +159,18 @@ def placeholder_values(sql: str) -> list[int | None]:
     return found
 
 
+_FILE_ROUTINES: Final = frozenset({"filetoblob", "filetoclob", "lotofile"})
+
+
+def uses_client_file(sql: str) -> bool:
+    """Whether a statement certainly reads or writes a file of the client: ``lotofile(..., 'client')``."""
+    text = sql.lower()
+    if "client" not in text or not any(name in text for name in _FILE_ROUTINES):
+        return False
+    words = {found[0].lower() for found in _VALUE_TOKEN.finditer(sql) if not found["skipped"]}
+    return "'client'" in words and not words.isdisjoint(_FILE_ROUTINES)
+
+
 _TARGET_TABLE: Final = re.compile(
     r"""
     \s*+ (?: INSERT \s++ INTO | UPDATE ) \s++

@@ -1,0 +1,208 @@
+"""Files that the server reads and writes at the client, in the middle of a statement: SQ_FILE. Never: SQL, rows.
+
+Invariants:
+1. Without the option *client_files*, no file is opened. With a directory, only regular files directly in it are.
+2. A file that is refused or fails does not end the conversation: what the server sends is dropped, and it reads an
+   empty file. The statement is interrupted, and its call raises the reason.
+3. Files are opened, read, written and closed in a thread, one request at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from aioifx.channel import Channel
+from aioifx.client.config.checks import ClientFiles, OpenFile
+from aioifx.codecs.text import CodeSet
+from aioifx.errors import DatabaseError, NotSupportedError, OperationalError, visible
+from aioifx.wire.files import (
+    MAX_FILE_DATA,
+    FileClose,
+    FileOpen,
+    FileRead,
+    FileRequest,
+    FileWrite,
+    put_file_data,
+    put_file_written,
+)
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply, put_eot
+
+_SEPARATORS: Final = re.compile(r"[/\\]")
+_UNSAFE: Final = re.compile(r"[\x00-\x1f:]")
+
+
+class FileServer:
+    """Answers the SQ_FILE requests of one connection.
+
+    Args:     interrupt: interrupts the running statement.
+    """
+
+    def __init__(
+        self, channel: Channel, code_set: CodeSet, option: ClientFiles | None, interrupt: Callable[[], object]
+    ) -> None:
+        self._channel = channel
+        self._code_set = code_set
+        self._open = _opener(option)
+        self._interrupt = interrupt
+        self._name = ""
+        self._offset = 0
+        self._file: BinaryIO | None = None
+        self._failure: DatabaseError | None = None  # of the statement that is running
+        self._before: Reply | None = None  # the reply so far
+        self._serving: asyncio.Task[None] | None = None
+
+    def on_request(self, reply: Reply, request: FileRequest, *, is_abandoned: bool) -> None:
+        """Called with the part of a reply up to a request; the rest of the reply follows the answer.
+
+        Args:     is_abandoned: the caller no longer waits for the reply.
+        """
+        self._before = joined(self._before, reply)
+        if is_abandoned and self._failure is None:
+            self._failure = OperationalError("the call was cancelled")
+        self._serving = asyncio.ensure_future(self._serve(request))
+
+    def finish(self, reply: Reply) -> Reply:
+        """The whole reply, from its last part; with the reason why a file was refused or has failed."""
+        if self._before is None:
+            return reply
+        whole, self._before = joined(self._before, reply), None
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            if reply.error is None:
+                failure.add_note("the statement was executed nevertheless, with an empty file")
+            whole.bad_value = whole.file_failure = failure
+        self._close_later()
+        return whole
+
+    def on_channel_closed(self) -> None:
+        """Called when the connection has ended."""
+        self._before = None
+        if self._serving is None or self._serving.done():
+            self._close_later()
+
+    # -- one request --------------------------------------------------------------------------------------------------
+
+    async def _serve(self, request: FileRequest) -> None:
+        outbox = Outbox()
+        data, written = b"", 0
+        if self._failure is None:
+            try:
+                data = await asyncio.to_thread(self._execute, request)
+            except Exception as error:
+                self._failure = self._failure_of(error)
+                self._interrupt()
+        if isinstance(request, FileRead):
+            put_file_data(outbox, data, request.buffer)
+        elif isinstance(request, FileWrite):
+            written = len(request.data)
+            put_file_written(outbox, written)
+        put_eot(outbox)
+        if self._channel.is_open:
+            self._channel.send(outbox.detach())
+        else:
+            self._close_later()
+
+    def _execute(self, request: FileRequest) -> bytes:
+        """Do what the server asks for; in a thread. Returns the data that it reads."""
+        match request:
+            case FileOpen(name, _, _, offset):
+                self._close()
+                self._name, self._offset = self._code_set.decode(name), offset
+                if self._open is None:
+                    raise NotSupportedError(
+                        f"the server asks for the client's file '{visible(self._name)}'; client_files= allows that"
+                    )
+            case FileRead(_, amount):
+                limit = MAX_FILE_DATA if amount < 0 else min(amount, MAX_FILE_DATA)
+                data = self._opened("rb").read(limit + (amount < 0))
+                if len(data) > limit:
+                    raise OperationalError(f"more than {limit} bytes at once")
+                return data
+            case FileWrite(data):
+                self._opened("wb").write(data)
+            case FileClose():
+                self._close()
+        return b""
+
+    def _opened(self, mode: str) -> BinaryIO:
+        if self._file is None:
+            assert self._open is not None
+            self._file = self._open(self._name, mode)
+            if self._offset > 0:
+                self._file.seek(self._offset)
+        return self._file
+
+    def _close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def _close_later(self) -> None:
+        """Close a file that the server has not closed."""
+        if self._file is not None:
+            _ = self._channel.loop.run_in_executor(None, self._close)
+
+    def _failure_of(self, error: Exception) -> DatabaseError:
+        if isinstance(error, NotSupportedError):
+            return error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        failure = OperationalError(
+            f"the client's file '{visible(self._name)}': {reason or type(error).__name__}"
+        )
+        failure.__cause__ = error
+        return failure
+
+
+def joined(before: Reply | None, after: Reply) -> Reply:
+    """Two parts of one reply as one."""
+    if before is not None:
+        rows = before.rows + after.rows if before.bad_value is None else before.rows
+        vars(after).update({**vars(before), **vars(after), "rows": rows})
+    after.file_request = None
+    return after
+
+
+def _opener(option: ClientFiles | None) -> OpenFile | None:
+    if option is None:
+        return None
+    if callable(option):
+        return option
+    directory = Path(option).absolute()
+    return lambda name, mode: open_in(directory, name, mode)
+
+
+def open_in(directory: Path, name: str, mode: str) -> BinaryIO:
+    """Open a regular file directly in *directory*, by the last part of *name*. It is no symbolic link.
+
+    Raises:   NotSupportedError: the name is unsafe. OSError: the file cannot be opened, or is of another kind.
+    """
+    base = _SEPARATORS.split(name)[-1]
+    if base in ("", ".", "..") or _UNSAFE.search(base):
+        raise NotSupportedError(
+            f"the server asks for the client's file '{visible(name)}': the name is not allowed"
+        )
+    path = directory / base
+    if path.is_symlink():
+        raise OSError(f"{visible(base)} is a symbolic link")
+    flags = os.O_RDONLY if mode == "rb" else os.O_WRONLY | os.O_CREAT
+    for also in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+        flags |= getattr(os, also, 0)
+    descriptor = os.open(path, flags, 0o666)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{visible(base)} is not a regular file")
+        if mode == "wb":
+            os.truncate(descriptor, 0)
+        file: Any = os.fdopen(descriptor, mode)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    opened: BinaryIO = file
+    return opened

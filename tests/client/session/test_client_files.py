@@ -1,0 +1,329 @@
+"""Files that the server reads and writes at the client: allowed in one directory, refused elsewhere, never a hang."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pytest
+
+from aioifx.client.session.client_files import open_in
+from aioifx.errors import (
+    ConnectionLost,
+    InterfaceError,
+    NotSupportedError,
+    OperationalError,
+    ProtocolError,
+    QueryTimeout,
+)
+from aioifx.wire.files import FileClose, FileOpen, FileRead, FileRequest, FileWrite, put_file_request
+from aioifx.wire.opcodes import StatementType
+from aioifx.wire.outbox import Outbox
+from tests.scripted import (
+    C1,
+    EOT,
+    PREPARE,
+    Delayed,
+    Disconnect,
+    Exchange,
+    at_rest,
+    cancel_at,
+    closing,
+    described,
+    done,
+    error,
+    ints,
+    opening,
+    options_with,
+    release,
+    select_ints,
+    takes,
+    talking,
+    time_out_at,
+)  # fmt: skip
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+QUERY = "select export(?) from t"
+INSERT = "insert into t values(import(?))"
+AFTER = select_ints(9, 7)
+
+
+def asks(*wanted: FileRequest) -> bytes:
+    outbox = Outbox()
+    for request in wanted:
+        put_file_request(outbox, request)
+    outbox.raw(EOT)
+    return outbox.detach()
+
+
+def opens(name: str, offset: int = 0) -> bytes:
+    return asks(FileOpen(name.encode("latin-1"), 0, 0, offset))
+
+
+CLOSES = asks(FileClose())
+ENDED = done(1) + EOT
+FAILED = error(-213, -157) + EOT
+
+
+def query(*file_exchanges: Exchange, end: bytes = ints(5) + ENDED) -> list[Exchange]:
+    """A query whose server asks for files, in the order of requests and answers."""
+    answers = [answer for _, answer in file_exchanges]
+    sent = [request for request, _ in file_exchanges]
+    script: list[Exchange] = [
+        (PREPARE, described(2, C1)),
+        ("Id(2) DescribeInput", takes(C1.type)),
+        (opening(2, bound=True), answers[0]),
+        *zip(sent[1:], answers[1:], strict=True),
+        (EOT, end),
+        *closing(2),
+    ]
+    return script
+
+
+def writing(name: str, *pieces: bytes) -> list[Exchange]:
+    """LOTOFILE: the server writes a file."""
+    script: list[Exchange] = [("", opens(name))]
+    answer: bytes | str = EOT
+    for piece in pieces:
+        script.append((answer, asks(FileWrite(piece))))
+        answer = b"\0\x6b" + len(piece).to_bytes(4, "big") + EOT
+    return [*script, (answer, CLOSES)]
+
+
+def reading(name: str, *amounts: int, expected: list[bytes]) -> list[Exchange]:
+    """FILETOBLOB: the server reads a file."""
+    script: list[Exchange] = [("", opens(name))]
+    answer = EOT
+    for amount, data in zip(amounts, expected, strict=True):
+        script.append((answer, asks(FileRead(4, amount))))
+        answer = b"\0\x6a" + len(data).to_bytes(4, "big")
+        for at in range(0, len(data), 4):
+            piece = data[at : at + 4]
+            answer += b"\0\x6a" + len(piece).to_bytes(2, "big") + piece + b"\0" * (len(piece) & 1)
+        answer += EOT
+    return [*script, (answer, CLOSES)]
+
+
+def names_in(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+# --- allowed --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["photo.jpg", "/etc/photo.jpg", r"C:\tmp\photo.jpg", "../../photo.jpg"])
+async def test_the_server_writes_a_file_into_the_directory(tmp_path: Path, name: str) -> None:
+    (tmp_path / "photo.jpg").write_bytes(b"what was there before")
+    async with talking(query(*writing(name, b"abc", b"defg")), AFTER, client_files=tmp_path) as (conn, _):
+        assert await conn.fetch(QUERY, 1) == [(5,)]
+        assert (tmp_path / "photo.jpg").read_bytes() == b"abcdefg"
+        assert await conn.fetch("select c1 from t") == [(7,)]
+    assert names_in(tmp_path) == ["photo.jpg"]
+
+
+async def test_the_server_reads_a_file_of_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_bytes(b"0123456789")
+    exchanges = reading("in.txt", 6, -1, 5, expected=[b"012345", b"6789", b""])
+    async with talking(query(*exchanges), AFTER, client_files=str(tmp_path)) as (conn, _):
+        assert await conn.fetch(QUERY, 1) == [(5,)]
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+async def test_several_files_between_the_rows_of_one_reply(tmp_path: Path) -> None:
+    first, second = writing("a", b"1"), writing("b", b"2")
+    script = [*first, (EOT, ints(5) + opens("b")), *second[1:]]
+    async with talking(query(*script, end=ints(6) + done(2) + EOT), client_files=tmp_path) as (conn, _):
+        assert await conn.fetch(QUERY, 1) == [(5,), (6,)]
+        assert [(tmp_path / name).read_bytes() for name in "ab"] == [b"1", b"2"]
+
+
+async def test_a_file_may_be_opened_at_an_offset(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"0123456789")
+    exchanges = reading("in", -1, expected=[b"89"])
+    exchanges[0] = ("", opens("in", 8))
+    async with talking(query(*exchanges), client_files=tmp_path) as (conn, _):
+        assert await conn.fetch(QUERY, 1) == [(5,)]
+
+
+async def test_a_statement_without_rows(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"01")
+    exchanges = reading("in", -1, expected=[b"01"])
+    script: list[Exchange] = [
+        (PREPARE, described(2, kind=StatementType.INSERT)),
+        ("Id(2) DescribeInput", takes(C1.type)),
+        ("Id(2) Bind(1) Execute", exchanges[0][1]),
+        *exchanges[1:],
+        (EOT, done(1) + EOT),
+        release(2),
+    ]
+    async with talking(script, client_files=tmp_path) as (conn, _):
+        assert (await conn.execute(INSERT, 1)).rowcount == 1
+
+
+async def test_a_function_opens_files() -> None:
+    opened: list[tuple[str, str]] = []
+    written = io.BytesIO()
+    written.close = lambda: None  # type: ignore[method-assign]
+
+    def open_file(name: str, mode: str) -> BinaryIO:
+        opened.append((name, mode))
+        return written if mode == "wb" else io.BytesIO(b"data")
+
+    script = [*writing("/any/näme!", b"abc"), *reading("in", -1, expected=[b"data"])]
+    script[3] = (EOT, script[3][1])
+    async with talking(query(*script), client_files=open_file) as (conn, _):
+        assert await conn.fetch(QUERY, 1) == [(5,)]
+    assert opened == [("/any/näme!", "wb"), ("in", "rb")]
+    assert written.getvalue() == b"abc"
+
+
+# --- refused --------------------------------------------------------------------------------------------------------
+
+
+async def test_without_the_option_the_server_reads_an_empty_file() -> None:
+    exchanges = reading("/etc/passwd", -1, expected=[b""])
+    async with talking(query(*exchanges, end=FAILED), AFTER) as (conn, _):
+        with pytest.raises(
+            NotSupportedError,
+            match=r"^the server asks for the client's file '/etc/passwd'; client_files= allows that$",
+        ) as caught:
+            await conn.fetch(QUERY, 1)
+        assert caught.value.sql == QUERY
+        assert not hasattr(caught.value, "__notes__")
+        await at_rest(conn._session)
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+async def test_without_the_option_what_the_server_writes_is_dropped() -> None:
+    async with talking(query(*writing("out", b"abc")), AFTER) as (conn, _):
+        with pytest.raises(NotSupportedError) as caught:
+            await conn.fetch(QUERY, 1)
+        assert caught.value.__notes__ == ["the statement was executed nevertheless, with an empty file"]
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+@pytest.mark.parametrize(
+    "sql", ["select LOTOFILE(b, 'x', 'client') from t", "insert into t values(filetoblob('x', 'CLIENT'))"]
+)
+async def test_a_statement_that_names_the_client_is_refused_before_it_is_sent(sql: str) -> None:
+    async with talking() as (conn, peer):
+        for call in (conn.fetch(sql), conn.execute(sql), conn.executemany(sql, [()])):
+            with pytest.raises(NotSupportedError, match=r"client_files= allows that$"):
+                await call
+        assert peer.requests == []
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "/", "a/..", "a/", "a\0b", "C:x", "a\nb", "con:"], ids=ascii)
+async def test_a_name_that_is_not_safe_is_refused(tmp_path: Path, name: str) -> None:
+    async with talking(query(*writing(name, b"abc"), end=FAILED), AFTER, client_files=tmp_path) as (conn, _):
+        with pytest.raises(NotSupportedError, match=r": the name is not allowed$"):
+            await conn.fetch(QUERY, 1)
+        assert await conn.fetch("select c1 from t") == [(7,)]
+    assert names_in(tmp_path) == []
+
+
+async def test_links_and_devices_are_refused(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "secret"
+    inside.mkdir()
+    outside.write_bytes(b"secret")
+    (inside / "link").symlink_to(outside)
+    (inside / "folder").mkdir()
+    for mode in ("rb", "wb"):
+        with pytest.raises(OSError, match="link is a symbolic link"):
+            open_in(inside, "link", mode)
+        with pytest.raises(OSError):
+            open_in(inside, "folder", mode)
+        if hasattr(os, "mkfifo"):
+            if not (inside / "pipe").exists():
+                os.mkfifo(inside / "pipe")
+            with pytest.raises(OSError):
+                open_in(inside, "pipe", mode)
+    assert outside.read_bytes() == b"secret"
+
+
+async def test_a_missing_file_is_an_error_with_its_reason(tmp_path: Path) -> None:
+    exchanges = reading("nothing", -1, expected=[b""])
+    async with talking(query(*exchanges, end=FAILED), AFTER, client_files=tmp_path) as (conn, _):
+        with pytest.raises(
+            OperationalError, match=r"^the client's file 'nothing': No such file or directory$"
+        ) as caught:
+            await conn.fetch(QUERY, 1)
+        assert isinstance(caught.value.__cause__, FileNotFoundError)
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+async def test_an_exception_of_the_function_refuses_the_file() -> None:
+    def refuse(name: str, mode: str) -> Any:
+        raise PermissionError(f"not {name}")
+
+    async with talking(query(*writing("x", b"abc"), end=FAILED), AFTER, client_files=refuse) as (conn, _):
+        with pytest.raises(OperationalError, match=r"^the client's file 'x': not x$"):
+            await conn.fetch(QUERY, 1)
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+def test_the_option_is_checked(tmp_path: Path) -> None:
+    for wrong in (str(tmp_path / "nothing"), 7):
+        with pytest.raises(InterfaceError, match=r"^client_files: expected "):
+            options_with(client_files=wrong)
+
+
+# --- the conversation -----------------------------------------------------------------------------------------------
+
+
+async def test_a_statement_that_asks_in_the_middle_of_a_batch_ends_the_connection(tmp_path: Path) -> None:
+    script: list[Exchange] = [
+        (PREPARE, described(2, kind=StatementType.INSERT)),
+        ("Id(2) DescribeInput", takes(C1.type)),
+        ("Begin", done() + EOT),
+        ("Id(2) Bind(1) Execute", opens("x")),
+    ]
+    async with talking(script, client_files=tmp_path) as (conn, _):
+        with pytest.raises(ProtocolError, match="in the middle of a batch"):
+            await conn.executemany(INSERT, [(1,)])
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+async def test_a_lost_connection_closes_the_file(tmp_path: Path, at: int) -> None:
+    script = query(*writing("out", b"abc"))[: 3 + at]
+    script[-1] = (script[-1][0], Disconnect())
+    files: list[BinaryIO] = []
+
+    def open_file(name: str, mode: str) -> BinaryIO:
+        files.append(open_in(tmp_path, name, mode))
+        return files[-1]
+
+    async with talking(script, client_files=open_file) as (conn, _):
+        with pytest.raises(ConnectionLost):
+            await conn.fetch(QUERY, 1)
+        for _ in range(100):
+            await asyncio.sleep(0.001)
+            if all(file.closed for file in files):
+                break
+        assert all(file.closed for file in files)
+
+
+async def test_a_cancelled_call_ends_the_conversation_and_writes_no_more(tmp_path: Path) -> None:
+    held = Delayed(asks(FileWrite(b"abc")))
+    script = query(*writing("out", b"abc"), end=FAILED)
+    script[3] = (script[3][0], held)
+    async with talking(script, AFTER, client_files=tmp_path) as (conn, _):
+        await cancel_at(held, conn.fetch(QUERY, 1))
+        held.release()
+        assert await conn.fetch("select c1 from t") == [(7,)]
+    assert names_in(tmp_path) == []
+
+
+async def test_the_time_limit_applies_to_the_whole_statement(tmp_path: Path) -> None:
+    held = Delayed(asks(FileWrite(b"abc")))
+    script = query(*writing("out", b"abc"), end=FAILED)
+    script[3] = (script[3][0], held)
+    async with talking(script, AFTER, client_files=tmp_path, command_timeout=60) as (conn, _):
+        with pytest.raises(QueryTimeout):
+            await time_out_at(held, conn, conn.fetch(QUERY, 1))
+        held.release()
+        assert await conn.fetch("select c1 from t") == [(7,)]
