@@ -453,6 +453,30 @@ async def test_a_row_that_is_part_of_a_cycle_is_collected(people: aioifx.Connect
     assert gone() is None
 
 
+async def test_rows_and_collections_are_loaded_row_by_row(people: aioifx.Connection, tmp_path: Path) -> None:
+    first, none = PERSON, (2, *[None] * 7)
+    assert (await people.load("person", [first, none], block=1)).rowcount == 2
+    found = await people.fetch("SELECT * FROM person")
+    await people.unload("SELECT * FROM person", tmp_path / "person.unl")
+    people.set_type_codec("varchar", encoder=len)  # is not for text that is loaded
+    await people.execute("DELETE FROM person")
+    assert (await people.load("person", tmp_path / "person.unl", format="unload")).rowcount == 2
+    assert await people.fetch("SELECT * FROM person") == found
+    with pytest.raises(
+        aioifx.DataError, match=r"^row 2, column 'home': field 'street': VARCHAR.* does not accept int$"
+    ):
+        await people.load("person", [none, none, (3, ("a", "b"), *[None] * 6)], block=2)
+    assert await people.fetchval("SELECT COUNT(*) FROM person") == 2
+
+
+async def test_a_row_that_the_server_refuses_is_named_in_later_blocks_too(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v SET(INTEGER NOT NULL))")
+    with pytest.raises(aioifx.UniqueViolation, match=r"^row 3: unique constraint") as caught:
+        await conn.load("t", [(1, {1}), (2, None), (3, []), (1, [2, 3])], block=2)
+    assert caught.value.row_index == 3
+    assert await conn.fetchval("SELECT COUNT(*) FROM t") == 0
+
+
 async def test_json_is_stored_by_every_way_in(conn: aioifx.Connection) -> None:
     values: list[Any] = [{"a": [1, 2.5, "\N{EURO SIGN}", True, None, {}]}, {}, None]
     assert await stored(conn, "JSON", *values, '{"a": "str is text"}') == [*values, {"a": "str is text"}]

@@ -89,6 +89,16 @@ class BatchTally:
             self.serials = reply.serials or self.serials
         self.answered += 1
 
+    def extend(self, other: BatchTally) -> None:
+        """Count the replies of another tally, which came later."""
+        self.failures += [(self.answered + index, error) for index, error in other.failures]
+        self.answered += other.answered
+        self.rowcount += other.rowcount
+        self.warnings |= other.warnings
+        self.done = other.done
+        self.serials = other.serials or self.serials
+        self.warned.update(other.warned)
+
 
 @dataclass(frozen=True, slots=True)
 class ExecutionsReader:

@@ -308,6 +308,20 @@ def test_two_writes_are_counted_together() -> None:
     assert (tally.answered, tally.rowcount, tally.failures) == (5, 4, [(4, DUPLICATE)])
 
 
+def test_a_tally_is_extended_by_a_later_one_as_by_its_replies() -> None:
+    first = [Reply(done=Done(rows=1, warnings=1)), Reply(error=DUPLICATE)]
+    later = [Reply(error=DUPLICATE), Reply(done=Done(rows=2, warnings=4), warnings=(DUPLICATE,))]
+    whole, tally, other = BatchTally(), BatchTally(), BatchTally()
+    for reply in first:
+        whole.add(reply)
+        tally.add(reply)
+    for reply in later:
+        whole.add(reply)
+        other.add(reply)
+    tally.extend(other)
+    assert tally == whole
+
+
 def test_what_the_observer_raises_ends_the_parser() -> None:
     def on_reply(reply: Reply) -> None:
         raise ProtocolError("no more")

@@ -87,7 +87,13 @@ def test_a_broken_request_is_a_protocol_error(data: str) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    ["006affffffff", "006a7fffffff", "006a00000003 006a 0000", "006a00000001 006a 0002 6162", "006a00000003 000c"],
+    [
+        "006affffffff",
+        "006a7fffffff",
+        "006a00000003 006a 0000",
+        "006a00000001 006a 0002 6162",
+        "006a00000003 000c",
+    ],
 )
 def test_a_broken_answer_is_a_protocol_error(data: str) -> None:
     with pytest.raises(ProtocolError):

@@ -7,6 +7,7 @@ Invariants:
    of the transaction, or a savepoint. After a failure the batch is undone, and its rows are sent again one by one. The
    caller gets the first error with the row's index. The second pass leaves no data.
 4. Work that cannot be undone is never sent twice.
+5. Rows with columns that SQ_PUT cannot carry are executed one by one, pipelined.
 """
 
 from __future__ import annotations
@@ -132,6 +133,8 @@ class _Load:
         self._statement = statement
         self._session = session = statement.session
         self._cursor = InsertCursor(statement, adapts=reader.has_values)
+        if not (self._cursor.can_put or reader.has_values):
+            statement.drop_conversions()
         reader.set_columns(self._cursor.columns)
         self._reader = reader
         self._batches = Batches(reader, self._cursor, spec.block)
@@ -251,6 +254,9 @@ class _Load:
         """
         dispatcher = self._session.dispatcher
         dispatcher.extend_deadline()
+        if not self._cursor.can_put:
+            await self._execute(batch)
+            return await self._next_batch()
         if self._session.database.is_ansi:
             await self._cursor.close()  # opening an open cursor is an error in an ANSI database (documented)
         await self._set_savepoint(batch)
@@ -267,6 +273,19 @@ class _Load:
             raise await self._batch_error(batch, wrong)
         self._tally.add(reply)
         return following
+
+    async def _execute(self, batch: Batch) -> None:
+        """Execute the INSERT for each row of *batch*."""
+        try:
+            tally, _ = await execute_many(self._statement, batch.rows)
+        except DatabaseError as error:
+            if (index := error.row_index) is not None:
+                error.row_index = batch.first + index
+                text = str(error).removeprefix(f"row {index}: ")
+                error.args = (f"{self._reader.place(error.row_index)}: {text}",)
+            raise
+        self._session.dispatcher.extend_deadline()
+        self._tally.extend(tally)
 
     async def _next_batch(self) -> Batch | Exception | None:
         """The next batch. An exception is returned, to be raised after the batch before it is finished."""

@@ -63,11 +63,8 @@ class InsertCursor:
             raise NotSupportedError(
                 "the server did not describe the columns of the INSERT", sql=statement.sql
             )
-        for column in columns:
-            if column.type.kind in _NEVER_PUT:
-                raise NotSupportedError(
-                    f"column {column.name!r}: an insert cursor takes no {column.type} values"
-                )
+        self.can_put = all(column.type.kind not in _NEVER_PUT for column in columns)
+        """Whether SQ_PUT can carry the rows; the others must be executed one by one."""
         self.statement = statement
         self.columns = columns
         for column in columns:

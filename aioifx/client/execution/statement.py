@@ -483,6 +483,13 @@ class Statement:
         if self.generation != self.session.generation:
             raise InterfaceError("the statement was prepared before another database was opened")
 
+    def drop_conversions(self) -> None:
+        """Take parameters that already have their columns' types; before the first execution."""
+        self.encoder = RequestEncoder(
+            self.sql, self.parameters, self.session.code_set, (), self.kind, self.targets
+        )
+        self.is_cacheable = False
+
     def _get_execute_template(self) -> RequestTemplate:
         if self._execute_template is None:
             self._execute_template = execute_template(self.encoder, self.statement_id)

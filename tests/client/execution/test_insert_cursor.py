@@ -187,12 +187,17 @@ async def test_an_error_in_reply_to_close_is_ignored() -> None:
         await cursor.close()
 
 
-@pytest.mark.parametrize("code", [TypeCode.UDTFIXED, TypeCode.SET])
-async def test_a_type_that_cannot_be_put_is_refused_by_name(code: int) -> None:
-    extended_id = 10 if code == TypeCode.UDTFIXED else 0
+async def test_a_type_that_cannot_be_put_is_refused_by_name() -> None:
     with pytest.raises(NotSupportedError, match="column 'odd'"):
-        async with inserting(C1, column("odd", code, 56, extended_id=extended_id)):
+        async with inserting(C1, column("odd", TypeCode.UDTFIXED, 56, extended_id=10)):
             raise AssertionError("it must not come so far")
+
+
+async def test_rows_and_collections_are_not_put() -> None:
+    async with inserting(C1, column("odd", TypeCode.SET, extended_name="SET(integer not null)")) as cursor:
+        assert not cursor.can_put
+    async with inserting(C1) as cursor:
+        assert cursor.can_put
 
 
 async def test_booleans_are_binary_as_a_client_requests_them() -> None:
