@@ -14,6 +14,7 @@ from aioifx.client.api.connection import Connection
 from aioifx.client.api.prepared import PreparedStatement
 from aioifx.client.config.checks import check_whole
 from aioifx.client.execution.block_reader import BlockReader
+from aioifx.client.execution.large_values import LargeValues
 from aioifx.client.execution.row_plan import RowPlan
 from aioifx.client.execution.statement import Statement
 from aioifx.client.pool.pool import Pool
@@ -22,7 +23,7 @@ from aioifx.codecs.arrow_layout import MAX_DIGITS, Field, Floating, Layout
 from aioifx.codecs.column_buffers import Block
 from aioifx.codecs.columns import ColumnDecoder
 from aioifx.errors import InterfaceError
-from aioifx.sqltypes import Column, Value
+from aioifx.sqltypes import Column, Row, Value
 from aioifx.wire.tuples import read_in_runs
 
 try:
@@ -72,7 +73,8 @@ async def fetch_arrow(
     builder = _BatchBuilder(_TABLE_ROWS, _TABLE_BYTES, floating_decimal)
     batches: list[Any] = []
     async with _reader_of(source, args, named, builder, prefetch=True) as reader:
-        async for _ in reader:
+        async for rows in reader:
+            builder.add(rows)
             batches += builder.batches()
         batches += builder.batches(is_end=True)
     return pa.Table.from_batches(batches, schema=builder.schema)
@@ -123,7 +125,8 @@ async def fetch_batches(
     check_whole("batch_rows", batch_rows, 1)
     builder = _BatchBuilder(batch_rows, _BATCH_BYTES, floating_decimal)
     async with _reader_of(source, args, named, builder, prefetch=prefetch) as reader:
-        async for _ in reader:
+        async for rows in reader:
+            builder.add(rows)
             for batch in builder.batches(is_end=reader.is_closed):
                 yield batch
         for batch in builder.batches(is_end=True):
@@ -179,19 +182,29 @@ class _BatchBuilder:
         self._size = size
         self._floating: Floating = floating
         self._decoder: ColumnDecoder | None = None
+        self._large: LargeValues | None = None
         self.schema: Any = None
 
     def plan(self, statement: Statement) -> RowPlan:
         """New columns for this statement; those of an earlier attempt are dropped."""
         session = statement.session
-        self._decoder = ColumnDecoder(
+        self._decoder = decoder = ColumnDecoder(
             statement.columns,
             session.code_set,
             strip_char=session.strip_char,
             floating=self._floating,
         )
-        self.schema = _schema_of(statement.columns, self._decoder.fields)
-        return RowPlan(read_in_runs(self._decoder))
+        self.schema = _schema_of(statement.columns, decoder.fields)
+        self._large = statement.large_values("inline", plain=True)
+        if self._large is not None:
+            return RowPlan(read_in_runs(decoder.reference), large=self._large)
+        return RowPlan(read_in_runs(decoder))
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add a block of rows, unless they were decoded into columns as they arrived."""
+        if self._large is not None and self._decoder is not None:
+            for row in rows:
+                self._decoder.append(row)
 
     def batches(self, *, is_end: bool = False) -> list[Any]:
         """The batches that are full, and at the end also the rest."""

@@ -380,3 +380,18 @@ except ImportError as error:
     print(error)
 """
     assert python(code) == "aioifx.arrow needs pyarrow: pip install 'aioifx[arrow]'\n"
+
+
+async def test_large_values_are_whole_in_tables_and_batches(dsn: str) -> None:
+    values: list[Any] = [(number, bytes(number), "é" * number, None) for number in range(40)]
+    values[3] = (3, None, None, None)
+    async with aioifx.connect(dsn, fetch_size=4096) as conn:
+        await conn.execute("create table large (id int, photo byte in table, note text in table, none text)")
+        await conn.executemany("insert into large values(?,?,?,?)", values)
+        table = await fetch_arrow(conn, "select * from large order by id")
+        assert table.schema.types == [pa.int32(), pa.binary(), pa.utf8(), pa.utf8()]
+        assert [tuple(row.values()) for row in table.to_pylist()] == values
+        batches = fetch_batches(conn, "select photo from large where id < 2 order by id", batch_rows=1)
+        async with aclosing(batches):
+            assert [batch.to_pylist() async for batch in batches] == [[{"photo": b""}, {"photo": b"\0"}]]
+        assert (await fetch_arrow(conn, "select photo from large where id < 0")).num_rows == 0

@@ -19,8 +19,9 @@ from struct import error as StructError
 from typing import Any, Final, Literal, TypeAlias
 
 from aioifx.codecs.base import Codec, Kind
+from aioifx.codecs.large_objects import is_character_object, is_large_object
 from aioifx.codecs.numbers import digits_of
-from aioifx.codecs.registry import codecs_for, refuse_large_objects
+from aioifx.codecs.registry import codecs_for
 from aioifx.codecs.temporal import PER_UNIT, highest_pair, pair_count, qualifier_of
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError
@@ -279,11 +280,11 @@ def fields_for(
 ) -> tuple[Field, ...]:
     """The columns of a result in Arrow's layout.
 
-    Opaque types other than JSON are bytes, since a column of Arrow cannot be text in one row and bytes in another.
+    Opaque types other than JSON are bytes, since a column of Arrow cannot be text in one row and bytes in another. The
+    fields of large objects store whole values; a row holds none of them.
 
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
-    refuse_large_objects(columns)
     plain = [replace(column, type=_plain(column.type)) for column in columns]
     codecs = codecs_for(plain, code_set, strip_char=strip_char, padded_varchar=padded_varchar)
     return tuple(_field(column, codec, floating) for column, codec in zip(plain, codecs, strict=True))
@@ -292,13 +293,16 @@ def fields_for(
 def _plain(sql_type: SqlType) -> SqlType:
     """The type itself; for an opaque type that of BSON, whose codec decodes to bytes."""
     opaque = sql_type.kind in (TypeCode.UDTVAR, TypeCode.UDTFIXED, TypeCode.OPAQUE)
-    if not opaque or sql_type.extended_name.lower() in ("json", "blob", "clob"):
+    if not opaque or sql_type.extended_name.lower() == "json" or is_large_object(sql_type):
         return sql_type
     return replace(sql_type, extended_name="bson")
 
 
 def _field(column: Column, codec: Codec, floating: Floating) -> Field:
     sql_type = column.type
+    if is_large_object(sql_type):
+        is_text = is_character_object(sql_type)
+        return Field(column, Layout.UTF8 if is_text else Layout.BINARY, codec, _text if is_text else bytes)
     if codec.kind in _BY_KIND:
         layout, store = _BY_KIND[codec.kind]
         return Field(column, layout, codec, store, letter=_LETTERS.get(layout, ""))

@@ -28,7 +28,7 @@ class ColumnDecoder:
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
 
-    __slots__ = ("_columns", "_full", "_reference", "fields")
+    __slots__ = ("_columns", "_full", "fields", "reference")
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class ColumnDecoder:
         self.fields = fields_for(
             columns, code_set, strip_char=strip_char, padded_varchar=padded_varchar, floating=floating
         )
-        self._reference = RowDecoder(
+        self.reference = RowDecoder(
             [field.column for field in self.fields],
             code_set,
             strip_char=strip_char,
@@ -77,13 +77,12 @@ class ColumnDecoder:
             payload = whole_payload(data, pos, end)
             if payload is None:
                 return pos
-            self._append(payload)
+            self.append(self.reference.decode_payload(payload))
             rows.append(())
             pos += framed_size(payload)
 
-    def _append(self, payload: bytes) -> None:
-        """Append one row, decoded by the reference."""
-        row = self._reference.decode_payload(payload)
+    def append(self, row: Row) -> None:
+        """Append one row, as `reference` decodes it, or with large values in place of what the row holds."""
         stored = tuple(
             None if value is None else _stored(field, value)
             for field, value in zip(self.fields, row, strict=True)
@@ -107,7 +106,7 @@ class ColumnDecoder:
 
     def empty(self) -> Block:
         """A block without rows."""
-        rows, chunks = make_columns(self.fields, self._reference.code_set).finish()
+        rows, chunks = make_columns(self.fields, self.reference.code_set).finish()
         return Block(rows, tuple(Chunk(*chunk) for chunk in chunks))
 
 

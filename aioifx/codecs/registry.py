@@ -114,14 +114,6 @@ def codecs_for(
     return tuple(found)
 
 
-def refuse_large_objects(columns: Sequence[Column]) -> None:
-    """Raise NotSupportedError for a column whose rows have only a descriptor or locator; names it and its type."""
-    for column in columns:
-        if is_large_object(column.type):
-            raise NotSupportedError(f"column {column.name!r}: {column.type} values are not supported")
-
-
-@lru_cache(maxsize=1024)
 def _converted(codec: Codec, sql_type: SqlType, conversions: Conversions, strip_char: bool) -> Codec:
     # Generated code is cached by codecs; see `codec_for`.
     if is_large_object(sql_type):

@@ -4,7 +4,6 @@ import pytest
 
 from aioifx.codecs.arrow_layout import Field, Layout, fields_for
 from aioifx.codecs.text import CodeSet
-from aioifx.errors import NotSupportedError
 from aioifx.sqltypes import Column, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 from tests.codecs.samples import (
     BOOLEAN,
@@ -83,10 +82,20 @@ def test_every_type_has_its_layout(sql_type: SqlType, layout: tuple[Layout, int,
     assert (field.layout, field.precision, field.scale) == layout
 
 
-def test_large_objects_have_no_field() -> None:
-    blob = SqlType(TypeCode.UDTFIXED, 72, extended_id=10, extended_name="blob")
-    with pytest.raises(NotSupportedError, match="column 'c0': BLOB values are not supported"):
-        field_of(blob)
+@pytest.mark.parametrize(
+    ("sql_type", "layout", "value"),
+    [
+        (SqlType(TypeCode.BYTE, 56), Layout.BINARY, b"ab"),
+        (SqlType(TypeCode.TEXT, 56), Layout.UTF8, "ab"),
+        (SqlType(TypeCode.UDTFIXED, 72, extended_id=10, extended_name="blob"), Layout.BINARY, b"ab"),
+        (SqlType(TypeCode.UDTFIXED, 72, 2063, extended_name="scan", source=11), Layout.UTF8, "ab"),
+    ],
+    ids=str,
+)
+def test_large_objects_are_stored_by_their_values(sql_type: SqlType, layout: Layout, value: object) -> None:
+    field = field_of(sql_type)
+    assert (field.layout, field.column.type) == (layout, sql_type)
+    assert field.store(value) == b"ab"
 
 
 def test_names_of_columns_stay_and_opaque_types_become_plain_bytes() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from aioifx.codecs import numbers
 from aioifx.codecs.large_objects import Descriptor, Locator, is_large_object
-from aioifx.codecs.registry import codec_for, codecs_for, refuse_large_objects
+from aioifx.codecs.registry import codec_for, codecs_for
 from aioifx.errors import NotSupportedError
 from aioifx.sqltypes import DISTINCT, DISTINCT_BOOLEAN, DISTINCT_LVARCHAR, Column, SqlType, TypeCode
 from tests.codecs.samples import BOOLEAN, INTEGER, LATIN1, LVARCHAR
@@ -34,13 +34,6 @@ def test_a_large_object_is_decoded_as_what_a_row_holds(name: str) -> None:
     codec = codec_for(LARGE[name], LATIN1)
     value = Descriptor(bytes(56)) if name in ("BYTE", "TEXT") else Locator(bytes(72))
     assert codec.decode(codec.encode(value)) == value
-
-
-@pytest.mark.parametrize("name", LARGE)
-def test_a_reader_of_values_refuses_large_objects_by_column_and_type(name: str) -> None:
-    refuse_large_objects([Column("id", INTEGER)])
-    with pytest.raises(NotSupportedError, match=f"^column 'photo': {name} values are not supported$"):
-        refuse_large_objects([Column("id", INTEGER), Column("photo", LARGE[name])])
 
 
 def test_an_impossible_qualifier_is_refused_by_column() -> None:

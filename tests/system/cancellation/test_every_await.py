@@ -27,6 +27,9 @@ ROWS = 900
 MANY = 12
 """Rows that a call inserts: four blocks of a load, and statements enough for the last to be like the one before it."""
 
+LARGE: list[tuple[bytes | None, str | None]] = [(b"x" * 3000, None), (b"", "note"), (b"y" * 20_000, "z")]
+"""BYTE and TEXT values of the rows in another table."""
+
 EACH = 3
 """The default suite, and uvloop, whose transports alone differ, try one suspension of so many."""
 
@@ -72,6 +75,45 @@ async def stream_left_early(conn: Connection) -> None:
     async with conn.stream("select id, name from thing") as stream:
         async for _ in stream:
             break
+
+
+async def fetch_large_values(conn: Connection) -> None:
+    rows = await conn.fetch("select data, note from picture order by id")
+    assert [tuple(row) for row in rows] == LARGE
+
+
+async def stream_chunks(conn: Connection) -> None:
+    found: list[bytes | None] = []
+    async with conn.stream("select data from picture order by id", lobs="stream") as stream:
+        async for (data,) in stream:
+            found.append(data and b"".join([chunk async for chunk in data]))
+    assert found == [data for data, _ in LARGE]
+
+
+async def stream_chunks_left_early(conn: Connection) -> None:
+    async with conn.stream("select data from picture where id = 2", lobs="stream") as stream:
+        async for (data,) in stream:
+            async for chunk in data:
+                assert chunk
+                break
+            break
+
+
+async def insert_large_values(conn: Connection) -> None:
+    await conn.executemany("insert into batch (data) values (?)", [(b"x" * 1500,)] * MANY)
+
+
+async def insert_large_values_of_chunks(conn: Connection) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(3):
+            await asyncio.sleep(0)
+            yield b"x" * 1000
+
+    await conn.execute("insert into log (data) values (?)", chunks())
+
+
+async def load_large_values(conn: Connection) -> None:
+    await conn.load("batch", [(b"x" * 1500,)] * MANY, columns=["data"], block=MANY // 4)
 
 
 async def insert(conn: Connection) -> None:
@@ -179,6 +221,12 @@ CALLS: list[Callable[[Connection], Awaitable[None]]] = [
     stream_rows,
     stream_blocks_and_other_statements,
     stream_left_early,
+    fetch_large_values,
+    stream_chunks,
+    stream_chunks_left_early,
+    insert_large_values,
+    insert_large_values_of_chunks,
+    load_large_values,
     insert,
     insert_literal,
     fail,
@@ -210,12 +258,14 @@ async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
         authority = trustme.CA()
         context, options["ssl"] = certified(authority, "127.0.0.1"), trusting(authority)
     seed = "create table thing (id int primary key, name varchar(40));" + "".join(
-        f"create table {name} (id serial, note varchar(20));" for name in ("log", "batch")
+        f"create table {name} (id serial, note varchar(20), data byte in table);" for name in ("log", "batch")
     )
+    seed += "create table picture (id int, data byte in table, note text in table);"
     async with serve(ServerOptions(databases=("shop",), seed=seed, ssl=context)) as server:
         before = asyncio.all_tasks()
         async with aioifx.connect(server.dsn, **options) as conn:
             await conn.load("thing", [(n, f"thing {n}") for n in range(1, ROWS + 1)])
+            await conn.load("picture", [(n, *values) for n, values in enumerate(LARGE)])
         await no_other_tasks(before)
         yield Place(server, server.dsn, options)
 

@@ -50,6 +50,10 @@ def row(size: int, data: bytes = b"") -> bytes:
     return pack(">HHi", 14, 0, size) + data
 
 
+def piece(data: bytes) -> bytes:
+    return pack(">H", 39) + text(data)
+
+
 def replaced(reply: bytes) -> Spoil:
     return lambda _: reply
 
@@ -111,6 +115,10 @@ WHOLE: Final[dict[str, bytes]] = {
     "no capabilities": pack(">H", 126) + text(b"") + EOT,
     "databases": pack(">H", 26) + text(b"a") + b"\0\0" + EOT,
     "parameters": pack(">Hh", 125, 0) + EOT,
+    "a value": piece(b"ab") + piece(b"") + EOT,
+    "an empty value": piece(b"") + done(0) + EOT,
+    "two values": (piece(b"ab") + piece(b"")) * 2 + EOT,
+    "a value and then an error": piece(b"ab") + piece(b"") + error(-606) + EOT,
 }
 """Groups that are whole, at least as far as they can be read."""
 
@@ -136,6 +144,9 @@ BROKEN: Final[dict[str, bytes]] = {
     "results that do not come": pack(">Hh", 103, 0x7FFF) + EOT,
     "a negative number of results": pack(">Hh", 103, -1) + EOT,
     "a piece that does not come": pack(">HH", 39, 0x7FFF) + EOT,
+    "a value without its end": piece(b"ab") + EOT,
+    "an error within a value": piece(b"ab") + error(-606) + EOT,
+    "a row within a value": piece(b"ab") + row(0) + EOT,
     "data that do not come": pack(">Hhi", 97, 0, 0x7FFFFFFF) + EOT,
     "data of negative size": pack(">Hhi", 97, 0, -1) + EOT,
     "a goodbye": pack(">H", 56),

@@ -17,6 +17,9 @@ MANY = 12
 
 NAMES = [(number, f"thing {number} {'.' * 40}") for number in range(1, ROWS + 1)]
 
+PICTURES = [(1, b"x" * 3000, "a note"), (2, None, ""), (3, b"", "é" * 1025)]
+"""Rows with large values."""
+
 INSERT = "insert into log (place, note) values (?, ?)"
 
 
@@ -37,8 +40,10 @@ class Operation(NamedTuple):
 async def prepare_tables(conn: Connection) -> None:
     """The tables that the operations use."""
     await conn.execute("create table thing (id int primary key, name varchar(60))")
-    await conn.execute("create table log (id serial, place int, note varchar(20))")
+    await conn.execute("create table log (id serial, place int, note varchar(20), data byte in table)")
+    await conn.execute("create table picture (id int, data byte in table, note text in table)")
     await conn.load("thing", NAMES)
+    await conn.load("picture", PICTURES)
 
 
 def register_routines(server: Server) -> None:
@@ -104,6 +109,18 @@ async def call(conn: Connection, _: Any) -> object:
     return values(await conn.call("doubled", 21))
 
 
+async def fetch_large(conn: Connection, _: Any) -> object:
+    return values(await conn.fetch("select id, data, note from picture order by id"))
+
+
+async def stream_chunks(conn: Connection, _: Any) -> object:
+    found = []
+    async with conn.stream("select data from picture order by id", lobs="stream") as rows:
+        async for (data,) in rows:
+            found.append(data and b"".join([chunk async for chunk in data]))
+    return found
+
+
 async def ping(conn: Connection, _: Any) -> object:
     await conn.ping()
     return "alive"
@@ -122,6 +139,21 @@ async def fail(conn: Connection, _: Any) -> object:
 
 async def execute(conn: Connection, _: Any) -> object:
     return (await conn.execute(INSERT, 1, "x")).rowcount
+
+
+async def execute_large(conn: Connection, _: Any) -> object:
+    data = iter((b"x" * 2000, b"y"))
+    return (await conn.execute("insert into log (place, data) values (?, ?)", 1, data)).rowcount
+
+
+async def executemany_large(conn: Connection, _: Any) -> object:
+    rows = [(1, b"x" * 1500)] * MANY
+    return (await conn.executemany("insert into log (place, data) values (?, ?)", rows)).rowcount
+
+
+async def load_large(conn: Connection, _: Any) -> object:
+    rows = [(1, b"x" * 1500)] * MANY
+    return (await conn.load("log", rows, columns=["place", "data"], block=MANY // 3)).rowcount
 
 
 async def execute_literal(conn: Connection, _: Any) -> object:
@@ -211,11 +243,16 @@ OPERATIONS = (
     Operation("prepare", prepare, [NAMES[2][1], NAMES[4][1]]),
     Operation("unload", unload, 20),
     Operation("call", call, [(42,)]),
+    Operation("fetch of large values", fetch_large, PICTURES),
+    Operation("stream of chunks", stream_chunks, [data for _, data, _ in PICTURES]),
     Operation("ping", ping, "alive"),
     Operation("a statement that fails", fail, "no such table"),
     Operation("execute", execute, 1, writes=1),
     Operation("execute, prepared before", execute, 1, execute_once, writes=1),
     Operation("execute without parameters", execute_literal, 1, writes=1),
+    Operation("execute with a large value", execute_large, 1, writes=1),
+    Operation("executemany with large values", executemany_large, MANY, writes=MANY, commits=True),
+    Operation("load of large values", load_large, MANY, writes=MANY, commits=True),
     Operation("executemany", executemany, MANY, writes=MANY, commits=True),
     Operation("load", load, MANY, writes=MANY, commits=True),
     Operation("transaction, entered", enter, True, new_transaction),
