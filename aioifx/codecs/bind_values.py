@@ -340,7 +340,7 @@ def _binder_for(sql_type: SqlType | None, code_set: CodeSet) -> Binder:
 def _bson_binder(sql_type: SqlType) -> Binder:
     """A document under its type's owner and name.
 
-    Source:   observed: JDBC, objects15.json
+    Source:   observed: JDBC 15, without a recording. Assumed: that servers take it.
     """
     head = _head(TypeCode.OPAQUE, sql_type.extended_name, 0, 0, sql_type.owner)
 

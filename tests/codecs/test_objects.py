@@ -13,14 +13,15 @@ from aioifx.codecs.conversions import JSON as FUNCTIONS
 from aioifx.codecs.conversions import PLAIN, Conversions, TypeCodec
 from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.params import ParamEncoder
-from aioifx.codecs.type_text import parse_type
+from aioifx.codecs.type_text import structured
 from aioifx.errors import DataError
-from aioifx.sqltypes import SqlType
+from aioifx.sqltypes import SqlType, TypeCode
 from tests.codecs.samples import BSON, INTEGER, JSON, LATIN1, VARCHAR, vectors
+from tests.wire.frames import frames
 
 STANDARD = Conversions(json=FUNCTIONS)
-SET = parse_type("SET(integer not null)")
-ROW = parse_type("ROW(a integer, b varchar(10))")
+SET = structured(SqlType(TypeCode.SET, extended_name="SET(integer not null)"))
+ROW = structured(SqlType(TypeCode.ROW, extended_name="ROW(a integer, b varchar(10))"))
 
 
 def bound(value: Any, sql_type: SqlType | None, conversions: Conversions = STANDARD) -> bytes:
@@ -46,6 +47,18 @@ BINDS = {vector["name"]: bytes.fromhex(vector["hex"]) for vector in vectors("bin
 )
 def test_an_object_is_bound_as_jdbc_binds_its_text(value: Any, sql_type: SqlType, vector: str) -> None:
     assert bound(value, sql_type) == BINDS[vector]
+
+
+@pytest.mark.parametrize(
+    ("case", "number"), [("bson_write", 0), ("bson_write", 1), ("row_write", 0)], ids=["json", "bson", "row"]
+)
+def test_text_for_such_a_type_is_bound_as_jdbc_binds_it(case: str, number: int) -> None:
+    recorded = [frame.data for frame in frames("types15") if frame.case == case and frame.side == "C"]
+    binds = [data for data in recorded if data[4:6] == b"\0\5"]
+    described = (
+        SqlType(ROW.code, extended_name="ROW(a integer)") if case == "row_write" else (JSON, BSON)[number]
+    )
+    assert bound("hello", described) == binds[number][8 : -len(b"\0\7\0\x0c")]
 
 
 def test_json_is_bound_as_jdbc_binds_its_text() -> None:

@@ -18,7 +18,7 @@ VECTORS = Path(__file__).parents[1] / "vectors"
 JDBC_FILES = (
     "batch", "callable", "cancel", "errors", "errors15", "lob", "login",
     "metadata", "objects15", "owners15", "prepared", "protocols15", "put", "scroll", "select", "session",
-    "transactions",
+    "transactions", "types15",
 )  # fmt: skip
 
 

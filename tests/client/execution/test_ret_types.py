@@ -77,3 +77,27 @@ def test_nothing_is_requested_where_a_column_is_a_row_or_a_collection() -> None:
     assert [form.code for form in ret_types_of([C1, FLAG])] == [TypeCode.INTEGER, TypeCode.BOOLEAN]
     for kind in (TypeCode.ROW, TypeCode.SET, TypeCode.MULTISET, TypeCode.LIST, TypeCode.COLLECTION):
         assert ret_types_of([C1, FLAG, column("c", kind)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("case", "value"),
+    [
+        ("json_read", {"a": 1}),
+        ("bson_read", {"a": 1}),
+        ("row_read", ("Alice", 30)),
+        ("set_read", {1, 2}),
+        ("list_read", ["ab", "cd"]),
+    ],
+)
+async def test_described_values_are_objects_and_documents_are_requested_as_by_jdbc(
+    case: str, value: object
+) -> None:
+    recorded = [frame for frame in frames("types15") if frame.case == case]
+    describing = next(frame.data for frame in recorded if frame.data[:2] == b"\0\x08")
+    rows = next(frame.data for frame in recorded if frame.data[:2] == b"\0\x0e")
+    asking = next(frame.data for frame in recorded if frame.side == "C" and b"\0\x64" in frame.data[4:8])
+    async with talking((PREPARE, describing), (None, rows), closing(0)) as (conn, peer):
+        assert await conn.fetch("select * from t") == [(value, 1234567)]
+        types = asking[4 : asking.index(b"\0\x09\0\0")]
+        # A literal is text, which only a request without types gives (observed: 12.10 to 15).
+        assert (types in peer.groups[1]) is (case in ("json_read", "bson_read"))
