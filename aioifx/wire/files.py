@@ -73,7 +73,14 @@ class FileWritten(NamedTuple):
 FileRequest: TypeAlias = FileOpen | FileClose | FileRead | FileWrite
 """What a server sends."""
 
-FileAnswer: TypeAlias = FileData | FileWritten
+
+class FileFailed(NamedTuple):
+    """SQ_ERR, the client: it cannot read or write the file (observed: JDBC; the code is an errno, 9 or 13)."""
+
+    code: int
+
+
+FileAnswer: TypeAlias = FileData | FileWritten | FileFailed
 """What a client answers, unless the answer is SQ_EOT alone."""
 
 
@@ -102,9 +109,14 @@ def put_file_request(outbox: Outbox, request: FileRequest) -> None:
             outbox.i32(amount)
         case FileWrite(data):
             outbox.i16(_WRITE)
-            for piece in _pieces(data, FILE_PIECE):
-                outbox.u16(Op.FILE_WRITE)
-                outbox.char(piece)
+            put_file_pieces(outbox, data)
+
+
+def put_file_pieces(outbox: Outbox, data: bytes) -> None:
+    """More bytes of a `FileWrite` that was put before."""
+    for piece in _pieces(data, FILE_PIECE):
+        outbox.u16(Op.FILE_WRITE)
+        outbox.char(piece)
 
 
 async def read_file_request(inbox: Inbox, capabilities: Capabilities) -> FileRequest:
@@ -154,6 +166,22 @@ def put_file_written(outbox: Outbox, size: int) -> None:
     outbox.i32(size)
 
 
+def put_file_failed(outbox: Outbox, code: int) -> None:
+    """SQ_ERR of a client, without SQ_EOT: 2 opcode · 2 code · 2 zero · 4 zero · 2 zero (observed: JDBC)."""
+    outbox.u16(Op.ERR)
+    outbox.i16(code)
+    outbox.raw(bytes(8))
+
+
+async def _read_file_failed(inbox: Inbox, capabilities: Capabilities) -> FileFailed:
+    """SQ_ERR of a client after its tag: the same fields as in a server's, with bit 62."""
+    await inbox.need(8)
+    code = inbox.i16()
+    inbox.skip(6)
+    await read_char(inbox)
+    return FileFailed(code)
+
+
 async def _read_file_data(inbox: Inbox, capabilities: Capabilities) -> FileData:
     """SQ_FILE_READ after its tag; see `put_file_data`."""
     await inbox.need(4)
@@ -179,6 +207,7 @@ async def _read_file_written(inbox: Inbox, capabilities: Capabilities) -> FileWr
 ANSWER_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[FileAnswer]]]] = {
     Op.FILE_READ: _read_file_data,
     Op.FILE_WRITE: _read_file_written,
+    Op.ERR: _read_file_failed,
 }
 """Readers of the part after each tag of a client's answer."""
 

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from aioifx.errors import ProtocolError
 from aioifx.wire import files
 from aioifx.wire.capabilities import Capabilities
-from aioifx.wire.files import FileClose, FileData, FileOpen, FileRead, FileRequest, FileWrite, FileWritten
+from aioifx.wire.files import (
+    FileClose,
+    FileData,
+    FileFailed,
+    FileOpen,
+    FileRead,
+    FileRequest,
+    FileWrite,
+    FileWritten,
+)
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.requests import read_request
@@ -75,6 +84,16 @@ def test_an_answer_states_the_bytes_written() -> None:
     data = outbox.detach()
     assert data.hex() == "006b00011170000c"
     assert feed(lambda inbox: read_request(inbox, DIALECT), [data])[0] == [FileWritten(70_000)]
+
+
+@pytest.mark.parametrize("code", [9, 13])
+def test_a_client_refuses_a_file_by_an_error(code: int) -> None:
+    outbox = Outbox()
+    files.put_file_failed(outbox, code)
+    outbox.u16(12)
+    data = outbox.detach()
+    assert data.hex() == f"000d{code:04x}0000000000000000000c"  # as JDBC sends it
+    assert feed(lambda inbox: read_request(inbox, DIALECT), [data])[0] == [FileFailed(code)]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,27 @@ class RowSource(Protocol):
     def close(self) -> None: ...
 
 
+class Postponed:
+    """A query that runs when its first row is fetched, because it transfers files."""
+
+    __slots__ = ("_rows", "_run")
+
+    def __init__(self, run: Callable[[], RowSource]) -> None:
+        self._run = run
+        self._rows: RowSource | None = None
+
+    def fetchmany(self, size: int, /) -> list[StoredRow]:
+        """The next rows, at most *size*."""
+        if self._rows is None:
+            self._rows = self._run()
+        return self._rows.fetchmany(size)
+
+    def close(self) -> None:
+        """Stop the query."""
+        if self._rows is not None:
+            self._rows.close()
+
+
 class Cursor:
     """The rows of one opened query."""
 

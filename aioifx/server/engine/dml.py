@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from aioifx.server.engine.object_files import PIECE, unique_name
 from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_state import SessionState
@@ -175,6 +176,20 @@ def register_functions(state: SessionState, connection: sqlite3.Connection) -> N
     def released(number: int) -> None:
         state.current.objects.on_released(number)
 
+    def object_from_file(name: str | None, place: str | None) -> int | None:
+        if name is None or place is None:
+            return None
+        return state.current.objects.stored(state.files_at(place).read(name))
+
+    def object_to_file(number: int | None, name: str | None, place: str | None) -> str | None:
+        if number is None or name is None or place is None:
+            return None
+        name = unique_name(name)
+        state.files_at(place).write(name, state.current.objects.pieces(number, PIECE))
+        return name
+
+    connection.create_function("ifx_filetoblob", 2, guarded(object_from_file, state.note_error))
+    connection.create_function("ifx_lotofile", 3, guarded(object_to_file, state.note_error))
     connection.create_function("ifx_object_of", 1, guarded(object_of, state.note_error))
     connection.create_function("ifx_locopy", 1, guarded(copied, state.note_error))
     connection.create_function("ifx_released", 1, released)

@@ -16,9 +16,10 @@ from typing import Final
 
 from aioifx.server.engine import session_databases
 from aioifx.server.engine.control_statements import control
-from aioifx.server.engine.cursors import Cursor
+from aioifx.server.engine.cursors import Cursor, Postponed, RowSource
 from aioifx.server.engine.ddl import run_definition, select_into_temp
 from aioifx.server.engine.dml import insert_rows, run_change
+from aioifx.server.engine.object_files import Files
 from aioifx.server.engine.open_objects import OpenObjects
 from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.results import StatementResult
@@ -293,7 +294,8 @@ class Engine:
                 current.transactions.lock()
             current.transactions.on_query()
             with state.interrupts.stopping():
-                rows = current.connection.execute(query.sql, numbered(query.sql, stored))
+                run = partial(current.connection.execute, query.sql, numbered(query.sql, stored))
+                rows: RowSource = Postponed(run) if query.transfers else run()
         return self._register(
             Cursor(
                 rows,
@@ -361,6 +363,10 @@ class Engine:
                 yield piece
         except LookupError:
             raise SqlError(_NO_VALUE) from None
+
+    def use_client_files(self, files: Files) -> None:
+        """Make files at the client available to FILETOBLOB, FILETOCLOB and LOTOFILE."""
+        self._state.client_files = files
 
     @property
     def objects(self) -> OpenObjects:

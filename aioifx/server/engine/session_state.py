@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
 
+from aioifx.server.engine.object_files import Files, ServerFiles
 from aioifx.server.engine.planner import Planner, Statement
 from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
 from aioifx.server.engine.workspace import Workspace
@@ -52,6 +53,8 @@ class SessionState:
         self.interrupts = Interrupts()
         self.planner = Planner(databases, settings, delimident=delimident)
         self.workspace: Workspace | None = None
+        self.client_files: Files | None = None
+        """Files at the client; None if they cannot be reached."""
         self.function_error: SqlError | None = None
         """The error that an SQL function raised in the running statement."""
         self._clock = clock
@@ -90,6 +93,17 @@ class SessionState:
         self.settings.now = self._clock()
         if self.workspace is not None:
             self.workspace.begin_rows()
+
+    def files_at(self, place: str) -> Files:
+        """Files at the client or at the server, by the word in FILETOBLOB and LOTOFILE.
+
+        Raises:   SqlError: -999, another word (assumed), or the client's files cannot be reached.
+        """
+        if place.strip().lower() == "server":
+            return ServerFiles(self.databases.files)
+        if place.strip().lower() == "client" and self.client_files is not None:
+            return self.client_files
+        raise SqlError(-999, token=f"files at {place.strip()!r}")
 
     # -- errors --------------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import ConnectError, ConnectionLost, DataError, InterfaceError, ProtocolError
 from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
+from aioifx.server.protocol.client_files import ClientFiles
 from aioifx.server.protocol.context import FetchLimit, Identity, SessionContext
 from aioifx.server.protocol.dispatch import Conversation
 from aioifx.server.protocol.session_handlers import open_database
@@ -98,6 +99,11 @@ class Session:
         self._context: SessionContext | None = None
         self._engine: Engine | None = None
         self._thread: ThreadPoolExecutor | None = None
+        self._expected: asyncio.Future[list[Request]] | None = None
+        """The next group."""
+        self._taken = 0
+        """Bytes received up to the last group that is answered or being answered."""
+        self._conversation: Conversation | None = None
 
     async def run(self) -> None:
         """Serve the client until either side closes the connection. An open transaction is always rolled back."""
@@ -251,6 +257,7 @@ class Session:
             statement_limit=self._rules.statement_limit,
             fetch_limit=self._rules.fetch_limit,
         )
+        self._engine.use_client_files(ClientFiles(context, self._ask, self._push))
         if login.database:
             name = login.database.decode("latin-1")
             await self._in_thread(open_database, context, name)
@@ -263,27 +270,48 @@ class Session:
     async def _serve_requests(self, conversation: Conversation) -> None:
         channel = self._channel
         channel.transport.set_write_buffer_limits(high=UNSENT_LIMIT)
-        taken = channel.inbox.consumed
-        has_answered_all = channel.bytes_in == taken
-        expected = self._expect(conversation)
+        self._taken = channel.inbox.consumed
+        has_answered_all = channel.bytes_in == self._taken
+        self._conversation = conversation
+        self._expected = self._expect(conversation)
         while not conversation.has_ended:
-            batch = [await expected]
+            batch = [await self._expected]
             self.counts.turns += has_answered_all
             enough = channel.inbox.consumed + BATCH_BYTES
             while True:
-                taken = channel.inbox.consumed
+                self._taken = channel.inbox.consumed
                 if _changes_reading(batch[-1]):
                     break
-                expected = self._expect(conversation)
-                if not expected.done() or len(batch) == BATCH_GROUPS or channel.inbox.consumed > enough:
+                self._expected = self._expect(conversation)
+                if not self._expected.done() or len(batch) == BATCH_GROUPS or channel.inbox.consumed > enough:
                     break
-                batch.append(expected.result())
+                batch.append(self._expected.result())
             channel.send(await self._in_thread(conversation.answer, batch, self._send_early))
-            has_answered_all = channel.bytes_in == taken
+            has_answered_all = channel.bytes_in == self._taken
             self.counts.groups += len(batch)
             await channel.drain()
             if _changes_reading(batch[-1]) and not conversation.has_ended:
-                expected = self._expect(conversation)
+                self._expected = self._expect(conversation)
+
+    def _ask(self, message: bytes) -> list[Request]:
+        """Send a message in the middle of a statement, and return the client's next group; called in the thread."""
+        return asyncio.run_coroutine_threadsafe(self._exchange(message), self._channel.loop).result()
+
+    async def _exchange(self, message: bytes) -> list[Request]:
+        await self._sent(message)
+        assert self._expected is not None and self._conversation is not None
+        group = await self._expected
+        self._taken = self._channel.inbox.consumed
+        self._expected = self._expect(self._conversation)
+        return group
+
+    def _push(self, message: bytes) -> None:
+        """Send part of a message in the middle of a statement, without more than a buffer unsent."""
+        asyncio.run_coroutine_threadsafe(self._sent(message), self._channel.loop).result()
+
+    async def _sent(self, message: bytes) -> None:
+        self._channel.send(message)
+        await self._channel.drain()
 
     def _send_early(self, answers: bytes) -> None:
         """Send replies while the thread continues; called in the thread."""

@@ -135,6 +135,11 @@ class Databases:
         self._known = {path.stem: _database_in(path) for path in sorted(self._directory.glob(f"*{_SUFFIX}"))}
 
     @property
+    def files(self) -> Path:
+        """The folder of the files that LOTOFILE and FILETOBLOB use at the server; it may not exist."""
+        return self._directory / "files"
+
+    @property
     def names(self) -> list[str]:
         """The names of all databases, in order."""
         return [database.name for database in self.all()]

@@ -21,11 +21,12 @@ from aioifx.server.protocol import session
 from aioifx.server.protocol.dispatch import Conversation
 from aioifx.server.protocol.statement_table import STATEMENT_LIMIT
 from aioifx.sqltypes import Column, SqlType, TypeCode
-from aioifx.wire import requests, session_requests
+from aioifx.wire import files, requests, session_requests
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
+from aioifx.wire.descriptions import read_describe
 from aioifx.wire.handshake import LoginReply, LoginRequest, login_frame, put_login, read_login_reply
 from aioifx.wire.inbox import Inbox, Parser
-from aioifx.wire.opcodes import LoginType
+from aioifx.wire.opcodes import LoginType, Op
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, read_reply
 from aioifx.wire.tuples import read_in_runs
@@ -727,3 +728,73 @@ async def test_what_is_open_is_counted(server: Server) -> None:
         assert server.stats.sessions[0].cursors == 0
         await caller.reply()
         assert server.stats.sessions[0].statements == 0
+
+
+# -- files at the client -----------------------------------------------------------------------------------------------
+
+
+async def file_request(caller: Caller) -> files.FileRequest:
+    """The next message of SQ_FILE, after the part of the reply before it."""
+
+    async def read(inbox: Inbox) -> files.FileRequest:
+        while True:
+            await inbox.need(2)
+            tag = inbox.u16()
+            if tag == Op.FILE:
+                return await files.read_file_request(inbox, caller.capabilities)
+            assert tag == Op.DESCRIBE
+            await read_describe(inbox, caller.capabilities)
+
+    return await caller.read(read(caller.channel.inbox))
+
+
+def answer(caller: Caller, *messages: bytes) -> None:
+    for message in messages:
+        caller.outbox.raw(message)
+    requests.put_eot(caller.outbox)
+    caller.send()
+
+
+async def test_a_statement_continues_after_a_file_of_the_client(server: Server) -> None:
+    content = bytes(range(256)) * 5000
+    async with calling(server) as caller:
+        await caller.begin()
+        await caller.command("CREATE TABLE t (n INTEGER, b BLOB)")
+        caller.put_command("INSERT INTO t VALUES (7, FILETOBLOB('in', 'client'))")
+        caller.send()
+        assert await file_request(caller) == files.FileOpen(b"in", 0o644)
+        answer(caller)
+        assert await file_request(caller) == files.FileRead(32000)
+        files.put_file_data(caller.outbox, content)
+        answer(caller)
+        assert await file_request(caller) == files.FileClose()
+        answer(caller)
+        reply = await caller.reply()
+        assert reply.done is not None and reply.done.rows == 1
+        statement = await caller.prepare("SELECT n FROM t WHERE LOTOFILE(b, 'out!', 'client') = 'out'")
+        caller.put_open(statement)
+        caller.send()
+        assert await file_request(caller) == files.FileOpen(b"out", 0o644, 0o1101)
+        answer(caller)
+        assert await file_request(caller) == files.FileWrite(content)
+        files.put_file_written(caller.outbox, len(content))
+        answer(caller)
+        assert await file_request(caller) == files.FileClose()
+        answer(caller)
+        assert list((await caller.reply()).rows) == [(7,)]
+
+
+async def test_a_client_may_hang_up_in_the_middle_of_a_file(server: Server) -> None:
+    async with calling(server) as caller:
+        await caller.begin()
+        await caller.command("CREATE TABLE t (n INTEGER, b BLOB)")
+        caller.put_command("INSERT INTO t VALUES (7, FILETOBLOB('in', 'client'))")
+        caller.send()
+        await file_request(caller)
+    await soon(lambda: not server.stats.sessions)
+    async with calling(server) as caller:
+        await caller.begin()
+        statement = await caller.prepare("SELECT n FROM t")
+        caller.put_open(statement)
+        caller.send()
+        assert list((await caller.reply()).rows) == []

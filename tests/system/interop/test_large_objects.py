@@ -6,6 +6,7 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -263,3 +264,52 @@ async def test_informix_driver_reads_locators_and_closes_descriptors(server: str
     assert [len(row[1].raw) for row in rows[:1]] == [72]
     assert rows[1][1:3] == (None, None)
     assert sqlcode == -9810
+
+
+# -- files at the client -----------------------------------------------------------------------------------------------
+
+
+async def test_jdbc_sends_and_receives_files_in_the_middle_of_statements(
+    ask: Ask, conn: str, tmp_path: Path
+) -> None:
+    data = pattern(1_500_000)
+    (tmp_path / "in").write_bytes(data)
+    await ask("update", conn, "CREATE TABLE t (k INT, b BLOB, x CLOB)")
+    files = f"FILETOBLOB('{tmp_path}/in', 'client'), FILETOCLOB('{tmp_path}/in', 'client')"
+    assert await ask("update", conn, f"INSERT INTO t VALUES (1, {files})") == [["1"]]
+    [row] = cells(await ask("large", conn, "SELECT b FROM t", "bytes"))
+    assert row == [summed(data)]
+    out = f"LOTOFILE(b, '{tmp_path}/out!', 'client'), LOTOFILE(x, '{tmp_path}/text', 'client')"
+    [[key, name, numbered]] = cells(await ask("query", conn, f"SELECT k, {out} FROM t"))
+    assert (key, name) == ("1", f"{tmp_path}/out")
+    assert (tmp_path / "out").read_bytes() == data
+    assert numbered is not None and numbered.startswith(f"{tmp_path}/text.")
+    assert await asyncio.to_thread(Path(numbered).read_bytes) == data
+
+
+async def test_jdbc_reports_a_file_that_it_cannot_read(ask: Ask, conn: str, tmp_path: Path) -> None:
+    await ask("update", conn, "CREATE TABLE t (b BLOB)")
+    with pytest.raises(JdbcError) as caught:
+        await ask("update", conn, f"INSERT INTO t VALUES (FILETOBLOB('{tmp_path}/missing', 'client'))")
+    assert caught.value.code == -619
+    assert cells(await ask("query", conn, "SELECT COUNT(*) FROM t")) == [["0"]]
+
+
+async def test_informix_driver_writes_and_reads_blob_columns(server: str) -> None:
+    def work() -> list[Any]:
+        with connect(server) as conn:
+            cursor = conn.cursor()
+            cursor.execute("CREATE TABLE t (k INT, b BLOB, x CLOB)")
+            for size in SIZES:
+                sql = "INSERT INTO t VALUES (?, BLOB_PLACEHOLDER, NULL)"
+                cursor.write_blob_column(sql, pattern(size), (size,))
+            sql = "UPDATE t SET x = BLOB_PLACEHOLDER WHERE k = ?"
+            cursor.write_blob_column(sql, b"a text", (1,), clob=True)
+            conn.commit()
+            found = [cursor.read_blob_column("SELECT b FROM t WHERE k = ?", (size,)) for size in SIZES]
+            found.append(cursor.read_blob_column("SELECT x FROM t WHERE k = 1"))
+            found.append(cursor.read_blob_column("SELECT x FROM t WHERE k = 0"))
+            cursor.execute("SELECT COUNT(*) FROM t")
+            return [*found, cursor.fetchall()]
+
+    assert await off_loop(work) == [*map(pattern, SIZES), b"a text", None, [(6,)]]

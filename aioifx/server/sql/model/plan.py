@@ -83,6 +83,8 @@ class Query:
     """The columns of FOR UPDATE OF; empty for all."""
     has_rowid: bool = False
     """Whether each SQLite row has its rowid as an extra last column (FOR UPDATE on one table)."""
+    transfers: bool = False
+    """Whether it writes files at the client: then it runs with the first fetch, not when the cursor opens."""
     keeps: bool = False
     """Whether it has BYTE or TEXT columns. Its texts call ``ifx_keep(value, cursor)``, which keeps a value until the
     cursor is closed. The cursor's number is bound after all parameters."""

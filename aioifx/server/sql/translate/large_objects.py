@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from aioifx.server.sql.builtin_types import BLOB, BYTE, CLOB, TEXT
+from aioifx.server.sql.builtin_types import BLOB, BYTE, CLOB, TEXT, lvarchar
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import Table
-from aioifx.server.sql.model.type_rules import Family, family_of, is_large
+from aioifx.server.sql.model.type_rules import LONG_TEXT, Family, family_of, is_large
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.typed import Typed
@@ -124,5 +124,39 @@ def _locopy(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
     return replace(value, sql=f"ifx_locopy({value.sql})", type=value.type or BLOB)
 
 
-SMART_ROUTINES: Final[dict[str, Callable[[ArgumentTranslator, nodes.Call], Typed]]] = {"locopy": _locopy}
+def _file_to_object(type_: SqlType) -> Callable[[ArgumentTranslator, nodes.Call], Typed]:
+    """FILETOBLOB(name, place [, table, column]) and FILETOCLOB."""
+
+    def build(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
+        if len(node.arguments) not in (2, 4):
+            raise SqlError(_NO_ROUTINE, token=node.name, offset=node.offset)
+        name, place = (_text(translator, each, node) for each in node.arguments[:2])
+        return Typed(f"ifx_filetoblob({name}, {place})", type_)
+
+    return build
+
+
+def _object_to_file(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
+    """LOTOFILE(object, name, place), which returns the name of the file."""
+    if len(node.arguments) != 3:
+        raise SqlError(_NO_ROUTINE, token=node.name, offset=node.offset)
+    value = _object_argument(translator, node)
+    name, place = (_text(translator, each, node) for each in node.arguments[1:])
+    translator.context.transfers = True
+    return Typed(f"ifx_lotofile({value.sql}, {name}, {place})", lvarchar())
+
+
+def _text(translator: ArgumentTranslator, node: nodes.Expression, call: nodes.Call) -> str:
+    value = translator.any_value(node, LONG_TEXT)
+    if value.type is not None and family_of(value.type) is not Family.TEXT:
+        raise SqlError(_NO_ROUTINE, token=call.name, offset=call.offset)
+    return value.sql
+
+
+SMART_ROUTINES: Final[dict[str, Callable[[ArgumentTranslator, nodes.Call], Typed]]] = {
+    "locopy": _locopy,
+    "filetoblob": _file_to_object(BLOB),
+    "filetoclob": _file_to_object(CLOB),
+    "lotofile": _object_to_file,
+}
 """Functions of smart large objects, by name."""

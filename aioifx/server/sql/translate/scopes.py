@@ -223,6 +223,8 @@ class Context:
     statement: nodes.Node | None = None
     """The whole statement."""
     marks: int = 0
+    transfers: bool = False
+    """Whether it calls LOTOFILE."""
 
     @contextmanager
     def view_inside(self, offset: int) -> Generator[None, None, None]:

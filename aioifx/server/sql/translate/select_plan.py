@@ -60,7 +60,13 @@ def query_plan(query: nodes.Query, context: Context) -> Plan:
         action = _for_update(query, query.for_update, relation, context)
     else:
         action = Query(relation.text(), tuple(context.tables.values()))
-    return finished(StatementType.SELECT, replace(action, keeps=keeps), query, context, described)
+    return finished(
+        StatementType.SELECT,
+        replace(action, keeps=keeps, transfers=context.transfers),
+        query,
+        context,
+        described,
+    )
 
 
 def _for_update(query: nodes.Query, clause: nodes.ForUpdate, relation: Relation, context: Context) -> Query:
