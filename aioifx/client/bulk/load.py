@@ -281,7 +281,7 @@ class _Load:
         except DatabaseError as error:
             if (index := error.row_index) is not None:
                 error.row_index = batch.first + index
-                text = str(error).removeprefix(f"row {index}: ")
+                text = str(error).removeprefix(f"row {index}: ").removeprefix(f"row {index}, ")
                 error.args = (f"{self._reader.place(error.row_index)}: {text}",)
             raise
         self._session.dispatcher.extend_deadline()

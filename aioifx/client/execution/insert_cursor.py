@@ -25,7 +25,6 @@ from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import Session
-from aioifx.codecs.large_objects import is_smart_object
 from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.tuple_frames import Frame
@@ -63,13 +62,11 @@ class InsertCursor:
             raise NotSupportedError(
                 "the server did not describe the columns of the INSERT", sql=statement.sql
             )
-        self.can_put = all(column.type.kind not in _NEVER_PUT for column in columns)
+        self._lobs = statement.lob_parameters
+        self.can_put = self._lobs is None and all(column.type.kind not in _NEVER_PUT for column in columns)
         """Whether SQ_PUT can carry the rows; the others must be executed one by one."""
         self.statement = statement
         self.columns = columns
-        for column in columns:
-            if is_smart_object(column.type):
-                raise NotSupportedError(f"column {column.name!r}: {column.type} values are not supported")
         types = [column.type for column in columns]
         varies = any(one.kind in _VARYING or requests.is_named(one.kind) for one in types)
         code_set = statement.session.code_set
@@ -100,6 +97,8 @@ class InsertCursor:
         Args:     first: index of the first row, for errors. place: formats a row's index for messages.
         Raises:   InterfaceError: wrong number of values in a row. DataError: a value does not fit. Both name the row.
         """
+        if self._lobs is not None:
+            rows = [tuple(self._lobs.placeholders(row)) for row in rows]
         try:
             if self._large is not None:
                 return self._encode_large(rows, self._large)

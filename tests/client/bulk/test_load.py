@@ -349,14 +349,6 @@ async def test_rows_must_not_come_from_the_same_connection() -> None:
             await conn.load("t", own(conn))
 
 
-async def test_a_large_object_column_is_refused_by_name() -> None:
-    blob = column("picture", TypeCode.UDTFIXED, 72, extended_id=10, extended_name="blob")
-    prepared = (PREPARE, described(2, blob, kind=StatementType.INSERT))
-    async with talking(prepared, ("Id(2) DescribeInput", takes(blob.type)), release(2)) as (conn, _):
-        with pytest.raises(NotSupportedError, match="column 'picture'"):
-            await conn.load("t", [(b"x",)])
-
-
 async def test_a_server_that_describes_no_columns_is_refused() -> None:
     prepared = (PREPARE, described(2, kind=StatementType.INSERT))
     async with talking(prepared, ("Id(2) DescribeInput", takes(INTEGER)), release(2)) as (conn, _):

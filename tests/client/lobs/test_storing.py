@@ -326,6 +326,25 @@ async def test_executemany_with_a_row_of_another_length() -> None:
             await conn.executemany(INSERT, [(1,)])
 
 
+# --- load -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_load_executes_the_insert_for_each_row() -> None:
+    columns = ("id", "photo", "body")
+    async with with_lobs(ALBUM, BEGIN, DONE, DONE, COMMIT, release(2)) as (conn, peer):
+        rows = [(1, b"a", "x"), (2, iter([b"b", b"c"]), None)]
+        assert (await conn.load("album", rows, columns=columns)).rowcount == 2
+        assert stored(peer) == [b"a", b"x", b"bc"]
+
+
+async def test_a_load_names_the_row_of_a_bad_value_and_undoes_the_others() -> None:
+    async with with_lobs(ALBUM, BEGIN, DONE, ROLLBACK, release(2)) as (conn, _):
+        message = r"^row 1: parameter 2: BLOB: expected bytes, got str$"
+        with pytest.raises(DataError, match=message) as caught:
+            await conn.load("album", [(1, b"a", None), (2, "text", None)])
+        assert caught.value.row_index == 1
+
+
 # --- queries --------------------------------------------------------------------------------------------------------
 
 
