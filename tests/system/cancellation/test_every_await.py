@@ -116,6 +116,15 @@ async def load_large_values(conn: Connection) -> None:
     await conn.load("batch", [(b"x" * 1500,)] * MANY, columns=["data"], block=MANY // 4)
 
 
+async def fetch_a_named_row(conn: Connection) -> None:
+    conn._session.known_types.clear()  # so that each statement that is prepared queries the catalog
+    assert await conn.fetchval("select home from person") == ("Main St", "Oslo")
+
+
+async def load_collections(conn: Connection) -> None:
+    await conn.load("tagged", [({1, 2},)] * MANY, block=MANY // 4)
+
+
 async def insert(conn: Connection) -> None:
     await conn.execute("insert into log (note) values (?)", "x")
 
@@ -227,6 +236,8 @@ CALLS: list[Callable[[Connection], Awaitable[None]]] = [
     insert_large_values,
     insert_large_values_of_chunks,
     load_large_values,
+    fetch_a_named_row,
+    load_collections,
     insert,
     insert_literal,
     fail,
@@ -260,11 +271,16 @@ async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
     seed = "create table thing (id int primary key, name varchar(40));" + "".join(
         f"create table {name} (id serial, note varchar(20), data byte in table);" for name in ("log", "batch")
     )
+    seed += (
+        "create row type home_t (street varchar(20), city varchar(20)); create table person (home home_t);"
+    )
+    seed += "create table tagged (tags set(integer not null));"
     seed += "create table picture (id int, data byte in table, note text in table);"
     async with serve(ServerOptions(databases=("shop",), seed=seed, ssl=context)) as server:
         before = asyncio.all_tasks()
         async with aioifx.connect(server.dsn, **options) as conn:
             await conn.load("thing", [(n, f"thing {n}") for n in range(1, ROWS + 1)])
+            await conn.execute("insert into person values (?)", ("Main St", "Oslo"))
             await conn.load("picture", [(n, *values) for n, values in enumerate(LARGE)])
         await no_other_tasks(before)
         yield Place(server, server.dsn, options)
@@ -280,6 +296,7 @@ async def check_sound(conn: Connection, server: Server) -> None:
     assert not conn.is_in_transaction()  # after everything that was in flight
     assert await conn.fetchval("select count(*) from thing") == ROWS
     assert await conn.fetchval("select count(*) from batch") % MANY == 0
+    assert await conn.fetchval("select count(*) from tagged") % MANY == 0
     session = conn._session
     async with session:
         assert session.channel.inbox.unread == 0
