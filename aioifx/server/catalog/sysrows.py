@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from aioifx.server.sql.builtin_types import BYTE, TEXT
-from aioifx.server.sql.complex_types import ComplexType, undistinguished
+from aioifx.server.sql.complex_types import ComplexType, is_named, undistinguished
 from aioifx.server.sql.model.plan import Step
 from aioifx.server.sql.model.schema import (
     ColumnDef,
@@ -144,9 +144,10 @@ def width_of(column: ColumnDef) -> int:
 def rows_of_type(known: UserType) -> Iterator[Step]:
     """Steps that insert all rows of a type.
 
-    Source:   columns and their meaning are documented (SQL Reference, sysxtdtypes, sysattrtypes, syscasts). assumed:
-              sysattrtypes has only the fields and elements of the type itself, on level 1; nested types have rows of
-              their own numbers.
+    Source:   columns and their meaning are documented (SQL Reference, sysxtdtypes, sysattrtypes, syscasts). observed:
+              JDBC skips the first row of a type in sysattrtypes, which is the type itself, and never ends if it names
+              its own number. assumed: the members of
+              unnamed types follow them on the next level.
     """
     type_ = known.type
     name = known.name or None
@@ -170,19 +171,9 @@ def rows_of_type(known: UserType) -> Iterator[Step]:
     )
     yield insert("sysxtdtypeauth", (known.owner, "public", known.extended_id, "n--"))
     if isinstance(type_, ComplexType):
-        names = type_.names or (None,) * len(type_.parts)
-        for number, (field, part) in enumerate(zip(names, type_.parts, strict=True), start=1):
-            row = (
-                known.extended_id,
-                number,
-                1,
-                0,
-                field,
-                number,
-                _code_of(part),
-                _length_of(part),
-                part.extended_id,
-            )
+        for number, (level, parent, field, member, code) in enumerate(_members(type_), start=1):
+            length, extended_id = (_length_of(member), member.extended_id) if level else (0, 0)
+            row = (known.extended_id, number, level, parent, *field, code, length, extended_id)
             yield insert("sysattrtypes", row)
     if known.supertype:
         yield insert("sysinherits", (known.extended_id, known.supertype, "t"))
@@ -191,6 +182,28 @@ def rows_of_type(known: UserType) -> Iterator[Step]:
         mine, theirs = (_code_of(type_), known.extended_id), (_code_of(source), type_.source)
         for one, other in ((mine, theirs), (theirs, mine)):
             yield insert("syscasts", (known.owner, *one, *other, None, None, "E"))
+
+
+_Member: TypeAlias = tuple[int, int, tuple[str | None, int], SqlType, int]
+"""Level, number of the parent, name and number of the field, type, and its code."""
+
+
+def _members(type_: ComplexType) -> list[_Member]:
+    """The type itself and its members, each before its own members."""
+    members: list[_Member] = [(0, 0, (None, 0), type_, _code_of(type_))]
+
+    def add(parent: ComplexType, number: int, level: int) -> None:
+        names = parent.names or (None,) * len(parent.parts)
+        fields = zip(names, parent.parts, parent.required, strict=True)
+        for index, (name, part, required) in enumerate(fields, start=1):
+            members.append(
+                (level, number, (name, index), part, _code_of(part) | (NOT_NULL if required else 0))
+            )
+            if isinstance(part, ComplexType) and not is_named(part):
+                add(part, len(members), level + 1)
+
+    add(type_, 1, 1)
+    return members
 
 
 def without_type(extended_id: int) -> Iterator[Step]:

@@ -191,9 +191,9 @@ def equality(type_: ComplexType) -> Callable[[str, str], int | None]:
 # --- For SQLite -------------------------------------------------------------------------------------------------------
 
 
-def appended(stored: str | None, *parts: Stored) -> str:
+def appended(stored: str | None, *parts: Stored) -> str | None:
     """A list of parts with more of them; SQLite limits the arguments of one call."""
-    return stored_parts([*(parts_of(stored) if stored else ()), *parts])
+    return None if stored is None else stored_parts([*parts_of(stored), *parts])
 
 
 def field(stored: str | None, index: int) -> Stored:

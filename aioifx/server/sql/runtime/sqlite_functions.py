@@ -70,7 +70,7 @@ Dates and times: d is a DATE, dt a DATE or DATETIME of type T, i an INTERVAL
 
 Rows, collections and documents: T is a text, the definition of their type
 
-    ifx_parts(parts, v ..)      the storage form of a row or of elements; *parts* are those before v, or NULL
+    ifx_parts(parts, v ..)      the storage form of a row or of elements; *parts* are those before v
     ifx_complex(parts, T)       parts as a value of type T: -9978 for a NULL element; a SET loses duplicates
     ifx_field(v, n)             a field of a row, from 0
     ifx_cardinality(v)

@@ -73,7 +73,7 @@ def collection(translator: PartTranslator, node: nodes.CollectionConstructor, hi
 
 
 def _parts_text(texts: Sequence[str]) -> str:
-    text = "NULL"
+    text = "'[]'"
     for start in range(0, max(len(texts), 1), _MOST_ARGUMENTS):
         text = f"ifx_parts({', '.join([text, *texts[start : start + _MOST_ARGUMENTS]])})"
     return text

@@ -114,7 +114,7 @@ def _row(
         if source is not None:
             columns = source.columns
             type_ = row_of((), [column.type for column in columns])
-            text = f"ifx_parts({', '.join(['NULL', *(column.sql for column in columns)])})"
+            text = f"ifx_parts({', '.join([string('[]'), *(column.sql for column in columns)])})"
             return [column.name for column in columns], type_, text
     value = translator.typed(node)
     if not isinstance(value.type, ComplexType) or value.type.code != TypeCode.ROW:

@@ -156,8 +156,9 @@ def test_a_row_becomes_another_row_field_by_field() -> None:
 
 
 def test_parts_for_sqlite() -> None:
-    parts = complex_values.appended(complex_values.appended(None, 1, "a"), None)
-    assert complex_values.parts_of(parts) == [1, "a", None]
+    parts = complex_values.appended(complex_values.appended("[]", 1, "a"), None)
+    assert parts is not None and complex_values.parts_of(parts) == [1, "a", None]
+    assert complex_values.appended(None, 1) is None
     assert complex_values.field(parts, 1) == "a"
     assert complex_values.field(None, 1) is None
     assert complex_values.cardinality("[]") == 0

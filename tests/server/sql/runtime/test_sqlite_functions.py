@@ -88,7 +88,8 @@ def test_no_name_and_number_of_arguments_appears_twice() -> None:
 
 @pytest.mark.parametrize("spec", FUNCTIONS, ids=lambda spec: f"{spec.name}/{spec.arguments}")
 def test_every_function_takes_as_many_arguments_as_it_says(spec: sqlite_functions.FunctionSpec) -> None:
-    count = spec.arguments + spec.with_settings
+    given = 2 if spec.arguments < 0 else spec.arguments  # -1: any number
+    count = given + spec.with_settings
     inspect.signature(spec.call).bind(*range(count))
 
 

@@ -58,8 +58,14 @@ def test_the_catalog_has_types_their_fields_and_their_casts(engine: Engine) -> N
     ) == [(2052, "R", "anna".ljust(32), "employee_t", 0x1016, 0)]
     assert query(
         engine,
-        "SELECT seqno, fieldname, type, length FROM sysattrtypes WHERE extended_id = 2052 ORDER BY seqno",
-    ) == [(1, "name", 13, 20), (2, "age", 2, 4), (3, "salary", 5, 8 * 256 + 2)]
+        "SELECT seqno, levelno, parent_no, fieldname, fieldno, type, length, xtd_type_id FROM sysattrtypes"
+        " WHERE extended_id = 2052 ORDER BY seqno",
+    ) == [
+        (1, 0, 0, None, 0, 0x1016, 0, 0),
+        (2, 1, 1, "name", 1, 13 + 0x100, 20, 0),
+        (3, 1, 1, "age", 2, 2, 4, 0),
+        (4, 1, 1, "salary", 3, 5, 8 * 256 + 2, 0),
+    ]
     assert query(engine, "SELECT child, parent FROM sysinherits") == [(2052, 2048)]
     assert query(
         engine, "SELECT argument_type, argument_xid, result_type, result_xid, class FROM syscasts"
@@ -72,6 +78,22 @@ def test_the_catalog_has_types_their_fields_and_their_casts(engine: Engine) -> N
         ("sysinherits", "child"),
     ):
         assert query(engine, f"SELECT 1 FROM {table} WHERE {column} = 2052") == []
+
+
+def test_the_members_of_unnamed_types_are_listed_with_their_levels(engine: Engine) -> None:
+    run(engine, "CREATE TABLE t (l LIST(ROW(p person_t, s SET(INT NOT NULL), d DATE) NOT NULL))")
+    assert query(
+        engine,
+        "SELECT seqno, levelno, parent_no, fieldname, type, xtd_type_id FROM sysattrtypes"
+        " WHERE extended_id = 2052 ORDER BY seqno",
+    ) == [
+        (1, 0, 0, None, 21, 0),
+        (2, 1, 1, None, 22 + 0x100, 0),
+        (3, 2, 2, "p", 0x1016, 2048),
+        (4, 2, 2, "s", 19, 0),
+        (5, 3, 4, None, 2 + 0x100, 0),
+        (6, 2, 2, "d", 7, 0),
+    ]
 
 
 def test_a_subtype_begins_with_the_fields_of_its_supertype(engine: Engine) -> None:
