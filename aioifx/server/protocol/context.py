@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -142,8 +142,10 @@ class SessionContext:
             return types
         return [_LENGTHENED.get(each, each) for each in types]
 
-    def row_writer(self, columns: Sequence[Column], *, single: bool = False) -> RowBlockWriter:
-        """A writer of rows of *columns* for this client."""
+    def row_writer(
+        self, columns: Sequence[Column], *, single: bool = False, binary: Collection[int] = ()
+    ) -> RowBlockWriter:
+        """A writer of rows of *columns* for this client; *binary* as for a RowBlockWriter."""
         return RowBlockWriter(
             columns,
             self.code_set,
@@ -151,6 +153,7 @@ class SessionContext:
             single=single,
             largest=self.fetch_limit.size,
             settings=self.engine.settings,
+            binary=binary,
         )
 
     # -- replies -------------------------------------------------------------------------------------------------------

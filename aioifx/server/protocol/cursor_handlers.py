@@ -13,6 +13,7 @@ from aioifx.server.protocol.context import Handler, SessionContext
 from aioifx.server.protocol.insert_cursor import Insertion
 from aioifx.server.protocol.row_blocks import ENVELOPED, RowBlockWriter
 from aioifx.server.protocol.statement_table import PreparedStatement
+from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Query
 from aioifx.server.sql.model.storage import form_of
@@ -138,10 +139,21 @@ def _writer_of(context: SessionContext, prepared: PreparedStatement) -> RowBlock
     if prepared.row_writer is None:
         plan = prepared.statement.plan
         is_single = isinstance(plan.action, Query) and plan.action.for_update
+        columns, wanted = context.sent_columns(plan.columns), prepared.result_types
         prepared.row_writer = context.row_writer(
-            _retyped(context.sent_columns(plan.columns), prepared.result_types), single=is_single
+            _retyped(columns, wanted), single=is_single, binary=_binary(columns, wanted)
         )
     return prepared.row_writer
+
+
+def _binary(columns: Sequence[Column], wanted: Sequence[SqlType]) -> frozenset[int]:
+    """The indexes of rows and collections that the client asked for in binary (observed: JDBC)."""
+    pairs = enumerate(zip(columns, wanted, strict=False))
+    return frozenset(
+        index
+        for index, (column, type_) in pairs
+        if type_.code == TypeCode.OPAQUE and isinstance(column.type, ComplexType)
+    )
 
 
 def scroll(context: SessionContext, message: requests.ScrollFetch) -> None:
@@ -220,11 +232,7 @@ def _retyped(columns: Sequence[Column], types: Sequence[SqlType]) -> tuple[Colum
 
 
 def _retyped_one(described: SqlType, wanted: SqlType) -> SqlType:
-    """The type that the client asked for.
-
-    An opaque type stays as it is: a document, or the text of a row or collection. observed: JDBC accepts only
-    documents; what a server sends for the others is not known.
-    """
+    """The type that the client asked for; rows, collections and documents keep theirs."""
     if wanted.code in (TypeCode.LVARCHAR, TypeCode.BOOLEAN) and wanted.code == described.kind:
         return SqlType(wanted.code, described.length)
     if wanted.code == TypeCode.OPAQUE and is_smart_object(described):

@@ -7,7 +7,7 @@ do not fit into one buffer are sent in the next.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from operator import methodcaller
 from struct import Struct
@@ -16,6 +16,8 @@ from typing import Any, Final
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError, NotSupportedError
+from aioifx.server.protocol.complex_fields import complex_codec
+from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Form, form_of
@@ -69,10 +71,12 @@ class RowBlockWriter:
         single: bool,
         largest: int = MAX_BLOCK_BYTES,
         settings: Settings | None = None,
+        binary: Collection[int] = (),
     ) -> None:
         """Args:     single: one row at a time, so that the row sent last is the client's current row.
                   largest: maximum bytes of rows in one reply, unless a single row has more.
                   settings: the session's, for dates in rows and collections.
+                  binary: indexes of the columns with rows or collections that are sent in binary.
         Raises:   SqlError: -999, a column's type is not supported.
         """
         try:
@@ -80,9 +84,18 @@ class RowBlockWriter:
             self._encoder = RowEncoder(sent, code_set, padded_varchar=padded_varchar)
         except NotSupportedError as error:
             raise SqlError(-999, token=str(error)) from None
+        settings = settings or Settings()
+        self._encoder.fields = tuple(
+            field._replace(codec=complex_codec(column.type, code_set, settings))
+            if index in binary and isinstance(column.type, ComplexType)
+            else field
+            for index, (field, column) in enumerate(zip(self._encoder.fields, columns, strict=True))
+        )
         # The encoder pads CHAR again: with fewer blanks if the text has more bytes in the client's code set.
         loaders = [_loader_of(column.type, settings) for column in columns]
-        self._loaders = [(index, load) for index, load in enumerate(loaders) if load is not None]
+        self._loaders = [
+            (index, load) for index, load in enumerate(loaders) if load is not None and index not in binary
+        ]
         self.widths = [
             field.width or field.head + (column.type.size or column.type.length)
             for field, column in zip(self._encoder.fields, columns, strict=True)
@@ -164,10 +177,10 @@ def _sent_type(type_: SqlType) -> SqlType:
     return SqlType(TypeCode.OPAQUE) if form_of(type_) in ENVELOPED else type_
 
 
-def _loader_of(type_: SqlType, settings: Settings | None) -> Callable[[Any], object] | None:
+def _loader_of(type_: SqlType, settings: Settings) -> Callable[[Any], object] | None:
     if type_.code in _PADDED:
         return _UNPADDED
-    if form_of(type_) is Form.COMPLEX and settings is not None:
+    if form_of(type_) is Form.COMPLEX:
         return lambda stored: as_text(stored, type_, settings)
     return loader(type_)
 

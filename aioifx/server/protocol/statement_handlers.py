@@ -8,6 +8,7 @@ from typing import Final
 
 from aioifx.codecs.params import decode_value
 from aioifx.errors import DataError, NotSupportedError
+from aioifx.server.protocol.complex_fields import collection_values, is_binary_collection
 from aioifx.server.protocol.context import Handler, SessionContext
 from aioifx.server.protocol.fast_path import call_routine
 from aioifx.server.protocol.statement_table import PreparedStatement
@@ -108,7 +109,9 @@ def bind(context: SessionContext, message: requests.Bind) -> None:
     try:
         prepared.values = tuple(
             [
-                decode_value(code & 0xFF, indicator, precision, data, code_set, name)
+                collection_values(data, code_set)
+                if is_binary_collection(name, data)
+                else decode_value(code & 0xFF, indicator, precision, data, code_set, name)
                 for code, _, name, indicator, precision, data in message.entries
             ]
         )

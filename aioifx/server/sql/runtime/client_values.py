@@ -17,11 +17,13 @@ from typing import Any, Final, TypeAlias
 
 from aioifx.codecs.large_objects import Locator
 from aioifx.server.sql.builtin_types import bson
+from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings, Version
 from aioifx.server.sql.model.storage import Form, Stored, form_of, type_number
 from aioifx.server.sql.runtime import datetimes
 from aioifx.server.sql.runtime.casts import as_text, assigner, convert
+from aioifx.server.sql.runtime.complex_values import completed
 from aioifx.server.sql.runtime.dates import date_of, days_of
 from aioifx.server.sql.runtime.datetimes import HOUR_TO_FRACTION, TICK, YEAR_TO_FRACTION, full_form
 from aioifx.server.sql.runtime.decimals import decimal_text
@@ -221,7 +223,24 @@ def storer(sql_type: SqlType) -> Storer:
             raise SqlError(_IMPOSSIBLE if error.sqlcode == -1260 else error.sqlcode) from None
         return convert_value(stored, settings)
 
+    if form is Form.COMPLEX:
+        return _with_elements(sql_type, assign)
     return _with_fast_path(form, sql_type, assign)
+
+
+def _with_elements(sql_type: SqlType, assign: Storer) -> Storer:
+    """The same function, which also takes the elements of a collection as a list."""
+    if not isinstance(sql_type, ComplexType) or sql_type.code == TypeCode.ROW:
+        return assign
+    store_element = storer(sql_type.element)
+
+    def store_elements(value: Value, settings: Settings) -> Stored:
+        if not isinstance(value, list):
+            return assign(value, settings)
+        elements: list[Value] = value
+        return completed([store_element(each, settings) for each in elements], sql_type)
+
+    return store_elements
 
 
 def _with_fast_path(form: Form, sql_type: SqlType, assign: Storer) -> Storer:
