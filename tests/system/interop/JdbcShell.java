@@ -111,6 +111,13 @@ public class JdbcShell {
                     while (r.next()) print(LargeObjects.row(r, f.subList(3, f.size())));
                 }
                 break;
+            case "objects":
+                try (Statement s = connections.get(name).createStatement(); ResultSet r = s.executeQuery(f.get(2))) {
+                    while (r.next()) print(CompositeTypes.row(r));
+                }
+                break;
+            case "types": rows(connections.get(name).getMetaData().getUDTs(null, null, f.get(2), null)); break;
+            case "attributes": rows(connections.get(name).getMetaData().getAttributes(null, null, f.get(2), null)); break;
             case "add": statements.get(name).addBatch(); break;
             case "batch": {
                 List<String> counts = new ArrayList<>();
@@ -163,6 +170,9 @@ public class JdbcShell {
             case "date": s.setDate(i, java.sql.Date.valueOf(v)); break;
             case "time": s.setTime(i, java.sql.Time.valueOf(v)); break;
             case "timestamp": s.setTimestamp(i, java.sql.Timestamp.valueOf(v)); break;
+            case "set of ints": case "list of ints": case "list of strings": case "bson":
+                CompositeTypes.set(s, i, kind, v);
+                break;
             default: LargeObjects.set(s, i, kind, Integer.parseInt(v));
         }
     }

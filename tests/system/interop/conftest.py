@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 def jdbc_jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """IBM's driver, fetched by Maven; the tests that need it are skipped where it cannot be had."""
     try:
-        return fetched(tmp_path_factory.mktemp("jdbc"), HERE / "JdbcShell.java", HERE / "LargeObjects.java")
+        return fetched(tmp_path_factory.mktemp("jdbc"), *sorted(HERE.glob("*.java")))
     except JdbcMissing as missing:
         pytest.skip(str(missing))
 

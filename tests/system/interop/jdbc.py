@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-ARTIFACT: Final = "com.ibm.informix:jdbc:15.0.1.0"
+ARTIFACTS: Final = ("com.ibm.informix:jdbc:15.0.1.0", "org.mongodb:bson:3.8.0")
+"""The driver, and the library of its objects for BSON."""
 
 Fields = list[str | None]
 
@@ -25,16 +26,16 @@ def fetched(folder: Path, *sources: Path) -> Path:
         if shutil.which(tool) is None:
             raise JdbcMissing(f"no {tool} on PATH")
     plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
-    command = ["mvn", "-B", "-q", plugin, f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={folder}"]
-    copied = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-    jars = list(folder.glob("*.jar"))
-    if not jars:
-        said = (copied.stdout + copied.stderr).strip()
-        raise JdbcMissing(f"Maven could not fetch {ARTIFACT}: {said[-200:]}")
-    command = ["javac", "-cp", str(jars[0]), "-d", str(folder), *map(str, sources)]
+    for number, artifact in enumerate(ARTIFACTS, start=1):
+        command = ["mvn", "-B", "-q", plugin, f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
+        copied = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        if len(list(folder.glob("*.jar"))) < number:
+            said = (copied.stdout + copied.stderr).strip()
+            raise JdbcMissing(f"Maven could not fetch {artifact}: {said[-200:]}")
+    command = ["javac", "-cp", f"{folder}/*", "-d", str(folder), *map(str, sources)]
     compiled = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert compiled.returncode == 0, compiled.stderr
-    return jars[0]
+    return next(folder.glob("jdbc-*.jar"))
 
 
 class JdbcError(Exception):
@@ -53,7 +54,7 @@ class Jdbc:
 
     def __init__(self, jar: Path) -> None:
         self._process = subprocess.Popen(
-            ["java", "-Xshare:auto", "-cp", f"{jar}:{jar.parent}", "JdbcShell"],
+            ["java", "-Xshare:auto", "-cp", f"{jar.parent}/*:{jar.parent}", "JdbcShell"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",

@@ -9,11 +9,11 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from aioifx.codecs.large_objects import Locator
 from aioifx.server.sql.builtin_types import bson
@@ -237,7 +237,7 @@ def _with_elements(sql_type: SqlType, assign: Storer) -> Storer:
     def store_elements(value: Value, settings: Settings) -> Stored:
         if not isinstance(value, list):
             return assign(value, settings)
-        elements: list[Value] = value
+        elements = cast("Sequence[Value]", value)
         return completed([store_element(each, settings) for each in elements], sql_type)
 
     return store_elements

@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Final
+from typing import Final, cast
 
 from aioifx.codecs.bson import ObjectId, decode_document, encode_document
 from aioifx.errors import DataError
@@ -77,10 +77,11 @@ def _found(stored: str, path: str) -> Value:
     """The value at a path of names separated by dots; _MISSING if there is none."""
     value: Value = _decoded(stored)
     for name in path.split("."):
-        if isinstance(value, dict) and name in value:
-            value = value[name]
-        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
-            value = value[int(name)]
+        if isinstance(value, dict):
+            value = cast("dict[str, Value]", value).get(name, _MISSING)
+        elif isinstance(value, list) and name.isdecimal():
+            items = cast("Sequence[Value]", value)
+            value = items[int(name)] if int(name) < len(items) else _MISSING
         else:
             return _MISSING
     return value

@@ -10,7 +10,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, cast
 
 from aioifx.codecs.bson import BsonKind, BsonValue, ObjectId
 from aioifx.server.sql.errors import SqlError
@@ -40,7 +41,7 @@ def read_json(text: str) -> dict[str, Value]:
     reader.skip_blanks()
     if reader.position != len(text) or not isinstance(value, dict):
         raise SqlError(INVALID_JSON)
-    return value
+    return cast("dict[str, Value]", value)
 
 
 class _Reader:
@@ -165,10 +166,10 @@ def write_json(value: Value) -> str:
     """
     match value:
         case dict():
-            fields: dict[str, Value] = value
+            fields = cast("dict[str, Value]", value)
             return f"{{{','.join(f'{_string(name)}:{write_json(item)}' for name, item in fields.items())}}}"
         case list():
-            items: list[Value] = value
+            items = cast("Sequence[Value]", value)
             return f"[{','.join(map(write_json, items))}]"
         case dt.datetime():
             return f'ISODate("{moment_text(value)}")'
