@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from struct import Struct
 from typing import Final
 
 from aioifx.errors import ProtocolError
 from aioifx.wire.capabilities import Capabilities
-from aioifx.wire.fields import read_char
-from aioifx.wire.inbox import Inbox, Parser
+from aioifx.wire.inbox import Inbox, Parser, padded
 from aioifx.wire.opcodes import Op
 from aioifx.wire.replies import Reply, read_nothing, read_reply
 
 MAX_VALUE: Final = 2**31 - 1
 """Bytes of the largest BYTE or TEXT value (documented)."""
 
-_BLOB: Final = Op.BLOB.to_bytes(2, "big")
+_HEAD: Final = Struct(">HH")
+"""SQ_BLOB up to its data: opcode, size."""
 
 
 class BlobReader:
@@ -44,16 +45,17 @@ async def read_blob_reply(inbox: Inbox, capabilities: Capabilities, take: Callab
     """
     size, is_whole = 0, False
     while not is_whole:
+        size += _take_pieces(inbox, take)
+        if size > MAX_VALUE:
+            raise ProtocolError(f"a BYTE or TEXT value of more than {MAX_VALUE} bytes")
         await inbox.need(2)
-        if bytes(inbox.data[inbox.pos : inbox.pos + 2]) != _BLOB:
+        if (inbox.data[inbox.pos] << 8 | inbox.data[inbox.pos + 1]) != Op.BLOB:
             break
-        inbox.skip(2)
-        if piece := await read_char(inbox):
-            size += len(piece)
-            if size > MAX_VALUE:
-                raise ProtocolError(f"a BYTE or TEXT value of more than {MAX_VALUE} bytes")
-            take(piece)
+        await inbox.need(_HEAD.size)
+        if count := _HEAD.unpack_from(inbox.data, inbox.pos)[1]:
+            await inbox.need(_HEAD.size + padded(count))
         else:
+            inbox.skip(_HEAD.size)
             is_whole = True
     reply = await read_reply(inbox, capabilities)
     if reply.blobs:
@@ -61,3 +63,19 @@ async def read_blob_reply(inbox: Inbox, capabilities: Capabilities, take: Callab
     if not is_whole and reply.error is None and not reply.is_session_ended:
         raise ProtocolError("a BYTE or TEXT value without its end")
     return reply
+
+
+def _take_pieces(inbox: Inbox, take: Callable[[bytes], None]) -> int:
+    """Take every whole piece that is here, up to the end of the value; returns their bytes."""
+    size, pos, stop = 0, inbox.pos, len(inbox.data)
+    with memoryview(inbox.data) as data:  # one copy of each piece
+        while stop - pos >= _HEAD.size:
+            tag, count = _HEAD.unpack_from(data, pos)
+            begin = pos + _HEAD.size
+            if tag != Op.BLOB or not count or stop - begin < padded(count):
+                break
+            take(bytes(data[begin : begin + count]))
+            size += count
+            pos = begin + padded(count)
+    inbox.pos = pos
+    return size

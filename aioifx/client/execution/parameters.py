@@ -25,6 +25,9 @@ from aioifx.wire.outbox import Outbox
 _PLAIN: Final = (tuple, list)
 """Accepted by the bulk encoder."""
 
+_KEPT: Final = (TypeCode.BOOLEAN, TypeCode.BYTE, TypeCode.TEXT)
+"""Types whose values are not sent without them."""
+
 
 class RequestTemplate(NamedTuple):
     """Template of a request that is repeated with other parameters."""
@@ -87,7 +90,7 @@ class RequestEncoder:
         outbox.raw(template.prefix)
         self.put(outbox, params)
         outbox.raw(template.suffix)
-        return outbox.detach()
+        return outbox.data
 
     def put(self, outbox: Outbox, params: Sequence[Value], row: int | None = None) -> None:
         """Encode parameters with the reference encoder, which raises detailed errors."""
@@ -139,7 +142,7 @@ class RequestEncoder:
         # WHERE smallint_column < 100000 is valid. It is then sent with its own type, and the server decides.
         if self._untyped_encoder is None:
             types = [
-                sqltype if index in stored or (sqltype and sqltype.kind == TypeCode.BOOLEAN) else None
+                sqltype if index in stored or (sqltype and sqltype.kind in _KEPT) else None
                 for index, sqltype in enumerate(self._types)
             ]
             self._untyped_encoder = ParamEncoder(types, self._code_set, self._adapters)

@@ -1,0 +1,258 @@
+"""CPU time of a client for BYTE and TEXT values, and of bytes through a bare socket. Never: the server's time.
+
+    python -m tests.bench.large_objects [--values 50] [--rows 2000]
+
+The embedded server runs in a process of its own. The time is that of this process alone, the system's share included,
+so another client's threads count as well. Values of 1 MB go out and in; rows of a 100-byte TEXT come in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib
+import socket
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+import aioifx
+from aioifx.rows import tuple_row
+from tests.bench.embedded import server_process
+
+VALUE: Final = bytes(range(256)) * 4096
+NOTE: Final = "x" * 100
+INSERT: Final = "insert into large values(?, ?, ?)"
+PHOTOS: Final = "select photo from large where note is null"
+NOTES: Final = "select id, note from large where note is not null"
+
+_REMOTE: Final = """
+import socket, sys
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+peer, _ = listener.accept()
+size = int(sys.argv[1])
+while way := peer.recv(1):
+    if way == b"r":
+        peer.sendall(bytes(size))
+    else:
+        left = size
+        while left:
+            left -= len(peer.recv(min(left, 1 << 16)))
+        peer.sendall(b"!")
+"""
+
+
+class Cost(NamedTuple):
+    """CPU time of one client."""
+
+    name: str
+    write: float
+    """MB per second."""
+    read: float
+    rows: float
+    """Rows per second; 0: not measured."""
+
+
+class Client(ABC):
+    """Does the same work as every other."""
+
+    def __init__(self, dsn: str) -> None:
+        self.dsn = dsn
+
+    @abstractmethod
+    async def write(self, count: int) -> None:
+        """Send VALUE *count* times."""
+
+    @abstractmethod
+    async def read(self) -> int:
+        """Read all of them; returns their size."""
+
+    async def notes(self) -> int:
+        """Read the rows with a short TEXT; returns their number, 0 if the client cannot."""
+        return 0
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Connect."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Disconnect."""
+
+
+class Ours(Client):
+    """aioifx: whole values."""
+
+    async def open(self) -> None:
+        self.conn = await aioifx.connect(self.dsn, row_factory=tuple_row)
+
+    async def close(self) -> None:
+        await self.conn.close()
+
+    async def write(self, count: int) -> None:
+        for number in range(count):
+            await self.conn.execute(INSERT, number, VALUE, None)
+
+    async def read(self) -> int:
+        return sum([len(photo) async for (photo,) in self.conn.stream(PHOTOS)])
+
+    async def notes(self) -> int:
+        return len(await self.conn.fetch(NOTES))
+
+
+class OurChunks(Ours):
+    """aioifx: values as chunks."""
+
+    async def write(self, count: int) -> None:
+        pieces = [VALUE[at : at + 65536] for at in range(0, len(VALUE), 65536)]
+        for number in range(count):
+            await self.conn.execute(INSERT, number, iter(pieces), None)
+
+    async def read(self) -> int:
+        size = 0
+        async for (photo,) in self.conn.stream(PHOTOS, lobs="stream"):
+            async for chunk in photo:
+                size += len(chunk)
+        return size
+
+    async def notes(self) -> int:
+        return 0
+
+
+class InformixDriver(Client):
+    """informix-driver, which blocks."""
+
+    async def open(self) -> None:
+        options = aioifx.parse_dsn(self.dsn)
+        driver: Any = importlib.import_module("informix_db")
+        self.conn = driver.connect(
+            host=options.host, port=options.port, user=options.user, password="x", server=options.server,
+            database=options.database, autocommit=True,
+        )  # fmt: skip
+
+    async def close(self) -> None:
+        self.conn.close()
+
+    async def write(self, count: int) -> None:
+        cursor = self.conn.cursor()
+        for number in range(count):
+            cursor.execute(INSERT, (number, VALUE, None))
+
+    async def read(self) -> int:
+        cursor = self.conn.cursor()
+        cursor.execute(PHOTOS)
+        return sum(len(photo) for (photo,) in cursor.fetchall())
+
+    async def notes(self) -> int:
+        cursor = self.conn.cursor()
+        cursor.execute(NOTES)
+        return len(cursor.fetchall())
+
+
+class BareSocket(Client):
+    """No client: bytes through an asyncio stream, to and from another process."""
+
+    async def open(self) -> None:
+        self._process = subprocess.Popen(  # noqa: ASYNC220 - nothing else runs in this loop
+            [sys.executable, "-c", _REMOTE, str(len(VALUE))], stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        port = int(self._process.stdout.readline())
+        self._socket = socket.create_connection(("127.0.0.1", port))
+        self._socket.setblocking(False)
+        self._count = 0
+
+    async def close(self) -> None:
+        self._socket.close()
+        self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    async def write(self, count: int) -> None:
+        loop = asyncio.get_running_loop()
+        self._count = count
+        for _ in range(count):
+            await loop.sock_sendall(self._socket, b"w" + VALUE)
+            await loop.sock_recv(self._socket, 1)
+
+    async def read(self) -> int:
+        loop, size = asyncio.get_running_loop(), 0
+        for _ in range(self._count):
+            await loop.sock_sendall(self._socket, b"r")
+            left = len(VALUE)
+            while left:
+                left -= len(await loop.sock_recv(self._socket, min(left, 65536)))
+            size += len(VALUE)
+        return size
+
+
+CLIENTS: Final[dict[str, type[Client]]] = {
+    "bare socket": BareSocket,
+    "aioifx": Ours,
+    "aioifx, chunks": OurChunks,
+    "informix-driver": InformixDriver,
+}
+
+
+async def prepare(dsn: str, rows: int) -> None:
+    """The table, with the rows of short values only."""
+    async with aioifx.connect(dsn) as conn:
+        await conn.execute("drop table if exists large")
+        await conn.execute("create table large (id int, photo byte in table, note text in table)")
+        await conn.load("large", [(number, None, NOTE) for number in range(rows)])
+
+
+@contextmanager
+def timed(spent: list[float]) -> Iterator[None]:
+    """Append the CPU time of the block."""
+    begin = time.process_time()
+    yield
+    spent.append(time.process_time() - begin)
+
+
+async def measured(name: str, dsn: str, values: int, rows: int) -> Cost:
+    """One client's costs."""
+    await prepare(dsn, rows)
+    client = CLIENTS[name](dsn)
+    await client.open()
+    try:
+        await client.write(1)
+        spent: list[float] = []
+        with timed(spent):
+            await client.write(values)
+        with timed(spent):
+            size = await client.read()
+        with timed(spent):
+            count = await client.notes()
+    finally:
+        await client.close()
+    return Cost(name, values * len(VALUE) / 1e6 / spent[0], size / 1e6 / spent[1], count / spent[2])
+
+
+def table(costs: list[Cost]) -> Iterator[str]:
+    """Lines of Markdown."""
+    yield "| client | 1 MB out, MB/s | 1 MB in, MB/s | 100-byte TEXT, rows/s |"
+    yield "| --- | ---: | ---: | ---: |"
+    for cost in costs:
+        yield f"| {cost.name} | {cost.write:,.0f} | {cost.read:,.0f} | {f'{cost.rows:,.0f}' if cost.rows else ''} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--values", type=int, default=50)
+    parser.add_argument("--rows", type=int, default=2000)
+    arguments = parser.parse_args()
+    with server_process() as dsn:
+        costs = [asyncio.run(measured(name, dsn, arguments.values, arguments.rows)) for name in CLIENTS]
+    print("\n".join(table(costs)))
+
+
+if __name__ == "__main__":
+    main()
