@@ -99,6 +99,39 @@ async def stream_chunks_left_early(conn: Connection) -> None:
             break
 
 
+async def fetch_smart_values(conn: Connection) -> None:
+    rows = await conn.fetch("select photo, body from album order by id", lobs="inline")
+    assert [tuple(row) for row in rows] == LARGE
+
+
+async def read_handles(conn: Connection) -> None:
+    rows = await conn.fetch("select photo from album order by id")
+    for (photo,), (data, _) in zip(rows, LARGE, strict=True):
+        async with photo:
+            assert await photo.read(100) == (data or b"")[:100]
+            assert b"".join([chunk async for chunk in photo]) == (data or b"")[100:]
+
+
+async def write_handle(conn: Connection) -> None:
+    photo = await conn.fetchval("select photo from scratch where id = 0")
+    async with photo:
+        await photo.write(b"changed")
+        await photo.truncate(3)
+
+
+async def insert_smart_values_of_chunks(conn: Connection) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(3):
+            await asyncio.sleep(0)
+            yield b"x" * 100_000
+
+    await conn.execute("insert into scratch (id, photo) values (1, ?)", chunks())
+
+
+async def insert_many_smart_values(conn: Connection) -> None:
+    await conn.executemany("insert into smart (photo) values (?)", [(b"x" * 1500,)] * MANY)
+
+
 async def insert_large_values(conn: Connection) -> None:
     await conn.executemany("insert into batch (data) values (?)", [(b"x" * 1500,)] * MANY)
 
@@ -233,6 +266,11 @@ CALLS: list[Callable[[Connection], Awaitable[None]]] = [
     fetch_large_values,
     stream_chunks,
     stream_chunks_left_early,
+    fetch_smart_values,
+    read_handles,
+    write_handle,
+    insert_smart_values_of_chunks,
+    insert_many_smart_values,
     insert_large_values,
     insert_large_values_of_chunks,
     load_large_values,
@@ -276,12 +314,16 @@ async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
     )
     seed += "create table tagged (tags set(integer not null));"
     seed += "create table picture (id int, data byte in table, note text in table);"
+    seed += "create table album (id int, photo blob, body clob);"
+    seed += "create table scratch (id int, photo blob); create table smart (photo blob);"
     async with serve(ServerOptions(databases=("shop",), seed=seed, ssl=context)) as server:
         before = asyncio.all_tasks()
         async with aioifx.connect(server.dsn, **options) as conn:
             await conn.load("thing", [(n, f"thing {n}") for n in range(1, ROWS + 1)])
             await conn.execute("insert into person values (?)", ("Main St", "Oslo"))
-            await conn.load("picture", [(n, *values) for n, values in enumerate(LARGE)])
+            for table in ("picture", "album"):
+                await conn.load(table, [(n, *values) for n, values in enumerate(LARGE)])
+            await conn.execute("insert into scratch values (0, ?)", b"as it was")
         await no_other_tasks(before)
         yield Place(server, server.dsn, options)
 
@@ -295,8 +337,8 @@ async def check_sound(conn: Connection, server: Server) -> None:
     assert await conn.fetchval("select name from thing where id = ?", 42) == "thing 42"
     assert not conn.is_in_transaction()  # after everything that was in flight
     assert await conn.fetchval("select count(*) from thing") == ROWS
-    assert await conn.fetchval("select count(*) from batch") % MANY == 0
-    assert await conn.fetchval("select count(*) from tagged") % MANY == 0
+    for table in ("batch", "smart", "tagged"):
+        assert await conn.fetchval(f"select count(*) from {table}") % MANY == 0
     session = conn._session
     async with session:
         assert session.channel.inbox.unread == 0

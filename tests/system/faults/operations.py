@@ -40,10 +40,14 @@ class Operation(NamedTuple):
 async def prepare_tables(conn: Connection) -> None:
     """The tables that the operations use."""
     await conn.execute("create table thing (id int primary key, name varchar(60))")
-    await conn.execute("create table log (id serial, place int, note varchar(20), data byte in table)")
+    await conn.execute(
+        "create table log (id serial, place int, note varchar(20), data byte in table, photo blob)"
+    )
     await conn.execute("create table picture (id int, data byte in table, note text in table)")
     await conn.load("thing", NAMES)
+    await conn.execute("create table album (id int, photo blob, body clob)")
     await conn.load("picture", PICTURES)
+    await conn.load("album", PICTURES)
 
 
 def register_routines(server: Server) -> None:
@@ -121,6 +125,20 @@ async def stream_chunks(conn: Connection, _: Any) -> object:
     return found
 
 
+async def fetch_smart(conn: Connection, _: Any) -> object:
+    return values(await conn.fetch("select id, photo, body from album order by id", lobs="inline"))
+
+
+async def read_handles(conn: Connection, _: Any) -> object:
+    found = []
+    for (photo,) in await conn.fetch("select photo from album order by id"):
+        if photo is not None:
+            async with photo:
+                photo = await photo.read(100) + b"".join([chunk async for chunk in photo])
+        found.append(photo)
+    return found
+
+
 async def ping(conn: Connection, _: Any) -> object:
     await conn.ping()
     return "alive"
@@ -144,6 +162,16 @@ async def execute(conn: Connection, _: Any) -> object:
 async def execute_large(conn: Connection, _: Any) -> object:
     data = iter((b"x" * 2000, b"y"))
     return (await conn.execute("insert into log (place, data) values (?, ?)", 1, data)).rowcount
+
+
+async def execute_smart(conn: Connection, _: Any) -> object:
+    photo = iter((b"x" * 2000, b"y"))
+    return (await conn.execute("insert into log (place, photo) values (?, ?)", 1, photo)).rowcount
+
+
+async def executemany_smart(conn: Connection, _: Any) -> object:
+    rows = [(1, b"x" * 1500)] * MANY
+    return (await conn.executemany("insert into log (place, photo) values (?, ?)", rows)).rowcount
 
 
 async def executemany_large(conn: Connection, _: Any) -> object:
@@ -245,12 +273,16 @@ OPERATIONS = (
     Operation("call", call, [(42,)]),
     Operation("fetch of large values", fetch_large, PICTURES),
     Operation("stream of chunks", stream_chunks, [data for _, data, _ in PICTURES]),
+    Operation("fetch of smart large objects", fetch_smart, PICTURES),
+    Operation("reading handles", read_handles, [data for _, data, _ in PICTURES]),
     Operation("ping", ping, "alive"),
     Operation("a statement that fails", fail, "no such table"),
     Operation("execute", execute, 1, writes=1),
     Operation("execute, prepared before", execute, 1, execute_once, writes=1),
     Operation("execute without parameters", execute_literal, 1, writes=1),
     Operation("execute with a large value", execute_large, 1, writes=1),
+    Operation("execute with a smart large object", execute_smart, 1, writes=1),
+    Operation("executemany with smart large objects", executemany_smart, MANY, writes=MANY, commits=True),
     Operation("executemany with large values", executemany_large, MANY, writes=MANY, commits=True),
     Operation("load of large values", load_large, MANY, writes=MANY, commits=True),
     Operation("executemany", executemany, MANY, writes=MANY, commits=True),
