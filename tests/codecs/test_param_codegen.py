@@ -106,7 +106,7 @@ def _split(
 
 
 @both
-@examples(400)
+@examples(200)
 @given(data=st.data())
 def test_a_run_has_the_bytes_of_the_reference_and_leaves_to_it_what_that_refuses(
     make: Make, data: st.DataObject

@@ -399,7 +399,7 @@ def test_a_recorded_tuple_message_is_decoded_and_encoded() -> None:
 
 
 @pytest.mark.parametrize("code_set", [LATIN1, UTF8, CP1252], ids=lambda c: c.name)
-@examples(150)
+@examples(100)
 @given(data=st.data())
 def test_rows_come_back(code_set: CodeSet, data: st.DataObject) -> None:
     # Law: round trip, for every type, NULLs included; and the generated encoder writes what the reference writes.
@@ -421,7 +421,7 @@ def outcome(decode: Any) -> Any:
 
 
 @pytest.mark.parametrize("code_set", [LATIN1, UTF8], ids=lambda c: c.name)
-@examples(300)
+@examples(150)
 @given(data=st.data())
 def test_the_decoder_and_the_reference_agree_on_corrupt_rows(code_set: CodeSet, data: st.DataObject) -> None:
     # Law: garbage gives a row, ProtocolError or DataError; the same from both, and nothing else.
@@ -444,7 +444,7 @@ def test_the_decoder_and_the_reference_agree_on_corrupt_rows(code_set: CodeSet, 
     assert repr(outcome(at_once)) == repr(outcome(lambda: decode_row(bytes(payload), columns, code_set)))
 
 
-@examples(300)
+@examples(150)
 @given(data=st.data())
 def test_any_bytes_end_in_a_position_or_a_clear_error(data: st.DataObject) -> None:
     columns, _ = data.draw(tables(max_columns=4))

@@ -61,7 +61,7 @@ def test_there_are_56_datetime_and_302_interval_qualifiers() -> None:
 
 
 @pytest.mark.parametrize("qualifier", DATETIME_QUALIFIERS, ids=Qualifier.datetime_text)
-@examples(40)
+@examples(15)
 @given(data=st.data())
 def test_a_datetime_of_every_qualifier_comes_back(qualifier: Qualifier, data: st.DataObject) -> None:
     value = data.draw(moments(qualifier))
@@ -204,7 +204,7 @@ def test_an_invalid_qualifier_is_refused(code: int, encoded: int) -> None:
 
 
 @pytest.mark.parametrize("qualifier", INTERVAL_QUALIFIERS, ids=Qualifier.interval_text)
-@examples(25)
+@examples(10)
 @given(data=st.data())
 def test_an_interval_of_every_qualifier_comes_back(qualifier: Qualifier, data: st.DataObject) -> None:
     value = data.draw(spans(qualifier))

@@ -20,6 +20,7 @@ from aioifx.wire.inbox import Inbox
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, read_reply
 from tests.feeding import Outcome, cuts, feed, outcome
+from tests.sampling import examples
 from tests.wire.strategies import damaged
 
 DIALECTS = [
@@ -132,6 +133,7 @@ def answers_of(draw: st.DrawFn, capabilities: Capabilities) -> list[Answer]:
 
 
 @every_dialect
+@examples(50)
 @given(data=st.data())
 def test_what_is_counted_is_what_the_general_reader_finds(capabilities: Capabilities, data: Any) -> None:
     answers = data.draw(answers_of(capabilities))
@@ -142,6 +144,7 @@ def test_what_is_counted_is_what_the_general_reader_finds(capabilities: Capabili
 
 
 @every_dialect
+@examples(50)
 @given(data=st.data())
 def test_bytes_that_are_nearly_right_end_as_with_the_general_reader(
     capabilities: Capabilities, data: Any
@@ -156,6 +159,7 @@ def test_bytes_that_are_nearly_right_end_as_with_the_general_reader(
 
 
 @every_dialect
+@examples(50)
 @given(data=st.data())
 def test_long_runs_of_one_form_are_counted_as_the_general_reader_counts_them(
     capabilities: Capabilities, data: Any
@@ -184,6 +188,7 @@ def test_long_runs_of_one_form_are_counted_as_the_general_reader_counts_them(
 
 
 @every_dialect
+@examples(50)
 @given(data=st.data())
 def test_a_byte_that_differs_in_a_long_run_ends_it_as_with_the_general_reader(
     capabilities: Capabilities, data: Any

@@ -12,6 +12,14 @@ from tests.system.interop.jdbc import Jdbc, JdbcMissing, fetched
 HERE = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave tests with JDBC to the exhaustive suite: its first start compiles, and takes ten seconds."""
+    for item in items:
+        if "jdbc_jar" in getattr(item, "fixturenames", ()):
+            item.add_marker("exhaustive")
+
+
 @pytest.fixture(scope="session")
 def jdbc_jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """IBM's driver, fetched by Maven; the tests that need it are skipped where it cannot be had."""
