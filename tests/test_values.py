@@ -376,6 +376,36 @@ async def test_rows_and_collections_are_stored_and_come_back(people: aioifx.Conn
     assert await people.fetchval("SELECT id FROM person WHERE tags = ?", {"it's", "new"}) == 1
 
 
+@pytest.mark.parametrize(
+    ("element", "value"),
+    [
+        ("INT8", -(2**40)),
+        ("BIGINT", 2**60),
+        ("FLOAT", 1e300),
+        ("SMALLFLOAT", 1.5),
+        ("DECIMAL(10)", Decimal("1.5E+20")),
+        ("DECIMAL(20,0)", 10**19),
+        ("MONEY(8,2)", Decimal("-7.50")),
+        ("BOOLEAN", True),
+        ("CHAR(3)", "a  "),
+        ("VARCHAR(9)", ""),
+        ("NVARCHAR(9)", "NULL"),
+        ("LVARCHAR(100)", "q'\"x{},() \\"),
+        ("DATE", dt.date(2026, 1, 31)),
+        ("DATETIME YEAR TO MONTH", Datetime(2026, 1)),
+        ("DATETIME HOUR TO FRACTION(3)", dt.time(1, 2, 3, 4000)),
+        ("INTERVAL DAY TO SECOND", dt.timedelta(days=-3, seconds=5)),
+        ("INTERVAL YEAR TO MONTH", aioifx.IntervalYM(2, 3)),
+        ("JSON", {"a": [1, "x'y\"z"]}),
+        ("ROW(x INTEGER)", (1,)),
+        ("SET(INTEGER NOT NULL)", {1, 2}),
+    ],
+)
+async def test_an_element_of_each_type_comes_back(conn: aioifx.Connection, element: str, value: Any) -> None:
+    assert await stored(conn, f"ROW(a {element})", (value,)) == [(value,)]
+    assert await stored(conn, f"LIST({element} NOT NULL)", [value, value]) == [[value, value]]
+
+
 async def test_lists_and_mappings_are_values_by_name_too(people: aioifx.Connection) -> None:
     insert = "INSERT INTO person (id, home, past, likes) VALUES (:id, :home, :past, :likes)"
     values = {"id": 1, "home": {"street": "A", "city": "B"}, "past": [("C", "D")], "likes": {"a": []}}

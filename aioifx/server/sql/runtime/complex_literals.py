@@ -16,7 +16,7 @@ from aioifx.server.sql.errors import SqlError
 _NO_CONVERSION: Final = -1260
 _HEAD: Final = re.compile(r"\s*(row\s*\(|(?:set|multiset|list)\s*\{)", re.IGNORECASE)
 _QUOTED: Final = re.compile(r"""\s*(?:'((?:[^']|'')*+)'|"((?:[^"]|"")*+)")\s*""")
-_MOMENT: Final = re.compile(r"\s*(?:datetime|interval)\s*\(([^()]*)\)[^,(){}'\"]*", re.IGNORECASE)
+_MOMENT: Final = re.compile(r"\s*(?:datetime|interval)\s*\(([^()]*)\)(?:[^,(){}'\"]|\(\d\))*", re.IGNORECASE)
 _WORD: Final = re.compile(r"\s*([^\s,(){}'\"]+)\s*")
 _BLANKS: Final = re.compile(r"\s*")
 _CLOSERS: Final = {"(": ")", "{": "}"}

@@ -25,6 +25,8 @@ Q = True
         ("ROW(ROW(8,1,12.0))", "row", [Part("ROW(8,1,12.0)")]),
         ("ROW(DATETIME(2026-05-04 12:30) YEAR TO MINUTE, 1)", "row", [Part("2026-05-04 12:30", Q), Part("1")]),
         ("ROW(INTERVAL(3) DAY TO DAY)", "row", [Part("3", Q)]),
+        ("ROW(INTERVAL(3 04:05) DAY(2) TO MINUTE)", "row", [Part("3 04:05", Q)]),
+        ("ROW(DATETIME(1.5) SECOND TO FRACTION(1),1)", "row", [Part("1.5", Q), Part("1")]),
         ("ROW('')", "row", [Part("", Q)]),
     ],
 )  # fmt: skip
