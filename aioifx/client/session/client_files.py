@@ -2,18 +2,18 @@
 
 Invariants:
 1. Without the option *client_files*, no file is opened. With a directory, only regular files directly in it are.
-2. A file that is refused or fails does not end the conversation: what the server sends is dropped, and it reads an
-   empty file. The statement is interrupted, and its call raises the reason.
+2. A file that is refused or fails does not end the conversation: the server gets an error in place of the file, and the
+   call raises the reason.
 3. Files are opened, read, written and closed in a thread, one request at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -29,6 +29,7 @@ from aioifx.wire.files import (
     FileRequest,
     FileWrite,
     put_file_data,
+    put_file_failed,
     put_file_written,
 )
 from aioifx.wire.outbox import Outbox
@@ -39,18 +40,13 @@ _UNSAFE: Final = re.compile(r"[\x00-\x1f:]")
 
 
 class FileServer:
-    """Answers the SQ_FILE requests of one connection.
+    """Answers the SQ_FILE requests of one connection."""
 
-    Args:     interrupt: interrupts the running statement.
-    """
-
-    def __init__(
-        self, channel: Channel, code_set: CodeSet, option: ClientFiles | None, interrupt: Callable[[], object]
-    ) -> None:
+    def __init__(self, channel: Channel, code_set: CodeSet, option: ClientFiles | None) -> None:
         self._channel = channel
         self._code_set = code_set
         self._open = _opener(option)
-        self._interrupt = interrupt
+        self._is_in_directory = not callable(option)
         self._name = ""
         self._offset = 0
         self._file: BinaryIO | None = None
@@ -76,7 +72,8 @@ class FileServer:
         failure, self._failure = self._failure, None
         if failure is not None:
             if reply.error is None:
-                failure.add_note("the statement was executed nevertheless, with an empty file")
+                failure.outcome_unknown = True
+                failure.add_note("the server has executed the statement nevertheless")
             whole.bad_value = whole.file_failure = failure
         self._close_later()
         return whole
@@ -91,18 +88,19 @@ class FileServer:
 
     async def _serve(self, request: FileRequest) -> None:
         outbox = Outbox()
-        data, written = b"", 0
+        data = b""
         if self._failure is None:
             try:
                 data = await asyncio.to_thread(self._execute, request)
             except Exception as error:
                 self._failure = self._failure_of(error)
-                self._interrupt()
-        if isinstance(request, FileRead):
+        if self._failure is not None and not isinstance(request, FileClose):
+            # Observed: JDBC sends these two numbers.
+            put_file_failed(outbox, errno.EACCES if isinstance(request, FileOpen) else errno.EBADF)
+        elif isinstance(request, FileRead):
             put_file_data(outbox, data, request.buffer)
         elif isinstance(request, FileWrite):
-            written = len(request.data)
-            put_file_written(outbox, written)
+            put_file_written(outbox, len(request.data))
         put_eot(outbox)
         if self._channel.is_open:
             self._channel.send(outbox.detach())
@@ -119,6 +117,8 @@ class FileServer:
                     raise NotSupportedError(
                         f"the server asks for the client's file '{visible(self._name)}'; client_files= allows that"
                     )
+                if self._is_in_directory:
+                    base_name(self._name)
             case FileRead(_, amount):
                 limit = MAX_FILE_DATA if amount < 0 else min(amount, MAX_FILE_DATA)
                 data = self._opened("rb").read(limit + (amount < 0))
@@ -178,16 +178,25 @@ def _opener(option: ClientFiles | None) -> OpenFile | None:
     return lambda name, mode: open_in(directory, name, mode)
 
 
-def open_in(directory: Path, name: str, mode: str) -> BinaryIO:
-    """Open a regular file directly in *directory*, by the last part of *name*. It is no symbolic link.
+def base_name(name: str) -> str:
+    """The last part of a server's name for a file.
 
-    Raises:   NotSupportedError: the name is unsafe. OSError: the file cannot be opened, or is of another kind.
+    Raises:   NotSupportedError: it is not the name of a file in a directory.
     """
     base = _SEPARATORS.split(name)[-1]
     if base in ("", ".", "..") or _UNSAFE.search(base):
         raise NotSupportedError(
             f"the server asks for the client's file '{visible(name)}': the name is not allowed"
         )
+    return base
+
+
+def open_in(directory: Path, name: str, mode: str) -> BinaryIO:
+    """Open a regular file directly in *directory*, by the last part of *name*. It is no symbolic link.
+
+    Raises:   NotSupportedError: the name is unsafe. OSError: the file cannot be opened, or is of another kind.
+    """
+    base = base_name(name)
     path = directory / base
     if path.is_symlink():
         raise OSError(f"{visible(base)} is a symbolic link")

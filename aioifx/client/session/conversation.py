@@ -181,10 +181,8 @@ class Conversation:
         if len(pending) > 1:
             raise ProtocolError("the server asks for a client's file while other requests are in flight")
         if self._files is None:
-            dispatcher = self.dispatcher
-            interrupt = dispatcher.interrupter.interrupt_running
-            self._files = FileServer(self.channel, self._code_set, self._client_files, interrupt)
-            dispatcher.on_drop = self._files.on_channel_closed
+            self._files = FileServer(self.channel, self._code_set, self._client_files)
+            self.dispatcher.on_drop = self._files.on_channel_closed
         self._files.on_request(
             reply, request, is_abandoned=pending[0].is_abandoned or pending[0].future.cancelled()
         )

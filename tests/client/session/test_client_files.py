@@ -29,7 +29,6 @@ from tests.scripted import (
     Delayed,
     Disconnect,
     Exchange,
-    at_rest,
     cancel_at,
     closing,
     described,
@@ -66,11 +65,16 @@ def opens(name: str, offset: int = 0) -> bytes:
 
 CLOSES = asks(FileClose())
 ENDED = done(1) + EOT
-FAILED = error(-213, -157) + EOT
+FAILED = error(-619) + EOT
+BAD_OPEN = bytes.fromhex("000d 000d 0000000000000000") + EOT
+BAD_FILE = bytes.fromhex("000d 0009 0000000000000000") + EOT
 
 
-def query(*file_exchanges: Exchange, end: bytes = ints(5) + ENDED) -> list[Exchange]:
-    """A query whose server asks for files, in the order of requests and answers."""
+def query(*file_exchanges: Exchange, last: bytes = EOT, end: bytes = ints(5) + ENDED) -> list[Exchange]:
+    """A query whose server asks for files, in the order of requests and answers.
+
+    Args:     last: the answer to the last request. end: the rest of the reply.
+    """
     answers = [answer for _, answer in file_exchanges]
     sent = [request for request, _ in file_exchanges]
     script: list[Exchange] = [
@@ -78,7 +82,7 @@ def query(*file_exchanges: Exchange, end: bytes = ints(5) + ENDED) -> list[Excha
         ("Id(2) DescribeInput", takes(C1.type)),
         (opening(2, bound=True), answers[0]),
         *zip(sent[1:], answers[1:], strict=True),
-        (EOT, end),
+        (last, end),
         *closing(2),
     ]
     return script
@@ -184,25 +188,29 @@ async def test_a_function_opens_files() -> None:
 # --- refused --------------------------------------------------------------------------------------------------------
 
 
-async def test_without_the_option_the_server_reads_an_empty_file() -> None:
-    exchanges = reading("/etc/passwd", -1, expected=[b""])
-    async with talking(query(*exchanges, end=FAILED), AFTER) as (conn, _):
-        with pytest.raises(
-            NotSupportedError,
-            match=r"^the server asks for the client's file '/etc/passwd'; client_files= allows that$",
-        ) as caught:
+async def test_without_the_option_a_file_is_refused_by_name() -> None:
+    script = query(("", opens("/etc/passwd")), last=BAD_OPEN, end=FAILED)
+    async with talking(script, AFTER) as (conn, _):
+        message = r"^the server asks for the client's file '/etc/passwd'; client_files= allows that$"
+        with pytest.raises(NotSupportedError, match=message) as caught:
             await conn.fetch(QUERY, 1)
         assert caught.value.sql == QUERY
-        assert not hasattr(caught.value, "__notes__")
-        await at_rest(conn._session)
+        assert not caught.value.outcome_unknown
         assert await conn.fetch("select c1 from t") == [(7,)]
 
 
-async def test_without_the_option_what_the_server_writes_is_dropped() -> None:
-    async with talking(query(*writing("out", b"abc")), AFTER) as (conn, _):
+async def test_a_server_that_goes_on_after_a_refusal_gets_nothing() -> None:
+    script = query(
+        ("", opens("out")),
+        (BAD_OPEN, asks(FileWrite(b"abc"))),
+        (BAD_FILE, asks(FileRead(4, -1))),
+        (BAD_FILE, CLOSES),
+    )
+    async with talking(script, AFTER) as (conn, _):
         with pytest.raises(NotSupportedError) as caught:
             await conn.fetch(QUERY, 1)
-        assert caught.value.__notes__ == ["the statement was executed nevertheless, with an empty file"]
+        assert caught.value.outcome_unknown
+        assert caught.value.__notes__ == ["the server has executed the statement nevertheless"]
         assert await conn.fetch("select c1 from t") == [(7,)]
 
 
@@ -219,7 +227,8 @@ async def test_a_statement_that_names_the_client_is_refused_before_it_is_sent(sq
 
 @pytest.mark.parametrize("name", ["", ".", "..", "/", "a/..", "a/", "a\0b", "C:x", "a\nb", "con:"], ids=ascii)
 async def test_a_name_that_is_not_safe_is_refused(tmp_path: Path, name: str) -> None:
-    async with talking(query(*writing(name, b"abc"), end=FAILED), AFTER, client_files=tmp_path) as (conn, _):
+    script = query(("", opens(name)), last=BAD_OPEN, end=FAILED)
+    async with talking(script, AFTER, client_files=tmp_path) as (conn, _):
         with pytest.raises(NotSupportedError, match=r": the name is not allowed$"):
             await conn.fetch(QUERY, 1)
         assert await conn.fetch("select c1 from t") == [(7,)]
@@ -246,8 +255,8 @@ async def test_links_and_devices_are_refused(tmp_path: Path) -> None:
 
 
 async def test_a_missing_file_is_an_error_with_its_reason(tmp_path: Path) -> None:
-    exchanges = reading("nothing", -1, expected=[b""])
-    async with talking(query(*exchanges, end=FAILED), AFTER, client_files=tmp_path) as (conn, _):
+    script = query(("", opens("nothing")), (EOT, asks(FileRead(4, -1))), last=BAD_FILE, end=FAILED)
+    async with talking(script, AFTER, client_files=tmp_path) as (conn, _):
         with pytest.raises(
             OperationalError, match=r"^the client's file 'nothing': No such file or directory$"
         ) as caught:
@@ -260,7 +269,8 @@ async def test_an_exception_of_the_function_refuses_the_file() -> None:
     def refuse(name: str, mode: str) -> Any:
         raise PermissionError(f"not {name}")
 
-    async with talking(query(*writing("x", b"abc"), end=FAILED), AFTER, client_files=refuse) as (conn, _):
+    script = query(("", opens("x")), (EOT, asks(FileWrite(b"abc"))), last=BAD_FILE, end=FAILED)
+    async with talking(script, AFTER, client_files=refuse) as (conn, _):
         with pytest.raises(OperationalError, match=r"^the client's file 'x': not x$"):
             await conn.fetch(QUERY, 1)
         assert await conn.fetch("select c1 from t") == [(7,)]
@@ -309,8 +319,7 @@ async def test_a_lost_connection_closes_the_file(tmp_path: Path, at: int) -> Non
 
 async def test_a_cancelled_call_ends_the_conversation_and_writes_no_more(tmp_path: Path) -> None:
     held = Delayed(asks(FileWrite(b"abc")))
-    script = query(*writing("out", b"abc"), end=FAILED)
-    script[3] = (script[3][0], held)
+    script = query(("", opens("out")), (EOT, held), last=BAD_FILE, end=error(-213, -157) + EOT)
     async with talking(script, AFTER, client_files=tmp_path) as (conn, _):
         await cancel_at(held, conn.fetch(QUERY, 1))
         held.release()
@@ -320,8 +329,7 @@ async def test_a_cancelled_call_ends_the_conversation_and_writes_no_more(tmp_pat
 
 async def test_the_time_limit_applies_to_the_whole_statement(tmp_path: Path) -> None:
     held = Delayed(asks(FileWrite(b"abc")))
-    script = query(*writing("out", b"abc"), end=FAILED)
-    script[3] = (script[3][0], held)
+    script = query(("", opens("out")), (EOT, held), last=BAD_FILE, end=error(-213, -157) + EOT)
     async with talking(script, AFTER, client_files=tmp_path, command_timeout=60) as (conn, _):
         with pytest.raises(QueryTimeout):
             await time_out_at(held, conn, conn.fetch(QUERY, 1))
