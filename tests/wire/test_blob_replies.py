@@ -18,8 +18,9 @@ from aioifx.wire.completion import Cost, Done, ServerError
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
-from tests.feeding import cuts, feed
+from tests.feeding import Outcome, cuts, feed, outcome
 from tests.wire.frames import frames
+from tests.wire.strategies import damaged
 
 DIALECT = Capabilities()
 EOT = b"\0\x0c"
@@ -121,3 +122,12 @@ def test_the_session_may_end_instead() -> None:
     taken, reply = read(b"\0\x38")
     assert reply.is_session_ended
     assert taken == []
+
+
+@given(damaged(st.just(piece(b"abc") + piece(b"d") + piece(b"") + ended() + EOT)) | st.binary(max_size=60))
+def test_any_bytes_have_one_meaning_however_they_are_cut(data: bytes) -> None:
+    seen: list[tuple[Outcome, list[bytes]]] = []
+    for chunks in cuts(data):
+        taken: list[bytes] = []
+        seen.append((outcome(partial(parser_into, taken), chunks, eof=True), taken))
+    assert all(one == seen[0] for one in seen)

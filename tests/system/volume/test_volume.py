@@ -18,7 +18,8 @@ import pytest
 from aioifx.channel import Channel
 from aioifx.client.api.connection import Connection
 from aioifx.client.session.session import Session
-from aioifx.errors import UniqueViolation
+from aioifx.codecs.large_objects import SHORT_DESCRIPTOR, row_descriptor
+from aioifx.errors import DataError, UniqueViolation
 from aioifx.wire.completion import Done
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.replies import Reply
@@ -35,6 +36,7 @@ from tests.scripted import (
     error,
     ints,
     options_with,
+    raw_row,
     takes,
 )
 
@@ -208,3 +210,38 @@ async def test_a_million_rows_are_streamed_in_the_memory_of_two_blocks(peak: Cal
             count += len(block)
         assert count == 1_001_000
         assert peak() < MEMORY
+
+
+# -- large values ----------------------------------------------------------------------------------------------------
+
+PIECE = b"\0\x27" + (32_000).to_bytes(2, "big") + bytes(32_000)
+
+
+def one_value(pieces: int) -> list[bytes]:
+    """The answers to PREPARE, to the fetch of one row, whose descriptor does not tell the size, and to FETCHBLOB."""
+    photo = column("photo", 11, SHORT_DESCRIPTOR)
+    opened = raw_row(row_descriptor(1, SHORT_DESCRIPTOR).data) + done(1) + EOT
+    return [described(3, photo), opened, PIECE * pieces + b"\0\x27\0\0" + done() + EOT]
+
+
+async def test_a_value_of_64_megabytes_is_streamed_in_constant_memory(peak: Callable[[], int]) -> None:
+    async with sunk(one_value(2_000)) as (conn, _):
+        before, size = tracemalloc.get_traced_memory()[0], 0
+        tracemalloc.reset_peak()
+        async with conn.stream("select photo from t", lobs="stream") as stream:
+            async for (photo,) in stream:
+                async for chunk in photo:
+                    size += len(chunk)
+                    await asyncio.sleep(0)
+        assert size == 64_000_000
+        assert peak() - before < MEMORY
+
+
+async def test_a_value_beyond_the_limit_is_dropped_in_constant_memory(peak: Callable[[], int]) -> None:
+    async with sunk(one_value(2_000)) as (conn, _):
+        conn._session.max_lob_size = 1_000_000
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        with pytest.raises(DataError, match="of 64000000 bytes exceeds max_lob_size=1000000"):
+            await conn.fetch("select photo from t")
+        assert peak() - before < MEMORY
