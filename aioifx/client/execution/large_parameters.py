@@ -7,19 +7,10 @@ Invariants:
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    AsyncIterator,
-    Callable,
-    Iterable,
-    Mapping,
-    Sequence,
-)
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import Final, cast
 
+from aioifx.client.lobs.sources import chunks_of_source
 from aioifx.client.session.session import Session
 from aioifx.codecs.conversions import STANDARD, Adapter, Adapters, with_adapters
 from aioifx.codecs.large_objects import parameter_descriptor
@@ -28,11 +19,6 @@ from aioifx.sqltypes import Row, SqlType, TypeCode, Value
 from aioifx.wire.fields import BLOB_DESCRIPTOR
 from aioifx.wire.objects import put_blob, put_blob_count
 from aioifx.wire.outbox import Outbox
-
-T = TypeVar("T")
-
-FILE_CHUNK: Final = 1024 * 1024
-"""Bytes of a file that are read at a time."""
 
 _SIMPLE: Final = (TypeCode.BYTE, TypeCode.TEXT)
 
@@ -83,7 +69,7 @@ class LargeParameters:
         data = self._data(sql_type, value)
         if data is not None:
             return data
-        chunks = chunks_of(value)
+        chunks = chunks_of_source(value)
         if chunks is None:
             raise DataError(f"{sql_type} does not accept {type(value).__name__}")
         self.has_consumed = self.has_consumed or not isinstance(value, (list, tuple))
@@ -102,9 +88,7 @@ class LargeParameters:
                     )
                 found.append(data)
         finally:
-            close = getattr(chunks, "aclose", None)
-            if close is not None:
-                await close()
+            await chunks.aclose()
         return b"".join(found)
 
     def _data(self, sql_type: SqlType, value: object) -> bytes | None:
@@ -168,36 +152,3 @@ def adapters_of_descriptors(types: Sequence[SqlType | None], adapters: Adapters)
         STANDARD if sql_type is not None and sql_type.code in _SIMPLE else adapter
         for sql_type, adapter in with_adapters(types, adapters)
     )
-
-
-def chunks_of(value: Any) -> AsyncIterator[Any] | None:
-    """The chunks of a file or of a sync or async iterable; None for anything else."""
-    if callable(getattr(value, "read", None)):
-        return _chunks_of_file(value)
-    kind: type[object] = type(cast("object", value))
-    if issubclass(kind, (AsyncIterable, Iterable)) and not issubclass(kind, Mapping):
-        return items_of(value)
-    return None
-
-
-async def items_of(values: Iterable[T] | AsyncIterable[T]) -> AsyncGenerator[T, None]:
-    """The items of a sync or async iterable."""
-    if isinstance(values, AsyncIterable):
-        async for value in values:
-            yield value
-    else:
-        for value in values:
-            yield value
-
-
-async def _chunks_of_file(file: Any) -> AsyncIterator[Any]:
-    """Reads in a thread; a file whose `read` is async is read in the event loop."""
-    is_async = inspect.iscoroutinefunction(file.read)
-    while True:
-        read = file.read(FILE_CHUNK) if is_async else asyncio.to_thread(file.read, FILE_CHUNK)
-        chunk = await read
-        if inspect.isawaitable(chunk):
-            chunk = await chunk
-        if not chunk:
-            return
-        yield chunk

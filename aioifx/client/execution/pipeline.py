@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeAlias
 
-from aioifx.client.execution.large_parameters import items_of
 from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import STALE
+from aioifx.client.lobs.sources import items_of
 from aioifx.client.session.failures import failure_of
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.interrupts import INTERRUPTED

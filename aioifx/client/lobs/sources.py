@@ -6,12 +6,14 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from aioifx.client.lobs.lob import Lob, encoded_data
 from aioifx.client.lobs.smart_object import CHUNK
 from aioifx.client.session.session import Session
 from aioifx.errors import DataError
+
+T = TypeVar("T")
 
 _VALUES = (str, bytes, bytearray, memoryview)
 
@@ -28,32 +30,28 @@ class ChunkSource:
         kind: type[object] = value.__class__
         self.is_single_use = not issubclass(kind, (*_VALUES, Lob))
         """Whether it cannot be read twice."""
-        self._read: Callable[[], AsyncGenerator[Any, None]]
+        self._read: Callable[[], AsyncGenerator[Any, None] | None]
         if issubclass(kind, _VALUES):
             data = encoded_data(session, value, is_text=is_text)
             self._encode: Callable[[Any], bytes] = bytes
             self._read = partial(_chunks_of_value, data)
             return
         self._encode = self._encoded
-        reader = getattr(value, "read", None)
         if kind is Lob:
             if value.is_text is not is_text:
                 kinds = ("CLOB", "BLOB") if is_text else ("BLOB", "CLOB")
                 raise DataError("{}: expected a Lob of the same type, got one of {}".format(*kinds))
             self._read = partial(_chunks_of_lob, value)
-        elif callable(reader):
-            self._read = partial(_chunks_of_file, reader)
-        elif issubclass(kind, AsyncIterable):
-            self._read = partial(_chunks_of_async, value)
-        elif issubclass(kind, Iterable) and not issubclass(kind, (dict, set, frozenset)):
-            self._read = partial(_chunks_of_iterable, value)
-        else:
+        elif chunks_of_source(value) is None:
             encoded_data(session, value, is_text=is_text)  # raises DataError
+        else:
+            self._read = partial(chunks_of_source, value)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """The value in chunks of `CHUNK` bytes, of which only the last one is smaller. Memory is constant."""
         pending = bytearray()
         source = self._read()
+        assert source is not None
         try:
             async for chunk in source:
                 pending += self._encode(chunk)
@@ -81,6 +79,16 @@ async def _chunks_of_lob(lob: Lob[Any]) -> AsyncGenerator[Any, None]:
             yield chunk
 
 
+def chunks_of_source(value: Any) -> AsyncGenerator[Any, None] | None:
+    """The chunks of the user's file or sync or async iterable; None for anything else."""
+    kind: type[object] = value.__class__
+    if callable(reader := getattr(value, "read", None)):
+        return _chunks_of_file(reader)
+    if issubclass(kind, (AsyncIterable, Iterable)) and not issubclass(kind, (dict, set, frozenset)):
+        return items_of(value)
+    return None
+
+
 async def _chunks_of_file(read: Callable[[int], Any]) -> AsyncGenerator[Any, None]:
     """A file is read in a thread, an asynchronous one in the event loop."""
     is_async = inspect.iscoroutinefunction(read)
@@ -93,11 +101,11 @@ async def _chunks_of_file(read: Callable[[int], Any]) -> AsyncGenerator[Any, Non
         yield chunk
 
 
-async def _chunks_of_async(chunks: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-    async for chunk in chunks:
-        yield chunk
-
-
-async def _chunks_of_iterable(chunks: Iterable[Any]) -> AsyncGenerator[Any, None]:
-    for chunk in chunks:
-        yield chunk
+async def items_of(values: Iterable[T] | AsyncIterable[T]) -> AsyncGenerator[T, None]:
+    """The items of a sync or async iterable."""
+    if isinstance(values, AsyncIterable):
+        async for value in values:
+            yield value
+    else:
+        for value in values:
+            yield value

@@ -181,7 +181,7 @@ async def test_every_source_of_bytes(source: Any) -> None:
 async def test_an_open_file_of_several_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "photo"
     path.write_bytes(bytes(range(256)) * 20)
-    monkeypatch.setattr("aioifx.client.execution.large_parameters.FILE_CHUNK", 1000)
+    monkeypatch.setattr("aioifx.client.lobs.sources.CHUNK", 1000)
     with path.open("rb") as file:
         assert await given(file) == path.read_bytes()
 
