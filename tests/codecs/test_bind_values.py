@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aioifx.codecs.bind_values import MAX_SHORT_TEXT, NULL, binder_for, is_named
+from aioifx.codecs.large_objects import Descriptor
 from aioifx.codecs.params import decode_value
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import DataError, NotSupportedError
@@ -290,8 +291,7 @@ def test_a_bind_of_jdbc_is_read(vector: dict[str, Any]) -> None:
     )
     code_set = code_set_of(vector["locale"])
     if code in (TypeCode.BYTE, TypeCode.TEXT) and indicator == 0:
-        with pytest.raises(NotSupportedError, match="values are not supported"):
-            decode_value(code, indicator, precision, data, code_set)
+        assert decode_value(code, indicator, precision, data, code_set) == Descriptor(data)
         return
     value = decode_value(code, indicator, precision, data, code_set)
     if vector["name"] in _LOST:
