@@ -110,7 +110,7 @@ def systables_row(table: Table, site: str | None = None) -> Step:
         16 if stored else 0,
         0,
         site,
-        0,
+        table.type_id,
         0,
         2048 if stored else 0,
     )

@@ -185,6 +185,8 @@ class Table:
     """The tabids of everything a view or synonym reads, directly or not; it is dropped with any of them."""
     sequence: SequenceDef | None = None
     lock_level: str = "P"
+    type_id: int = 0
+    """The extended id of a typed table's type."""
     catalog: str = "main"
     """The SQLite schema that holds it: main, temp, or the alias of an attached database."""
     stored_order: tuple[str, ...] = ()

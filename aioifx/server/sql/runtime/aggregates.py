@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.runtime.complex_values import stored_parts
 from aioifx.server.sql.runtime.decimals import (
     ARITHMETIC,
     EXACT,
@@ -197,6 +198,21 @@ class Single:
     def finalize(self) -> Stored:
         """The result."""
         return self.only
+
+
+class Collection:
+    """MULTISET(SELECT ..): the parts of a collection."""
+
+    def __init__(self) -> None:
+        self.parts: list[Stored] = []
+
+    def step(self, value: Value) -> None:
+        """Add one row."""
+        self.parts.append(value)
+
+    def finalize(self) -> Stored:
+        """The result."""
+        return stored_parts(self.parts)
 
 
 class RangeAggregate:

@@ -88,12 +88,13 @@ Session and errors
     ifx_dbinfo(option[, argument])          -728 when unknown; utc_to_datetime gives DATETIME YEAR TO SECOND
     ifx_raise(sqlcode[, text])  the error of that number, with that name, whenever it is evaluated
 
-Aggregates: COUNT, MIN and MAX are SQLite's own; all but the last two also serve OVER (..)
+Aggregates: COUNT, MIN and MAX are SQLite's own; all but the last three also serve OVER (..)
 
     ifx_sum(number)  ifx_avg    DECIMAL over integers and decimals, FLOAT over floats, NULL over no rows
     ifx_sum_interval(i)  ifx_avg_interval
     ifx_stdev(number)  ifx_variance         of a sample, 0 for one row
     ifx_range(number)
+    ifx_collect(v)              the parts of a collection with the values of all rows
     ifx_single(v)               the value of the only row, NULL for none, -284 for more: for scalar subqueries
 
 No function is needed for NVL (ifnull), NULLIF, COALESCE, CASE, DECODE (``CASE WHEN a IS b THEN ..``: IS holds for two
@@ -425,4 +426,5 @@ WINDOW_AGGREGATES: Final[Mapping[str, Callable[[], WindowAggregate]]] = {
 AGGREGATES: Final[Mapping[str, Callable[[], Aggregate]]] = {
     "ifx_range": aggregates.RangeAggregate,
     "ifx_single": aggregates.Single,
+    "ifx_collect": aggregates.Collection,
 }

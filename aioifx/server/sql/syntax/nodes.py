@@ -115,6 +115,14 @@ class CollectionConstructor(Node):
     elements: tuple[Expression, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class MultisetQuery(Node):
+    """``MULTISET(SELECT [ITEM] ..)``"""
+
+    query: Query
+    is_item: bool = False
+
+
 # --- Expressions: names and constants of the moment ---------------------------
 
 
@@ -441,6 +449,7 @@ Expression: TypeAlias = (
     | IntervalLiteral
     | RowConstructor
     | CollectionConstructor
+    | MultisetQuery
     | Column
     | FieldAccess
     | SequenceValue
@@ -772,7 +781,10 @@ class ColumnDef(Node):
 
 @dataclass(frozen=True, slots=True)
 class CreateTable(Node):
-    """CREATE TABLE and CREATE TEMP TABLE; storage clauses except the lock mode have been read and dropped."""
+    """CREATE TABLE and CREATE TEMP TABLE; storage clauses except the lock mode have been read and dropped.
+
+    A typed table has the type of OF TYPE instead of columns.
+    """
 
     table: QualifiedName
     columns: tuple[ColumnDef, ...]
@@ -781,6 +793,7 @@ class CreateTable(Node):
     no_log: bool = False
     if_not_exists: bool = False
     lock_mode: Literal["row", "page", "table"] | None = None
+    of_type: SqlType | None = None
 
 
 @dataclass(frozen=True, slots=True)

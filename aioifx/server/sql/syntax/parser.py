@@ -20,7 +20,12 @@ from aioifx.server.sql.syntax.dml import CHANGES
 from aioifx.server.sql.syntax.expressions import parse_condition, parse_either, parse_value
 from aioifx.server.sql.syntax.nodes import Node, Statement, children
 from aioifx.server.sql.syntax.primaries import at_query
-from aioifx.server.sql.syntax.queries import parse_query, parse_statement_query, parse_subquery
+from aioifx.server.sql.syntax.queries import (
+    parse_item_query,
+    parse_query,
+    parse_statement_query,
+    parse_subquery,
+)
 from aioifx.server.sql.syntax.settings import parse_set
 from aioifx.server.sql.syntax.token_stream import NOT_IMPLEMENTED, Grammar, TokenStream
 from aioifx.server.sql.syntax.tokens import Token, TokenKind, tokenize, tokens_of
@@ -30,7 +35,9 @@ from aioifx.sqltypes import SqlType
 MAX_HEIGHT: Final = 160
 """Maximum height of a tree: long chains of ``||`` and UNION are high without deep nesting."""
 
-_GRAMMAR: Final = Grammar(parse_value, parse_condition, parse_either, parse_query, parse_subquery)
+_GRAMMAR: Final = Grammar(
+    parse_value, parse_condition, parse_either, parse_query, parse_subquery, parse_item_query
+)
 _READERS: Final[dict[str, Callable[[TokenStream], Statement]]] = {
     **CHANGES,
     **OBJECTS,

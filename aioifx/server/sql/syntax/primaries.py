@@ -29,6 +29,7 @@ from aioifx.server.sql.syntax.nodes import (
     Extend,
     FieldAccess,
     IntervalLiteral,
+    MultisetQuery,
     Null,
     Number,
     QualifiedName,
@@ -153,8 +154,8 @@ def _special_at(s: TokenStream) -> Reader | None:
         if word in ("datetime", "interval"):
             after = s.after_parentheses(1)
             return _READERS[word] if after is not None and at_qualifier(s, after) else None
-        if word == "multiset" and s.at("select", ahead=2):
-            raise s.unsupported("MULTISET")
+        if word == "multiset" and at_query(s, ahead=2):
+            return _multiset
         if word in AGGREGATES:
             return _aggregate
         return _WITH_PARENTHESES.get(word)
@@ -204,13 +205,13 @@ def _interval_literal(s: TokenStream) -> IntervalLiteral:
     return IntervalLiteral(offset, text, parse_interval_qualifier(s))
 
 
-def _at_operand(s: TokenStream) -> bool:
+def _at_operand(s: TokenStream, ahead: int = 0) -> bool:
     """Whether the token after the next one starts an operand, so that the next one is not a name."""
-    following = s.ahead(1)
+    following = s.ahead(ahead + 1)
     if following.kind is TokenKind.NAME:
         return following.text not in _AFTER_VALUE
     return following.kind in (TokenKind.NUMBER, TokenKind.STRING, TokenKind.DELIMITED) or s.at_any(
-        "(", "?", ahead=1
+        "(", "?", ahead=ahead + 1
     )
 
 
@@ -272,6 +273,15 @@ def _substring(s: TokenStream) -> Call:
         arguments.append(s.grammar.value(s))
     s.expect(")")
     return Call(start.offset, QualifiedName(start.offset, "substring"), tuple(arguments))
+
+
+def _multiset(s: TokenStream) -> MultisetQuery:
+    """Read ``MULTISET(SELECT [ITEM] ..)``; ITEM is a name before a comma, FROM and operators."""
+    offset = s.expect("multiset", "(").offset
+    is_item = s.at("select", "item") and _at_operand(s, 1)
+    query = s.grammar.items(s) if is_item else s.grammar.subquery(s)
+    s.expect(")")
+    return MultisetQuery(offset, query, is_item)
 
 
 def _row(s: TokenStream) -> RowConstructor:

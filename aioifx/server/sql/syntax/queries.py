@@ -75,6 +75,12 @@ def parse_subquery(s: TokenStream) -> Query:
     return query
 
 
+def parse_item_query(s: TokenStream) -> Query:
+    """Read ``SELECT ITEM ..`` in MULTISET, which has one SELECT without UNION."""
+    offset = s.expect("select", "item").offset
+    return Query(offset, _select_list(s, offset))
+
+
 def _is_limited(query: Query) -> bool:
     """Whether the query itself, not one of its derived tables, has SKIP, FIRST or LIMIT."""
     pending: list[QueryBody] = [query]
@@ -161,6 +167,11 @@ def _select(s: TokenStream) -> Select:
     offset = s.expect("select").offset
     skip = _row_count(s, "skip")
     first = _row_count(s, "first") or _row_count(s, "limit")
+    return replace(_select_list(s, offset), skip=skip, first=first)
+
+
+def _select_list(s: TokenStream, offset: int) -> Select:
+    """Read a SELECT from its DISTINCT or first column on."""
     distinct = _distinct(s)
     items = s.listed(_select_item)
     s.expect("from")
@@ -174,7 +185,7 @@ def _select(s: TokenStream) -> Select:
             raise s.unsupported("GROUPING SETS")
         group_by = s.listed(s.grammar.value)
     having = s.grammar.condition(s) if s.accept("having") else None
-    return Select(offset, items, from_items, where, group_by, having, distinct, skip, first)
+    return Select(offset, items, from_items, where, group_by, having, distinct)
 
 
 def _row_count(s: TokenStream, word: str) -> Number | Parameter | None:

@@ -47,7 +47,8 @@ from aioifx.server.sql.syntax.storage_clauses import (
 )
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_owner, parse_qualified_name
 from aioifx.server.sql.syntax.tokens import TokenKind
-from aioifx.server.sql.syntax.types import parse_declared_type
+from aioifx.server.sql.syntax.types import parse_declared_type, parse_type
+from aioifx.sqltypes import SqlType
 
 
 def parse_if_not_exists(s: TokenStream) -> bool:
@@ -64,16 +65,19 @@ def parse_create_table(s: TokenStream, offset: int) -> CreateTable:
     s.expect("table")
     if_not_exists = parse_if_not_exists(s)
     table = parse_qualified_name(s)
-    if s.at("of", "type") or s.at("as"):
-        raise s.unsupported(f"CREATE TABLE {s.token.text.upper()}")
+    if s.at("as"):
+        raise s.unsupported("CREATE TABLE AS")
+    of_type = parse_type(s) if not temp and s.accept("of", "type") else None
     columns: list[ColumnDef] = []
     constraints: list[Constraint] = []
-    for item in s.enclosed(_table_item):
+    for item in (
+        s.enclosed(_table_item if of_type is None else _table_constraint) if _has_items(s, of_type) else ()
+    ):
         if isinstance(item, ColumnDef):
             columns.append(item)
         else:
             constraints.append(item)
-    if not columns:
+    if not columns and of_type is None:
         raise s.refusal()
     no_log = temp and s.accept("with", "no", "log") is not None
     lock_mode = parse_table_storage(s)
@@ -81,8 +85,13 @@ def parse_create_table(s: TokenStream, offset: int) -> CreateTable:
     if s.at("as") or s.at("under"):
         raise s.unsupported(f"CREATE TABLE {s.token.text.upper()}")
     return CreateTable(
-        offset, table, tuple(columns), tuple(constraints), temp, no_log, if_not_exists, lock_mode
+        offset, table, tuple(columns), tuple(constraints), temp, no_log, if_not_exists, lock_mode, of_type
     )
+
+
+def _has_items(s: TokenStream, of_type: SqlType | None) -> bool:
+    """Whether parentheses follow: always, except for a typed table without constraints."""
+    return of_type is None or s.at("(")
 
 
 def _table_item(s: TokenStream) -> ColumnDef | Constraint:

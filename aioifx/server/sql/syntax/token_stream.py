@@ -39,6 +39,8 @@ class Grammar(NamedTuple):
     query: Callable[[TokenStream], Query]
     subquery: Callable[[TokenStream], Query]
     """Reads a query without SKIP, FIRST and LIMIT."""
+    items: Callable[[TokenStream], Query]
+    """Reads the same with the word ITEM after SELECT."""
 
 
 class TokenStream:

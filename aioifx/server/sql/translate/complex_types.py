@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from aioifx.server.sql.complex_types import COLLECTIONS, ComplexType, collection_of, row_of
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.type_rules import INTEGER, Family, char, family_of, varchar
+from aioifx.server.sql.model.type_rules import INTEGER, Family, char, family_of, plain, varchar
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.sqlite_text import type_literal
@@ -54,7 +54,7 @@ def _part_type(value: Typed, hint: SqlType | None) -> SqlType:
         return hint or char(1)
     if isinstance(value.constant, str):
         return varchar(len(value.constant.encode("utf-8", "replace")))  # the blanks of a literal are kept
-    return value.type
+    return plain(value.type)
 
 
 def collection(translator: PartTranslator, node: nodes.CollectionConstructor, hint: SqlType | None) -> Typed:
@@ -77,6 +77,48 @@ def _parts_text(texts: Sequence[str]) -> str:
     for start in range(0, max(len(texts), 1), _MOST_ARGUMENTS):
         text = f"ifx_parts({', '.join([text, *texts[start : start + _MOST_ARGUMENTS]])})"
     return text
+
+
+class QueryResult(Protocol):
+    """A translated query."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+
+    @property
+    def outputs(self) -> Sequence[Typed]: ...
+
+    def text(self) -> str: ...
+
+
+def multiset(relation: QueryResult, node: nodes.MultisetQuery) -> Typed:
+    """``MULTISET(SELECT ..)``: rows with the names of columns, or with ITEM the values of its only column (documented).
+
+    Raises:   SqlError: -201, ITEM with several columns (assumed).
+    """
+    types = [_part_type(output, None) for output in relation.outputs]
+    if node.is_item and len(types) > 1:
+        raise SqlError(-201, offset=node.offset)
+    element = types[0] if node.is_item else row_of(relation.names, types)
+    columns = [f"c{number}" for number in range(1, len(types) + 1)]
+    part = "c1" if node.is_item else _parts_text(columns)
+    type_ = collection_of(TypeCode.MULTISET, element)
+    parts = f"coalesce(ifx_collect({part}), '[]')"  # SQLite has no result of an own aggregate over no rows
+    text = f"(SELECT ifx_complex({parts}, {type_literal(type_)}) FROM ({relation.text()}))"
+    return Typed(text, type_, is_nullable=False)
+
+
+def require_aggregated(node: nodes.Aggregate, type_: SqlType | None) -> None:
+    """Refuse aggregates of rows, collections and documents other than COUNT.
+
+    Raises:   SqlError: -674 (assumed); -9926, COUNT(DISTINCT ..).
+    """
+    if type_ is None or family_of(type_) not in (Family.ROW, Family.COLLECTION, Family.DOCUMENT):
+        return
+    if node.name != "count":
+        raise SqlError(-674, token=node.name, offset=node.offset)
+    if node.is_distinct:
+        require_ordered(type_, node.offset)
 
 
 def contains(collection_: Typed, operand: Typed, offset: int) -> str:

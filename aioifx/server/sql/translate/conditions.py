@@ -31,6 +31,11 @@ class SubqueryRelation(Protocol):
     """A translated query, as used in an expression."""
 
     @property
+    def names(self) -> Sequence[str]:
+        """The names of its columns."""
+        ...
+
+    @property
     def outputs(self) -> Sequence[Typed]:
         """Its columns."""
         ...

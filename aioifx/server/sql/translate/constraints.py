@@ -214,11 +214,19 @@ class TableBuilder:
         return constraint
 
     def _check(self, node: nodes.Check) -> None:
-        names = [each.name for each in nodes.walk(node.condition) if isinstance(each, nodes.Column)]
+        names = [
+            self._column_in(each) for each in nodes.walk(node.condition) if isinstance(each, nodes.Column)
+        ]
         columns = tuple(dict.fromkeys(names))
         sql = check_sql(self.context, self.table, node.condition, "NEW.")
         constraint = self._add(ConstraintKind.CHECK, node.name, columns)
         self._put(replace(constraint, check=f"({node.text})", check_sql=sql))
+
+    def _column_in(self, node: nodes.Column) -> str:
+        """The column that a name refers to, which may be that of a field."""
+        table = node.table
+        path = [node.name] if table is None else [node.name, table.name, table.owner]
+        return next((name for name in path if self.table.column(name) is not None), node.name)
 
     def _foreign_key(self, node: nodes.ForeignKey) -> None:
         if self.table.is_temp:

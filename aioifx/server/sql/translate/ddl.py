@@ -31,7 +31,7 @@ from aioifx.server.sql.translate.sqlite_ddl import (
     index_steps,
     release_steps,
 )
-from aioifx.server.sql.translate.user_types import user_type_plan, with_type_numbers
+from aioifx.server.sql.translate.user_types import columns_of_type, user_type_plan, with_type_numbers
 from aioifx.server.sql.translate.views import require_simple
 from aioifx.wire.opcodes import StatementType
 
@@ -130,6 +130,9 @@ def _create_table(node: nodes.CreateTable, context: Context) -> Plan:
         raise SqlError(-958, token=node.table.name, offset=node.table.offset)
     owner = context.settings.user if node.is_temp else _new_name(node.table, context)
     columns = tuple(column_of(column, context) for column in node.columns)
+    type_id = 0
+    if node.of_type is not None:
+        columns, type_id = columns_of_type(node.of_type, context)
     check_columns(columns, node.offset)
     types: tuple[plan.TypeChange, ...] = ()
     if not node.is_temp:
@@ -142,6 +145,7 @@ def _create_table(node: nodes.CreateTable, context: Context) -> Plan:
         is_temp=node.is_temp,
         is_logged=not node.no_log,
         catalog="temp" if node.is_temp else "main",
+        type_id=type_id,
     )
     table = _constrained(table, node, context)
     steps = tuple(creation_steps(table, context.schema.table_of))

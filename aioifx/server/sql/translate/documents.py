@@ -18,6 +18,7 @@ from aioifx.server.sql.model.type_rules import (
     DATE,
     FLOAT,
     INTEGER,
+    LARGE,
     LONG_TEXT,
     Family,
     datetime,
@@ -60,7 +61,8 @@ NAMES: Final = frozenset({*_VALUE_TYPES, "bson_get", "bson_size", "genbson"})
 def document_call(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
     """A call of one of the functions in NAMES.
 
-    Raises:   SqlError: -664, wrong number of arguments; -674, an argument has another type.
+    Raises:   SqlError: -664, wrong number of arguments; -674, an argument has another type; -999, genBSON of a column
+              with rows, collections, documents or large objects.
     """
     if node.name == "genbson":
         return _generated(translator, node)
@@ -93,6 +95,8 @@ def _generated(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
         raise SqlError(-664, token=node.name, offset=node.offset)
     row, *flags = node.arguments
     names, type_, text = _row(translator, row, node)
+    if any(family_of(part) in _NOT_GENERATED for part in type_.parts):
+        raise SqlError(-999, token="genBSON", offset=node.offset)
     texts = [translator.typed(flag, INTEGER) for flag in flags]
     if any(flag.type is None or family_of(flag.type) is not Family.INTEGER for flag in texts):
         raise SqlError(-674, token=node.name, offset=node.offset)
@@ -103,6 +107,7 @@ def _generated(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
 
 
 _MOST_GENERATED: Final = 3
+_NOT_GENERATED: Final = frozenset({Family.ROW, Family.COLLECTION, Family.DOCUMENT}) | LARGE
 
 
 def _row(

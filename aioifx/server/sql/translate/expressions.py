@@ -109,6 +109,8 @@ class Expressions:
                 return Typed(column.sql, column.type, column.is_nullable)
             case nodes.RowConstructor():
                 return complex_types.row(self.conditional(), node, hint)
+            case nodes.MultisetQuery():
+                return complex_types.multiset(self.subqueries.subquery(node.query, self.scope), node)
             case nodes.CollectionConstructor():
                 return complex_types.collection(self.conditional(), node, hint)
             case nodes.SessionConstant():
@@ -355,6 +357,7 @@ class Expressions:
             return Typed(f"CAST(count(*){over} AS TEXT)", COUNT, False)
         inner = replace(self, allows_aggregates=False, sequences=-201)
         operand = inner.typed(node.argument)
+        complex_types.require_aggregated(node, operand.type)
         return aggregated(node.name, operand, "DISTINCT " if node.is_distinct else "", node.offset, over)
 
     def _window(self, node: nodes.Window) -> Typed:

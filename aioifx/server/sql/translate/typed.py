@@ -148,10 +148,12 @@ _NO_CAST: Final = -9634
 
 
 def require_castable(source: SqlType, target: SqlType, offset: int) -> None:
-    """Refuse a cast to a DISTINCT type from a type that is not its source, and the reverse.
+    """Refuse a cast to a DISTINCT type from a type that is not its source, and the reverse, and from text to BSON.
 
     Raises:   SqlError: -9634 (documented: ``70::num_type`` over NUMERIC is an error; its number is assumed).
     """
+    if family_of(source) is Family.TEXT and form_of(target) is Form.BSON:
+        raise SqlError(_NO_CAST, offset=offset)
     if is_same_distinct(source, target):
         return
     is_base = family_of(source) is family_of(target) and not (is_distinct(source) and is_distinct(target))
@@ -167,8 +169,18 @@ def _source_number(value: Typed) -> str:
     return type_literal(value.known_type)
 
 
+def _require_scalar(value: Typed) -> None:
+    """Refuse a row, collection or document as a text (assumed: no function for these types)."""
+    if value.type is not None and family_of(value.type) in (Family.ROW, Family.COLLECTION, Family.DOCUMENT):
+        raise SqlError(-674)
+
+
 def text_of(value: Typed) -> str:
-    """The value written as text, a CHAR with its blanks."""
+    """The value written as text, a CHAR with its blanks.
+
+    Raises:   SqlError: -674, a row, collection or document.
+    """
+    _require_scalar(value)
     if value.type is None or (family_of(value.type) is Family.TEXT and not is_padded(value.type)):
         return value.sql
     if isinstance(value.constant, str) and not value.constant.endswith(" "):
@@ -177,7 +189,8 @@ def text_of(value: Typed) -> str:
 
 
 def unpadded_text_of(value: Typed) -> str:
-    """The value written as text, a CHAR without its blanks, as for LIKE and MATCHES (assumed)."""
+    """The value written as text, a CHAR without its blanks, as for LIKE and MATCHES (assumed); as `text_of`."""
+    _require_scalar(value)
     if value.type is None or family_of(value.type) is Family.TEXT:
         return value.sql
     return f"ifx_text({value.sql}, {type_literal(value.type)})"

@@ -99,10 +99,17 @@ def _drop_type(node: nodes.DropType, context: Context) -> Plan:
         if known is None and node.if_exists:
             return Plan(type_, Nothing())
         raise SqlError(_NOT_FOUND, token=node.name.name, offset=node.name.offset)
-    columns = (column.type for table in context.schema.all_tables for column in table.columns)
+    tables = tuple(context.schema.all_tables)
+    columns = (column.type for table in tables for column in table.columns)
     others = (each for each in context.schema.types if each is not known)
-    if any(_uses(each, known) for each in columns) or any(
-        _uses(each.type, known) or known.extended_id in (each.supertype, each.type.source) for each in others
+    is_of_type = any(table.type_id == known.extended_id for table in tables)
+    if (
+        is_of_type
+        or any(_uses(each, known) for each in columns)
+        or any(
+            _uses(each.type, known) or known.extended_id in (each.supertype, each.type.source)
+            for each in others
+        )
     ):
         raise SqlError(_IN_USE, token=known.name, offset=node.name.offset)
     return Plan(type_, Definition(types=(RemoveType(known),)))
@@ -113,6 +120,21 @@ def _uses(type_: SqlType, known: UserType) -> bool:
     if type_.extended_id == known.extended_id:
         return True
     return isinstance(type_, ComplexType) and any(_uses(part, known) for part in type_.parts)
+
+
+def columns_of_type(type_: SqlType, context: Context) -> tuple[tuple[ColumnDef, ...], int]:
+    """The columns of a typed table, which are the fields of its named ROW type, and the number of that type.
+
+    Raises:   SqlError: -9628, it is not a named ROW type.
+    """
+    row = context.resolved(type_)
+    if not isinstance(row, ComplexType) or not is_named(row):
+        raise SqlError(_NOT_FOUND, token=type_.extended_name)
+    columns = (
+        ColumnDef(name, part, is_nullable=not required, is_declared_not_null=required)
+        for name, part, required in zip(row.names, row.parts, row.required, strict=True)
+    )
+    return tuple(columns), row.extended_id
 
 
 def with_type_numbers(

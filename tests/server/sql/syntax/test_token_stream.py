@@ -7,7 +7,7 @@ import pytest
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.expressions import parse_condition, parse_either, parse_value
 from aioifx.server.sql.syntax.nodes import Name, Parameter, QualifiedName
-from aioifx.server.sql.syntax.queries import parse_query, parse_subquery
+from aioifx.server.sql.syntax.queries import parse_item_query, parse_query, parse_subquery
 from aioifx.server.sql.syntax.token_stream import (
     MAX_DEPTH,
     Grammar,
@@ -20,7 +20,9 @@ from aioifx.server.sql.syntax.tokens import TokenKind, tokenize
 
 
 def stream(text: str) -> TokenStream:
-    grammar = Grammar(parse_value, parse_condition, parse_either, parse_query, parse_subquery)
+    grammar = Grammar(
+        parse_value, parse_condition, parse_either, parse_query, parse_subquery, parse_item_query
+    )
     return TokenStream(text, tokenize(text), grammar)
 
 

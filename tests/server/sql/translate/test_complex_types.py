@@ -154,6 +154,24 @@ def test_parameters(engine: Engine, text: str, values: list[Any], expected: list
     assert rows(engine, text, *values) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT MULTISET(SELECT k FROM t WHERE k < 3) FROM t WHERE k = 1",
+         ["MULTISET{ROW(1          ),ROW(2          )}"]),
+        ("SELECT MULTISET(SELECT ITEM k * 2 FROM t b WHERE b.k < a.k) FROM t a ORDER BY k",
+         ["MULTISET{}", "MULTISET{2}", "MULTISET{2,4}"]),
+        ("SELECT CARDINALITY(MULTISET(SELECT k, s, p.name FROM t)) FROM t WHERE k = 1", [3]),
+        ("SELECT MULTISET(SELECT k FROM t WHERE k = 1 UNION SELECT 9 FROM t)::LVARCHAR FROM t WHERE k = 1",
+         ["MULTISET{ROW(1          ),ROW(9          )}"]),
+        ("SELECT x.name FROM TABLE(MULTISET(SELECT p.name, k FROM t WHERE k < 3)) x ORDER BY x.k", ["Alice", "Eve"]),
+        ("SELECT k FROM t WHERE 2 IN MULTISET(SELECT ITEM k FROM t)", [1, 2, 3]),
+    ],
+)  # fmt: skip
+def test_collections_of_queries(engine: Engine, text: str, expected: list[Any]) -> None:
+    assert rows(engine, text) == expected
+
+
 def test_rows_and_collections_are_written_from_parameters_and_constructors(engine: Engine) -> None:
     run(engine, "CREATE TABLE w (r ROW(a INT, b VARCHAR(3)), s SET(INT NOT NULL), p person_t)")
     run(engine, "INSERT INTO w VALUES (?, ?, ?)", "ROW(1,'x')", "SET{1,2,1}", None)
@@ -186,6 +204,15 @@ def test_a_long_constructor(engine: Engine) -> None:
         ("SELECT k FROM t WHERE r = 1", (-1260, "")),
         ("SELECT k FROM t WHERE CARDINALITY(r) = 1", (-674, "cardinality")),
         ("SELECT UPPER(s) FROM t", (-674, "")),
+        ("SELECT TRIM(s) FROM t", (-674, "")),
+        ("SELECT s || 'x' FROM t", (-674, "")),
+        ("SELECT k FROM t WHERE r LIKE 'x'", (-674, "")),
+        ("SELECT MAX(s) FROM t", (-674, "max")),
+        ("SELECT COUNT(DISTINCT s) FROM t", (-9926, "")),
+        ("SELECT MULTISET(SELECT ITEM k, p FROM t) FROM t", (-201, "")),
+        ("SELECT MULTISET(SELECT ITEM k.x FROM t) FROM t", (-217, "x")),
+        ("INSERT INTO t (s) SELECT MULTISET(SELECT ITEM k FROM t) FROM t", (-9634, "")),
+        ("SELECT MULTISET(SELECT ITEM NULL::INT FROM t) FROM t", (-9978, "")),
         ("SELECT s + 1 FROM t", (-1260, "")),
         ("SELECT s FROM t ORDER BY s", (-9926, "")),
         ("SELECT s FROM t ORDER BY 1", (-9926, "")),

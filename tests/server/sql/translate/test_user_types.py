@@ -165,6 +165,7 @@ def test_names_of_types(engine: Engine) -> None:
         "CREATE TABLE t (p person_t)",
         "CREATE TABLE t (p LIST(ROW(a person_t) NOT NULL))",
         "CREATE TEMP TABLE t (p person_t)",
+        "CREATE TABLE t OF TYPE person_t",
         "CREATE ROW TYPE x_t (a INT) UNDER person_t",
         "CREATE ROW TYPE x_t (a person_t)",
     ],
@@ -173,6 +174,25 @@ def test_a_type_in_use_is_not_dropped(engine: Engine, user: str) -> None:
     run(engine, user)
     raised = error_from(engine, "DROP ROW TYPE person_t RESTRICT")
     assert (raised.sqlcode, raised.token) == (-9630, "person_t")
+
+
+def test_a_typed_table_has_the_fields_of_its_type_as_columns(engine: Engine) -> None:
+    run(engine, "CREATE TABLE t OF TYPE person_t (PRIMARY KEY (name)) LOCK MODE ROW")
+    run(engine, "INSERT INTO t VALUES ('Eve', NULL)")
+    assert query(engine, "SELECT t.name, age FROM t") == [("Eve", None)]
+    assert error_from(engine, "INSERT INTO t VALUES (NULL, 1)").sqlcode == -391
+    assert error_from(engine, "INSERT INTO t VALUES ('Eve', 1)").sqlcode == -268
+    assert query(engine, "SELECT type_xid FROM systables WHERE tabname = 't'") == [(2048,)]
+    assert error_from(engine, "CREATE TABLE u OF TYPE dollar").sqlcode == -9628
+    assert error_from(engine, "CREATE TABLE u OF TYPE nowhere_t").sqlcode == -9628
+    assert error_from(engine, "CREATE TABLE u OF TYPE person_t (a INT)").sqlcode == -201
+
+
+def test_a_check_of_a_field(engine: Engine) -> None:
+    run(engine, "CREATE TABLE t (k INT, p person_t, CHECK (p.age > 0 AND t.p.name <> 'x') CONSTRAINT old)")
+    run(engine, "INSERT INTO t VALUES (1, ROW('Eve', 20))")
+    assert error_from(engine, "INSERT INTO t VALUES (1, ROW('Eve', 0))").token == "anna.old"
+    assert query(engine, "SELECT colno FROM syscoldepend") == [(2,)]
 
 
 def test_a_rollback_undoes_a_type(engine: Engine) -> None:
