@@ -97,6 +97,7 @@ class ValueStream(NotCopied):
         self._buffer = _Buffer(self._session)
         self._in_flight: InFlight[Reply] | None = None
         self._is_valid = True
+        self._is_reading = False
         code_set = self._session.code_set
         self._decoder = (
             codecs.getincrementaldecoder(code_set.codec)(code_set.errors) if large.is_text else None
@@ -111,9 +112,15 @@ class ValueStream(NotCopied):
         return self
 
     async def __anext__(self) -> bytes | str:
-        while not self._buffer.has_ended:
-            if data := await self._next_data():
-                return data
+        if self._is_reading:
+            raise InterfaceError("the value is already read by another task")
+        self._is_reading = True
+        try:
+            while not self._buffer.has_ended:
+                if data := await self._next_data():
+                    return data
+        finally:
+            self._is_reading = False
         if not self._is_valid:
             raise _not_current()
         raise StopAsyncIteration

@@ -320,6 +320,19 @@ async def test_a_cancelled_value_is_read_to_its_end(first: int) -> None:
         assert await conn.fetch("select c1 from t") == [(7,)]
 
 
+async def test_a_cancelled_value_is_interrupted_at_the_server() -> None:
+    first = pieces(b"x" * 5000)[:1028]
+    late = Delayed(first + error(-213) + EOT, first=len(first))
+    script = queried(row(1, of_size(5000)), (FETCH, late))
+    async with talking(script, select_ints(3, 7)) as (conn, _):
+        urgent: list[bytes] = []
+        conn._session.channel.send_urgent = lambda byte: not urgent.append(byte)  # type: ignore[method-assign,func-returns-value]
+        await cancel_at(late, conn.fetch(QUERY))
+        late.release()
+        assert await conn.fetch("select c1 from t") == [(7,)]
+        assert urgent == [b"B"]
+
+
 async def test_a_timeout_in_the_middle_of_a_value_leaves_the_connection_usable() -> None:
     late = Delayed(pieces(b"x" * 5000) + done() + EOT, first=1000)
     script = queried(row(1, of_size(5000)), (FETCH, late))

@@ -10,7 +10,14 @@ import pytest
 
 from aioifx import rows
 from aioifx.client.execution.value_streams import HIGH_WATER
-from aioifx.errors import ConnectionLost, DatabaseError, DataError, InterfaceError, QueryTimeout
+from aioifx.errors import (
+    ConnectionLost,
+    DatabaseError,
+    DataError,
+    InterfaceError,
+    QueryCanceled,
+    QueryTimeout,
+)
 from tests.client.execution.test_large_values import (
     FETCH,
     NOTE,
@@ -270,6 +277,30 @@ async def test_a_cancelled_chunk_is_read_to_the_end_of_its_value() -> None:
         await usable(conn)
 
 
+@pytest.mark.parametrize("by", ["cancellation", "cancel()"])
+async def test_a_chunk_is_interrupted_at_the_server(by: str) -> None:
+    first = pieces(LONG)[:1028]
+    late = Delayed(first + error(-213) + EOT, first=len(first))
+    script = streamed(row(1, of_size(len(LONG))), (FETCH, late))
+    async with talking(script, AFTER) as (conn, _):
+        urgent: list[bytes] = []
+        conn._session.channel.send_urgent = lambda byte: not urgent.append(byte)  # type: ignore[method-assign,func-returns-value]
+        async with conn.stream(QUERY, **STREAM) as stream:
+            value = (await anext(stream))[1]
+            assert await anext(value)
+            task = asyncio.ensure_future(anext(value))
+            await asyncio.sleep(0)
+            if by == "cancellation":
+                task.cancel()
+            else:
+                conn.cancel()
+            late.release()
+            with pytest.raises(asyncio.CancelledError if by == "cancellation" else QueryCanceled):
+                await task
+        await usable(conn)
+        assert urgent == [b"B"]
+
+
 async def test_a_timeout_applies_to_the_wait_for_a_chunk_and_not_to_the_consumer() -> None:
     late = Delayed(pieces(LONG) + done() + EOT, first=2000)
     script = streamed(row(1, of_size(len(LONG))), (FETCH, late))
@@ -282,6 +313,22 @@ async def test_a_timeout_applies_to_the_wait_for_a_chunk_and_not_to_the_consumer
                 await anext(value)
             late.release()
         await usable(conn)
+
+
+async def test_a_value_has_one_reader() -> None:
+    late = Delayed(pieces(LONG) + done() + EOT, first=2000)
+    script = streamed(row(1, of_size(len(LONG))), (FETCH, late))
+    async with talking(script) as (conn, _), conn.stream(QUERY, **STREAM) as stream:
+        value = (await anext(stream))[1]
+        assert await anext(value)
+        task = asyncio.ensure_future(anext(value))
+        await asyncio.sleep(0)
+        with pytest.raises(InterfaceError, match="already read by another task"):
+            await anext(value)
+        late.release()
+        assert await task
+        await read(value)
+        assert [one async for one in stream] == []
 
 
 async def test_blocks_have_no_current_row() -> None:
