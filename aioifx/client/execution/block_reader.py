@@ -208,10 +208,8 @@ class BlockReader:
             self._session.dispatcher.binding.check()
 
     def _finish(self) -> None:
-        if self.large is not None:
-            self.large.close()
         if self.statement is not None:
-            release_cursor(self._source, self.statement, self._prefetched)
+            release_cursor(self._source, self.statement, self._prefetched, self.large)
             self._prefetched = None
         self._on_closed()
 
@@ -222,12 +220,19 @@ class BlockReader:
         if not getattr(self, "_closed", True) and self.statement is not None and not self._source.is_closed:
             # Finalizers run in any thread.
             self._session.dispatcher.call_threadsafe(
-                release_cursor, self._source, self.statement, self._prefetched
+                release_cursor, self._source, self.statement, self._prefetched, self.large
             )
 
 
-def release_cursor(source: StatementSource, statement: Statement, prefetched: InFlight[Reply] | None) -> None:
+def release_cursor(
+    source: StatementSource,
+    statement: Statement,
+    prefetched: InFlight[Reply] | None,
+    large: LargeValues | None = None,
+) -> None:
     """Close the cursor of a reader and release its statement."""
+    if large is not None:
+        large.close()
     if source.is_closed:
         return  # already released
     session = source.session

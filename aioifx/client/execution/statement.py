@@ -223,18 +223,20 @@ class Statement:
         *,
         hold: bool = False,
         read_rows: RowReader | None = None,
+        collected: bool = False,
     ) -> list[Row]:
         """Open the cursor and fetch the first block, in one group.
 
         Args:     fetch_size: bytes; 0 for the session's. hold: keep the cursor open after the transaction.
                   read_rows: reader of its tuples, instead of plain ones.
+                  collected: large parameters were read from their sources, and stored.
         """
         session = self.session
-        if self.takes_large_values:
+        if self.takes_large_values and not collected:
             params = await self.encoder.collect(params)
             if self.lob_parameters is not None and not self.lob_parameters.are_stored(params):
                 async with await self.store(params) as stored:
-                    return await self.open(stored, fetch_size, hold=hold, read_rows=read_rows)
+                    return await self.open(stored, fetch_size, hold=hold, read_rows=read_rows, collected=True)
         size = self._fetch_size(fetch_size)
         self._read_open = read_rows
         self.check_usable()
@@ -253,7 +255,7 @@ class Statement:
             and self.kind == StatementType.SELECT
             and not session.transactions.is_aborted
         ):
-            return await self.open(params, hold=hold, read_rows=read_rows)
+            return await self.open(params, hold=hold, read_rows=read_rows, collected=True)
         return self.accept_block(reply)
 
     def try_send_open(
@@ -402,14 +404,17 @@ class Statement:
 
     # -- execution ----------------------------------------------------------------------------------------------------
 
-    async def execute(self, params: Sequence[Value]) -> Reply:
-        """Execute a statement that returns no rows."""
+    async def execute(self, params: Sequence[Value], *, collected: bool = False) -> Reply:
+        """Execute a statement that returns no rows.
+
+        Args:     collected: large parameters were read from their sources, and stored.
+        """
         session = self.session
-        if self.takes_large_values:
+        if self.takes_large_values and not collected:
             params = await self.encoder.collect(params)
             if self.lob_parameters is not None and not self.lob_parameters.are_stored(params):
                 async with await self.store(params) as stored:
-                    return await self.execute(stored)
+                    return await self.execute(stored, collected=True)
         if self.state is not PREPARED or self.generation != session.generation:
             self.check_usable()
         group = self.encoder.encode(self._execute_template or self._get_execute_template(), params)

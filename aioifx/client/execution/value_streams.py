@@ -82,7 +82,8 @@ class ValueStream(NotCopied):
 
     While it is read, no other statement of the connection runs.
 
-    Raises:   InterfaceError: when iterated, the stream has gone on to another row, or was closed.
+    Raises:   InterfaceError: when iterated, the stream has gone on to another row, or was closed; another task waits
+              for a chunk; or an earlier chunk failed or was cancelled, so that the rest is lost.
     """
 
     def __init__(
@@ -97,7 +98,8 @@ class ValueStream(NotCopied):
         self._buffer = _Buffer(self._session)
         self._in_flight: InFlight[Reply] | None = None
         self._is_valid = True
-        self._is_reading = False
+        self._is_reading = False  # a task waits for a chunk
+        self._is_cut = False  # a chunk failed or was cancelled
         code_set = self._session.code_set
         self._decoder = (
             codecs.getincrementaldecoder(code_set.codec)(code_set.errors) if large.is_text else None
@@ -119,10 +121,15 @@ class ValueStream(NotCopied):
             while not self._buffer.has_ended:
                 if data := await self._next_data():
                     return data
+        except BaseException:
+            self._is_cut = self._in_flight is not None
+            raise
         finally:
             self._is_reading = False
         if not self._is_valid:
             raise _not_current()
+        if self._is_cut:
+            raise InterfaceError("an earlier chunk of the value failed or was cancelled; the rest is lost")
         raise StopAsyncIteration
 
     async def _next_data(self) -> bytes | str:
@@ -132,7 +139,7 @@ class ValueStream(NotCopied):
             await self._wait(in_flight)
         if data := self._buffer.take():
             return self._decoded(data)
-        if self._buffer.has_ended:  # by another task, meanwhile
+        if self._buffer.has_ended:  # closed by another task, meanwhile
             return b""
         self._buffer.end()
         self._session.dispatcher.release()
@@ -144,7 +151,7 @@ class ValueStream(NotCopied):
         session, fetching = self._session, self._fetching
         await session.acquire(self._timeout)
         try:
-            if not self._is_valid:
+            if self._buffer.has_ended:  # closed by another task, meanwhile
                 raise _not_current()
             session.dispatcher.note_holder()
             outbox = fetching.request(self._descriptor)

@@ -56,6 +56,7 @@ class LobParameters:
 
     def are_stored(self, params: Sequence[Value]) -> bool:
         """Whether every value is at the server already, or NULL."""
+        self.is_single_use = False
         return all(
             index >= len(params) or params[index] is None or isinstance(params[index], Locator)
             for index in self._is_text

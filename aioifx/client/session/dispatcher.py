@@ -154,6 +154,8 @@ class Dispatcher:
         self.check_open()
         task = asyncio.current_task()
         if self._holder is not None and self._holder is task:
+            await asyncio.sleep(0)  # a finalizer may have queued the release, of a stream that was left early
+        if self._holder is not None and self._holder is task:
             raise InterfaceError(
                 "this task already uses the connection; an iterable given to executemany or load, and a loop over the"
                 " chunks of a large value, must not call it"

@@ -273,7 +273,59 @@ async def test_a_cancelled_chunk_is_read_to_the_end_of_its_value() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await task
             late.release()
-            assert await read(value) is None
+            with pytest.raises(InterfaceError, match="an earlier chunk of the value failed or was cancelled"):
+                await read(value)
+        await usable(conn)
+
+
+async def test_a_value_is_not_lost_if_the_wait_for_the_connection_is_cancelled() -> None:
+    late = Delayed(pieces(LONG) + done() + EOT, first=2000)
+    script = streamed(
+        row(1, of_size(len(LONG)), of_size(1)), (FETCH, late), valued(b"y"), columns=(C1, PHOTO, PHOTO)
+    )
+    async with talking(script, AFTER) as (conn, _):
+        async with conn.stream(QUERY, **STREAM) as stream:
+            _, first, second = await anext(stream)
+            assert await anext(first)
+            waiting = asyncio.ensure_future(read(second))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            late.release()
+            await read(first)
+            assert await read(second) == b"y"
+        await usable(conn)
+
+
+async def test_a_value_that_is_closed_while_it_waits_for_the_connection_is_not_requested() -> None:
+    late = Delayed(pieces(LONG) + done() + EOT, first=2000)
+    script = streamed(row(1, of_size(len(LONG)), of_size(1)), (FETCH, late), columns=(C1, PHOTO, PHOTO))
+    async with talking(script, AFTER) as (conn, _):
+        async with conn.stream(QUERY, **STREAM) as stream:
+            _, first, second = await anext(stream)
+            assert await anext(first)
+            reader = asyncio.ensure_future(read(second))
+            await asyncio.sleep(0)
+            await second.aclose()
+            late.release()
+            await read(first)
+            with pytest.raises(InterfaceError, match="no longer the current row"):
+                await reader
+        await usable(conn)
+
+
+@pytest.mark.parametrize("keep", [True, False], ids=["row kept", "row dropped"])
+async def test_a_stream_that_is_left_early_can_be_followed_by_a_statement_of_its_task(keep: bool) -> None:
+    script = streamed(row(1, of_size(len(LONG))), (FETCH, pieces(LONG) + done() + EOT))
+    async with talking(script, AFTER) as (conn, _):
+        value: Any = None
+        async for _, value in conn.stream(QUERY, **STREAM):
+            async for _ in value:
+                break
+            break
+        if not keep:
+            del value, _
         await usable(conn)
 
 

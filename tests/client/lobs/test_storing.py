@@ -275,6 +275,24 @@ async def test_a_stale_statement_is_repeated_with_values_that_can_be_read_again(
         assert [bytes(value) for value in peer.values.values()] == [b"a", b"b"]
 
 
+async def test_a_stale_statement_is_not_repeated_if_a_byte_was_read_from_an_iterator() -> None:
+    album = prepared(C1, column("scan", TypeCode.BYTE, 56), BLOB)
+    execute = "Id(2) Bind(3) BlobCount(1) Blob Blob Execute"
+    script = [*album, (execute, done(1) + EOT), (execute, error(-710) + EOT), release(2)]
+    async with with_lobs(script, statement_cache_size=5) as (conn, _):
+        await conn.execute(INSERT, 1, b"a", b"b")
+        with pytest.raises(Exception, match="changed") as caught:
+            await conn.execute(INSERT, 2, iter([b"a"]), b"b")
+        assert getattr(caught.value, "sqlcode", 0) == -710
+
+
+async def test_a_stale_statement_is_repeated_with_null_after_an_iterator() -> None:
+    script = [*ALBUM, DONE, CHANGED, *ALBUM, DONE, release(2)]
+    async with with_lobs(script, statement_cache_size=5) as (conn, _):
+        await conn.execute(INSERT, 1, iter([b"a"]), None)
+        assert (await conn.execute(INSERT, 2, None, None)).rowcount == 1
+
+
 async def test_a_stale_statement_is_not_repeated_with_an_iterator() -> None:
     async with with_lobs(ALBUM, DONE, CHANGED, release(2), statement_cache_size=5) as (conn, peer):
         await conn.execute(INSERT, 1, b"a", None)
