@@ -1,12 +1,14 @@
 """Rows, collections, DISTINCT types, JSON and BSON: IBM's JDBC driver and informix-driver against the embedded server.
 
-JDBC reads rows and collections in a binary form and JSON and BSON as documents; informix-driver reads the text of all.
+JDBC reads rows and collections in a binary form and JSON and BSON as documents. aioifx and informix-driver read text.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -118,6 +120,32 @@ async def test_jdbc_binds(
     ]
 
 
+@pytest.mark.parametrize(
+    ("column", "kind", "values", "expected"),
+    [
+        ("s", "set of ints", ["1", "2,3"], ["HashSet[1]", "HashSet[2, 3]"]),
+        ("s", "string", ["SET{1}", "SET{2,3}"], ["HashSet[1]", "HashSet[2, 3]"]),
+        ("r", "string", ["ROW(1,'x',NULL,'f')"] * 2, ["Struct[1, x, null, false]"] * 2),
+        ("j", "string", ['{"a":1}', '{"a":2}'], ['String {"a":1}', 'String {"a":2}']),
+        ("b", "bson", ["x", "y"], ['IfxBSONObject { "text" : "x" }', 'IfxBSONObject { "text" : "y" }']),
+        ("d", "int", ["1", "2"], ["Integer 1", "Integer 2"]),
+    ],
+)
+async def test_jdbc_binds_in_batches(
+    ask: Ask, conn: str, column: str, kind: str, values: list[str], expected: list[str]
+) -> None:
+    await ask("prepare", conn, "p", f"INSERT INTO t (k, {column}, tail) VALUES (?, ?, ?)")
+    for number, value in enumerate(values):
+        await ask("set", "p", 1, "int", 70 + number)
+        await ask("set", "p", 2, kind, value)
+        await ask("set", "p", 3, "short", 6)
+        await ask("add", "p")
+    assert await ask("batch", "p") == [["1"] * len(values)]
+    await ask("release", "p")
+    rows = cells(await ask("objects", conn, f"SELECT {column} FROM t WHERE k >= 70 ORDER BY k"))
+    assert rows == [[value] for value in expected]
+
+
 async def test_jdbc_gets_errors_of_values(ask: Ask, conn: str) -> None:
     await ask("prepare", conn, "p", "INSERT INTO t (s) VALUES (?)")
     await ask("set", "p", 1, "list of strings", "a,b")
@@ -150,6 +178,44 @@ async def test_jdbc_finds_types_in_the_catalog(ask: Ask, conn: str) -> None:
         ("k", "integer"), ("s", "set"), ("m", "multiset"), ("l", "list"), ("r", "row"), ("p", "person_t"),
         ("j", "json"), ("b", "bson"), ("d", "dollar"), ("n", "list"), ("tail", "smallint"),
     ]  # fmt: skip
+
+
+VALUES: list[tuple[str, Any]] = [
+    ("SET(INT NOT NULL)", {1, 2}),
+    ("MULTISET(VARCHAR(9) NOT NULL)", ["a", "it's", "a"]),
+    ("LIST(DECIMAL(8,2) NOT NULL)", [Decimal("1.50"), Decimal("-2.00")]),
+    ("LIST(DATE NOT NULL)", [date(2026, 5, 4)]),
+    ("LIST(DATETIME YEAR TO SECOND NOT NULL)", [datetime(2026, 5, 4, 1, 2, 3)]),
+    ("LIST(DATETIME HOUR TO MINUTE NOT NULL)", [time(1, 2)]),
+    ("LIST(INTERVAL DAY TO SECOND NOT NULL)", [timedelta(days=3, seconds=5), -timedelta(hours=1)]),
+    ("LIST(INTERVAL YEAR TO MONTH NOT NULL)", [aioifx.IntervalYM(1, 2)]),
+    ("LIST(BOOLEAN NOT NULL)", [True, False]),
+    ("LIST(FLOAT NOT NULL)", [1.5, -2e100]),
+    ("LIST(BIGINT NOT NULL)", [2**62]),
+    ("LIST(INT8 NOT NULL)", [-5]),
+    ("LIST(CHAR(4) NOT NULL)", ["ab  "]),
+    ("LIST(LVARCHAR(300) NOT NULL)", ["x" * 290]),
+    ("LIST(SET(INT NOT NULL) NOT NULL)", [{1, 2}, set()]),
+    ("LIST(ROW(a INT, b VARCHAR(5)) NOT NULL)", [(1, "x"), (None, None)]),
+    ("ROW(a INT, b ROW(c DATE, d LIST(INT NOT NULL)))", (1, (date(2026, 1, 1), [1, 2]))),
+    ("ROW(j VARCHAR(20), m MONEY(8,2))", ("q{}'\"()", Decimal("1.25"))),
+    ("person_t", ("Alice", 30)),
+    ("LIST(person_t NOT NULL)", [("Alice", None)]),
+    ("JSON", {"a": [1, None, "é"]}),
+    ("BSON", {"a": [1, 2.5, None, True], "b": {"c": "x"}}),
+    ("dollar", 5),
+    ("LIST(dollar NOT NULL)", [5]),
+]
+
+
+@pytest.mark.parametrize(("sqltype", "value"), VALUES, ids=[sqltype for sqltype, _ in VALUES])
+async def test_what_aioifx_binds_comes_back(dsn: str, sqltype: str, value: Any) -> None:
+    async with aioifx.connect(dsn) as conn:
+        await conn.execute(f"CREATE TABLE v (k INT, v {sqltype}, tail INT)")
+        for key, each in enumerate((value, None)):
+            await conn.execute("INSERT INTO v VALUES (?, ?, ?)", key, each, 7)
+        rows = [tuple(row) for row in await conn.fetch("SELECT v, tail FROM v ORDER BY k")]
+    assert rows == [(value, 7), (None, 7)]
 
 
 async def test_informix_driver_reads_text(dsn: str) -> None:
