@@ -156,6 +156,14 @@ class Inbox:
         self.pos += count
         return value
 
+    def take_many(self, count: int) -> bytes:
+        """`take` without a copy in between: faster for more than some 1,000 bytes."""
+        end = self.pos + count
+        with memoryview(self.data) as view, view[self.pos : end] as part:
+            value = bytes(part)
+        self.pos = end
+        return value
+
     def skip(self, count: int) -> None:
         self.pos += count
 

@@ -26,7 +26,7 @@ from aioifx.wire.fields import (
     read_long_char,
     take_int8,
 )
-from aioifx.wire.inbox import Inbox
+from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.opcodes import MAX_COLUMNS, Op
 from aioifx.wire.outbox import Outbox
 
@@ -346,16 +346,26 @@ def _pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def _put_pieces(outbox: Outbox, data: bytes) -> None:
-    for piece in _pieces(data, LODATA_PIECE):
-        outbox.char(piece)
+    with memoryview(data) as view:
+        for begin in range(0, len(data), LODATA_PIECE):
+            piece = view[begin : begin + LODATA_PIECE]
+            outbox.u16(len(piece))
+            outbox.raw(piece)
+            if len(piece) & 1:
+                outbox.u8(0)
 
 
 async def _read_pieces(inbox: Inbox, size: int) -> bytes:
     """The data of pieces with *size* bytes in total."""
-    value = bytearray()
-    while len(value) < size:
-        piece = await read_char(inbox)
-        if not piece or len(value) + len(piece) > size:
-            raise ProtocolError(f"SQ_LODATA of {size} bytes: a piece of {len(piece)} after {len(value)}")
-        value += piece
-    return bytes(value)
+    pieces: list[bytes] = []
+    left = size
+    while left:
+        await inbox.need(2)
+        count = inbox.u16()
+        if not 0 < count <= left:
+            raise ProtocolError(f"SQ_LODATA of {size} bytes: a piece of {count} after {size - left}")
+        await inbox.need(padded(count))
+        pieces.append(inbox.take_many(count))
+        inbox.skip(count & 1)
+        left -= count
+    return b"".join(pieces)

@@ -47,7 +47,7 @@ class Outbox:
     def i64(self, value: int) -> None:
         self.data += _I64.pack(value)
 
-    def raw(self, data: bytes | bytearray) -> None:
+    def raw(self, data: bytes | bytearray | memoryview) -> None:
         self.data += data
 
     def block(self, data: bytes) -> None:

@@ -1,9 +1,10 @@
-"""CPU time of a client for BYTE and TEXT values, and of bytes through a bare socket. Never: the server's time.
+"""CPU time of a client for large values, and of bytes through a bare socket. Never: the server's time.
 
     python -m tests.bench.large_objects [--values 50] [--rows 2000]
 
 The embedded server runs in a process of its own. The time is that of this process alone, the system's share included,
-so another client's threads count as well. Values of 1 MB go out and in; rows of a 100-byte TEXT come in.
+so another client's threads count as well. Values of 1 MB go out and in, as BYTE or as BLOB; rows of a 100-byte TEXT
+come in. informix-driver transfers a BLOB as a file of the client.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ NOTE: Final = "x" * 100
 INSERT: Final = "insert into large values(?, ?, ?)"
 PHOTOS: Final = "select photo from large where note is null"
 NOTES: Final = "select id, note from large where note is not null"
+
+BLOB: Final = "insert into album values(?, ?)"
+BLOBS: Final = "select photo from album"
 
 _REMOTE: Final = """
 import socket, sys
@@ -124,6 +128,37 @@ class OurChunks(Ours):
         return 0
 
 
+class OurBlobs(Ours):
+    """aioifx: whole BLOB values."""
+
+    async def write(self, count: int) -> None:
+        for number in range(count):
+            await self.conn.execute(BLOB, number, VALUE)
+
+    async def read(self) -> int:
+        return sum([len(photo) for (photo,) in await self.conn.fetch(BLOBS, lobs="inline")])
+
+    async def notes(self) -> int:
+        return 0
+
+
+class OurLobs(OurBlobs):
+    """aioifx: BLOB values as chunks."""
+
+    async def write(self, count: int) -> None:
+        pieces = [VALUE[at : at + 65536] for at in range(0, len(VALUE), 65536)]
+        for number in range(count):
+            await self.conn.execute(BLOB, number, iter(pieces))
+
+    async def read(self) -> int:
+        size = 0
+        for (photo,) in await self.conn.fetch(BLOBS):
+            async with photo:
+                async for chunk in photo:
+                    size += len(chunk)
+        return size
+
+
 class InformixDriver(Client):
     """informix-driver, which blocks."""
 
@@ -152,6 +187,26 @@ class InformixDriver(Client):
         cursor = self.conn.cursor()
         cursor.execute(NOTES)
         return len(cursor.fetchall())
+
+
+class DriverBlobs(InformixDriver):
+    """informix-driver: BLOB values as files of the client."""
+
+    async def write(self, count: int) -> None:
+        self._count = count
+        for number in range(count):
+            cursor = self.conn.cursor()
+            cursor.write_blob_column("insert into album values(?, BLOB_PLACEHOLDER)", VALUE, (number,))
+
+    async def read(self) -> int:
+        size = 0
+        for number in range(self._count):
+            cursor = self.conn.cursor()
+            size += len(cursor.read_blob_column("select photo from album where id = ?", (number,)))
+        return size
+
+    async def notes(self) -> int:
+        return 0
 
 
 class BareSocket(Client):
@@ -195,14 +250,19 @@ CLIENTS: Final[dict[str, type[Client]]] = {
     "bare socket": BareSocket,
     "aioifx": Ours,
     "aioifx, chunks": OurChunks,
+    "aioifx, BLOB": OurBlobs,
+    "aioifx, BLOB, chunks": OurLobs,
     "informix-driver": InformixDriver,
+    "informix-driver, BLOB": DriverBlobs,
 }
 
 
 async def prepare(dsn: str, rows: int) -> None:
     """The table, with the rows of short values only."""
     async with aioifx.connect(dsn) as conn:
-        await conn.execute("drop table if exists large")
+        for name in ("large", "album"):
+            await conn.execute(f"drop table if exists {name}")
+        await conn.execute("create table album (id int, photo blob)")
         await conn.execute("create table large (id int, photo byte in table, note text in table)")
         await conn.load("large", [(number, None, NOTE) for number in range(rows)])
 

@@ -7,7 +7,7 @@ from tests.bench.large_objects import CLIENTS, VALUE, measured, table
 
 @pytest.mark.parametrize("name", CLIENTS)
 async def test_every_client_does_the_work(name: str, dsn: str) -> None:
-    if name == "informix-driver":
+    if name.startswith("informix-driver"):
         pytest.skip("it blocks the loop that the server is in")
     cost = await measured(name, dsn, 2, 10)
     assert cost.name == name

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
 from aioifx.client.config.checks import check_whole
-from aioifx.client.lobs.smart_object import CHUNK, SmartObject
+from aioifx.client.lobs.smart_object import CHUNK, WHOLE_CHUNK, SmartObject
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.codecs.large_objects import Locator
@@ -67,9 +67,10 @@ class Lob(NotCopied, Generic[Data]):
         parts: list[Any] = []
         async with self._turn():
             is_whole = size < 0
+            most = WHOLE_CHUNK if is_whole else CHUNK
             left = await self._object.size() - self._position if is_whole else size
             while left > 0:
-                wanted = min(left, CHUNK)
+                wanted = min(left, most)
                 data = await self._object.read(self._position, wanted)
                 self._position += len(data)
                 left -= len(data)

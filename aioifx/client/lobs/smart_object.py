@@ -29,6 +29,9 @@ T = TypeVar("T")
 CHUNK: Final = 8 * objects.LODATA_PIECE
 """Bytes of one read or write. A server takes any number (observed: 14.10), in pieces of `LODATA_PIECE`."""
 
+WHOLE_CHUNK: Final = 4 * CHUNK
+"""Bytes of one read of a whole value, which is in memory anyway."""
+
 LOCATOR: Final = 72
 
 # Signatures as JDBC writes them, blanks included (observed: lob.json), except the last two. TRUNCATE's is assumed.
@@ -115,7 +118,7 @@ class SmartObject:
     async def read(self, position: int, size: int) -> bytes:
         """At most *size* bytes from *position*; fewer only at the end.
 
-        Args:     size: up to `CHUNK`.
+        Args:     size: up to `WHOLE_CHUNK`.
         """
         return await self._retried(lambda: self._read(position, size))
 
@@ -131,7 +134,7 @@ class SmartObject:
         """The first *size* bytes; fewer only at the end."""
         parts: list[bytes] = []
         position = 0
-        while position < size and (data := await self.read(position, min(CHUNK, size - position))):
+        while position < size and (data := await self.read(position, min(WHOLE_CHUNK, size - position))):
             parts.append(data)
             position += len(data)
             self._session.dispatcher.extend_deadline()
@@ -154,9 +157,8 @@ class SmartObject:
 
         Raises:   OperationalError: the server writes nothing.
         """
-        view = memoryview(data)
         for start in range(0, len(data), CHUNK):
-            chunk = bytes(view[start : start + CHUNK])
+            chunk = data[start : start + CHUNK] if len(data) > CHUNK else data
             while chunk:
                 written = await self.write(position, chunk)
                 if not written:

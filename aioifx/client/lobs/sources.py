@@ -54,10 +54,16 @@ class ChunkSource:
         assert source is not None
         try:
             async for chunk in source:
-                pending += self._encode(chunk)
+                data = self._encode(chunk)
+                if len(data) == CHUNK and not pending:
+                    yield data
+                    continue
+                pending += data
                 while len(pending) >= CHUNK:
-                    yield bytes(pending[:CHUNK])
+                    with memoryview(pending) as view:
+                        data = bytes(view[:CHUNK])
                     del pending[:CHUNK]
+                    yield data
         finally:
             await source.aclose()
         if pending:

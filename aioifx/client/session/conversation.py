@@ -116,7 +116,7 @@ class Conversation:
         """
         requests.put_eot(outbox)
         in_flight = self.send(
-            outbox.detach(),
+            outbox.data,
             reader,
             on_success=on_success,
             on_orphan=on_orphan,
