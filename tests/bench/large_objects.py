@@ -15,15 +15,18 @@ import importlib
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import aioifx
 from aioifx.rows import tuple_row
 from tests.bench.embedded import server_process
+from tests.system.interop.jdbc import JdbcMissing, fetched
 
 VALUE: Final = bytes(range(256)) * 4096
 NOTE: Final = "x" * 100
@@ -294,6 +297,25 @@ async def measured(name: str, dsn: str, values: int, rows: int) -> Cost:
     return Cost(name, values * len(VALUE) / 1e6 / spent[0], size / 1e6 / spent[1], count / spent[2])
 
 
+async def measured_jdbc(dsn: str, values: int, rows: int) -> Cost:
+    """IBM's JDBC driver, after a round to warm up.
+
+    Raises:   JdbcMissing: driver or Java cannot be had here.
+    """
+    await prepare(dsn, rows)
+    options = aioifx.parse_dsn(dsn)
+    url = (
+        f"jdbc:informix-sqli://{options.host}:{options.port}/{options.database}:INFORMIXSERVER={options.server};"
+        f"user={options.user};password=x"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        jar = fetched(Path(folder), Path(__file__).with_name("JdbcLarge.java"))
+        command = ["java", "-Xshare:auto", "-cp", f"{jar}:{folder}", "JdbcLarge", url, str(values)]
+        run = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
+    write, read, notes = map(float, run.stdout.split())
+    return Cost("JDBC", write, read, notes)
+
+
 def table(costs: list[Cost]) -> Iterator[str]:
     """Lines of Markdown."""
     yield "| client | 1 MB out, MB/s | 1 MB in, MB/s | 100-byte TEXT, rows/s |"
@@ -311,6 +333,10 @@ def main() -> None:
     arguments = parser.parse_args()
     with server_process() as dsn:
         costs = [asyncio.run(measured(name, dsn, arguments.values, arguments.rows)) for name in CLIENTS]
+        try:
+            costs.append(asyncio.run(measured_jdbc(dsn, arguments.values, arguments.rows)))
+        except JdbcMissing as missing:
+            print(f"JDBC is left out: {missing}")
     print("\n".join(table(costs)))
 
 
