@@ -13,7 +13,6 @@ from typing import Final
 
 from aioifx.server.sql.builtin_types import boolean, lvarchar
 from aioifx.server.sql.complex_types import ComplexType, collection_of, is_distinct, is_named, row_of
-from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Form, form_of
 from aioifx.sqltypes import (
     EXTENDED_BLOB,
@@ -143,24 +142,6 @@ def is_padded(type_: SqlType) -> bool:
 def decimal(precision: int = MAXIMUM_PRECISION, scale: int = FLOATING_SCALE) -> SqlType:
     """DECIMAL(p,s), or DECIMAL(p) with a floating point."""
     return SqlType(TypeCode.DECIMAL, precision * 256 + scale)
-
-
-ROW_LIMIT: Final = 32767
-"""Maximum bytes of a row, and therefore columns (documented: limits)."""
-_SERVED_COLUMNS: Final = 1998
-"""SQLite allows 2,000; a cursor FOR UPDATE and a counter may use one each."""
-
-
-def require_columns(count: int, offset: int) -> None:
-    """Refuse more columns than a table or a query may have.
-
-    Raises:   SqlError: -528, more than Informix allows (assumed: the SQLCODE of a row too long); -999, more than the
-              server supports.
-    """
-    if count > ROW_LIMIT:
-        raise SqlError(-528, offset=offset)
-    if count > _SERVED_COLUMNS:
-        raise SqlError(-999, token=f"more than {_SERVED_COLUMNS} columns", offset=offset)
 
 
 def char(size: int) -> SqlType:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.limits import require_columns
 from aioifx.server.sql.model.schema import (
     ColumnDef,
     Constraint,
@@ -19,14 +20,14 @@ from aioifx.server.sql.model.schema import (
     Table,
 )
 from aioifx.server.sql.model.storage import type_number
-from aioifx.server.sql.model.type_rules import Family, family_of, is_large, require_columns
+from aioifx.server.sql.model.type_rules import Family, family_of, is_large
 from aioifx.server.sql.runtime.casts import assigner
 from aioifx.server.sql.runtime.decimals import decimal_text
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.complex_types import require_ordered
 from aioifx.server.sql.translate.dml import assigned_value
 from aioifx.server.sql.translate.expressions import Expressions
-from aioifx.server.sql.translate.large_objects import refuse_keys
+from aioifx.server.sql.translate.large_objects import refuse_keys, refuse_nested
 from aioifx.server.sql.translate.scopes import Context, Scope, Source, SourceColumn
 from aioifx.server.sql.translate.select import QueryTranslator
 from aioifx.server.sql.translate.sqlite_text import identifier
@@ -51,6 +52,7 @@ def column_of(node: nodes.ColumnDef, context: Context) -> ColumnDef:
     type_ = context.resolved(node.type)
     if family_of(type_) is Family.OTHER:
         raise SqlError(-999, token=str(type_), offset=node.offset)
+    refuse_nested(type_, node.offset)
     column = ColumnDef(node.name.text, type_, serial_start=node.serial_start or 1, space=node.space)
     if node.not_null is not None or column.is_serial:
         column = replace(column, is_nullable=False, is_declared_not_null=True)

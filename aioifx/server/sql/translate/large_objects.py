@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from aioifx.codecs.large_objects import is_large_object
 from aioifx.server.sql.builtin_types import BLOB, BYTE, CLOB, TEXT, lvarchar
+from aioifx.server.sql.complex_types import ComplexType, is_distinct
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.type_rules import LONG_TEXT, Family, family_of, is_large
@@ -46,6 +48,15 @@ def refuse_keys(table: Table, names: Sequence[nodes.Name]) -> None:
         column = table.column(name.text)
         if column is not None and is_large(column.type):
             raise SqlError(NO_INDEX, token=name.text, offset=name.offset)
+
+
+def refuse_nested(type_: SqlType, offset: int) -> None:
+    """Raise -999 for a column with large objects inside a ROW or collection, or of a DISTINCT type of one."""
+    parts = type_.parts if isinstance(type_, ComplexType) else ()
+    if any(is_large(part) for part in parts) or (is_distinct(type_) and is_large_object(type_)):
+        raise SqlError(-999, token=str(type_), offset=offset)
+    for part in parts:
+        refuse_nested(part, offset)
 
 
 def large_subscript(operand: Typed, first: int, last: int, offset: int) -> Typed:

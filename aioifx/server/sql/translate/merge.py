@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from aioifx.server.sql.builtin_types import BYTE, TEXT
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change, Plan, Verb
 from aioifx.server.sql.model.schema import Table
@@ -23,6 +24,7 @@ from aioifx.server.sql.translate.dml import (
 )
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.from_clause import FromClause
+from aioifx.server.sql.translate.large_objects import NOT_LARGE
 from aioifx.server.sql.translate.scopes import Context, Scope, Source
 from aioifx.server.sql.translate.select import QueryTranslator
 from aioifx.server.sql.translate.select_plan import finished
@@ -52,6 +54,7 @@ class _Merge:
         label = self.node.target.alias.text if self.node.target.alias else self.table.name
         target = self.context.source(self.table, label)
         queries = QueryTranslator(self.context)
+        self._refuse_large_parameters()
         source_scope = Scope()
         source_text = FromClause(self.context, source_scope, queries).text([self.node.source], None)
         both = Expressions(self.context, Scope([target, *source_scope.sources]), queries)
@@ -70,6 +73,21 @@ class _Merge:
             partners = f"LEFT {partners}"
         sql = self._upsert(f"{source_text} {partners}", target, updates, inserts)
         return Change(Verb.INSERT, sql, self.table)
+
+    def _refuse_large_parameters(self) -> None:
+        """Refuse a ``?`` for a BYTE or TEXT column: the values of MERGE come from its source (observed: 14.10, 15).
+
+        Raises:   SqlError: -617.
+        """
+        pairs: list[tuple[nodes.Name, nodes.Expression]] = []
+        for assignment in self.node.update:
+            pairs += zip(assignment.columns or (), assignment.values, strict=False)
+        if self.node.insert is not None:
+            pairs += zip(self.node.insert.columns, self.node.insert.values, strict=False)
+        for name, value in pairs:
+            column = self.table.column(name.text)
+            if isinstance(value, nodes.Parameter) and column is not None and column.type in (BYTE, TEXT):
+                raise SqlError(NOT_LARGE, offset=value.offset)
 
     def _upsert(self, rows: str, target: Source, updates: dict[str, str], inserts: dict[str, str]) -> str:
         rowid = f"{target.alias}.rowid"

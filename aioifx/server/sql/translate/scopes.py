@@ -16,10 +16,10 @@ from aioifx.server.sql.builtin_types import bson
 from aioifx.server.sql.complex_types import ComplexType, TypeName, is_named, with_parts
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
-from aioifx.server.sql.model.schema import Schema, Table, TableKind
+from aioifx.server.sql.model.schema import ColumnDef, Schema, Table, TableKind
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Form, form_of
-from aioifx.server.sql.model.type_rules import INTEGER
+from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.sqlite_text import identifier, string
 from aioifx.sqltypes import SqlType
@@ -345,10 +345,16 @@ class Context:
         """A stored table as an entry of FROM."""
         alias = self.alias()
         columns = tuple(
-            SourceColumn(c.name, f"{alias}.{identifier(c.name)}", c.type, c.is_nullable)
-            for c in table.columns
+            SourceColumn(c.name, _column_text(table, alias, c), c.type, c.is_nullable) for c in table.columns
         )
         return Source(label, alias, columns, table, table.owner, offset)
+
+
+def _column_text(table: Table, alias: str, column: ColumnDef) -> str:
+    """A column in SQLite; a smart large object of another database cannot be read through this one's locators."""
+    if table.catalog not in MAIN and family_of(column.type) is Family.SMART_LARGE:
+        return f"ifx_raise(-999, {string(str(column.type) + ' of another database')})"
+    return f"{alias}.{identifier(column.name)}"
 
 
 def derived_columns(

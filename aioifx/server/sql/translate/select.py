@@ -8,7 +8,8 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.type_rules import INTEGER, common, is_large, require_columns
+from aioifx.server.sql.model.limits import require_columns
+from aioifx.server.sql.model.type_rules import INTEGER, common, is_large
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.complex_types import require_ordered
 from aioifx.server.sql.translate.expressions import Expressions

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.server.sql.builtin_types import BYTE, CLOB, TEXT, lvarchar
-from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.type_rules import (
     BIGINT,
@@ -199,15 +198,3 @@ def test_the_first_interval_says_what_a_sum_is_and_has_the_largest_unit() -> Non
     hours = interval(Qualifier(Unit.HOUR, Unit.MINUTE, 3))
     assert sum_of(days, "+", hours) == days
     assert sum_of(hours, "-", days) is None
-
-
-def test_more_columns_than_a_row_may_have_are_refused() -> None:
-    type_rules.require_columns(1998, 1)
-    for count, reported in {
-        1999: (-999, "more than 1998 columns"),
-        32767: (-999, "more than 1998 columns"),
-        32768: (-528, ""),
-    }.items():
-        with pytest.raises(SqlError) as raised:
-            type_rules.require_columns(count, 7)
-        assert (raised.value.sqlcode, raised.value.token, raised.value.offset) == (*reported, 7)

@@ -52,10 +52,23 @@ def core() -> ServerCore:  # type: ignore[misc]  # a generator
         ("UPDATE t SET x = 5", (-617, "", 0)),
         ("UPDATE t SET x = (SELECT x FROM t)", (-617, "", 18)),
         ("CREATE TABLE u (x TEXT CHECK (x = 'a'))", (-615, "", 31)),
+        ("MERGE INTO t USING t AS s ON t.k = s.k WHEN MATCHED THEN UPDATE SET x = ?", (-617, "", 73)),
+        (
+            "MERGE INTO t USING t AS s ON t.k = s.k WHEN NOT MATCHED THEN INSERT (b) VALUES (?)",
+            (-617, "", 82),
+        ),
+        ("CREATE TABLE u (r ROW(a INT, b BLOB))", (-999, "ROW(A INTEGER,B BLOB)", 17)),
+        ("CREATE TABLE u (s SET(ROW(x TEXT) NOT NULL))", (-999, "ROW(X TEXT)", 17)),
     ],
 )
 def test_large_objects_are_refused_by_place(sql: str, error: tuple[int, str, int]) -> None:
     assert Workbench(TABLE).error(sql) == error
+
+
+def test_a_distinct_type_of_a_large_object_is_refused_in_a_table() -> None:
+    stores = Workbench("CREATE DISTINCT TYPE photo AS BLOB", "CREATE DISTINCT TYPE note AS TEXT")
+    assert stores.error("CREATE TABLE u (p photo)")[0] == -999
+    assert stores.error("CREATE TABLE u (n note)")[0] == -999
 
 
 def test_a_subscript_is_a_value_of_the_same_type() -> None:
@@ -120,3 +133,24 @@ def test_a_view_and_a_derived_table_have_large_columns(core: ServerCore) -> None
     assert query(engine, "SELECT d.n FROM (SELECT LENGTH(b) AS n, b FROM w) AS d WHERE d.b IS NOT NULL") == [
         (4,)
     ]
+
+
+def test_another_databases_large_objects_are_read_only_if_they_need_no_locator(core: ServerCore) -> None:
+    engine = core.engine()
+    run(engine, "CREATE TABLE t (k INT, b BYTE, c BLOB)")
+    run(engine, "INSERT INTO t (k, b) VALUES (1, ?)", b"abc")
+    other = core.engine("sysmaster")
+    assert query(other, "SELECT k, LENGTH(b) FROM demo:t") == [(1, 3)]
+    assert error_from(other, "SELECT c FROM demo:t").sqlcode == -999
+
+
+def test_a_merge_copies_large_values(core: ServerCore) -> None:
+    engine = core.engine()
+    run(engine, TABLE)
+    run(engine, "CREATE TABLE s (k INT, b BYTE)")
+    for key in (1, 2):
+        run(engine, "INSERT INTO s VALUES (?, ?)", key, b"x" * key)
+    run(engine, "INSERT INTO t (k) VALUES (1)")
+    merge = "MERGE INTO t USING s ON t.k = s.k WHEN MATCHED THEN UPDATE SET b = s.b"
+    run(engine, f"{merge} WHEN NOT MATCHED THEN INSERT (k, b) VALUES (s.k, s.b)")
+    assert query(engine, "SELECT k, LENGTH(b) FROM t ORDER BY k") == [(1, 1), (2, 2)]
