@@ -16,7 +16,7 @@ from typing import Final
 
 from aioifx.server.engine import session_databases
 from aioifx.server.engine.control_statements import control
-from aioifx.server.engine.cursors import Cursor, Postponed, RowSource
+from aioifx.server.engine.cursors import Cursor, Postponed
 from aioifx.server.engine.ddl import run_definition, select_into_temp
 from aioifx.server.engine.dml import insert_rows, run_change
 from aioifx.server.engine.object_files import Files
@@ -239,75 +239,54 @@ class Engine:
         assert isinstance(query, Query)
         if scroll and query.for_update:
             raise SqlError(-526)
+        current = state.current
+        stored, on_close = state.bind(statement, values), None
         if query.keeps:
-            return self._keeping_cursor(statement, query, values, name=name, hold=hold, scroll=scroll)
-        return self._query_cursor(
-            statement, query, state.bind(statement, values), name=name, hold=hold, scroll=scroll
-        )
+            stored, on_close = self._keeping(stored, scroll=scroll)
+        token = query.tables[0].name if query.tables else ""
+        for shown in plan.refresh:
+            refresh(shown, current.connection, state.databases, state.registry)
+        try:
+            bound = numbered(query.sql, stored)
+            with state.mapped_errors(-244, token):
+                if query.for_update:
+                    current.transactions.lock()
+                current.transactions.on_query()
+                with state.interrupts.stopping():
+                    rows = (
+                        Postponed(partial(current.connection.execute, query.sql, bound))
+                        if query.transfers
+                        else current.connection.execute(query.sql, bound)
+                    )
+            return self._register(
+                Cursor(
+                    rows,
+                    name=name,
+                    hold=hold,
+                    scroll=scroll,
+                    has_rowid=query.has_rowid,
+                    update_columns=query.update_columns if query.for_update else None,
+                    on_close=on_close,
+                ),
+                token,
+            )
+        except BaseException:
+            if on_close is not None:
+                on_close()
+            raise
 
-    def _keeping_cursor(
-        self,
-        statement: Statement,
-        query: Query,
-        values: Sequence[Value],
-        *,
-        name: str,
-        hold: bool,
-        scroll: bool,
-    ) -> Cursor:
-        """A cursor on rows with BYTE or TEXT values.
+    def _keeping(
+        self, stored: tuple[Stored, ...], *, scroll: bool
+    ) -> tuple[tuple[Stored, ...], Callable[[], None]]:
+        """The parameters of a query with BYTE or TEXT values, and what to call when its cursor is closed.
 
         Raises:   SqlError: -611, it is a scroll cursor.
         """
         if scroll:
             raise SqlError(NO_SCROLL)
-        stored = self._state.bind(statement, values)
-        current = self._state.current
-        number = current.kept.open()
-        drop = partial(current.kept.close, number)
-        try:
-            return self._query_cursor(
-                statement, query, (*stored, number), name=name, hold=hold, on_close=drop
-            )
-        except BaseException:
-            drop()
-            raise
-
-    def _query_cursor(
-        self,
-        statement: Statement,
-        query: Query,
-        stored: tuple[Stored, ...],
-        *,
-        name: str,
-        hold: bool,
-        scroll: bool = False,
-        on_close: Callable[[], None] | None = None,
-    ) -> Cursor:
-        state = self._state
-        current = state.current
-        token = query.tables[0].name if query.tables else ""
-        for shown in statement.plan.refresh:
-            refresh(shown, current.connection, state.databases, state.registry)
-        with state.mapped_errors(-244, token):
-            if query.for_update:
-                current.transactions.lock()
-            current.transactions.on_query()
-            with state.interrupts.stopping():
-                run = partial(current.connection.execute, query.sql, numbered(query.sql, stored))
-                rows: RowSource = Postponed(run) if query.transfers else run()
-        return self._register(
-            Cursor(
-                rows,
-                name=name,
-                hold=hold,
-                scroll=scroll,
-                has_rowid=query.has_rowid,
-                update_columns=query.update_columns if query.for_update else None,
-                on_close=on_close,
-            ),
-            token,
-        )
+        kept = self._state.current.kept
+        number = kept.open()
+        return (*stored, number), partial(kept.close, number)
 
     def _register(self, cursor: Cursor, token: str = "") -> Cursor:
         """Register an opened cursor; a scroll cursor is settled at once."""

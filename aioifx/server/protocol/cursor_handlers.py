@@ -138,10 +138,14 @@ def _cursor_of(prepared: PreparedStatement) -> Cursor:
 def _writer_of(context: SessionContext, prepared: PreparedStatement) -> RowBlockWriter:
     if prepared.row_writer is None:
         plan = prepared.statement.plan
-        is_single = isinstance(plan.action, Query) and plan.action.for_update
-        columns, wanted = context.sent_columns(plan.columns), prepared.result_types
+        action, columns, wanted = plan.action, plan.columns, prepared.result_types
+        is_single = False
+        if isinstance(action, Query):
+            is_single = action.for_update
+            if action.keeps:
+                columns = context.sent_columns(columns)
         prepared.row_writer = context.row_writer(
-            _retyped(columns, wanted), single=is_single, binary=_binary(columns, wanted)
+            _retyped(columns, wanted), single=is_single, binary=_binary(columns, wanted) if wanted else ()
         )
     return prepared.row_writer
 

@@ -37,6 +37,10 @@ _FULL: Final = 0.9
 """A buffer is sent when this part of it is filled: encoding a block for the rest would cost more than it saves."""
 
 _PADDED: Final = (TypeCode.CHAR, TypeCode.NCHAR)
+_EXTENDED: Final = frozenset(
+    {TypeCode.SET, TypeCode.MULTISET, TypeCode.LIST, TypeCode.ROW, TypeCode.UDTVAR, TypeCode.UDTFIXED}
+)
+"""The codes of types that may be sent as others."""
 _UNPADDED: Final = methodcaller("rstrip", " ")
 _NOT_IN_CODE_SET: Final = -23103
 _TOO_LONG: Final = -881
@@ -80,19 +84,30 @@ class RowBlockWriter:
         Raises:   SqlError: -999, a column's type is not supported.
         """
         try:
-            sent = [replace(column, type=_sent_type(column.type)) for column in columns]
+            sent = [
+                replace(column, type=_sent_type(column.type)) if column.type.code in _EXTENDED else column
+                for column in columns
+            ]
             self._encoder = RowEncoder(sent, code_set, padded_varchar=padded_varchar)
         except NotSupportedError as error:
             raise SqlError(-999, token=str(error)) from None
         settings = settings or Settings()
-        self._encoder.fields = tuple(
-            field._replace(codec=complex_codec(column.type, code_set, settings))
-            if index in binary and isinstance(column.type, ComplexType)
-            else field
-            for index, (field, column) in enumerate(zip(self._encoder.fields, columns, strict=True))
-        )
+        if binary:
+            self._encoder.fields = tuple(
+                field._replace(codec=complex_codec(column.type, code_set, settings))
+                if index in binary and isinstance(column.type, ComplexType)
+                else field
+                for index, (field, column) in enumerate(zip(self._encoder.fields, columns, strict=True))
+            )
         # The encoder pads CHAR again: with fewer blanks if the text has more bytes in the client's code set.
-        loaders = [_loader_of(column.type, settings) for column in columns]
+        loaders = [
+            _UNPADDED
+            if (code := column.type.code) in _PADDED
+            else _loader_of(column.type, settings)
+            if code in _EXTENDED
+            else loader(column.type)
+            for column in columns
+        ]
         self._loaders = [
             (index, load) for index, load in enumerate(loaders) if load is not None and index not in binary
         ]
@@ -178,8 +193,6 @@ def _sent_type(type_: SqlType) -> SqlType:
 
 
 def _loader_of(type_: SqlType, settings: Settings) -> Callable[[Any], object] | None:
-    if type_.code in _PADDED:
-        return _UNPADDED
     if form_of(type_) is Form.COMPLEX:
         return lambda stored: as_text(stored, type_, settings)
     return loader(type_)

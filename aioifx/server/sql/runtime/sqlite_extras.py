@@ -11,7 +11,16 @@ from typing import Final, Protocol
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.sqlite_functions import ErrorSink, Function, FunctionSpec, guarded
-from aioifx.sqltypes import EXTENDED_BOOLEAN, EXTENDED_LVARCHAR, NOT_NULL, Qualifier, TypeCode, Unit
+from aioifx.sqltypes import (
+    EXTENDED_BLOB,
+    EXTENDED_BOOLEAN,
+    EXTENDED_CLOB,
+    EXTENDED_LVARCHAR,
+    NOT_NULL,
+    Qualifier,
+    TypeCode,
+    Unit,
+)
 
 
 def required(value: Stored, column: str, sqlcode: int) -> Stored:
@@ -57,7 +66,9 @@ _JDBC_TYPES: Final = {
 }
 """java.sql.Types by type code (documented: java.sql.Types and the JDBC guide's table of types)."""
 
-_VARCHAR, _BOOLEAN, _OTHER = 12, 16, 1111
+_VARCHAR, _OTHER = 12, 1111
+_OPAQUE_NAMES: Final = {EXTENDED_BOOLEAN: "boolean", EXTENDED_BLOB: "blob", EXTENDED_CLOB: "clob"}
+_OPAQUE_JDBC_TYPES: Final = {EXTENDED_BOOLEAN: 16, EXTENDED_BLOB: 2004, EXTENDED_CLOB: 2005}
 _NUMBERS: Final = frozenset(
     {
         TypeCode.SMALLINT,
@@ -97,8 +108,8 @@ def jdbc_type(coltype: int, extended: int, _: int) -> int:
     code = _code(coltype)
     if code == TypeCode.UDTVAR and extended == EXTENDED_LVARCHAR:
         return _VARCHAR
-    if code == TypeCode.UDTFIXED and extended == EXTENDED_BOOLEAN:
-        return _BOOLEAN
+    if code == TypeCode.UDTFIXED and extended in _OPAQUE_JDBC_TYPES:
+        return _OPAQUE_JDBC_TYPES[extended]
     return _JDBC_TYPES.get(TypeCode(code), _OTHER)
 
 
@@ -107,8 +118,8 @@ def type_name(coltype: int, extended: int) -> str:
     code = _code(coltype)
     if code == TypeCode.UDTVAR and extended == EXTENDED_LVARCHAR:
         return "lvarchar"
-    if code == TypeCode.UDTFIXED and extended == EXTENDED_BOOLEAN:
-        return "boolean"
+    if code == TypeCode.UDTFIXED and extended in _OPAQUE_NAMES:
+        return _OPAQUE_NAMES[extended]
     return TypeCode(code).name.lower()
 
 

@@ -34,7 +34,7 @@ NOT_NULL_SERIAL, DECIMAL_8_2, TO_FRACTION_3 = 256 + 6, 8 * 256 + 2, 0x110D
         (f"ifx_jdbc_type({NOT_NULL_SERIAL}, 0, 0)", 4),
         ("ifx_jdbc_type(40, 1, 0)", 12),
         ("ifx_jdbc_type(41, 5, 0)", 16),
-        ("ifx_jdbc_type(41, 10, 0)", 1111),
+        ("ifx_jdbc_type(41, 10, 0)", 2004),
         (f"ifx_type_name({NOT_NULL_SERIAL}, 0)", "serial"),
         ("ifx_type_name(40, 1)", "lvarchar"),
         ("ifx_type_name(41, 5)", "boolean"),

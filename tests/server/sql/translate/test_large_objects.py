@@ -57,7 +57,7 @@ def core() -> ServerCore:  # type: ignore[misc]  # a generator
             "MERGE INTO t USING t AS s ON t.k = s.k WHEN NOT MATCHED THEN INSERT (b) VALUES (?)",
             (-617, "", 82),
         ),
-        ("CREATE TABLE u (r ROW(a INT, b BLOB))", (-999, "ROW(A INTEGER,B BLOB)", 17)),
+        ("CREATE TABLE u (r ROW(a INT, b BYTE))", (-999, "ROW(A INTEGER,B BYTE)", 17)),
         ("CREATE TABLE u (s SET(ROW(x TEXT) NOT NULL))", (-999, "ROW(X TEXT)", 17)),
     ],
 )
