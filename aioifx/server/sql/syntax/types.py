@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from aioifx.codecs.large_objects import is_large_object
 from aioifx.server.sql.builtin_types import BLOB, BYTE, CLOB, TEXT, boolean, bson, json, lvarchar
 from aioifx.server.sql.complex_types import COLLECTIONS, TypeName, collection_of, row_of
 from aioifx.server.sql.errors import SqlError
@@ -144,11 +145,22 @@ def parse_row_fields(s: TokenStream) -> tuple[RowField, ...]:
 
 def _row_field(s: TokenStream) -> RowField:
     name = s.name()
+    type_ = _part_type(s)
+    return RowField(name.text, type_, s.accept("not", "null") is not None)
+
+
+def _part_type(s: TokenStream) -> SqlType:
+    """Read the type of a field or element.
+
+    Raises:   SqlError: -201, SERIAL (documented: not allowed; the number is assumed); -999, a large object.
+    """
     token = s.token
     type_ = parse_type(s)
-    if token.text in _SERIALS:  # assumed; documented: SERIAL is not allowed in an unnamed ROW type
+    if token.text in _SERIALS:
         raise SqlError(-201, offset=token.offset)
-    return RowField(name.text, type_, s.accept("not", "null") is not None)
+    if is_large_object(type_):
+        raise s.unsupported(token.text.upper(), token)
+    return type_
 
 
 def _row(s: TokenStream, token: Token) -> SqlType:
@@ -163,7 +175,7 @@ def _collection(s: TokenStream, code: TypeCode) -> SqlType:
     """``(type NOT NULL)``; NOT NULL is required (documented)."""
     s.descend()
     s.expect("(")
-    element = parse_type(s)
+    element = _part_type(s)
     s.expect("not", "null", ")")
     s.ascend()
     return collection_of(code, element)
