@@ -121,19 +121,25 @@ class FileServer:
                     base_name(self._name)
             case FileRead(_, amount):
                 limit = MAX_FILE_DATA if amount < 0 else min(amount, MAX_FILE_DATA)
-                data = self._opened("rb").read(limit + (amount < 0))
+                data: object = self._opened("rb").read(limit + (amount < 0))
+                if not isinstance(data, (bytes, bytearray)):  # the file may be the user's
+                    raise TypeError(f"read: expected bytes, got {type(data).__name__}")
                 if len(data) > limit:
                     raise OperationalError(f"more than {limit} bytes at once")
-                return data
+                return bytes(data)
             case FileWrite(data):
-                self._opened("wb").write(data)
+                written: object = self._opened("wb").write(data)
+                if isinstance(written, int) and written < len(data):
+                    raise OSError(f"{written} of {len(data)} bytes were written")
             case FileClose():
                 self._close()
+                self._name = ""
         return b""
 
     def _opened(self, mode: str) -> BinaryIO:
         if self._file is None:
-            assert self._open is not None
+            if self._open is None or not self._name:
+                raise OperationalError("the server has not opened it")
             self._file = self._open(self._name, mode)
             if self._offset > 0:
                 self._file.seek(self._offset)

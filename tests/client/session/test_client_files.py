@@ -276,6 +276,44 @@ async def test_an_exception_of_the_function_refuses_the_file() -> None:
         assert await conn.fetch("select c1 from t") == [(7,)]
 
 
+class _ShortFile(io.BytesIO):
+    def write(self, data: Any) -> int:
+        return super().write(data[:1])
+
+
+@pytest.mark.parametrize(
+    ("file", "request_", "reason"),
+    [
+        (io.StringIO("text"), FileRead(4, -1), "read: expected bytes, got str"),
+        (None, FileRead(4, -1), "'NoneType' object has no attribute 'read'"),
+        (io.StringIO(), FileWrite(b"abc"), "string argument expected, got 'bytes'"),
+        (_ShortFile(), FileWrite(b"abc"), "1 of 3 bytes were written"),
+    ],
+)
+async def test_a_file_of_the_function_that_is_no_binary_file_is_refused(
+    file: Any, request_: FileRequest, reason: str
+) -> None:
+    script = query(("", opens("x")), (EOT, asks(request_)), last=BAD_FILE, end=FAILED)
+    async with talking(script, AFTER, client_files=lambda name, mode: file) as (conn, _):
+        with pytest.raises(OperationalError) as caught:
+            await conn.fetch(QUERY, 1)
+        assert str(caught.value) == f"the client's file 'x': {reason}"
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+@pytest.mark.parametrize("request_", [FileRead(4, -1), FileWrite(b"abc")])
+async def test_a_file_that_the_server_has_closed_is_not_opened_again(
+    tmp_path: Path, request_: FileRequest
+) -> None:
+    (tmp_path / "x").write_bytes(b"before")
+    script = query(("", opens("x")), (EOT, CLOSES), (EOT, asks(request_)), last=BAD_FILE, end=FAILED)
+    async with talking(script, AFTER, client_files=tmp_path) as (conn, _):
+        with pytest.raises(OperationalError, match="the client's file '': the server has not opened it"):
+            await conn.fetch(QUERY, 1)
+        assert await conn.fetch("select c1 from t") == [(7,)]
+    assert (tmp_path / "x").read_bytes() == b"before"
+
+
 def test_the_option_is_checked(tmp_path: Path) -> None:
     for wrong in (str(tmp_path / "nothing"), 7):
         with pytest.raises(InterfaceError, match=r"^client_files: expected "):
