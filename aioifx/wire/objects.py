@@ -39,6 +39,9 @@ _FULL_PIECE: Final = Op.BLOB.to_bytes(2, "big") + BLOB_PIECE.to_bytes(2, "big")
 LODATA_PIECE: Final = 32000
 """Bytes of one piece of SQ_LODATA; every client announces this buffer size (observed: JDBC, lob.json)."""
 
+MAX_HANDLE: Final = 0x7FFF
+"""Largest handle of SQ_LODATA."""
+
 _READ: Final = 0
 _READ_AT: Final = 1
 _WRITE: Final = 2
@@ -112,6 +115,11 @@ class ObjectData(NamedTuple):
     kind: int
     size: int
     data: bytes = b""
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it replies to `WriteObject`."""
+        return self.kind == _WRITE
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ class SmartObject:
         descriptor = await self._at(position)
         outbox = Outbox()
         objects.put_read_object(outbox, objects.ReadObject(descriptor, size))
-        data = (await self._transfer(outbox, size)).data
+        data = (await self._transfer(outbox, size, is_write=False)).data
         self._position = position + len(data)
         return data
 
@@ -148,7 +148,7 @@ class SmartObject:
         descriptor = await self._at(position, for_writing=True)
         outbox = Outbox()
         objects.put_write_object(outbox, objects.WriteObject(descriptor, data))
-        written = (await self._transfer(outbox, len(data))).size
+        written = (await self._transfer(outbox, len(data), is_write=True)).size
         self._position = position + written
         return written
 
@@ -184,10 +184,12 @@ class SmartObject:
         descriptor = integer(await self._opened(for_writing=True))
         await self._session.fast_path.call(_TRUNCATE, descriptor, int8(size), convert=_ignored)
 
-    async def _transfer(self, outbox: Outbox, most: int) -> objects.ObjectData:
+    async def _transfer(self, outbox: Outbox, most: int, *, is_write: bool) -> objects.ObjectData:
         """Send SQ_LODATA; from then on until its reply, the position is unknown."""
         self._position = None
-        reply = await self._session.conversation.exchange(outbox, on_success=partial(_check_data, most))
+        reply = await self._session.conversation.exchange(
+            outbox, on_success=partial(_check_data, most, is_write)
+        )
         raise_for(reply)
         data = reply.object_data
         assert data is not None
@@ -297,9 +299,12 @@ def _ignored(results: Results) -> None:
 def _descriptor_in(results: Results) -> int:
     match results:
         case [BindEntry(code=TypeCode.INTEGER, indicator=0, data=data)]:
-            return int.from_bytes(data, "big", signed=True)
+            descriptor = int.from_bytes(data, "big", signed=True)
         case _:
             raise ProtocolError("the server did not return the descriptor of a large object")
+    if abs(descriptor) > objects.MAX_HANDLE:
+        raise ProtocolError(f"the descriptor {descriptor} of a large object does not fit SQ_LODATA")
+    return descriptor
 
 
 def _locator_and_descriptor(results: Results) -> tuple[bytes, int]:
@@ -312,7 +317,10 @@ def _size_in(results: Results) -> int:
     data = results[0].data[_SIZE_AT : _SIZE_AT + 10] if len(results) == 1 else b""
     if len(data) < 10:
         raise ProtocolError("the server did not return the size of a large object")
-    return decode_int8(data[8:] + data[:8]) or 0
+    size = decode_int8(data[8:] + data[:8]) or 0
+    if size < 0:
+        raise ProtocolError(f"a large object of {size} bytes")
+    return size
 
 
 def _storage_in(results: Results) -> bytes:
@@ -321,9 +329,9 @@ def _storage_in(results: Results) -> bytes:
     return results[0].data or DEFAULT_STORAGE
 
 
-def _check_data(most: int, reply: Reply) -> None:
+def _check_data(most: int, is_write: bool, reply: Reply) -> None:
     """Raise ProtocolError unless the reply has *most* bytes of data or fewer; that ends the connection."""
-    if reply.object_data is None:
+    if reply.object_data is None or reply.object_data.is_write != is_write:
         raise ProtocolError("the server did not answer SQ_LODATA")
     if reply.object_data.size > most:
         raise ProtocolError(f"{reply.object_data.size} bytes of a large object instead of {most}")

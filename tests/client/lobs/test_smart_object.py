@@ -7,8 +7,10 @@ import pytest
 from aioifx.client.lobs.smart_object import DEFAULT_STORAGE, SmartObject, column_storage
 from aioifx.client.session.session import Session
 from aioifx.errors import LockError, OperationalError, ProtocolError, UndefinedRoutine
+from aioifx.sqltypes import TypeCode
 from aioifx.wire import objects
 from aioifx.wire.fields import BindEntry
+from aioifx.wire.objects import ObjectData
 from aioifx.wire.outbox import Outbox
 from tests.client.lobs.conftest import LobPeer, integer, with_lobs
 from tests.scripted import EOT, Exchange, at_rest, error, played, talking
@@ -119,6 +121,47 @@ async def test_an_impossible_number_of_written_bytes_is_an_error(
             with pytest.raises(kind, match=message):
                 await made.write_all(0, b"abc")
         assert session.is_open == (written == 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "message"),
+    [
+        (
+            "open",
+            answered(integer(40_000)),
+            "^the descriptor 40000 of a large object does not fit SQ_LODATA$",
+        ),
+        ("open", answered(integer(-(2**31))), "does not fit SQ_LODATA$"),
+        (
+            "stat",
+            answered(
+                BindEntry(TypeCode.OPAQUE, b"", b"ifx_lo_stat", 0, 0, b"\0\0\0\0\0\0\0\5\0\0\0\0\xff\xff")
+            ),
+            "^a large object of -5 bytes$",
+        ),
+        ("read", ObjectData(2, 3), "^the server did not answer SQ_LODATA$"),
+        ("write", ObjectData(0, 1, b"x"), "^the server did not answer SQ_LODATA$"),
+    ],
+)
+async def test_an_impossible_reply_is_a_protocol_error(
+    name: str, answer: bytes | ObjectData, message: str
+) -> None:
+    outbox = Outbox()
+    if isinstance(answer, ObjectData):
+        objects.put_object_data(outbox, answer)
+        answer = bytes(outbox.data) + EOT
+    async with with_lobs() as (conn, peer):
+        peer.before = lambda called: answer if called.startswith(name) else None
+        async with conn._session as session:
+            value = value_of(session, peer)
+            with pytest.raises(ProtocolError, match=message):
+                if name == "write":
+                    await value.write(0, b"abc")
+                elif name == "stat":
+                    await value.size()
+                else:
+                    await value.read(0, 3)
+        assert not session.is_open
 
 
 async def test_a_routine_that_does_not_exist_is_an_error_of_the_server() -> None:
