@@ -285,9 +285,16 @@ def _parser(sql_type: SqlType, conversions: Conversions, strip: bool) -> ParseFi
 
 def _as_integer(parse: ParseField) -> ParseField:
     def integer(text: str) -> Any:
-        return int(parse(text))
+        number: Any = parse(text)
+        # An int has all the digits that an exponent stands for; a DECIMAL is less than 1E+126 (documented).
+        if number.adjusted() > _MAX_EXPONENT:
+            raise DataError("a DECIMAL beyond the range of its type")
+        return int(number)
 
     return integer
+
+
+_MAX_EXPONENT: Final = 125
 
 
 def _without_keywords(parse: ParseField) -> ParseField:

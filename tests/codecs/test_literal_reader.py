@@ -35,6 +35,12 @@ def test_a_row_is_a_record() -> None:
     assert (person["age"], tuple(person)) == (30, ("Alice", 30))
 
 
+def test_a_number_beyond_the_range_of_its_type_is_rejected() -> None:
+    assert read("LIST(decimal(32,0) not null)", "LIST{1E+31}") == [10**31]
+    with pytest.raises(DataError, match="beyond the range of its type"):
+        read("LIST(decimal(32,0) not null)", "LIST{1E+9999999}")
+
+
 @pytest.mark.parametrize(
     ("type_text", "literal", "value"),
     [

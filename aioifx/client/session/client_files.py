@@ -121,14 +121,14 @@ class FileServer:
                     base_name(self._name)
             case FileRead(_, amount):
                 limit = MAX_FILE_DATA if amount < 0 else min(amount, MAX_FILE_DATA)
-                data: object = self._opened("rb").read(limit + (amount < 0))
+                data: Any = self._opened("rb").read(limit + (amount < 0))
                 if not isinstance(data, (bytes, bytearray)):  # the file may be the user's
                     raise TypeError(f"read: expected bytes, got {type(data).__name__}")
                 if len(data) > limit:
                     raise OperationalError(f"more than {limit} bytes at once")
                 return bytes(data)
             case FileWrite(data):
-                written: object = self._opened("wb").write(data)
+                written: Any = self._opened("wb").write(data)
                 if isinstance(written, int) and written < len(data):
                     raise OSError(f"{written} of {len(data)} bytes were written")
             case FileClose():
