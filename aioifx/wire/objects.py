@@ -9,7 +9,7 @@ other clients: BYTE and TEXT on 12.10 to 15, SQ_LODATA and the fast path on 14.1
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.errors import ProtocolError
@@ -347,10 +347,6 @@ async def read_returned(inbox: Inbox, capabilities: Capabilities) -> tuple[BindE
 
 
 # -- pieces -----------------------------------------------------------------------------------------------------------
-
-
-def _pieces(data: bytes, size: int) -> Iterator[bytes]:
-    return (data[begin : begin + size] for begin in range(0, len(data), size))
 
 
 def _put_pieces(outbox: Outbox, data: bytes) -> None:

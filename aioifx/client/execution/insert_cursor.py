@@ -82,7 +82,7 @@ class InsertCursor:
             [replace(column, type=form) for column, form in zip(columns, self._types, strict=True)],
             self._session.code_set,
             frame=None if self.is_fixed_width else _ONE,
-            adapters=adapters if self._large is None else adapters_of_descriptors(types, adapters),
+            adapters=adapters_of_descriptors(types, adapters),
         )
         self._lost = partial(self._session.transactions.on_reply_lost, statement.sql)
         self._row_size = sum(field.width for field in self._encoder.fields)

@@ -13,7 +13,7 @@ from typing import Final, cast
 from aioifx.client.lobs.sources import chunks_of_source
 from aioifx.client.session.session import Session
 from aioifx.codecs.conversions import STANDARD, Adapter, Adapters, with_adapters
-from aioifx.codecs.large_objects import parameter_descriptor
+from aioifx.codecs.large_objects import is_large_object, parameter_descriptor
 from aioifx.errors import DataError
 from aioifx.sqltypes import Row, SqlType, TypeCode, Value
 from aioifx.wire.fields import BLOB_DESCRIPTOR
@@ -147,8 +147,8 @@ def large_parameters(
 
 
 def adapters_of_descriptors(types: Sequence[SqlType | None], adapters: Adapters) -> Adapters:
-    """The adapters of parameters after `LargeParameters.collect`, which has used those of large values."""
-    return tuple(
-        STANDARD if sql_type is not None and sql_type.code in _SIMPLE else adapter
+    """The adapters of parameters whose large values have been adapted already; empty if there are none."""
+    return adapters and tuple(
+        STANDARD if sql_type is not None and is_large_object(sql_type) else adapter
         for sql_type, adapter in with_adapters(types, adapters)
     )

@@ -59,7 +59,7 @@ class RequestEncoder:
         self._sql = sql
         self._types = types
         self._code_set = code_set
-        self._adapters = adapters if large is None else adapters_of_descriptors(types, adapters)
+        self._adapters = adapters_of_descriptors(types, adapters)
         self._large = large
         self._kind = kind
         self._targets = targets

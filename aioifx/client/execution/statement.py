@@ -116,7 +116,7 @@ class Statement:
         self.encoder = RequestEncoder(
             sql, parameters, session.code_set, adapters, self.kind, self.targets, self.large_parameters
         )
-        self.lob_parameters = lob_parameters(session, parameters, self.encoder.target_columns)
+        self.lob_parameters = lob_parameters(session, parameters, adapters, self.encoder.target_columns)
         """The BLOB and CLOB parameters; None if there are none."""
         self.takes_large_values = self.large_parameters is not None or self.lob_parameters is not None
         """Whether parameters must be read from their sources, or stored, before they are encoded."""

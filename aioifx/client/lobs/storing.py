@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aioifx.client.lobs.lob import Lob
 from aioifx.client.lobs.smart_object import DEFAULT_STORAGE, SmartObject, column_storage
 from aioifx.client.lobs.sources import ChunkSource
 from aioifx.client.session.session import Session
+from aioifx.codecs.conversions import Adapter, Adapters, with_adapters
 from aioifx.codecs.large_objects import LOCATOR, Locator, is_character_object, is_smart_object
 from aioifx.errors import DatabaseError, DataError
 from aioifx.sqltypes import SqlType, Value
@@ -25,30 +26,42 @@ _ANY: Final = Locator(bytes(LOCATOR))
 
 
 def lob_parameters(
-    session: Session, types: Sequence[SqlType | None], columns: Callable[[], Mapping[int, str]]
+    session: Session,
+    types: Sequence[SqlType | None],
+    adapters: Adapters,
+    columns: Callable[[], Mapping[int, str]],
 ) -> LobParameters | None:
     """The BLOB and CLOB parameters of a statement; None if it has none.
 
     Args:     types: of all its parameters; None where the server describes none.
               columns: returns ``table.column`` by the parameter's index, where it is known.
     """
-    is_text = {
-        index: is_character_object(sql_type)
-        for index, sql_type in enumerate(types)
+    large = {
+        index: LobParameter(is_character_object(sql_type), adapter)
+        for index, (sql_type, adapter) in enumerate(with_adapters(types, adapters))
         if sql_type is not None and is_smart_object(sql_type)
     }
-    return LobParameters(session, is_text, columns()) if is_text else None
+    return LobParameters(session, large, columns()) if large else None
+
+
+class LobParameter(NamedTuple):
+    """One BLOB or CLOB parameter."""
+
+    is_text: bool
+    adapter: Adapter
 
 
 class LobParameters:
     """The BLOB and CLOB parameters of one statement.
 
-    Args:     is_text: by the parameter's index, whether it is a CLOB. columns: see `lob_parameters`.
+    Args:     large: by the parameter's index. columns: see `lob_parameters`.
     """
 
-    def __init__(self, session: Session, is_text: Mapping[int, bool], columns: Mapping[int, str]) -> None:
+    def __init__(
+        self, session: Session, large: Mapping[int, LobParameter], columns: Mapping[int, str]
+    ) -> None:
         self._session = session
-        self._is_text = is_text
+        self._large = large
         self._columns = columns
         self._storage: dict[int, bytes] = {}
         self.is_single_use = False
@@ -59,13 +72,13 @@ class LobParameters:
         self.is_single_use = False
         return all(
             index >= len(params) or params[index] is None or isinstance(params[index], Locator)
-            for index in self._is_text
+            for index in self._large
         )
 
     def placeholders(self, params: Sequence[Value]) -> list[Value]:
         """*params* with a locator for each value, to check the others."""
         return [
-            _ANY if index in self._is_text and value is not None else value
+            _ANY if index in self._large and value is not None else value
             for index, value in enumerate(params)
         ]
 
@@ -85,13 +98,16 @@ class LobParameters:
             on_error(placed)
             return placed
 
-        sources: dict[int, ChunkSource | Locator] = {}
-        for index, is_text in self._is_text.items():
+        sources: dict[int, ChunkSource | Locator | None] = {}
+        for index, (is_text, adapter) in self._large.items():
             value: Any = params[index]
             if value is None or isinstance(value, Locator):
                 continue
             try:
-                if value.__class__ is Lob and value.is_text is is_text and value.belongs_to(self._session):
+                value = adapter(value)
+                if value is None:
+                    sources[index] = None
+                elif value.__class__ is Lob and value.is_text is is_text and value.belongs_to(self._session):
                     sources[index] = Locator(value.locator)
                 else:
                     sources[index] = ChunkSource(self._session, value, is_text=is_text)
@@ -125,7 +141,7 @@ class StoredParameters:
         parameters: LobParameters,
         session: Session,
         params: Sequence[Value],
-        sources: Mapping[int, ChunkSource | Locator],
+        sources: Mapping[int, ChunkSource | Locator | None],
         place_error: Callable[[DataError, int], DataError],
     ) -> None:
         self._place_error = place_error
@@ -139,7 +155,9 @@ class StoredParameters:
         stored = [*self._params]
         try:
             for index, source in self._sources.items():
-                stored[index] = source if isinstance(source, Locator) else await self._create(index, source)
+                stored[index] = (
+                    await self._create(index, source) if isinstance(source, ChunkSource) else source
+                )
         except BaseException:
             self.release()
             raise

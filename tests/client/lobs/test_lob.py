@@ -86,7 +86,9 @@ async def test_a_value_of_any_size_is_read_in_chunks(size: int) -> None:
             data[at : at + CHUNK] for at in range(0, size, CHUNK)
         ]
         assert await blob(conn, peer, data).read(size + 10) == data
-        assert max(int(call[5:]) for call in ["read 0", *peer.calls] if call.startswith("read")) <= WHOLE_CHUNK
+        assert (
+            max(int(call[5:]) for call in ["read 0", *peer.calls] if call.startswith("read")) <= WHOLE_CHUNK
+        )
 
 
 async def test_a_read_returns_at_most_as_much_as_asked_for() -> None:

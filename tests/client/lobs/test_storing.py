@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from aioifx import TypeCodec
 from aioifx.client.lobs.lob import Lob
 from aioifx.client.lobs.smart_object import CHUNK, DEFAULT_STORAGE
 from aioifx.codecs.large_objects import Locator
@@ -160,6 +161,19 @@ async def test_a_lob_of_the_same_connection_binds_its_locator_and_one_of_another
         assert stored(peer) == [b"own", "fremd ß".encode("latin-1")]
         assert bound(peer)[0][2] == own.locator
         assert len(peer.values) == 2
+
+
+async def test_encoders_and_adapters_apply_to_values() -> None:
+    class Photo(NamedTuple):
+        data: bytes
+
+    options: dict[str, Any] = {
+        "adapters": {Photo: lambda photo: photo.data},
+        "type_codecs": {"clob": TypeCodec(encoder=str.upper)},
+    }
+    async with with_lobs(ALBUM, DONE, release(2), **options) as (conn, peer):
+        await conn.execute(INSERT, 1, Photo(b"photo"), "text")
+        assert stored(peer) == [b"photo", b"TEXT"]
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------
