@@ -317,7 +317,9 @@ async def test_rows_that_use_the_connection_are_refused_instead_of_waiting_for_t
 
         def streaming() -> Iterator[tuple[int]]:
             yield (1,)
-            conn.execute("delete from t where a = 1").send(None)  # what a driver of coroutines would do
+            call = conn.execute("delete from t where a = 1")
+            while True:  # what a driver of coroutines would do
+                call.send(None)
 
         source: Any = asking() if kind == "async" else streaming()
         with pytest.raises(InterfaceError, match="already uses the connection"):
