@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from aioifx.codecs.large_objects import is_large_object
 from aioifx.server.sql.builtin_types import BLOB, BYTE, CLOB, TEXT, boolean, bson, json, lvarchar
 from aioifx.server.sql.complex_types import COLLECTIONS, TypeName, collection_of, row_of
 from aioifx.server.sql.errors import SqlError
@@ -152,14 +151,12 @@ def _row_field(s: TokenStream) -> RowField:
 def _part_type(s: TokenStream) -> SqlType:
     """Read the type of a field or element.
 
-    Raises:   SqlError: -201, SERIAL (documented: not allowed; the number is assumed); -999, a large object.
+    Raises:   SqlError: -201, SERIAL (documented: not allowed; the number is assumed).
     """
     token = s.token
     type_ = parse_type(s)
     if token.text in _SERIALS:
         raise SqlError(-201, offset=token.offset)
-    if is_large_object(type_):
-        raise s.unsupported(token.text.upper(), token)
     return type_
 
 
