@@ -39,6 +39,7 @@ from tests.scripted import (
     raw_row,
     select_ints,
     talking,
+    time_out_at,
 )
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -336,9 +337,9 @@ async def test_a_cancelled_value_is_interrupted_at_the_server() -> None:
 async def test_a_timeout_in_the_middle_of_a_value_leaves_the_connection_usable() -> None:
     late = Delayed(pieces(b"x" * 5000) + done() + EOT, first=1000)
     script = queried(row(1, of_size(5000)), (FETCH, late))
-    async with talking(script, select_ints(3, 7)) as (conn, _):
+    async with talking(script, select_ints(3, 7), command_timeout=60) as (conn, _):
         with pytest.raises(QueryTimeout):
-            await conn.fetch(QUERY, timeout=0.01)
+            await time_out_at(late, conn, conn.fetch(QUERY))
         late.release()
         assert await conn.fetch("select c1 from t") == [(7,)]
 
