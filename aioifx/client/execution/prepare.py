@@ -13,6 +13,7 @@ from aioifx.client.execution.parameters import check_count
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.type_lookup import resolved_types
 from aioifx.client.session.failures import is_cancelled_or_timed_out, raise_for
+from aioifx.client.session.interrupts import INTERRUPTED
 from aioifx.client.session.session import Session
 from aioifx.client.sql.scanner import scan
 from aioifx.errors import DatabaseError, InterfaceError, ProtocolError
@@ -86,7 +87,11 @@ async def _resolve_types(
 
 
 async def _fetch_catalog(session: Session, sql: str) -> list[Row]:
-    """The rows of a query of the catalog; none if the server rejects it."""
+    """The rows of a query of the catalog; none if the server rejects it.
+
+    Raises:   DatabaseError: a row of the catalog is locked, as while another session creates a type; the query was
+              interrupted.
+    """
     try:
         statement = await prepare(session, sql)
         try:
@@ -97,6 +102,8 @@ async def _fetch_catalog(session: Session, sql: str) -> list[Row]:
             statement.release_later()
     except DatabaseError as error:
         if is_cancelled_or_timed_out(error) or not session.is_open or not error.sqlcode:
+            raise
+        if error.retryable or error.sqlcode == INTERRUPTED:  # says nothing about the type
             raise
         return []
     return rows

@@ -73,7 +73,12 @@ async def resolved_types(
     wanted = {sql_type.extended_id for sql_type in described if _needs_catalog(sql_type)} - known.keys()
     if wanted:
         known |= dict.fromkeys(wanted, SqlType(TypeCode.UDTVAR))
-        known |= _types_of(await _entries(wanted, described, fetch))
+        try:
+            known |= _types_of(await _entries(wanted, described, fetch))
+        except BaseException:
+            for extended_id in wanted:
+                del known[extended_id]
+            raise
     return tuple(
         _merged(sql_type, known[sql_type.extended_id]) if sql_type.extended_id in known else sql_type
         for sql_type in described

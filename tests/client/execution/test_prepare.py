@@ -13,6 +13,7 @@ from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import (
     ConnectionLost,
+    DatabaseError,
     DataError,
     InterfaceError,
     ProgrammingError,
@@ -231,6 +232,26 @@ async def test_rows_of_a_type_that_the_server_does_not_show_are_literals() -> No
         closing(2),
     ) as (conn, _):
         assert await conn.fetch("select p from t") == [("ROW('Ann',7)",)]
+
+
+@pytest.mark.parametrize(("code", "isam"), [(-244, -107), (-213, 0)], ids=["locked", "interrupted"])
+async def test_a_look_up_that_may_succeed_later_is_an_error_and_repeated(code: int, isam: int) -> None:
+    async with talking(
+        (PREPARE, described(2, PERSON)),
+        (PREPARE, error(code, isam) + EOT),
+        release(2),
+        (PREPARE, described(4, PERSON)),
+        (PREPARE, described(5, *CATALOG)),
+        (opening(5), catalog_rows() + done(3) + EOT),
+        (opening(4), literal_row("ROW('Ann',7)") + done(1) + EOT),
+        closing(5),
+        closing(4),
+    ) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.fetch("select p from t")
+        assert caught.value.sqlcode == code
+        ((person,),) = await conn.fetch("select p from t")
+        assert person["name"] == "Ann"
 
 
 async def test_a_lost_look_up_ends_the_call() -> None:

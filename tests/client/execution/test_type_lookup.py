@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from aioifx.client.execution.type_lookup import KnownTypes, resolved_types
@@ -75,6 +77,18 @@ async def test_a_named_row_is_looked_up_once_with_the_types_of_its_fields() -> N
         ]
     assert len(catalog.queries) == 2
     assert "(2049)" in catalog.queries[0] and "(2051)" in catalog.queries[1]
+
+
+async def test_a_look_up_that_fails_is_repeated() -> None:
+    async def fail(sql: str) -> list[Row]:
+        raise asyncio.CancelledError
+
+    known = KnownTypes()
+    with pytest.raises(asyncio.CancelledError):
+        await resolved_types([PERSON], known, fail)
+    found = await resolved_types([PERSON], known, Catalog(*PERSON_ROWS, *TAGS_ROWS))
+    assert found is not None
+    assert [field.name for field in found[0].fields] == ["name", "tags", "size"]
 
 
 async def test_the_catalog_may_leave_out_the_row_of_the_type_itself() -> None:
