@@ -34,8 +34,8 @@ WHOLE_CHUNK: Final = 4 * CHUNK
 
 LOCATOR: Final = 72
 
-# Signatures as JDBC writes them, blanks included (observed: lob.json), except the last two. TRUNCATE's is assumed.
-# RELEASE: documented for ESQL/C; as a function of SQL it was observed on 14.10; its signature is assumed.
+# Signatures as JDBC writes them, blanks included (observed: lob.json; TRUNCATE: with the embedded server). The last one
+# is assumed: documented for ESQL/C, and observed on 14.10 as a function of SQL.
 _CREATE: Final = b"function informix.ifx_lo_create( ifx_lo_spec,integer,blob)"
 _STORAGE: Final = b"function informix.ifx_lo_col_sbinfo(lvarchar,ifx_lo_spec)"
 _OPEN: Final = b"function informix.ifx_lo_open(blob ,integer)"
