@@ -131,7 +131,8 @@ def _steps_of_type(change: TypeChange) -> Iterator[Step]:
         yield Step('INSERT INTO main."ifx_types" VALUES (?, ?)', (known.extended_id, noun))
         yield from sysrows.rows_of_type(known)
     else:
-        yield Step('DELETE FROM main."ifx_types" WHERE extended_id = ?', (known.extended_id,))
+        # The row stays: an id is not given twice, as sysxtdtypes.extended_id is a SERIAL (documented).
+        yield Step("UPDATE main.\"ifx_types\" SET noun = '' WHERE extended_id = ?", (known.extended_id,))
         yield from sysrows.without_type(known.extended_id)
     yield Step('UPDATE main."ifx_state" SET generation = ?', (_token(),))
 
@@ -188,6 +189,7 @@ def read_schema(
         catalog=catalog,
         foreign_schema=foreign,
         types=_read_types(connection, catalog),
+        next_extended_id=_next_extended_id(connection, catalog),
     )
 
 
@@ -212,7 +214,12 @@ def _read(connection: Connection, catalog: str) -> tuple[list[Table], tuple[str,
 
 def _read_types(connection: Connection, catalog: str) -> tuple[UserType, ...]:
     texts = connection.execute(f'SELECT noun FROM {catalog}."ifx_types" ORDER BY extended_id', ())
-    return tuple(_user_type_from(str(text)) for (text,) in texts)
+    return tuple(_user_type_from(str(text)) for (text,) in texts if text)
+
+
+def _next_extended_id(connection: Connection, catalog: str) -> int:
+    last = _only(connection.execute(f'SELECT max(extended_id) FROM {catalog}."ifx_types"', ()))
+    return FIRST_EXTENDED_ID if last is None else int(last) + 1
 
 
 def _only(rows: Iterable[tuple[Any, ...]]) -> Any:
@@ -234,11 +241,7 @@ class Snapshot:
     catalog: str = "main"
     foreign_schema: Callable[[str], Schema | None] | None = field(default=None, repr=False)
     types: tuple[UserType, ...] = ()
-
-    @property
-    def next_extended_id(self) -> int:
-        """For the next type of the database."""
-        return max((known.extended_id for known in self.types), default=FIRST_EXTENDED_ID - 1) + 1
+    next_extended_id: int = FIRST_EXTENDED_ID
 
     @property
     def all_tables(self) -> Iterable[Table]:

@@ -203,3 +203,11 @@ def test_a_rollback_undoes_a_type(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (e euro)")
     run(engine, "ROLLBACK WORK")
     assert error_from(engine, "CREATE TABLE t (e euro)").sqlcode == -9628
+
+
+def test_the_id_of_a_dropped_type_is_not_given_again(engine: Engine) -> None:
+    find = "SELECT extended_id FROM sysxtdtypes WHERE name = 'first_t'"
+    for expected in (2052, 2053):
+        run(engine, "CREATE ROW TYPE first_t (a INTEGER)")
+        assert query(engine, find) == [(expected,)]
+        run(engine, "DROP ROW TYPE first_t RESTRICT")
