@@ -15,8 +15,7 @@ from aioifx.client.api.prepared import PreparedStatement
 from aioifx.client.config.checks import check_whole
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.large_values import LargeValues
-from aioifx.client.execution.row_plan import RowPlan
-from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.pool.pool import Pool
 from aioifx.client.sql.placeholders import NamedValues
 from aioifx.codecs.arrow_layout import MAX_DIGITS, Field, Floating, Layout
@@ -185,17 +184,17 @@ class _BatchBuilder:
         self._large: LargeValues | None = None
         self.schema: Any = None
 
-    def plan(self, statement: Statement) -> RowPlan:
+    def plan(self, plans: RowPlans) -> RowPlan:
         """New columns for this statement; those of an earlier attempt are dropped."""
-        session = statement.session
+        session = plans.fetching.session
         self._decoder = decoder = ColumnDecoder(
-            statement.columns,
+            plans.columns,
             session.code_set,
             strip_char=session.strip_char,
             floating=self._floating,
         )
-        self.schema = _schema_of(statement.columns, decoder.fields)
-        self._large = statement.large_values("inline", plain=True)
+        self.schema = _schema_of(plans.columns, decoder.fields)
+        self._large = plans.large_values("inline", plain=True)
         if self._large is not None:
             return RowPlan(read_in_runs(decoder.reference), large=self._large)
         return RowPlan(read_in_runs(decoder))

@@ -16,8 +16,7 @@ from aioifx.client.config.checks import Lobs, check_flag, check_lobs, check_row_
 from aioifx.client.config.isolation import Isolation
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import Action, call
-from aioifx.client.execution.row_plan import RowPlan
-from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.session.database import LogMode
 from aioifx.client.session.loop_binding import NotCopied
@@ -133,7 +132,7 @@ class Connection(Queries[Item], NotCopied):
         self,
         sql: str,
         params: Sequence[Value],
-        plan: Callable[[Statement], RowPlan],
+        plan: Callable[[RowPlans], RowPlan],
         prefetch: bool,
         timeout: float | None,
     ) -> BlockReader:

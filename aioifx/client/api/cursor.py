@@ -23,7 +23,7 @@ from aioifx.client.execution.execute import (
 from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.row_plan import LobRows
+from aioifx.client.execution.row_plan import LobRows, RowPlans
 from aioifx.client.execution.scroll_cursor import ScrollCursor, open_scroll_cursor
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
@@ -191,7 +191,7 @@ class Cursor(NotCopied, Generic[R]):
             self._scrolling = await open_scroll_cursor(statement, params, hold=hold, lobs=self._lobs)
         else:
             factory = self._factory if self._lobs is None else LobRows(self._factory, self._lobs)
-            plan = partial(Statement.row_plan, factory=factory)
+            plan = partial(RowPlans.of_factory, factory=factory)
             blocks = BlockReader(self._statements, statement.sql, params, plan, hold=self._hold)
             self._rows = iter(await blocks.open(statement, params))
             self._blocks, convert = blocks, blocks.convert or identity

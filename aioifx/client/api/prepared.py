@@ -22,7 +22,7 @@ from aioifx.client.execution.execute import (
 from aioifx.client.execution.parameters import check_rows
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.row_plan import LobRows
+from aioifx.client.execution.row_plan import LobRows, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, note_stale
 from aioifx.client.execution.stream import Stream
@@ -228,9 +228,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
             args = self._by_position(args, named)
         if lobs is not None:
             check_lobs(lobs)
-        plan = partial(
-            Statement.stream_plan, factory=row_factory or self._factory, lobs=lobs, timeout=timeout
-        )
+        plan = partial(RowPlans.of_stream, factory=row_factory or self._factory, lobs=lobs, timeout=timeout)
         self._own.check_ready()
         return Stream(BlockReader(self._own, self.sql, args, plan, prefetch=prefetch, timeout=timeout))
 

@@ -30,8 +30,7 @@ from aioifx.client.execution.execute import (
 )
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.row_plan import LobRows, RowPlan
-from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.row_plan import LobRows, RowPlan, RowPlans
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.execution.stream import Stream
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
@@ -78,7 +77,7 @@ class Queries(ABC, Generic[Item]):
         self,
         sql: str,
         params: Sequence[Value],
-        plan: Callable[[Statement], RowPlan],
+        plan: Callable[[RowPlans], RowPlan],
         prefetch: bool,
         timeout: float | None,
     ) -> BlockReader:
@@ -254,7 +253,7 @@ class Queries(ABC, Generic[Item]):
         if lobs is not None:
             check_lobs(lobs)
         factory = self._factory if row_factory is None else row_factory
-        plan = partial(Statement.stream_plan, factory=factory, lobs=lobs, timeout=timeout)
+        plan = partial(RowPlans.of_stream, factory=factory, lobs=lobs, timeout=timeout)
         return Stream(self._block_reader(sql, args, plan, prefetch, timeout))
 
     # -- statements ---------------------------------------------------------------------------------------------------
@@ -445,9 +444,7 @@ class Queries(ABC, Generic[Item]):
         def start(statements: StatementCache) -> Awaitable[int]:
             code_set = statements.session.file_code_set
             form = format_of(format, code_set, delimiter=delimiter, header=header, encoding=encoding)
-            blocks = BlockReader(
-                statements, query, args, Statement.plain_plan, prefetch=True, timeout=timeout
-            )
+            blocks = BlockReader(statements, query, args, RowPlans.plain, prefetch=True, timeout=timeout)
             return unload(blocks, out, form, dbdate=dbdate, progress=progress)
 
         return await self._run(start)

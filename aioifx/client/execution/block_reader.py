@@ -16,7 +16,7 @@ from typing import Any, Self
 from aioifx.client.config.checks import check_flag, check_timeout
 from aioifx.client.execution.execute import start
 from aioifx.client.execution.large_values import LargeValues
-from aioifx.client.execution.row_plan import RowPlan
+from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementSource
 from aioifx.client.session.in_flight import InFlight
@@ -30,7 +30,7 @@ class BlockReader:
     """Reads the blocks of one query: ``async for block in reader``. Nothing is sent until the first block is requested.
 
     Args:     source: provides the statement; None if a subclass sets it in `_start`.
-              plan: called with the statement when its cursor is opened; returns how its rows are read.
+              plan: called with the statement's plans when its cursor is opened; returns how its rows are read.
               prefetch: request the next block while the current one is consumed.
               timeout: seconds for each block; None: command_timeout.
               hold: the cursor stays open after the transaction that it is opened in.
@@ -41,7 +41,7 @@ class BlockReader:
         source: StatementSource | None,
         sql: str,
         params: Sequence[Value],
-        plan: Callable[[Statement], RowPlan],
+        plan: Callable[[RowPlans], RowPlan],
         *,
         prefetch: bool = False,
         timeout: float | None = None,
@@ -131,7 +131,7 @@ class BlockReader:
         """
         if not statement.returns_rows:
             raise InterfaceError("stream: expected a statement that returns rows, got one that returns none")
-        session, plan = statement.session, self.plan(statement)
+        session, plan = statement.session, self.plan(statement.plans)
         hold = session.transactions.needs_hold_cursor or (self._hold and session.database.is_logged)
         rows = await statement.open(params, hold=hold, read_rows=plan.read_rows)
         if plan.large is not None:

@@ -163,9 +163,9 @@ async def fetch_all_rows(
         await statement.execute(params)
         return []
     session = statement.session
-    plan = statement.last_plan
+    plan = statement.plans.last
     if plan is None or plan.factory is not factory:
-        plan = statement.row_plan(factory)
+        plan = statement.plans.of_factory(factory)
     read_rows, convert, _, large = plan
     in_flight = statement.try_send_open(params, read_rows, session.fetch_buffer.size)
     rows: list[Any] = (
@@ -193,9 +193,9 @@ async def fetch_first_row(statement: Statement, params: Sequence[Value], factory
     if not statement.returns_rows:
         await statement.execute(params)
         return None
-    plan = statement.last_plan
+    plan = statement.plans.last
     if plan is None or plan.factory is not factory:
-        plan = statement.row_plan(factory)
+        plan = statement.plans.of_factory(factory)
     read_rows, convert, _, large = plan
     in_flight = statement.try_send_open(params, read_rows, MIN_FETCH_SIZE)
     rows = (

@@ -95,7 +95,7 @@ async def _fetch_catalog(session: Session, sql: str) -> list[Row]:
     try:
         statement = await prepare(session, sql)
         try:
-            rows = await statement.open((), read_rows=statement.plain_plan().read_rows)
+            rows = await statement.open((), read_rows=statement.plans.plain().read_rows)
             while not statement.is_exhausted:
                 rows += await statement.fetch_block()
         finally:

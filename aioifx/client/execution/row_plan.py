@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-from aioifx.client.config.checks import Lobs, check_lobs
-from aioifx.client.execution.large_values import LargeValues
+from aioifx.client.config.checks import Lobs, check_lobs, row_maker
+from aioifx.client.execution.large_values import Fetching, LargeValues, large_columns
+from aioifx.client.execution.value_streams import StreamedValues
 from aioifx.client.session.session import Session
-from aioifx.codecs.conversions import Conversions
+from aioifx.codecs.conversions import PLAIN, Conversions
 from aioifx.codecs.rows import FieldPlan, RowDecoder
 from aioifx.errors import ProtocolError
-from aioifx.rows import RowFactory
+from aioifx.rows import RowFactory, row_type_of
 from aioifx.sqltypes import Column, Row, Value
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.tuples import RowReader, read_field_by_field, read_in_runs
@@ -43,6 +44,79 @@ class LobRows:
 
     def __call__(self, columns: Sequence[Column]) -> Callable[[Row], Any]:
         return self._factory(columns)
+
+
+class RowPlans:
+    """The row plans of one statement.
+
+    Args:     fetching: how its large values are fetched.
+    """
+
+    def __init__(self, fetching: Fetching, columns: Sequence[Column]) -> None:
+        self.fetching = fetching
+        self.columns = columns
+        self._conversions = fetching.session.conversions
+        self._readers: dict[tuple[type[Row], bool], RowReader] = {}
+        self.last: RowPlan | None = None
+        """The plan that `of_factory` made last."""
+
+    def reader(self, row_type: type[Row] = tuple, *, plain: bool = False) -> RowReader:
+        """The reader of the statement's tuples; cached by row type.
+
+        Args:     plain: values have their default types; the user's conversions are not applied.
+        Raises:   NotSupportedError: a column has a type that cannot be decoded.
+        """
+        reader = self._readers.get((row_type, plain))
+        if reader is None:
+            conversions = PLAIN if plain else self._conversions
+            reader = row_reader(self.fetching.session, self.columns, row_type, conversions)
+            self._readers[row_type, plain] = reader
+        return reader
+
+    def of_factory(self, factory: RowFactory[Any]) -> RowPlan:
+        """The plan for *factory*, which is called once.
+
+        Raises:   NotSupportedError: a column has a type that cannot be decoded. Any exception of the factory.
+        """
+        plan = self.last
+        if plan is None or plan.factory is not factory:
+            make = row_maker(factory, self.columns)
+            row_type = row_type_of(make)
+            reader = self.reader(tuple if row_type is None else row_type)
+            large = self.large_values(factory.lobs if isinstance(factory, LobRows) else None)
+            plan = self.last = RowPlan(reader, make if row_type is None else None, factory, large)
+        return plan
+
+    def of_stream(
+        self, factory: RowFactory[Any], lobs: Lobs | None = None, timeout: float | None = None
+    ) -> RowPlan:
+        """The plan for a stream, whose large values may be read in chunks.
+
+        Args:     timeout: seconds for each chunk; None: command_timeout.
+        """
+        default = self.fetching.session.lobs
+        lobs = lobs or default
+        plan = self.of_factory(factory if lobs == default else LobRows(factory, lobs, streams=True))
+        if lobs != "stream" or plan.large is None:
+            return plan
+        large = large_columns(self.columns, self._conversions)
+        streamed = StreamedValues(self.fetching, large, timeout=timeout)
+        return plan._replace(convert=streamed.converter(plan.convert), large=streamed)
+
+    def plain(self) -> RowPlan:
+        """The plan for tuples of values in their default types."""
+        return RowPlan(self.reader(plain=True), large=self.large_values("inline", plain=True))
+
+    def large_values(self, lobs: Lobs | None = None, *, plain: bool = False) -> LargeValues | None:
+        """What fetches the large values of the statement's rows; None if it has none.
+
+        Args:     lobs: None: the connection's. plain: the user's conversions are not applied.
+        """
+        large = large_columns(self.columns, PLAIN if plain else self._conversions)
+        if not large:
+            return None
+        lobs = lobs or self.fetching.session.lobs
+        return LargeValues(self.fetching, large, inline=lobs == "inline")
 
 
 def row_reader(

@@ -144,8 +144,8 @@ async def open_scroll_cursor(
     Wire:     ID · CURNAME · [BIND] · SCROLL · [HOLD] · OPEN
     Source:   observed: JDBC, scroll.json
     """
-    statement.row_reader()
-    large = statement.large_values(lobs)
+    statement.plans.reader()
+    large = statement.plans.large_values(lobs)
     statement.check_usable()
     params = await statement.encoder.collect(params)
     outbox = statement_request(statement.statement_id)
@@ -183,7 +183,7 @@ async def _fetch(
     requests.put_scroll_fetch(outbox, orientation, row, size)
     reply = await session.conversation.exchange(
         outbox,
-        session.conversation.reader(statement.row_reader(), 2 * size + REPLY_SLACK),
+        session.conversation.reader(statement.plans.reader(), 2 * size + REPLY_SLACK),
         on_success=partial(_check_fetched, row),
         interruptible=True,
         on_lost=statement.on_lost,

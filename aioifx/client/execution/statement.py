@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
-from aioifx.client.config.checks import Lobs, row_maker
 from aioifx.client.execution.large_parameters import large_parameters
-from aioifx.client.execution.large_values import Fetching, LargeColumn, LargeValues, large_columns
+from aioifx.client.execution.large_values import Fetching
 from aioifx.client.execution.parameters import RequestEncoder, RequestTemplate
 from aioifx.client.execution.ret_types import ret_types_of
-from aioifx.client.execution.row_plan import LobRows, RowPlan, row_reader
+from aioifx.client.execution.row_plan import RowPlans
 from aioifx.client.execution.statement_requests import (
     EXECUTE_EOT,
+    OpenRequest,
     execute_template,
     next_block_request,
     open_and_fetch_template,
@@ -33,18 +33,15 @@ from aioifx.client.execution.statement_state import (
     WITH_ROWS,
     StatementState,
 )
-from aioifx.client.execution.value_streams import StreamedValues
 from aioifx.client.lobs.storing import StoredParameters, lob_parameters
 from aioifx.client.session.failures import raise_for
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import DML_TYPES, Session
 from aioifx.client.sql.scanner import is_for_update, scan
-from aioifx.codecs.conversions import PLAIN, Conversions
 from aioifx.codecs.native import make_encoder
 from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.param_codegen import EncodeParamRows, EncodeResult
 from aioifx.errors import InterfaceError
-from aioifx.rows import RowFactory, row_type_of
 from aioifx.sqltypes import Row, SqlType, Value
 from aioifx.wire.completion import Done
 from aioifx.wire.opcodes import StatementType
@@ -59,17 +56,6 @@ _CONTROLS: Final = frozenset(
     map(int, (StatementType.BEGIN_WORK, StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK))
 )
 """Statements that are not interrupted: their outcome would be unknown, and sqlbreak does not end them (documented)."""
-
-
-class _OpenRequest(NamedTuple):
-    """Request of an ordinary opening and the reader of its reply; cached, since most are the same."""
-
-    size: int
-    read_rows: RowReader | None
-    has_types: bool
-    """Whether RET_TYPE had already been sent."""
-    group: RequestTemplate
-    reader: ReplyReader
 
 
 class Statement:
@@ -126,13 +112,11 @@ class Statement:
         on_lost = session.transactions.on_reply_lost
         self.on_lost = None if self.kind == StatementType.SELECT else partial(on_lost, sql)
         """Called if the reply to an execution is lost."""
-        self._readers: dict[tuple[type[Row], bool], RowReader] = {}
+        self.plans = RowPlans(Fetching(session, self.statement_id, sql, self.on_lost), self.columns)
         self._read_open: RowReader | None = None
         """Reader of the open cursor's tuples, if it is not the default row reader."""
         self._last_reader: ReplyReader | None = None
-        self._last_open: _OpenRequest | None = None
-        self.last_plan: RowPlan | None = None
-        """The plan that was made last; see `row_plan`."""
+        self._last_open: OpenRequest | None = None
         self._open_templates: dict[tuple[int, bool, bool, bool], RequestTemplate] = {}
         self._execute_template: RequestTemplate | None = None
         self._encode_executions: EncodeParamRows | None = None
@@ -153,68 +137,6 @@ class Statement:
         return self._name.decode("ascii") if self.is_open and self._name is not None else None
 
     # -- rows ---------------------------------------------------------------------------------------------------------
-
-    def row_reader(self, row_type: type[Row] = tuple, *, plain: bool = False) -> RowReader:
-        """The decoder of this statement's tuples; cached by row type.
-
-        Args:     plain: values have their default types; the user's conversions are not applied.
-        Raises:   NotSupportedError: a column has a type that cannot be decoded.
-        """
-        reader = self._readers.get((row_type, plain))
-        if reader is None:
-            conversions = PLAIN if plain else self.conversions
-            reader = row_reader(self.session, self.columns, row_type, conversions)
-            self._readers[row_type, plain] = reader
-        return reader
-
-    def row_plan(self, factory: RowFactory[Any]) -> RowPlan:
-        """The row plan for *factory*, which is called once.
-
-        Raises:   NotSupportedError: a column has a type that cannot be decoded. Any exception of the factory.
-        """
-        plan = self.last_plan
-        if plan is None or plan.factory is not factory:
-            make = row_maker(factory, self.columns)
-            row_type = row_type_of(make)
-            reader = self.row_reader(tuple if row_type is None else row_type)
-            large = self.large_values(factory.lobs if isinstance(factory, LobRows) else None)
-            plan = self.last_plan = RowPlan(reader, make if row_type is None else None, factory, large)
-        return plan
-
-    def stream_plan(
-        self, factory: RowFactory[Any], lobs: Lobs | None = None, timeout: float | None = None
-    ) -> RowPlan:
-        """`row_plan` for a stream, whose large values may be read in chunks.
-
-        Args:     timeout: seconds for each chunk; None: command_timeout.
-        """
-        lobs = lobs or self.session.lobs
-        plan = self.row_plan(factory if lobs == self.session.lobs else LobRows(factory, lobs, streams=True))
-        if lobs != "stream" or plan.large is None:
-            return plan
-        streamed = StreamedValues(self._fetching, self._large_columns(), timeout=timeout)
-        return plan._replace(convert=streamed.converter(plan.convert), large=streamed)
-
-    def plain_plan(self) -> RowPlan:
-        """The plan for tuples of values in their default types."""
-        return RowPlan(self.row_reader(plain=True), large=self.large_values("inline", plain=True))
-
-    def large_values(self, lobs: Lobs | None = None, *, plain: bool = False) -> LargeValues | None:
-        """What fetches the large values of this statement's rows; None if it has none.
-
-        Args:     lobs: None: the connection's. plain: the user's conversions are not applied.
-        """
-        large = self._large_columns(PLAIN if plain else self.conversions)
-        if not large:
-            return None
-        return LargeValues(self._fetching, large, inline=(lobs or self.session.lobs) == "inline")
-
-    def _large_columns(self, conversions: Conversions | None = None) -> tuple[LargeColumn, ...]:
-        return large_columns(self.columns, conversions or self.conversions)
-
-    @property
-    def _fetching(self) -> Fetching:
-        return Fetching(self.session, self.statement_id, self.sql, self.on_lost)
 
     async def open(
         self,
@@ -287,17 +209,17 @@ class Statement:
             group, opening.reader, True, session.conversation.on_reply, None, self.on_lost
         )
 
-    def _open_request(self, size: int, read_rows: RowReader | None) -> _OpenRequest:
+    def _open_request(self, size: int, read_rows: RowReader | None) -> OpenRequest:
         """The request for fetches of *size* bytes, or of a row's size if larger."""
         self._read_open = read_rows
         enough = self._fetch_size(size)
         group, reader = self._open_template(enough, hold=False), self._reply_reader(enough)
-        opening = self._last_open = _OpenRequest(size, read_rows, self._ret_types_sent, group, reader)
+        opening = self._last_open = OpenRequest(size, read_rows, self._ret_types_sent, group, reader)
         return opening
 
     def _reply_reader(self, size: int) -> ReplyReader:
         """The reader of the reply to a fetch of *size* bytes; cached, since most fetches have the same size."""
-        read_rows = self._read_open or self.row_reader()
+        read_rows = self._read_open or self.plans.reader()
         limit = 2 * size + REPLY_SLACK
         reader = self._last_reader
         if reader is None or reader.limit != limit or reader.read_rows is not read_rows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from struct import pack
-from typing import Final
+from typing import Final, NamedTuple
 
 from aioifx.client.execution.parameters import RequestEncoder, RequestTemplate
 from aioifx.sqltypes import SqlType
@@ -16,8 +16,21 @@ from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import ReplyReader
+from aioifx.wire.tuples import RowReader
 
 EXECUTE_EOT: Final = pack(">2H", Op.EXECUTE, Op.EOT)
+
+
+class OpenRequest(NamedTuple):
+    """Request of an ordinary opening and the reader of its reply; cached, since most are the same."""
+
+    size: int
+    read_rows: RowReader | None
+    has_types: bool
+    """Whether RET_TYPE had already been sent."""
+    group: RequestTemplate
+    reader: ReplyReader
 
 
 def statement_request(statement_id: int) -> Outbox:

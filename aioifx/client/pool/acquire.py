@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from aioifx.client.api.connection import Connection, no_attribute
 from aioifx.client.execution.block_reader import BlockReader, release_cursor
-from aioifx.client.execution.row_plan import RowPlan
+from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementSource
 from aioifx.client.pool.manager import PoolManager
@@ -72,7 +72,7 @@ class PoolBlockReader(BlockReader):
         acquire: Callable[[], AcquireContext[Any]],
         sql: str,
         params: Sequence[Value],
-        plan: Callable[[Statement], RowPlan],
+        plan: Callable[[RowPlans], RowPlan],
         *,
         prefetch: bool,
         timeout: float | None,

@@ -14,8 +14,7 @@ from aioifx.client.config.options import OptionFields
 from aioifx.client.config.resolve import POOL_OPTIONS, resolve
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import Action, call
-from aioifx.client.execution.row_plan import RowPlan
-from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.pool.acquire import AcquireContext, PoolBlockReader
 from aioifx.client.pool.decisions import Limits
@@ -156,7 +155,7 @@ class Pool(Queries[Item], NotCopied):
         self,
         sql: str,
         params: Sequence[Value],
-        plan: Callable[[Statement], RowPlan],
+        plan: Callable[[RowPlans], RowPlan],
         prefetch: bool,
         timeout: float | None,
     ) -> BlockReader:

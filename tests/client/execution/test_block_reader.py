@@ -9,8 +9,7 @@ import pytest
 
 from aioifx.client.api.connection import Connection
 from aioifx.client.execution.block_reader import BlockReader
-from aioifx.client.execution.row_plan import RowPlan
-from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.errors import Deadlock, InterfaceError, QueryTimeout
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import (
@@ -51,7 +50,7 @@ ahead_or_not = pytest.mark.parametrize("prefetch", [True, False], ids=["ahead", 
 
 
 def reader_of(conn: Connection, **options: Any) -> BlockReader:
-    return BlockReader(conn.statements, QUERY, (), Statement.plain_plan, **options)
+    return BlockReader(conn.statements, QUERY, (), RowPlans.plain, **options)
 
 
 async def test_a_reader_yields_blocks_and_releases_the_statement_with_the_last_one() -> None:
@@ -64,11 +63,11 @@ async def test_a_reader_yields_blocks_and_releases_the_statement_with_the_last_o
 
 
 async def test_the_plan_is_made_once_for_each_statement() -> None:
-    plans: list[Statement] = []
+    made: list[RowPlans] = []
 
-    def plan(statement: Statement) -> RowPlan:
-        plans.append(statement)
-        return statement.plain_plan()
+    def plan(plans: RowPlans) -> RowPlan:
+        made.append(plans)
+        return plans.plain()
 
     stale = [(PREPARE, described(2, C1)), (opening(2), ints(1) + done(1) + EOT), close(2)]
     again = [(opening(2, hold=True), error(-710) + EOT), (PREPARE, described(3, C1))]
@@ -80,7 +79,7 @@ async def test_the_plan_is_made_once_for_each_statement() -> None:
         reader = reader_of(conn)
         reader.plan = plan
         assert [block async for block in reader] == [[(7,)]]
-        assert [statement.statement_id for statement in plans] == [2, 3]
+        assert [plans.fetching.statement_id for plans in made] == [2, 3]
         conn._statements.clear()
 
 
