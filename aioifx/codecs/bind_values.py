@@ -340,9 +340,10 @@ def _binder_for(sql_type: SqlType | None, code_set: CodeSet) -> Binder:
 def _bson_binder(sql_type: SqlType) -> Binder:
     """A document under its type's owner and name.
 
-    Source:   observed: JDBC 15, without a recording. Assumed: that servers take it.
+    Source:   observed: JDBC 15, without a recording. Assumed: that servers take it; for a DISTINCT type, the base type,
+              as for BLOB.
     """
-    head = _head(TypeCode.OPAQUE, sql_type.extended_name, 0, 0, sql_type.owner)
+    head = _head(TypeCode.OPAQUE, "bson", 0, 0, _owner_of(sql_type, "bson"))
 
     def bind(value: Value) -> bytes:
         if not isinstance(value, bytes):

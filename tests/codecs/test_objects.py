@@ -15,7 +15,7 @@ from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.type_text import structured
 from aioifx.errors import DataError
-from aioifx.sqltypes import SqlType, TypeCode
+from aioifx.sqltypes import DISTINCT, SqlType, TypeCode
 from tests.codecs.samples import BSON, INTEGER, JSON, LATIN1, VARCHAR, vectors
 from tests.wire.frames import frames
 
@@ -64,6 +64,13 @@ def test_json_is_bound_as_jdbc_binds_its_text() -> None:
         json=FUNCTIONS._replace(dumps=lambda value: json.dumps(value, separators=(",", ":")))
     )
     assert bound({"a": 1}, JSON, compact) == BINDS['setString({"a":1}) -> json']
+
+
+def test_a_distinct_type_of_bson_is_bound_as_its_base() -> None:
+    distinct = SqlType(BSON.code, 4096, 2050, "me", "log", source=26, flags=DISTINCT, base_name="bson")
+    document = encode_document({"a": 1})
+    head = bytes.fromhex("002c 0000 0004 62736f6e 0000 0000 0000000c")
+    assert bound({"a": 1}, distinct) == head + document
 
 
 def test_bson_is_bound_under_its_name() -> None:
