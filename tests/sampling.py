@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import settings
 
-LARGE = 8
+LARGE = 16
 """A family of so many cases is a table of values, vectors or types, of which the default suite keeps a few."""
 
 MOST = 25
