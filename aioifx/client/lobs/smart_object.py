@@ -16,6 +16,7 @@ from typing import Final, Self, TypeVar
 from aioifx.client.session.failures import raise_for
 from aioifx.client.session.fast_path import Results, int8, integer, lvarchar, opaque
 from aioifx.client.session.session import Session
+from aioifx.codecs.large_objects import LOCATOR
 from aioifx.codecs.numbers import decode_int8
 from aioifx.errors import DatabaseError, OperationalError, ProtocolError, from_server
 from aioifx.sqltypes import TypeCode
@@ -31,8 +32,6 @@ CHUNK: Final = 8 * objects.LODATA_PIECE
 
 WHOLE_CHUNK: Final = 4 * CHUNK
 """Bytes of one read of a whole value, which is in memory anyway."""
-
-LOCATOR: Final = 72
 
 # Signatures as JDBC writes them, blanks included (observed: lob.json; TRUNCATE: with the embedded server). The last one
 # is assumed: documented for ESQL/C, and observed on 14.10 as a function of SQL.
