@@ -82,8 +82,8 @@ class ValueStream(NotCopied):
 
     While it is read, no other statement of the connection runs.
 
-    Raises:   InterfaceError: when iterated, the stream has gone on to another row, or was closed; another task waits
-              for a chunk; or an earlier chunk failed or was cancelled, so that the rest is lost.
+    Raises:   InterfaceError: when iterated. The stream has gone on to another row, or was closed. Or another task waits
+              for a chunk. Or an earlier chunk failed or was cancelled, so that the rest is lost.
     """
 
     def __init__(

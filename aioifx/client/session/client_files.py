@@ -2,7 +2,7 @@
 
 Invariants:
 1. Without the option *client_files*, no file is opened. With a directory, only regular files directly in it are.
-2. A file that is refused or fails does not end the conversation: the server gets an error in place of the file, and the
+2. A file that is refused or fails does not end the conversation. The server gets an error in place of the file, and the
    call raises the reason.
 3. Files are opened, read, written and closed in a thread, one request at a time.
 """
@@ -198,7 +198,7 @@ def base_name(name: str) -> str:
 
 
 def open_in(directory: Path, name: str, mode: str) -> BinaryIO:
-    """Open a regular file directly in *directory*, by the last part of *name*. It is no symbolic link.
+    """Open a regular file directly in *directory*, by the last part of *name*. Symbolic links are refused.
 
     Raises:   NotSupportedError: the name is unsafe. OSError: the file cannot be opened, or is of another kind.
     """

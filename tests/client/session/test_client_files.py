@@ -290,7 +290,7 @@ class _ShortFile(io.BytesIO):
         (_ShortFile(), FileWrite(b"abc"), "1 of 3 bytes were written"),
     ],
 )
-async def test_a_file_of_the_function_that_is_no_binary_file_is_refused(
+async def test_a_file_of_the_function_that_is_not_binary_is_refused(
     file: Any, request_: FileRequest, reason: str
 ) -> None:
     script = query(("", opens("x")), (EOT, asks(request_)), last=BAD_FILE, end=FAILED)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.server.sql.workbench import Workbench
@@ -9,7 +11,7 @@ TABLE = "CREATE TABLE t (k INT, b BYTE, x TEXT, v VARCHAR(20))"
 
 
 @pytest.fixture
-def core() -> ServerCore:  # type: ignore[misc]  # a generator
+def core() -> Iterator[ServerCore]:
     with server_core() as made:
         yield made
 
