@@ -312,6 +312,8 @@ async def read_object_data(inbox: Inbox, capabilities: Capabilities) -> ObjectDa
         if inbox.u16():
             raise ProtocolError(f"SQ_LODATA of {size} bytes with a piece that is not empty")
         return ObjectData(kind, size)
+    if inbox.consumed + size > inbox.limit:  # refused now: the pieces might never all arrive
+        raise ProtocolError(f"SQ_LODATA of {size} bytes, beyond the limit of the reply")
     return ObjectData(kind, size, await _read_pieces(inbox, size))
 
 

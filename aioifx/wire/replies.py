@@ -205,6 +205,10 @@ async def _read_message(inbox: Inbox, capabilities: Capabilities, reply: Reply, 
         _add_error(reply, await read_error(inbox, capabilities))
     elif tag == Op.CLOSE:
         reply.is_cursor_closed = True
+    elif tag == Op.LODATA:
+        if reply.object_data is not None:
+            raise ProtocolError("more than one SQ_LODATA")
+        reply.object_data = await read_object_data(inbox, capabilities)
     elif tag == Op.BLOB:
         reply.blobs += (await read_blob(inbox, capabilities),)
     elif tag == _EXIT:
@@ -344,7 +348,6 @@ _READERS: Final[dict[int, tuple[str, Callable[[Inbox, Capabilities], Awaitable[o
     Op.VERSION: ("version", _read_version),
     Op.COST: ("cost", read_cost),
     Op.INSERTDONE: ("serials", read_insertdone),
-    Op.LODATA: ("object_data", read_object_data),
     Op.XACTSTAT: ("transaction", read_xactstat),
     Op.GETROUTINE: ("routine", read_routine),
     Op.FPROUTINE: ("returned", read_returned),

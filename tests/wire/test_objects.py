@@ -179,6 +179,25 @@ def test_a_negative_size_is_an_error_without_pieces() -> None:
     assert reply.object_data == objects.ObjectData(0, -100)
 
 
+def test_data_beyond_the_limit_of_a_reply_is_refused_before_it_arrives() -> None:
+    with pytest.raises(
+        ProtocolError, match=r"^SQ_LODATA of 2147483647 bytes, beyond the limit of the reply$"
+    ):
+        feed(reply_of, [bytes.fromhex("0061 0000 7fffffff")])
+    with pytest.raises(ProtocolError, match=r"^SQ_LODATA of 93 bytes, beyond the limit of the reply$"):
+        feed(
+            partial(read_reply, capabilities=Capabilities(), limit=100), [bytes.fromhex("0061 0000 0000005d")]
+        )
+
+
+@pytest.mark.parametrize(
+    "message", ["0061 0000 00000001 0001 6100", "0061 0002 00000003"], ids=["read", "write"]
+)
+def test_two_results_in_one_reply_are_refused(message: str) -> None:
+    with pytest.raises(ProtocolError, match=r"^more than one SQ_LODATA$"):
+        feed(reply_of, [bytes.fromhex(message) * 2 + b"\0\x0c"])
+
+
 def test_a_record_of_change_data_capture_is_data_of_a_large_object() -> None:
     record = bytes.fromhex(load("cdc_frames_14_10")["frames"][0]["hex"])
     outbox = Outbox()

@@ -105,6 +105,10 @@ class ValueStream(NotCopied):
             codecs.getincrementaldecoder(code_set.codec)(code_set.errors) if large.is_text else None
         )
 
+    def __repr__(self) -> str:
+        state = "closed" if self._buffer.has_ended else "open" if self._in_flight is None else "reading"
+        return f"<ValueStream {self._large.column.type} {state}>"
+
     @property
     def size(self) -> int:
         """Bytes of the value, as announced by the server; 0 if it is empty or not announced."""

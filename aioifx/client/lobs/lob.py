@@ -17,6 +17,9 @@ from aioifx.errors import DataError, InterfaceError
 
 Data = TypeVar("Data", bytes, str)
 
+_MAX_POSITION: Final = 2**63 - 1
+"""The largest INT8; the routines take positions and sizes in that type (observed: JDBC, lob.json)."""
+
 _WRITE: Final = "write to a large object"
 """Stands for a statement where one is checked."""
 
@@ -63,7 +66,7 @@ class Lob(NotCopied, Generic[Data]):
         Args:     size: -1: everything up to the end.
         Raises:   DataError: the text is not valid in the database's code set.
         """
-        check_whole("size", size, -1)
+        check_whole("size", size, -1, _MAX_POSITION)
         parts: list[Any] = []
         async with self._turn():
             is_whole = size < 0
@@ -109,11 +112,11 @@ class Lob(NotCopied, Generic[Data]):
         Within a CLOB, the position must be the start of a character.
 
         Args:     whence: 0: from the start, 1: from the current position, 2: from the end.
-        Raises:   InterfaceError: the position is negative.
+        Raises:   InterfaceError: the position is negative, or 2**63 or more.
         """
         check_whole("whence", whence, 0, 2)
         base = 0 if whence == 0 else await self.tell() if whence == 1 else await self.size()
-        check_whole("offset", offset, -base)
+        check_whole("offset", offset, -base, _MAX_POSITION - base)
         self._check()
         self._move(base + offset)
         return self._position
@@ -154,7 +157,7 @@ class Lob(NotCopied, Generic[Data]):
     async def truncate(self, size: int | None = None) -> int:
         """Cut off everything after *size* bytes; None: after the current position. Returns the new size."""
         end = await self.tell() if size is None else size
-        check_whole("size", end, 0)
+        check_whole("size", end, 0, _MAX_POSITION)
         async with self._turn(for_writing=True):
             await self._object.truncate(end)
         return end

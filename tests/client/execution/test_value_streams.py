@@ -97,6 +97,25 @@ async def test_values_are_read_row_by_row(chunks: Chunking) -> None:
     ]
 
 
+async def test_its_repr_has_the_type_and_state_and_no_data() -> None:
+    columns = (C1, PHOTO, NOTE)
+    script: list[Exchange] = streamed(
+        row(1, of_size(6), of_size(6)) + row(2, NULL, NULL), valued(b"secret"), columns=columns
+    )
+    async with talking(script) as (conn, _):
+        async for number, photo, note in conn.stream("select c1, photo, note from t", **STREAM):
+            if number == 1:
+                kept = note
+                assert repr(note) == "<ValueStream TEXT open>"
+                assert repr(photo) == "<ValueStream BYTE open>"
+                assert await anext(photo) == b"secret"
+                assert repr(photo) == "<ValueStream BYTE reading>"
+                assert [chunk async for chunk in photo] == []
+                assert repr(photo) == "<ValueStream BYTE closed>"
+            else:
+                assert repr(kept) == "<ValueStream TEXT closed>"
+
+
 async def test_the_connections_option_applies_to_streams_alone() -> None:
     whole: list[Exchange] = streamed(row(1, of_size(1)), valued(b"y"))
     whole[1] = (opening(2), whole[1][1])

@@ -169,6 +169,27 @@ async def test_a_position_before_the_start_is_refused() -> None:
         assert peer.calls == []
 
 
+@pytest.mark.parametrize("large", [2**63, 10**30])
+async def test_a_position_beyond_the_wire_is_refused(large: int) -> None:
+    async with with_lobs() as (conn, peer):
+        lob = blob(conn, peer, b"0123456789")
+        for call in (lob.seek(large), lob.seek(large, 1), lob.read(large), lob.truncate(large)):
+            with pytest.raises(
+                InterfaceError,
+                match=r"^(offset|size): expected a whole number from -?\d+ to 9223372036854775807",
+            ):
+                await call
+        assert peer.calls == []
+        assert await lob.seek(2**63 - 1) == 2**63 - 1
+        with pytest.raises(InterfaceError, match=r"^offset: expected a whole number from -\d+ to 0, got 1$"):
+            await lob.seek(1, 1)
+        assert await lob.read(2**63 - 1) == b""
+        with pytest.raises(InterfaceError, match=r"^offset: expected a whole number from -10 to "):
+            await lob.seek(large, 2)
+        assert await lob.seek(0) == 0
+        assert await lob.read() == b"0123456789"
+
+
 # --- writing --------------------------------------------------------------------------------------------------------
 
 

@@ -164,6 +164,16 @@ async def test_an_impossible_reply_is_a_protocol_error(
         assert not session.is_open
 
 
+async def test_a_reply_that_claims_two_gigabytes_is_refused_before_they_arrive() -> None:
+    async with with_lobs() as (conn, peer):
+        # It never ends: without the check, the client waits for the rest.
+        peer.before = lambda called: bytes.fromhex("00610000 7fffffff") if called.startswith("read") else None
+        async with conn._session as session:
+            with pytest.raises(ProtocolError, match=r"^SQ_LODATA of 2147483647 bytes"):
+                await value_of(session, peer).read(0, 3)
+        assert not session.is_open
+
+
 async def test_a_routine_that_does_not_exist_is_an_error_of_the_server() -> None:
     async with talking((None, error(-674, token="ifx_lo_open") + EOT)) as (conn, _):
         async with conn._session as session:
