@@ -23,26 +23,30 @@ def document_decoder(sql_type: SqlType, conversions: Conversions) -> Convert | N
     if functions is None or sql_type.kind not in _OPAQUE or conversions.decoder_for(sql_type) is not None:
         return None
     if sql_type.opaque_name == "json":
-        return _loader(functions)
+        return _loader(functions, _NOT_JSON)
     if sql_type.opaque_name == "bson":
-        load = _loader(functions)
+        load = _loader(functions, _NOT_JSON)
         return lambda data: _read_bson(data, load)
     return None
 
 
+_NOT_JSON: Final = "not valid JSON; cast it to lvarchar to select its text"
 _parse: Final = json.JSONDecoder().decode
 
 
-def _load(text: str) -> Value:
-    try:
-        return _parse(text)
-    except (ValueError, RecursionError):
-        raise DataError("not valid JSON; cast it to lvarchar to select its text") from None
-
-
-def _loader(functions: JsonFunctions) -> Convert:
+def _loader(functions: JsonFunctions, message: str) -> Convert:
+    """Args:     message: of the error for text that is not JSON."""
     loads = functions.loads
-    return _load if loads is json.loads else lambda text: called(loads, text, "json_loads")
+    if loads is not json.loads:
+        return lambda text: called(loads, text, "json_loads")
+
+    def load(text: str) -> Value:
+        try:
+            return _parse(text)
+        except (ValueError, RecursionError):
+            raise DataError(message) from None
+
+    return load
 
 
 def _read_bson(data: str | bytes, load: Convert) -> Value:
@@ -60,7 +64,8 @@ def _read_bson(data: str | bytes, load: Convert) -> Value:
 def document_encoder(sql_type: SqlType, conversions: Conversions) -> Convert | None:
     """The function from an object to the text of JSON or the bytes of BSON; None for other types.
 
-    A str is the text of JSON, for both types, and bytes are BSON.
+    A str is the text of JSON, for both types, and bytes are BSON. A server does not convert text to BSON without
+    ``::json`` (assumed), so the text is parsed here.
     """
     functions = conversions.json
     if functions is None or sql_type.kind not in _OPAQUE:
@@ -68,7 +73,8 @@ def document_encoder(sql_type: SqlType, conversions: Conversions) -> Convert | N
     if sql_type.opaque_name == "json":
         return lambda value: value if isinstance(value, str) else _dumped(value, functions)
     if sql_type.opaque_name == "bson":
-        return _encode_bson
+        load = _loader(functions, "not valid JSON")
+        return lambda value: _encode_bson(load(value) if isinstance(value, str) else value)
     return None
 
 
@@ -90,7 +96,7 @@ def _dumped(value: Value, functions: JsonFunctions) -> str:
 
 
 def _encode_bson(value: Value) -> Value:
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, bytes):
         return value
     if isinstance(value, bytearray):
         return bytes(value)

@@ -186,7 +186,7 @@ def _qualifier(sql_type: SqlType) -> str:
 
 def _document_writer(sql_type: SqlType, encode: Convert) -> _Write:
     def write(value: Value) -> str:
-        text: Any = encode(value)
+        text: Any = value if isinstance(value, str) else encode(value)
         if not isinstance(text, str):
             raise DataError(f"{sql_type} does not accept {type(value).__name__} within a row or collection")
         return _quoted(text)

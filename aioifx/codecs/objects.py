@@ -12,13 +12,16 @@ from aioifx.sqltypes import SqlType, Value
 
 
 class _ObjectAdapter(Adapter):
-    """Writes an object as text or bytes, after the user's adapter."""
+    """Writes an object as text or bytes, after the user's adapter.
 
-    def __init__(self, before: Adapter, write: Convert) -> None:
+    Args:     is_text: the text of a value is bound as it is.
+    """
+
+    def __init__(self, before: Adapter, write: Convert, *, is_text: bool) -> None:
         self._before = before
         self._write = write
         self.is_standard = False
-        self.as_is = before.as_is & {type(None), str}
+        self.as_is = before.as_is & ({type(None), str} if is_text else {type(None)})
 
     def __call__(self, value: Value) -> Value:
         """The text or bytes; None for NULL."""
@@ -42,6 +45,8 @@ def _adapter_for(conversions: Conversions, sql_type: SqlType | None, code_set: C
     if conversions.json is None or sql_type is None:
         return before
     if sql_type.fields:
-        return _ObjectAdapter(before, literal_writer(sql_type, conversions, code_set))
+        return _ObjectAdapter(before, literal_writer(sql_type, conversions, code_set), is_text=True)
     write = document_encoder(sql_type, conversions)
-    return before if write is None else _ObjectAdapter(before, write)
+    if write is None:
+        return before
+    return _ObjectAdapter(before, write, is_text=sql_type.opaque_name == "json")

@@ -78,11 +78,21 @@ def test_bson_becomes_an_object_and_back() -> None:
     assert encode(document, BSON) == data
     assert encode(data, BSON) is data
     assert encode(bytearray(data), BSON) == data
-    assert encode('{"a":1}', BSON) == '{"a":1}'
     with pytest.raises(DataError, match=r"^BSON does not accept list$"):
         encode([1], BSON)
     with pytest.raises(DataError, match=r"^BSON"):
         decode(data[:-1], BSON)
+
+
+def test_json_text_becomes_bson() -> None:
+    assert encode('{"a":[1,null]}', BSON) == encode_document({"a": [1, None]})
+    with pytest.raises(DataError, match=r"^BSON does not accept list$"):
+        encode("[1]", BSON)
+    for text in ("", "{", "{'a':1}", "[" * 100_000):
+        with pytest.raises(DataError, match=r"^not valid JSON$"):
+            encode(text, BSON)
+    mine = Conversions(json=JsonFunctions(lambda text: {"read": text}, str))
+    assert encode("x", BSON, mine) == encode_document({"read": "x"})
 
 
 def test_bson_that_is_sent_as_text_is_read_as_well() -> None:
