@@ -366,6 +366,7 @@ SQLCODES: Final[dict[int, Rule]] = {
     -691: Rule(ForeignKeyViolation, "23000", "no parent row for referential constraint {}"),
     -692: Rule(ForeignKeyViolation, "23000", "row is still referenced by constraint {}"),
     -703: Rule(NotNullViolation, "23000", "primary key of table {} has a NULL"),
+    -9978: Rule(NotNullViolation, "23000", "an element of a collection cannot be NULL"),  # assumed
     -772: Rule(IntegrityError, "23000", "row belongs to no fragment of its table or index"),
     -971: Rule(IntegrityError, "23000", "constraint or index violations found"),
     # The text of the statement
@@ -414,6 +415,7 @@ SQLCODES: Final[dict[int, Rule]] = {
     -8300: Rule(ProgrammingError, "42704", "sequence {} does not exist"),
     -8301: Rule(ProgrammingError, "42710", "sequence {} already exists"),
     -9628: Rule(ProgrammingError, "42704", "type {} does not exist"),
+    -9631: Rule(ProgrammingError, "42710", "type {} already exists"),
     -9700: Rule(ProgrammingError, "42725", "routine {} is ambiguous"),
     -9992: Rule(ProgrammingError, "42704", "named row type {} does not exist"),
     -19804: Rule(ProgrammingError, "42704", "role does not exist"),
@@ -461,6 +463,8 @@ SQLCODES: Final[dict[int, Rule]] = {
     -9635: Rule(ProgrammingError, "42846", "no cast function from this opaque type"),
     -9643: Rule(ProgrammingError, "42000", "type {} cannot be hashed"),
     -9644: Rule(ProgrammingError, "42000", "type {} has no equality function"),
+    -9650: Rule(ProgrammingError, "42000", "right side of IN is not a collection"),  # assumed
+    -9926: Rule(ProgrammingError, "42000", "ORDER BY, DISTINCT, UNION, an index or a key on a row type"),
     -9877: Rule(ProgrammingError, "42000", "NULL in a row or collection requires a cast"),
     # INSERT, UPDATE, DELETE
     -228: Rule(ProgrammingError, "42000", "{} cannot be written by INSERT or UPDATE"),
@@ -794,6 +798,7 @@ SQLCODES: Final[dict[int, Rule]] = {
     -8315: Rule(ProgrammingError, "55000", "CURRVAL of sequence {} is not defined in this session yet"),
     -9636: Rule(DataError, "22001", "value is too long for its opaque type"),
     -9648: Rule(DataError, "22018", "value is not a BOOLEAN"),
+    -9652: Rule(DataError, "22018", "value is not a JSON object or BSON document"),  # assumed
     # BYTE, TEXT, smart large objects
     -594: Rule(ProgrammingError, "42000", "BYTE or TEXT with a default other than NULL"),
     -600: Rule(OperationalError, "IX000", "BYTE or TEXT value could not be created", vague=True),

@@ -125,6 +125,10 @@ The new values could not be stored: for example a duplicate, a lock, or no space
 The column is NOT NULL or belongs to the primary key. It was set to NULL, or got no value and has no default.
 > Give a value, or give the column a DEFAULT.
 
+-9978
+The elements of a SET, LIST or MULTISET are NOT NULL.
+> Leave the NULL out.
+
 -386
 The column cannot become NOT NULL or part of a primary key because rows contain NULL in it.
 > Fill them with UPDATE first: WHERE the column IS NULL.
@@ -229,7 +233,7 @@ The same table appears twice in FROM, without aliases to distinguish them.
 A table, view, synonym or sequence already has this name.
 > Choose another name, drop the old one first, or write CREATE TABLE IF NOT EXISTS.
 
--316 -625 -673 -743 -8301
+-316 -625 -673 -743 -8301 -9631
 An object of this kind already has the name.
 > Choose another name, drop the old one first, or write IF NOT EXISTS where the statement supports it.
 
@@ -384,6 +388,14 @@ There is no cast from the type of the value to the required type.
 -9643 -9644
 DISTINCT, GROUP BY and = require a type that can be compared and hashed; this one cannot.
 > Compare a part of the value, or cast it to text.
+
+-9650
+IN requires a list of values or a collection on its right side.
+> Write a list in parentheses, a subquery, or a SET, LIST or MULTISET.
+
+-9926
+Values of such a type have no order, and the server does not compare them for equality in this place.
+> Use a field of the row, or UNION ALL for UNION.
 
 -9877
 The NULL in a ROW, SET, LIST or MULTISET has no type.
@@ -1086,6 +1098,10 @@ CURRVAL repeats the last NEXTVAL of this session, and NEXTVAL was not called yet
 -9636
 The value has more bytes than its opaque type allows.
 > Make it shorter, or the type longer.
+
+-9652
+The text is not a JSON object, or the bytes are not a BSON document.
+> Send a dict as the parameter, or check the text with json.loads.
 
 -9648
 BOOLEAN accepts only 't' and 'f'.
