@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
 
+from aioifx.errors import DataError
 from aioifx.sqltypes import Value
 
 Decode: TypeAlias = Callable[[bytes], Value]
@@ -43,6 +44,20 @@ VARCHAR_HEAD: Final = 1
 
 ENVELOPE_HEAD: Final = 5
 """An extended type begins with an indicator byte (1 = NULL) and its size in four."""
+
+
+MAX_SIZE: Final = 2**31 - 1
+"""Largest size of a field on the wire, whose four bytes are signed (assumed; documented for BYTE and TEXT)."""
+
+
+def sized(data: bytes) -> bytes:
+    """*data* after its size in four bytes.
+
+    Raises:   DataError: it is larger than `MAX_SIZE`.
+    """
+    if len(data) > MAX_SIZE:
+        raise DataError(f"value of {len(data)} bytes: expected at most {MAX_SIZE}")
+    return len(data).to_bytes(4, "big") + data
 
 
 @dataclass(frozen=True, slots=True, eq=False)

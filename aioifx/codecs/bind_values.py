@@ -21,7 +21,7 @@ from decimal import Decimal
 from struct import Struct
 from typing import Final, TypeAlias
 
-from aioifx.codecs.base import Encode
+from aioifx.codecs.base import Encode, sized
 from aioifx.codecs.base100 import MAX_PAIRS, Number, pack
 from aioifx.codecs.conversions import STANDARD, Adapter
 from aioifx.codecs.large_objects import LOCATOR, Descriptor, Locator, is_character_object, is_large_object
@@ -114,7 +114,7 @@ def _short_text(data: bytes) -> bytes:
 
 
 def _long_text(data: bytes) -> bytes:
-    return _LVARCHAR_HEAD + len(data).to_bytes(4, "big") + _even(data)
+    return _LVARCHAR_HEAD + sized(data) + b"\0" * (len(data) & 1)
 
 
 _LVARCHAR_HEAD: Final = _head(TypeCode.LVARCHAR, "", 0, 0)
@@ -348,7 +348,7 @@ def _bson_binder(sql_type: SqlType) -> Binder:
     def bind(value: Value) -> bytes:
         if not isinstance(value, bytes):
             raise DataError(f"{sql_type} does not accept {type(value).__name__}")
-        return head + len(value).to_bytes(4, "big") + _even(value)
+        return head + sized(value) + b"\0" * (len(value) & 1)
 
     return bind
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from aioifx.codecs.base import ENVELOPE_HEAD, VARCHAR_HEAD, Codec, Kind
+from aioifx.codecs.base import ENVELOPE_HEAD, VARCHAR_HEAD, Codec, Kind, sized
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import SqlType, Value
 
@@ -278,8 +278,7 @@ def lvarchar(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
     def encode(value: Value) -> bytes:
         if value is None:
             return _NULL_ENVELOPE
-        data = text(value)
-        return b"\0" + len(data).to_bytes(4, "big") + data
+        return b"\0" + sized(text(value))
 
     return Codec(Kind.LVARCHAR, ENVELOPE_HEAD, 0, decode, encode, capacity=sql_type.size or 0)
 
@@ -310,7 +309,6 @@ def opaque(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
     def encode(value: Value) -> bytes:
         if value is None:
             return _NULL_ENVELOPE
-        data = bytes(value) if isinstance(value, (bytes, bytearray)) else text(value)
-        return b"\0" + len(data).to_bytes(4, "big") + data
+        return b"\0" + sized(bytes(value) if isinstance(value, (bytes, bytearray)) else text(value))
 
     return Codec(Kind.OTHER, ENVELOPE_HEAD, 0, decode, encode)

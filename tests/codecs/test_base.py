@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.codecs.base import ENVELOPE_HEAD, VARCHAR_HEAD, Codec, Kind
+from aioifx.codecs import base
+from aioifx.codecs.base import ENVELOPE_HEAD, MAX_SIZE, VARCHAR_HEAD, Codec, Kind, sized
+from aioifx.errors import DataError
 
 
 def codec(head: int, width: int = 0) -> Codec:
@@ -19,6 +21,14 @@ def test_an_envelope_head_is_an_indicator_and_four_bytes() -> None:
 
 def test_an_envelope_size_is_never_negative() -> None:
     assert codec(ENVELOPE_HEAD).rest(bytes.fromhex("00 ffffffff")) == 0xFFFFFFFF
+
+
+def test_data_is_refused_from_the_size_that_would_be_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_SIZE.to_bytes(4, "big", signed=True) == bytes.fromhex("7fffffff")
+    monkeypatch.setattr(base, "MAX_SIZE", 3)
+    assert sized(b"abc") == b"\0\0\0\3abc"
+    with pytest.raises(DataError, match=r"^value of 4 bytes: expected at most 3$"):
+        sized(b"abcd")
 
 
 @pytest.mark.parametrize("width", [1, 56])

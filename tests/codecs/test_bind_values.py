@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from aioifx.codecs import base
 from aioifx.codecs.bind_values import MAX_SHORT_TEXT, NULL, binder_for, is_named
 from aioifx.codecs.large_objects import Descriptor
 from aioifx.codecs.params import decode_value
@@ -360,6 +361,18 @@ def test_what_no_parameter_can_be_is_refused_by_its_type(value: object) -> None:
 def test_long_text_goes_in_the_form_with_a_long_size() -> None:
     assert sent("a" * MAX_SHORT_TEXT, None)[:8] == bytes.fromhex("0000 0000 0000 7fff")
     assert sent("a" * (MAX_SHORT_TEXT + 1), None)[:14] == bytes.fromhex("002b 0000 0000 0000 0000 00008000")
+
+
+@pytest.mark.parametrize(
+    "sql_type", [None, SqlType(TypeCode.LVARCHAR), SqlType(TypeCode.UDTVAR, extended_name="json")], ids=str
+)
+def test_text_beyond_the_wires_limit_is_refused(
+    sql_type: SqlType | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "MAX_SIZE", 40_000)
+    assert sent("a" * 40_000, sql_type)
+    with pytest.raises(DataError, match=r"^value of 40001 bytes: expected at most 40000$"):
+        sent("a" * 40_001, sql_type)
 
 
 # --- by described type ----------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from aioifx.codecs.conversions import STANDARD, Adapter, Adapters, with_adapters
 from aioifx.codecs.large_objects import is_large_object, parameter_descriptor
 from aioifx.errors import DataError
 from aioifx.sqltypes import Row, SqlType, TypeCode, Value
+from aioifx.wire.blob_replies import MAX_VALUE
 from aioifx.wire.fields import BLOB_DESCRIPTOR
 from aioifx.wire.objects import put_blob, put_blob_count
 from aioifx.wire.outbox import Outbox
@@ -44,7 +45,8 @@ class LargeParameters:
         """The parameters, with each large value as bytes or None. The caller holds the session's lock.
 
         Args:     row: the index of the row in an executemany. name: of the parameter with an index, for messages.
-        Raises:   DataError: a value is not one of the type's, or larger than max_lob_size; names the parameter.
+        Raises:   DataError: a value is not one of the type's, larger than the type allows, or from a source and larger
+                  than max_lob_size; names the parameter.
                   Any exception of a source.
         """
         if len(params) != self._count:
@@ -68,6 +70,8 @@ class LargeParameters:
         value = adapter(value)
         data = self._data(sql_type, value)
         if data is not None:
+            if len(data) > MAX_VALUE:
+                raise DataError(f"{sql_type} value of {len(data)} bytes: expected at most {MAX_VALUE}")
             return data
         chunks = chunks_of_source(value)
         if chunks is None:

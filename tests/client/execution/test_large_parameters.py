@@ -11,10 +11,12 @@ import pytest
 
 import aioifx
 from aioifx import rows
+from aioifx.client.execution import large_parameters
 from aioifx.codecs.large_objects import LONG_DESCRIPTOR, SHORT_DESCRIPTOR, parameter_descriptor
 from aioifx.errors import DatabaseError, DataError, InterfaceError, UniqueViolation
 from aioifx.sqltypes import SqlType, TypeCode
 from aioifx.wire import requests
+from aioifx.wire.blob_replies import MAX_VALUE
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.objects import Blob, BlobCount
 from aioifx.wire.opcodes import StatementType
@@ -347,6 +349,23 @@ async def test_a_value_of_another_type_is_refused(sql_type: SqlType, value: Any,
 
 async def test_bytes_at_hand_have_no_limit() -> None:
     assert await given(b"x" * 101, max_lob_size=100) == b"x" * 101
+
+
+@pytest.mark.parametrize(
+    ("sql_type", "value"), [(BYTE, bytes(101)), (BYTE, bytearray(101)), (TEXT, "é" * 51), (TEXT, bytes(101))]
+)
+async def test_a_value_beyond_the_wires_limit_is_refused(
+    sql_type: SqlType, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_parameters, "MAX_VALUE", 100)
+    async with talking(prepared(INTEGER, sql_type), release(2), AFTER, locale="en_US.utf8") as (conn, _):
+        with pytest.raises(
+            DataError, match=r"^parameter 2: (BYTE|TEXT) value of 10\d bytes: expected at most 100$"
+        ):
+            await conn.execute(INSERT, 1, value)
+        assert await conn.fetch("select c1 from t") == [(7,)]
+    # The limit is what fits the descriptor.
+    assert parameter_descriptor(MAX_VALUE, SHORT_DESCRIPTOR).size == 2**31 - 1
 
 
 class Broken(Exception):
