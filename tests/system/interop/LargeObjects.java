@@ -35,6 +35,13 @@ public class LargeObjects {
                 s.setBlob(i, blob);
                 break;
             }
+            case "truncated": {
+                Blob blob = s.getConnection().createBlob();
+                blob.setBytes(1, bytes(size));
+                blob.truncate(3);
+                s.setBlob(i, blob);
+                break;
+            }
             case "clob": {
                 Clob clob = s.getConnection().createClob();
                 clob.setString(1, text(size));
@@ -66,6 +73,11 @@ public class LargeObjects {
             case "blob": {
                 Blob blob = r.getBlob(i);
                 return blob == null ? null : blob.length() + "/" + sum(blob.getBytes(1, (int) blob.length()));
+            }
+            case "truncate": {
+                Blob blob = r.getBlob(i);
+                blob.truncate(2);
+                return blob.length() + "/" + sum(blob.getBytes(1, (int) blob.length()));
             }
             case "part": {
                 Blob blob = r.getBlob(i);

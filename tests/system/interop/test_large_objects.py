@@ -234,6 +234,17 @@ async def test_jdbc_reads_a_part_of_a_blob(ask: Ask, conn: str) -> None:
     assert part == summed(pattern(100_000)[2:7])
 
 
+async def test_jdbc_truncates_only_a_blob_that_it_has_created(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INT, b BLOB, x CLOB)")
+    await stored(ask, conn, (100_000,), "truncated", "text")
+    select, cut = "SELECT b FROM t WHERE k = 0", summed(b"\0" + pattern(2))
+    assert cells(await ask("large", conn, select, "bytes")) == [[cut]]
+    with pytest.raises(JdbcError) as caught:  # it opens the Blob of a row without write access (mode 2048)
+        await ask("large", conn, select, "truncate")
+    assert caught.value.code == -9810
+    assert cells(await ask("large", conn, select, "bytes")) == [[cut]]
+
+
 @pytest.mark.exhaustive
 async def test_jdbc_moves_ten_megabytes_of_blob_and_clob_each_way(ask: Ask, conn: str) -> None:
     size = 10_000_000
