@@ -36,6 +36,11 @@ from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, put_eot
 
 _SEPARATORS: Final = re.compile(r"[/\\]")
+_WRITE_ACCESS: Final = 3
+"""The bits of O_WRONLY and O_RDWR in the flags of an open (assumed: those of the server's C library).
+
+An empty value may be a file that is opened and closed.
+"""
 _UNSAFE: Final = re.compile(r"[\x00-\x1f:]")
 
 
@@ -49,6 +54,7 @@ class FileServer:
         self._is_in_directory = not callable(option)
         self._name = ""
         self._offset = 0
+        self._is_unwritten = False
         self._file: BinaryIO | None = None
         self._failure: DatabaseError | None = None  # of the statement that is running
         self._before: Reply | None = None  # the reply so far
@@ -110,15 +116,17 @@ class FileServer:
     def _execute(self, request: FileRequest) -> bytes:
         """Do what the server asks for; in a thread. Returns the data that it reads."""
         match request:
-            case FileOpen(name, _, _, offset):
+            case FileOpen(name, _, flags, offset):
                 self._close()
                 self._name, self._offset = self._code_set.decode(name), offset
+                self._is_unwritten = False
                 if self._open is None:
                     raise NotSupportedError(
                         f"the server asks for the client's file '{visible(self._name)}'; client_files= allows that"
                     )
                 if self._is_in_directory:
                     base_name(self._name)
+                self._is_unwritten = bool(flags & _WRITE_ACCESS)
             case FileRead(_, amount):
                 limit = MAX_FILE_DATA if amount < 0 else min(amount, MAX_FILE_DATA)
                 data: Any = self._opened("rb").read(limit + (amount < 0))
@@ -132,6 +140,8 @@ class FileServer:
                 if isinstance(written, int) and written < len(data):
                     raise OSError(f"{written} of {len(data)} bytes were written")
             case FileClose():
+                if self._is_unwritten and self._file is None:
+                    self._opened("wb")
                 self._close()
                 self._name = ""
         return b""
@@ -140,7 +150,7 @@ class FileServer:
         if self._file is None:
             if self._open is None or not self._name:
                 raise OperationalError("the server has not opened it")
-            self._file = self._open(self._name, mode)
+            self._file, self._is_unwritten = self._open(self._name, mode), False
             if self._offset > 0:
                 self._file.seek(self._offset)
         return self._file

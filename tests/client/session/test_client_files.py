@@ -129,6 +129,24 @@ async def test_the_server_writes_a_file_into_the_directory(tmp_path: Path, name:
     assert names_in(tmp_path) == ["photo.jpg"]
 
 
+@pytest.mark.parametrize("writes", [True, False])
+async def test_an_empty_value_makes_an_empty_file(tmp_path: Path, writes: bool) -> None:
+    (tmp_path / "out").write_bytes(b"what was there before")
+    exchanges = writing("out", b"") if writes else [("", b""), (EOT, CLOSES)]
+    exchanges[0] = ("", asks(FileOpen(b"out", 0o644, os.O_WRONLY | os.O_CREAT)))
+    async with talking(query(*exchanges), AFTER, client_files=tmp_path) as (conn, _):
+        assert await conn.fetch(QUERY, 1) == [(5,)]
+        assert (tmp_path / "out").read_bytes() == b""
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+async def test_a_file_that_is_opened_for_reading_and_not_read_is_left_alone(tmp_path: Path) -> None:
+    async with talking(query(("", opens("in")), (EOT, CLOSES)), AFTER, client_files=tmp_path) as (conn, _):
+        assert await conn.fetch(QUERY, 1) == [(5,)]
+        assert await conn.fetch("select c1 from t") == [(7,)]
+    assert names_in(tmp_path) == []
+
+
 async def test_the_server_reads_a_file_of_the_directory(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes(b"0123456789")
     exchanges = reading("in.txt", 6, -1, 5, expected=[b"012345", b"6789", b""])
