@@ -13,7 +13,7 @@ import aioifx
 from aioifx import rows
 from aioifx.client.execution import large_parameters
 from aioifx.codecs.large_objects import LONG_DESCRIPTOR, SHORT_DESCRIPTOR, parameter_descriptor
-from aioifx.errors import DatabaseError, DataError, InterfaceError, UniqueViolation
+from aioifx.errors import DatabaseError, DataError, InterfaceError, QueryTimeout, UniqueViolation
 from aioifx.sqltypes import SqlType, TypeCode
 from aioifx.wire import requests
 from aioifx.wire.blob_replies import MAX_VALUE
@@ -28,6 +28,7 @@ from tests.scripted import (
     INTEGER,
     PREPARE,
     UNLOGGED,
+    Delayed,
     Exchange,
     column,
     described,
@@ -38,6 +39,7 @@ from tests.scripted import (
     select_ints,
     takes,
     talking,
+    time_out_at,
 )
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -410,6 +412,20 @@ async def test_a_source_that_is_too_large_is_closed() -> None:
         with pytest.raises(DataError, match="exceeds max_lob_size"):
             await conn.execute(INSERT, 1, source())
     assert closed == [True]
+
+
+@pytest.mark.parametrize("first", [0, 3])
+async def test_a_value_that_times_out_is_not_sent_again(first: int) -> None:
+    value = bytes(range(250)) * 400
+    held = Delayed(error(-213) + EOT, first=first)  # the server was interrupted
+    script = [*prepared(INTEGER, BYTE), (words(value), held), release(2)]
+    again = [*prepared(INTEGER, BYTE), (words(value), EXECUTED), release(2)]
+    async with talking(script, again, command_timeout=60.0) as (conn, peer):
+        with pytest.raises(QueryTimeout):
+            await time_out_at(held, conn, conn.execute(INSERT, 1, value))
+        held.release()
+        assert (await conn.execute(INSERT, 1, value)).rowcount == 1
+        assert [found for group in peer.requests for found in sent(group)] == [value, value]
 
 
 async def test_a_source_must_not_use_the_connection() -> None:

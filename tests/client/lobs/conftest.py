@@ -16,7 +16,7 @@ from aioifx.sqltypes import TypeCode
 from aioifx.wire import objects, requests
 from aioifx.wire.fields import BindEntry
 from aioifx.wire.outbox import Outbox
-from tests.scripted import EOT, Answer, Exchange, Peer, error, talking_to
+from tests.scripted import EOT, Answer, Delayed, Exchange, Peer, error, talking_to
 
 BAD = error(-9810, -12097) + EOT
 
@@ -173,3 +173,21 @@ def blob(conn: Connection, peer: LobPeer, data: bytes) -> Lob[bytes]:
 
 def clob(conn: Connection, peer: LobPeer, data: bytes) -> Lob[str]:
     return Lob(conn._session, peer.add(data), is_text=True)
+
+
+def with_a_held_write(peer: LobPeer, count: int) -> Delayed:
+    """The reply to a write is held back, after *count* others."""
+    held = Delayed(b"")
+
+    def hold(called: str) -> Delayed | None:
+        nonlocal count
+        if called != "write" or (count := count - 1) >= 0:
+            return None
+        peer.before = lambda called: None
+        answer = peer.own_reply(peer.requests[-1])
+        assert isinstance(answer, bytes)
+        held.answer = answer
+        return held
+
+    peer.before = hold
+    return held

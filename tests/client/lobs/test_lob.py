@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import aioifx.server
 from aioifx import Lob, TypeCodec
 from aioifx.client.lobs.lob import encoded_data
 from aioifx.client.lobs.smart_object import CHUNK, WHOLE_CHUNK
@@ -19,12 +20,13 @@ from aioifx.errors import (
     OperationalError,
     ProgrammingError,
     ProtocolError,
+    QueryTimeout,
 )
 from aioifx.sqltypes import Column, TypeCode
 from aioifx.wire import objects, requests
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
-from tests.client.lobs.conftest import LobPeer, blob, clob, locator_of, with_lobs
+from tests.client.lobs.conftest import LobPeer, blob, clob, locator_of, with_a_held_write, with_lobs
 from tests.client.lobs.test_storing import BLOB, CLOB
 from tests.scripted import (
     ANSI,
@@ -41,6 +43,7 @@ from tests.scripted import (
     done,
     raw_row,
     release,
+    time_out_at,
 )
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -112,6 +115,26 @@ async def test_text_is_cut_between_characters(size: int) -> None:
             assert await lob.tell() == len(before)
         assert "".join(parts) == text
         assert await clob(conn, peer, text.encode()).read() == text
+
+
+@pytest.mark.parametrize("character", ["é", "€", "😀"])
+async def test_a_character_at_the_end_of_a_chunk_is_not_cut(character: str) -> None:
+    width = len(character.encode())
+    async with with_lobs(locale=UTF8) as (conn, peer):
+        for before in range(width + 1):
+            text = "a" * (CHUNK - before) + character * (CHUNK // width) + "z"
+            lob = clob(conn, peer, text.encode())
+            chunks = [chunk async for chunk in lob]
+            assert "".join(chunks) == text
+            assert len(chunks) >= 2
+            await lob.seek(0)
+            first = await lob.read(CHUNK)
+            assert first == chunks[0]
+            assert await lob.tell() == len(first.encode())
+            assert first + await lob.read(width) + await lob.read() == text
+            await lob.seek(0)
+            assert await lob.read() == text
+            await lob.close()
 
 
 @pytest.mark.parametrize("size", [-1, 10])
@@ -428,6 +451,55 @@ async def test_a_read_cancelled_anywhere_can_be_repeated(steps: int) -> None:
         await lob.close()
         await at_rest(conn._session)
         assert not peer.opened
+
+
+async def test_a_write_that_times_out_in_its_middle_can_be_repeated() -> None:
+    data = bytes(range(250)) * (3 * CHUNK // 250)
+    async with with_lobs(command_timeout=60.0) as (conn, peer):
+        lob = blob(conn, peer, b"")
+        held = with_a_held_write(peer, 1)
+        with pytest.raises(QueryTimeout):
+            await time_out_at(held, conn, lob.write(data))
+        held.release()
+        assert await lob.tell() == 0
+        assert await lob.size() == 2 * CHUNK
+        assert await lob.write(data) == len(data)
+        assert peer.values[1] == data
+        await lob.close()
+        await at_rest(conn._session)
+        assert not peer.opened
+
+
+# --- the embedded server --------------------------------------------------------------------------------------------
+
+TABLE = "create table album (id int, photo blob, body clob, image byte in table, note text in table)"
+
+
+@pytest.mark.parametrize("log_mode", ["logged", "unlogged", "ansi"])
+async def test_values_in_databases_of_every_log_mode(log_mode: str) -> None:
+    photo, text = bytes(range(250)) * 2000, "a" + "é€😀" * 60_000
+    async with aioifx.server.running(log_mode=log_mode, db_locale=UTF8) as dsn:
+        async with aioifx.connect(dsn, db_locale=UTF8) as conn:
+            assert conn.is_ansi == (log_mode == "ansi")
+            await conn.execute(TABLE)
+            await conn.execute("insert into album values(1, ?, ?, ?, ?)", photo, text, photo, text)
+            row = await conn.fetchrow("select photo, body, image, note from album", lobs="handles")
+            assert row is not None
+            found, body, image, note = row
+            assert (await found.read(), await body.read(), image, note) == (photo, text, photo, text)
+            await body.seek(0)
+            assert "".join([chunk async for chunk in body]) == text
+            assert await found.seek(0) == 0
+            assert await found.write(b"new") == 3
+            assert await found.truncate() == 3
+            if log_mode == "logged":
+                with pytest.raises(ZeroDivisionError):
+                    async with conn.transaction():
+                        await found.write(b"undone")
+                        1 / 0  # noqa: B018
+        async with aioifx.connect(dsn, db_locale=UTF8) as other:  # committed
+            kept = await other.fetchrow("select photo, body, image, note from album", lobs="inline")
+            assert kept == (b"new", text, photo, text)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------

@@ -12,11 +12,18 @@ from aioifx import TypeCodec
 from aioifx.client.lobs.lob import Lob
 from aioifx.client.lobs.smart_object import CHUNK, DEFAULT_STORAGE
 from aioifx.codecs.large_objects import Locator
-from aioifx.errors import DataError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
+from aioifx.errors import (
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    ProgrammingError,
+    QueryTimeout,
+)
 from aioifx.sqltypes import Column, TypeCode
 from aioifx.wire import requests
 from aioifx.wire.opcodes import StatementType
-from tests.client.lobs.conftest import LobPeer, blob, clob, locator_of, with_lobs
+from tests.client.lobs.conftest import LobPeer, blob, clob, locator_of, with_a_held_write, with_lobs
 from tests.scripted import (
     BEGIN,
     C1,
@@ -34,6 +41,7 @@ from tests.scripted import (
     error,
     release,
     takes,
+    time_out_at,
 )  # fmt: skip
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -418,6 +426,18 @@ async def test_a_cancelled_call_deletes_what_it_created(name: str) -> None:
         await at_rest(conn._session)
         assert (peer.values, peer.opened) == ({}, {})
         assert conn._session.is_open
+
+
+async def test_a_call_that_times_out_in_the_middle_of_a_value_deletes_it() -> None:
+    async with with_lobs(ALBUM, release(2), ALBUM, DONE, release(2), command_timeout=60.0) as (conn, peer):
+        held = with_a_held_write(peer, 1)
+        with pytest.raises(QueryTimeout):
+            await time_out_at(held, conn, conn.execute(INSERT, 1, bytes(3 * CHUNK), None))
+        held.release()
+        await at_rest(conn._session)
+        assert (peer.values, peer.opened) == ({}, {})
+        assert (await conn.execute(INSERT, 1, bytes(3 * CHUNK), None)).rowcount == 1
+        assert stored(peer) == [bytes(3 * CHUNK)]
 
 
 @pytest.mark.parametrize("steps", range(0, 40, 3))
