@@ -30,13 +30,13 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Action, CallRoutine, Change, Definition, IntoTemp, Isolation, Query
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
-from aioifx.server.sql.translate.large_objects import NO_SCROLL
+from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sqlite.databases import Database, Databases
 from aioifx.server.sqlite.dml import numbered
 from aioifx.server.sqlite.routine_calls import RoutineRows, called
 from aioifx.server.sqlite.spool import StoredRow
 from aioifx.server.sqlite.transactions import SessionDefaults
-from aioifx.sqltypes import Row, Value
+from aioifx.sqltypes import Column, Row, Value
 
 _NO_VALUE: Final = -602
 """Cannot open a BYTE or TEXT value (documented)."""
@@ -221,7 +221,7 @@ class Engine:
     ) -> Cursor:
         """Open a cursor on a statement that returns rows.
 
-        Raises:   SqlError: it failed; -526, it is a scroll cursor FOR UPDATE.
+        Raises:   SqlError: it failed; -526, -611 and -9605, it cannot be a scroll cursor.
         """
         with self._running:
             self._state.begin_statement(statement.plan)
@@ -237,12 +237,12 @@ class Engine:
             results = self._call_routine(statement, query, values)
             return self._register(Cursor(results, name=name, hold=hold, scroll=scroll, independent=True))
         assert isinstance(query, Query)
-        if scroll and query.for_update:
-            raise SqlError(-526)
+        if scroll:
+            _refuse_scroll(query, plan.columns)
         current = state.current
         stored, on_close = state.bind(statement, values), None
         if query.keeps:
-            stored, on_close = self._keeping(stored, scroll=scroll)
+            stored, on_close = self._keeping(stored)
         token = query.tables[0].name if query.tables else ""
         for shown in plan.refresh:
             refresh(shown, current.connection, state.databases, state.registry)
@@ -275,15 +275,8 @@ class Engine:
                 on_close()
             raise
 
-    def _keeping(
-        self, stored: tuple[Stored, ...], *, scroll: bool
-    ) -> tuple[tuple[Stored, ...], Callable[[], None]]:
-        """The parameters of a query with BYTE or TEXT values, and what to call when its cursor is closed.
-
-        Raises:   SqlError: -611, it is a scroll cursor.
-        """
-        if scroll:
-            raise SqlError(NO_SCROLL)
+    def _keeping(self, stored: tuple[Stored, ...]) -> tuple[tuple[Stored, ...], Callable[[], None]]:
+        """The parameters of a query with BYTE or TEXT values, and what to call when its cursor is closed."""
         kept = self._state.current.kept
         number = kept.open()
         return (*stored, number), partial(kept.close, number)
@@ -386,3 +379,17 @@ class _Flag:
 
     def __exit__(self, *raised: object) -> None:
         self.is_set = False
+
+
+def _refuse_scroll(query: Query, columns: Sequence[Column]) -> None:
+    """Refuse a query that a scroll cursor does not allow.
+
+    Raises:   SqlError: -526, it is FOR UPDATE; -611, it has BYTE or TEXT columns; -9605, it has collections (all
+              documented; a collection in a ROW is allowed: assumed).
+    """
+    if query.for_update:
+        raise SqlError(-526)
+    if query.keeps:
+        raise SqlError(-611)
+    if any(family_of(column.type) is Family.COLLECTION for column in columns):
+        raise SqlError(-9605)

@@ -224,6 +224,17 @@ def test_a_scroll_cursor_is_a_snapshot(filled: Engine) -> None:
     assert raised.value.sqlcode == -526
 
 
+def test_a_scroll_cursor_has_no_collections(engine: Engine) -> None:
+    run(engine, "CREATE TABLE t (a INTEGER, s SET(INTEGER NOT NULL), r ROW(l LIST(INTEGER NOT NULL)))")
+    for columns in ("a, s", "r.l"):
+        statement = engine.prepare(f"SELECT {columns} FROM t")
+        with pytest.raises(SqlError) as raised:
+            engine.open(statement, scroll=True)
+        assert raised.value.sqlcode == -9605
+        engine.close_cursor(engine.open(statement))
+    engine.close_cursor(engine.open(engine.prepare("SELECT a, r FROM t WHERE 1 IN s"), scroll=True))
+
+
 def test_where_current_of_refers_to_the_row_fetched_last(filled: Engine) -> None:
     run(filled, "BEGIN WORK")
     cursor = filled.open(filled.prepare("SELECT a FROM t WHERE a < 4 FOR UPDATE"), name="c")

@@ -157,9 +157,12 @@ async def test_jdbc_gets_errors_of_values(ask: Ask, conn: str) -> None:
     await ask("release", "p")
 
 
-async def test_jdbc_scrolls_over_collections(ask: Ask, conn: str) -> None:
-    answer = await ask("scroll", conn, "SELECT tail, s, p FROM t ORDER BY k", "last", "first", "next")
+async def test_jdbc_scrolls_over_rows_and_not_over_collections(ask: Ask, conn: str) -> None:
+    answer = await ask("scroll", conn, "SELECT tail, p FROM t ORDER BY k", "last", "first", "next")
     assert answer == [["last", "7"], ["first", "9"], ["next", "8"]]
+    with pytest.raises(JdbcError) as raised:
+        await ask("scroll", conn, "SELECT tail, s FROM t ORDER BY k", "last")
+    assert raised.value.code == -9605
 
 
 async def test_jdbc_finds_types_in_the_catalog(ask: Ask, conn: str) -> None:

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from aioifx.codecs.large_objects import is_large_object
 from aioifx.server.sql.builtin_types import BLOB, BYTE, CLOB, TEXT, lvarchar
-from aioifx.server.sql.complex_types import ComplexType, is_distinct
+from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.type_rules import LONG_TEXT, Family, family_of, is_large
@@ -23,7 +22,6 @@ from aioifx.sqltypes import SqlType
 BAD_SUBSCRIPT: Final = -607
 NO_CONVERSION: Final = -608
 NO_INDEX: Final = -610
-NO_SCROLL: Final = -611
 NO_GROUP: Final = -612
 NO_DISTINCT: Final = -613
 NO_ORDER: Final = -614
@@ -51,9 +49,9 @@ def refuse_keys(table: Table, names: Sequence[nodes.Name]) -> None:
 
 
 def refuse_nested(type_: SqlType, offset: int) -> None:
-    """Raise -999 for a column with large objects inside a ROW or collection, or of a DISTINCT type of one."""
+    """Raise -999 for a type with large objects inside a ROW or collection."""
     parts = type_.parts if isinstance(type_, ComplexType) else ()
-    if any(is_large(part) for part in parts) or (is_distinct(type_) and is_large_object(type_)):
+    if any(is_large(part) for part in parts):
         raise SqlError(-999, token=str(type_), offset=offset)
     for part in parts:
         refuse_nested(part, offset)

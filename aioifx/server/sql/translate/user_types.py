@@ -21,7 +21,9 @@ from aioifx.server.sql.complex_types import (
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Definition, Nothing, Plan, PutType, RemoveType
 from aioifx.server.sql.model.schema import SERIAL_CODES, ColumnDef, UserType
+from aioifx.server.sql.model.type_rules import is_large
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.large_objects import refuse_nested
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.sqltypes import SqlType, TypeCode
 from aioifx.wire.opcodes import StatementType
@@ -70,6 +72,7 @@ def _create_row_type(node: nodes.CreateRowType, context: Context) -> Plan:
         [flag for each in rows for flag in each.required],
     )
     owner, number = node.name.owner or context.settings.user, context.schema.next_extended_id
+    refuse_nested(whole, node.offset)
     type_ = named_row(whole, number, owner, node.name.name)
     known = UserType(
         number, "R", owner, node.name.name, type_, supertype.extended_id if supertype is not None else 0
@@ -83,6 +86,8 @@ def _create_distinct_type(node: nodes.CreateDistinctType, context: Context) -> P
     base = context.resolved(node.base)
     if base.code in SERIAL_CODES or (isinstance(base, ComplexType) and not is_named(base)):
         raise SqlError(-201, offset=node.offset)  # documented: not allowed; the number is assumed
+    if is_large(base):
+        raise SqlError(-999, token=f"CREATE DISTINCT TYPE AS {base}", offset=node.offset)
     owner, number = node.name.owner or context.settings.user, context.schema.next_extended_id
     type_ = distinct_of(base, number, owner, node.name.name)
     return _defined(StatementType.CREATE_DISTINCT_TYPE, UserType(number, "D", owner, node.name.name, type_))

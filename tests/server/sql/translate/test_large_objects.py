@@ -67,12 +67,6 @@ def test_large_objects_are_refused_by_place(sql: str, error: tuple[int, str, int
     assert Workbench(TABLE).error(sql) == error
 
 
-def test_a_distinct_type_of_a_large_object_is_refused_in_a_table() -> None:
-    stores = Workbench("CREATE DISTINCT TYPE photo AS BLOB", "CREATE DISTINCT TYPE note AS TEXT")
-    assert stores.error("CREATE TABLE u (p photo)")[0] == -999
-    assert stores.error("CREATE TABLE u (n note)")[0] == -999
-
-
 def test_a_subscript_is_a_value_of_the_same_type() -> None:
     stores = Workbench(TABLE)
     assert stores.described("SELECT x[1,2], b[3] FROM t") == [("x", "TEXT"), ("b", "BYTE")]

@@ -143,6 +143,15 @@ def test_distinct_types_do_not_mix(engine: Engine, text: str, error: tuple[int, 
     assert (raised.sqlcode, raised.token) == error
 
 
+@pytest.mark.parametrize("large", ["BLOB", "CLOB", "BYTE", "TEXT"])
+def test_types_of_large_objects_are_refused_where_they_are_defined(engine: Engine, large: str) -> None:
+    error = error_from(engine, f"CREATE DISTINCT TYPE x AS {large}")
+    assert (error.sqlcode, error.token) == (-999, f"CREATE DISTINCT TYPE AS {large}")
+    error = error_from(engine, f"CREATE ROW TYPE x (a INT, b ROW(c {large}))")
+    assert error.sqlcode == -999 and error.token.startswith("ROW(C ")
+    assert error_from(engine, "CREATE TABLE t (a x)").sqlcode == -9628
+
+
 def test_names_of_types(engine: Engine) -> None:
     assert error_from(engine, "CREATE ROW TYPE person_t (a INT)").sqlcode == -9631
     assert error_from(engine, "CREATE DISTINCT TYPE person_t AS INT").sqlcode == -9631
