@@ -468,10 +468,18 @@ async def test_files_and_arrow_have_the_text(people: aioifx.Connection, tmp_path
     assert table.to_pylist() == [{"id": 1, "tags": "SET{'a|b'}", "likes": '{"a": 1}'}]
 
 
-async def test_a_row_that_is_part_of_a_cycle_is_collected(people: aioifx.Connection) -> None:
-    await people.execute("INSERT INTO person (id, likes) VALUES (1, ?)", {})
-    (row,) = await people.fetch("SELECT likes FROM person")
+@pytest.mark.parametrize("kernel", ["native", "pure"])
+async def test_a_row_that_is_part_of_a_cycle_is_collected(
+    people: aioifx.Connection, kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kernel == "native" and aioifx.speedups != "native":
+        pytest.skip("the kernel is not built")
+    if kernel == "pure":
+        monkeypatch.setattr("aioifx.codecs.rows.make_decoder", pure_decoder)
+    await people.execute("INSERT INTO person (id, tags, likes) VALUES (1, ?, ?)", ["a"], {})
+    (row,) = await people.fetch("SELECT likes, tags FROM person")
     assert gc.is_tracked(row)
+    assert gc.is_tracked(row["tags"])
 
     class Watched:
         pass

@@ -22,6 +22,7 @@ from aioifx.errors import (
     ProtocolError,
     QueryTimeout,
 )
+from aioifx.server import ServerOptions, serve
 from aioifx.sqltypes import Column, TypeCode
 from aioifx.wire import objects, requests
 from aioifx.wire.outbox import Outbox
@@ -496,10 +497,38 @@ async def test_values_in_databases_of_every_log_mode(log_mode: str) -> None:
                 with pytest.raises(ZeroDivisionError):
                     async with conn.transaction():
                         await found.write(b"undone")
-                        1 / 0  # noqa: B018
+                        raise ZeroDivisionError
         async with aioifx.connect(dsn, db_locale=UTF8) as other:  # committed
             kept = await other.fetchrow("select photo, body, image, note from album", lobs="inline")
             assert kept == (b"new", text, photo, text)
+
+
+async def test_lobs_that_are_dropped_leave_nothing_open(is_exhaustive: bool) -> None:
+    runs = 1000 if is_exhaustive else 50
+    async with serve(ServerOptions()) as server, aioifx.connect(server.dsn, lobs="handles") as conn:
+        await conn.execute("create table album (id int, photo blob, body clob)")
+        await conn.execute("insert into album values(1, ?, ?)", b"photo", "body")
+        (session,) = server._sessions.values()
+        assert session._engine is not None
+        objects = session._engine.objects
+        most = 0
+        for run in range(runs):
+            row = await conn.fetchrow("select photo, body from album")
+            assert row is not None
+            photo, body = row
+            if run % 2:
+                assert await photo.read() == b"photo"
+            if run % 3:
+                assert await body.read(2) == "bo"
+                most = max(most, len(objects._open))
+            del row, photo, body
+        gc.collect()
+        await asyncio.sleep(0)  # finalizers close through the event loop
+        await at_rest(conn._session)
+        await conn.execute("update album set id = 2")  # the server has answered everything before
+        assert 0 < most <= 4
+        assert not conn._session.open_objects
+        assert not objects._open
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
