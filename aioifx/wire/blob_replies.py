@@ -10,7 +10,7 @@ from aioifx.errors import ProtocolError
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox, Parser, padded
 from aioifx.wire.opcodes import Op
-from aioifx.wire.replies import Reply, read_nothing, read_reply
+from aioifx.wire.replies import Reply, empty_reply, read_reply, try_read_ending
 
 MAX_VALUE: Final = 2**31 - 1
 """Bytes of the largest BYTE or TEXT value (documented)."""
@@ -18,9 +18,11 @@ MAX_VALUE: Final = 2**31 - 1
 _HEAD: Final = Struct(">HH")
 """SQ_BLOB up to its data: opcode, size."""
 
+_BLOB: Final = int(Op.BLOB)
+
 
 class BlobReader:
-    """Reads the reply to one SQ_FETCHBLOB.
+    """Reads replies to SQ_FETCHBLOB: at once if possible, otherwise as `read_blob_reply` does.
 
     Args:     take: called with each piece of the value as it arrives; must not raise.
     """
@@ -28,7 +30,35 @@ class BlobReader:
     def __init__(self, capabilities: Capabilities, take: Callable[[bytes], None]) -> None:
         self._capabilities = capabilities
         self._take = take
-        self.try_read = read_nothing
+
+    def try_read(self, inbox: Inbox) -> Reply | None:
+        """See `TryReadReply`. No piece is taken unless the whole reply is here."""
+        data, begin = inbox.data, inbox.pos
+        at, stop = begin, len(data)
+        pieces: list[tuple[int, int]] = []
+        size = 0
+        while True:
+            if stop - at < _HEAD.size + 2:
+                return None
+            tag, count = _HEAD.unpack_from(data, at)
+            at += _HEAD.size
+            if tag != _BLOB:
+                return None
+            if not count:
+                break
+            pieces.append((at, at + count))
+            size += count
+            at += count + (count & 1)
+        if size > MAX_VALUE:
+            return None
+        reply = empty_reply()
+        inbox.pos = at
+        if not try_read_ending(inbox, self._capabilities, reply, data[at] << 8 | data[at + 1]):
+            inbox.pos = begin
+            return None
+        for first, end in pieces:
+            self._take(bytes(data[first:end]))
+        return reply
 
     def parser(self, inbox: Inbox) -> Parser[Reply]:
         """The parser."""

@@ -97,7 +97,7 @@ class Reply:
     """Why a file of the client was refused, or has failed; it matters more than the server's error."""
 
 
-def _empty() -> Reply:
+def empty_reply() -> Reply:
     """`Reply()`, in a quarter of the time."""
     reply = Reply.__new__(Reply)
     reply.rows = []
@@ -108,7 +108,7 @@ def _empty() -> Reply:
 
 
 TryReadReply: TypeAlias = Callable[[Inbox], Reply | None]
-"""Reads the next reply if all of it is here and its form is usual; see `_try_read_ending`.
+"""Reads the next reply if all of it is here and its form is usual; see `try_read_ending`.
 
 Otherwise it returns None and consumes nothing.
 """
@@ -148,7 +148,7 @@ async def read_reply(
     Raises:   ProtocolError: not SQLI, an unsolicited tuple, or more than *limit* bytes.
               ConnectionLost: the connection ended first.
     """
-    reply = _empty()
+    reply = empty_reply()
     decode = read_rows.decode if read_rows is not None else None
     end = inbox.dropped + inbox.pos + limit
     inbox.limit = end  # limits the bytes that are waited for; those that came in one piece are checked below
@@ -167,7 +167,7 @@ async def read_reply(
                         await read_tuples(inbox, reply.rows, read_rows)
                 except DataError as error:
                     reply.bad_value = error
-            elif tag in _COMMON_END and _try_read_ending(inbox, capabilities, reply, tag):
+            elif tag in _COMMON_END and try_read_ending(inbox, capabilities, reply, tag):
                 ended = True
             elif tag == _EOT:
                 inbox.pos = pos + 2
@@ -232,7 +232,7 @@ _new: Final[Callable[[Any, tuple[int, ...]], Any]] = vars(tuple)["__new__"]
 """Creates a NamedTuple from its values, in a third of the time."""
 
 
-def _try_read_ending(inbox: Inbox, capabilities: Capabilities, reply: Reply, tag: int) -> bool:
+def try_read_ending(inbox: Inbox, capabilities: Capabilities, reply: Reply, tag: int) -> bool:
     """Read the usual ending, ``[CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``, if all of it is here.
 
     It saves a wait before each message; any other form is left to the readers.

@@ -18,7 +18,7 @@ from aioifx.wire.completion import Cost, Done, ServerError
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
-from tests.feeding import Outcome, cuts, feed, outcome
+from tests.feeding import Outcome, cuts, feed, feed_all, outcome
 from tests.wire.frames import frames
 from tests.wire.strategies import damaged
 
@@ -131,3 +131,51 @@ def test_any_bytes_have_one_meaning_however_they_are_cut(data: bytes) -> None:
         taken: list[bytes] = []
         seen.append((outcome(partial(parser_into, taken), chunks, eof=True), taken))
     assert all(one == seen[0] for one in seen)
+    inbox, taken = Inbox(), []
+    inbox.feed(data)
+    reply = BlobReader(DIALECT, taken.append).try_read(inbox)
+    if reply is None:
+        assert (inbox.pos, taken) == (0, [])
+    else:
+        again: list[bytes] = []
+        parser = partial(parser_into, again)
+        assert (reply, inbox.unread) == feed_all(parser, [data])[::2]
+        assert taken == again
+
+
+@pytest.mark.parametrize("value", [[], [b"a"], [b"ab", b"c"]], ids=["empty", "one piece", "two pieces"])
+@pytest.mark.parametrize("after", [b"", b"\0\x27"], ids=["alone", "before more"])
+def test_a_whole_reply_is_read_at_once(value: list[bytes], after: bytes) -> None:
+    answer = b"".join(map(piece, [*value, b""])) + ended() + EOT
+    taken: list[bytes] = []
+    reader = BlobReader(DIALECT, taken.append)
+    inbox = Inbox()
+    for end in range(len(answer)):
+        inbox.data[:] = answer[:end]
+        assert reader.try_read(inbox) is None
+        assert (inbox.pos, taken) == (0, [])
+    inbox.data[:] = answer + after
+    reply = reader.try_read(inbox)
+    assert reply is not None
+    assert (reply.done, reply.cost, inbox.pos, taken) == (Done(), Cost(1, 1), len(answer), value)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        piece(b"ab") + failed(-606) + EOT,
+        piece(b"ab") + piece(b"") + piece(b"") + ended() + EOT,
+        piece(b"abcdef") + piece(b"") + ended() + EOT,
+        piece(b"ab") + piece(b"") + EOT,
+    ],
+    ids=["an error", "two values", "too large", "no end of a statement"],
+)
+def test_a_reply_of_another_form_is_left_to_the_parser(
+    answer: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blob_replies, "MAX_VALUE", 5)
+    taken: list[bytes] = []
+    inbox = Inbox()
+    inbox.feed(answer)
+    assert BlobReader(DIALECT, taken.append).try_read(inbox) is None
+    assert (inbox.pos, taken) == (0, [])

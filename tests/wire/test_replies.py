@@ -200,7 +200,7 @@ def usual_replies(draw: st.DrawFn) -> tuple[Capabilities, bytes]:
 def by_the_long_way(capabilities: Capabilities, chunks: list[bytes]) -> Outcome:
     """The same, message by message."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replies, "_try_read_ending", lambda *_: False)
+        patch.setattr(replies, "try_read_ending", lambda *_: False)
         return outcome(reading(capabilities), chunks)
 
 

@@ -27,10 +27,11 @@ from aioifx.codecs.large_objects import (
 )
 from aioifx.errors import DatabaseError, DataError
 from aioifx.sqltypes import Column, Row, Value
+from aioifx.wire import requests
 from aioifx.wire.blob_replies import BlobReader
 from aioifx.wire.fields import BLOB_DESCRIPTOR
 from aioifx.wire.objects import put_fetch_blob
-from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply
 
 
 class LargeColumn(NamedTuple):
@@ -51,16 +52,19 @@ class Fetching(NamedTuple):
     sql: str
     on_lost: Callable[[DatabaseError], None] | None
 
-    def request(self, descriptor: Descriptor) -> Outbox:
-        """The request for a BYTE or TEXT value, without its SQ_EOT.
+    def request_maker(self) -> Callable[[Descriptor], bytes]:
+        """Makes the request for a BYTE or TEXT value.
 
         Wire:     ID · FETCHBLOB
         Source:   observed: JDBC, lob.json, text_read
         """
-        capabilities = self.session.conversation.capabilities
+        width = BLOB_DESCRIPTOR[self.session.conversation.capabilities.long_rowid]
         outbox = statement_request(self.statement_id)
-        put_fetch_blob(outbox, descriptor.resized(BLOB_DESCRIPTOR[capabilities.long_rowid]))
-        return outbox
+        put_fetch_blob(outbox, b"")
+        head = outbox.detach()
+        requests.put_eot(outbox)
+        eot = outbox.detach()
+        return lambda descriptor: head + descriptor.resized(width) + eot
 
 
 class LargeValues:
@@ -71,97 +75,155 @@ class LargeValues:
 
     def __init__(self, fetching: Fetching, columns: Sequence[LargeColumn], *, inline: bool = False) -> None:
         """Args:     inline: BLOB and CLOB as bytes and str."""
-        self._fetching = fetching
+        self.fetching = fetching
         self._columns = columns
         self._inline = inline
-        self._max_size = fetching.session.max_lob_size
+        self.max_size = fetching.session.max_lob_size
+        self.request = fetching.request_maker()
 
     def close(self) -> None:
         """Called before the next block, and when the cursor is closed."""
 
     async def fill(self, rows: list[Row]) -> list[Row]:
-        """The rows with their large values."""
-        return [await self.fill_row(row) for row in rows]
-
-    async def fill_row(self, row: Row) -> Row:
-        """One row with its large values, of the same class.
+        """The rows with their large values, of the same classes.
 
         Raises:   DataError: a value is larger than max_lob_size, or is not text; names the column.
         """
-        values = [*row]
-        for large in self._columns:
+        copies = [[*row] for row in rows]
+        places = [
+            (values, large) for values in copies for large in self._columns if values[large.place] is not None
+        ]
+        simple = _SimpleValues(self, places)
+        at = 0
+        while at < len(places):
+            values, large = places[at]
             held = values[large.place]
-            if held is not None:
-                value = await (
-                    self._simple_value(large, held)
-                    if isinstance(held, Descriptor)
-                    else self._smart_value(large, held)
-                )
-                is_handle = isinstance(value, Lob)
-                values[large.place] = value if large.convert is None or is_handle else large.convert(value)
-        return type(row)(values)
+            if isinstance(held, Descriptor):
+                at = await simple.fetch(at)
+                continue
+            value = await self._smart_value(large, held)
+            is_handle = isinstance(value, Lob)
+            values[large.place] = value if large.convert is None or is_handle else large.convert(value)
+            at += 1
+        return [type(row)(values) for row, values in zip(rows, copies, strict=True)]
 
-    async def _simple_value(self, large: LargeColumn, descriptor: Descriptor) -> bytes | str:
-        """A BYTE or TEXT value."""
-        if descriptor.size > self._max_size:
-            raise self._too_large(large, descriptor.size)
-        fetching = self._fetching
-        conversation = fetching.session.conversation
-        pieces: list[bytes] = []
-        size = 0
+    async def fill_row(self, row: Row) -> Row:
+        """One row with its large values."""
+        return (await self.fill([row]))[0]
 
-        def take(piece: bytes) -> None:
-            nonlocal size
-            size += len(piece)
-            if size <= self._max_size:
-                pieces.append(piece)
-            else:
-                pieces.clear()
-
-        reply = await conversation.exchange(
-            fetching.request(descriptor),
-            BlobReader(conversation.capabilities, take),
-            interruptible=True,
-            on_lost=fetching.on_lost,
-        )
-        raise_for(reply, fetching.sql)
-        if size > self._max_size:
-            raise self._too_large(large, size)
-        return self._decoded(large, b"".join(pieces))
-
-    def _decoded(self, large: LargeColumn, data: bytes) -> bytes | str:
+    def decoded(self, large: LargeColumn, data: bytes) -> bytes | str:
         if not large.is_text:
             return data
         try:
-            return self._fetching.session.code_set.decode(data)
+            return self.fetching.session.code_set.decode(data)
         except DataError as error:
             name = large.column.name
             raise DataError(f"column {name!r}: {error}", column=name) from None
 
     async def _smart_value(self, large: LargeColumn, locator: Locator) -> Value:
         """A BLOB or CLOB value, or its handle."""
-        session = self._fetching.session
+        session = self.fetching.session
         if not self._inline:
             handle: Lob[Any] = Lob(session, locator, is_text=large.is_text)
             return handle
         held = SmartObject(session, locator.data)
         try:
             size = await held.size()
-            if size > self._max_size:
-                raise self._too_large(large, size)
-            return self._decoded(large, await held.read_all(size))
+            if size > self.max_size:
+                raise self.too_large(large, size)
+            return self.decoded(large, await held.read_all(size))
         except DatabaseError as error:
-            note_sql(error, self._fetching.sql)
+            note_sql(error, self.fetching.sql)
             raise
         finally:
             held.close_later()
 
-    def _too_large(self, large: LargeColumn, size: int) -> DataError:
+    def too_large(self, large: LargeColumn, size: int) -> DataError:
         column = large.column
         return DataError(
-            f"column {column.name!r}: {column.type} value of {size} bytes exceeds max_lob_size={self._max_size}",
+            f"column {column.name!r}: {column.type} value of {size} bytes exceeds max_lob_size={self.max_size}",
             column=column.name,
         )
+
+
+class _SimpleValues:
+    """The BYTE and TEXT values of a block, one after the other.
+
+    Args:     places: each value's row, in which a descriptor is replaced by the value, and its column.
+    """
+
+    def __init__(self, owner: LargeValues, places: Sequence[tuple[list[Value], LargeColumn]]) -> None:
+        self._owner = owner
+        self._places = places
+        self._conversation = owner.fetching.session.conversation
+        self._at = 0
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    async def fetch(self, at: int) -> int:
+        """Fetch the value of place *at*, and as many after it as need nothing but their requests.
+
+        Returns:  the place after the last one.
+        """
+        owner, dispatcher = self._owner, self._conversation.dispatcher
+        values, large = self._places[at]
+        descriptor: Any = values[large.place]
+        if descriptor.size > owner.max_size:
+            raise owner.too_large(large, descriptor.size)
+        self._at, self._pieces, self._size = at, [], 0
+        in_flight = dispatcher.send(
+            owner.request(descriptor),
+            BlobReader(self._conversation.capabilities, self._take),
+            interruptible=True,
+            on_reply=self._on_reply,
+            on_lost=owner.fetching.on_lost,
+        )
+        reply = await dispatcher.reply(in_flight)
+        raise_for(reply, owner.fetching.sql)
+        values, large = self._places[self._at]
+        if self._size > owner.max_size:
+            raise owner.too_large(large, self._size)
+        value = owner.decoded(large, b"".join(self._pieces))
+        values[large.place] = value if large.convert is None else large.convert(value)
+        return self._at + 1
+
+    def _take(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size <= self._owner.max_size:
+            self._pieces.append(piece)
+        else:
+            self._pieces.clear()
+
+    def _on_reply(self, reply: Reply) -> bool:
+        """Keep the value and request the next one. What may fail, and the user's code, is left to `fetch`.
+
+        Returns:  whether more follows: of this reply, or the reply for the next value.
+        """
+        if self._conversation.on_reply(reply):
+            return True
+        owner, places, following = self._owner, self._places, self._at + 1
+        if following == len(places) or self._size > owner.max_size:
+            return False
+        if reply.error is not None or reply.file_failure is not None or reply.bad_value is not None:
+            return False
+        values, large = places[self._at]
+        next_values, next_large = places[following]
+        descriptor = next_values[next_large.place]
+        if (
+            large.convert is not None
+            or not isinstance(descriptor, Descriptor)
+            or descriptor.size > owner.max_size
+        ):
+            return False
+        try:
+            value = owner.decoded(large, b"".join(self._pieces))
+        except DataError:
+            return False
+        if not self._conversation.dispatcher.try_send_next(owner.request(descriptor)):
+            return False
+        values[large.place] = value
+        self._at, self._pieces, self._size = following, [], 0
+        return True
 
 
 def large_columns(columns: Sequence[Column], conversions: Conversions) -> tuple[LargeColumn, ...]:

@@ -22,7 +22,6 @@ from aioifx.client.session.session import Session
 from aioifx.codecs.large_objects import Descriptor, Locator
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Row
-from aioifx.wire import requests
 from aioifx.wire.blob_replies import BlobReader
 from aioifx.wire.replies import Reply
 
@@ -158,10 +157,8 @@ class ValueStream(NotCopied):
             if self._buffer.has_ended:  # closed by another task, meanwhile
                 raise _not_current()
             session.dispatcher.note_holder()
-            outbox = fetching.request(self._descriptor)
-            requests.put_eot(outbox)
             in_flight = session.conversation.send(
-                outbox.detach(),
+                fetching.request_maker()(self._descriptor),
                 BlobReader(session.conversation.capabilities, self._buffer.put),
                 interruptible=True,
                 on_lost=fetching.on_lost,
@@ -267,9 +264,9 @@ class StreamedValues(LargeValues):
             for large in self._columns:
                 held = values[large.place]
                 if isinstance(held, Locator):
-                    values[large.place] = Lob(self._fetching.session, held, is_text=large.is_text)
+                    values[large.place] = Lob(self.fetching.session, held, is_text=large.is_text)
                 elif held is not None:
-                    value = ValueStream(self._fetching, large, held, self._timeout)
+                    value = ValueStream(self.fetching, large, held, self._timeout)
                     self._current.append(value)
                     values[large.place] = value
             entered = type(row)(values)

@@ -278,6 +278,28 @@ class Dispatcher:
         channel.request(in_flight, request)
         return in_flight
 
+    def try_send_next(self, request: bytes) -> bool:
+        """Send the next *request* of a call from the `on_reply` of its last one, in place of `send` and `reply`.
+
+        Its reply is read as more of the last one. The task is thus not woken for each of many short replies.
+
+        Returns:  False, and nothing is sent, if the call was cancelled, timed out or interrupted, or anything else
+                  needs `send`.
+        """
+        in_flight = self._in_flight
+        if (
+            len(in_flight) > 1
+            or in_flight[0].is_abandoned
+            or in_flight[0].future.done()
+            or self.interrupter.is_pending
+            or self._is_closing
+            or self.channel.inbox.unread
+        ):
+            return False
+        self._stats.round_trips += 1
+        self.channel.send(request)
+        return True
+
     def _on_reply(self, in_flight: InFlight[Any], reply: Any) -> bool:
         """Called with the reply to the oldest request in flight; returns whether more of it follows."""
         if in_flight.on_reply is not None and in_flight.on_reply(reply):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from struct import pack
 from typing import Any
 
@@ -65,8 +66,12 @@ def pieces(value: bytes, size: int = 1024) -> bytes:
     return b"".join(pack(">HH", 39, len(piece)) + piece + b"\0" * (len(piece) & 1) for piece in [*cut, b""])
 
 
+def whole_reply(value: bytes, size: int = 1024) -> bytes:
+    return pieces(value, size) + done() + EOT
+
+
 def valued(value: bytes, size: int = 1024) -> Exchange:
-    return FETCH, pieces(value, size) + done() + EOT
+    return FETCH, whole_reply(value, size)
 
 
 def queried(*rows_and_values: bytes | Exchange, columns: tuple[Column, ...] = (C1, PHOTO)) -> list[Exchange]:
@@ -167,6 +172,102 @@ async def test_a_decoder_gets_the_value_and_not_its_descriptor() -> None:
     script = queried(row(1, of_size(2)), row(2, NULL), valued(b"ab"), columns=(C1, NOTE))
     async with talking(script, type_codecs={"text": (None, str.upper)}) as (conn, _):
         assert await conn.fetch(QUERY) == [(1, "AB"), (2, None)]
+
+
+# -- several values --------------------------------------------------------------------------------------------------
+
+
+TWO = row(1, of_size(1)), row(2, of_size(1))
+
+
+async def test_each_value_of_a_block_is_one_round_trip() -> None:
+    script = queried(*TWO, valued(b"x"), valued(b"y"))
+    async with talking(script, select_ints(3, 7)) as (conn, _):
+        before = conn.stats.round_trips
+        assert await conn.fetch(QUERY) == [(1, b"x"), (2, b"y")]
+        assert await conn.fetch("select c1 from t") == [(7,)]
+        assert conn.stats.round_trips - before == len(script) + len(select_ints(3, 7))
+
+
+async def test_a_decoder_gets_each_value_before_the_next_is_requested() -> None:
+    script = queried(*TWO, valued(b"x"), valued(b"y"), columns=(C1, NOTE))
+    async with talking(script, type_codecs={"text": (None, str.upper)}) as (conn, _):
+        assert await conn.fetch(QUERY) == [(1, "X"), (2, "Y")]
+
+    def refuse(value: str) -> str:
+        raise ValueError(value)
+
+    script = queried(*TWO, valued(b"x"), columns=(C1, NOTE))
+    async with talking(script, type_codecs={"text": (None, refuse)}) as (conn, _):
+        with pytest.raises(DataError, match="the decoder of text raised ValueError"):
+            await conn.fetch(QUERY)
+
+
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        ((FETCH, error(-606) + EOT), "-606"),
+        (valued(b"\xff"), "^column 'note': byte 0xff at offset 0"),
+        (valued(b"x" * 101), "of 101 bytes exceeds max_lob_size=100$"),
+    ],
+    ids=["an error", "bytes that are not text", "a value that is too large"],
+)
+async def test_no_value_is_requested_after_one_that_fails(first: Exchange, message: str) -> None:
+    script = queried(*TWO, first, columns=(C1, NOTE))
+    async with talking(script, select_ints(3, 7), locale="en_US.utf8", max_lob_size=100) as (conn, _):
+        with pytest.raises(DatabaseError, match=message):
+            await conn.fetch(QUERY)
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+async def test_a_later_value_that_is_too_large_is_not_requested() -> None:
+    script = queried(row(1, of_size(1)), row(2, of_size(101)), valued(b"x"))
+    async with talking(script, select_ints(3, 7), max_lob_size=100) as (conn, _):
+        with pytest.raises(DataError, match="of 101 bytes exceeds"):
+            await conn.fetch(QUERY)
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+async def test_no_value_is_requested_after_a_cancelled_one() -> None:
+    late = Delayed(whole_reply(b"y"))
+    script = queried(*TWO, row(3, of_size(1)), valued(b"x"), (FETCH, late))
+    async with talking(script, select_ints(3, 7)) as (conn, _):
+        await cancel_at(late, conn.fetch(QUERY))
+        late.release()
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+async def test_no_value_is_requested_after_one_that_timed_out() -> None:
+    late = Delayed(whole_reply(b"y"))
+    script = queried(*TWO, row(3, of_size(1)), valued(b"x"), (FETCH, late))
+    async with talking(script, select_ints(3, 7), command_timeout=60) as (conn, _):
+        with pytest.raises(QueryTimeout):
+            await time_out_at(late, conn, conn.fetch(QUERY))
+        late.release()
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+async def test_an_interrupt_that_is_too_late_for_a_value_reaches_the_next_one() -> None:
+    late = Delayed(whole_reply(b"x"))
+    script = queried(*TWO, row(3, of_size(1)), (FETCH, late), valued(b"y"), (FETCH, error(-213) + EOT))
+    async with talking(script, select_ints(3, 7)) as (conn, _):
+        conn._session.channel.send_urgent = lambda byte: True  # type: ignore[method-assign]
+        task = asyncio.ensure_future(conn.fetch(QUERY))
+        await asyncio.wait_for(late.reached.wait(), 10)
+        conn.cancel()
+        late.release()
+        with pytest.raises(DatabaseError) as caught:
+            await task
+        assert caught.value.sqlcode == -213
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+async def test_what_follows_a_value_unrequested_ends_the_connection() -> None:
+    script = queried(*TWO, (FETCH, whole_reply(b"x") + whole_reply(b"y")))[:-2]
+    async with talking(script) as (conn, _):
+        with pytest.raises(ProtocolError, match="unexpected message"):
+            await conn.fetch(QUERY)
+        assert conn.is_closed()
 
 
 # -- only what is returned is requested ------------------------------------------------------------------------------
