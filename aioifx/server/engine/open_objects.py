@@ -25,9 +25,9 @@ from aioifx.server.sqlite.transactions import Transactions
 BAD_OBJECT: Final = -9810
 
 # Access modes (documented: ifx_lo_create and ifx_lo_open). JDBC reads with 4, and with modes that have none of these
-# bits, 16 and 2048 (observed).
+# bits, 16 and 2048 (observed). APPEND alone is for reading (documented).
 _APPEND, _WRITE, _READ_WRITE = 1, 2, 8
-_WRITABLE: Final = _APPEND | _WRITE | _READ_WRITE
+_WRITABLE: Final = _WRITE | _READ_WRITE
 
 _START, _CURRENT, _END = 0, 1, 2
 

@@ -89,15 +89,17 @@ def test_the_lowest_free_descriptor_is_given(table: Engine) -> None:
 def test_a_mode_allows_reads_or_writes(table: Engine) -> None:
     objects = table.objects
     number = objects.create()
-    reader, writer, appender = (objects.open(number, mode) for mode in (READ, WRITE, APPEND))
+    reader, writer, appender = (objects.open(number, mode) for mode in (READ, WRITE, WRITE | APPEND))
     assert refusal(table, "write", reader, b"x") == -9810
     assert refusal(table, "truncate", reader, 0) == -9810
     objects.write(writer, b"abc")
     assert refusal(table, "read", writer, 1) == -9810
     objects.write(appender, b"def")
     assert objects.read(reader, 10) == b"abcdef"
-    for mode in (16, 2048):  # modes that JDBC reads with
-        assert objects.read(objects.open(number, mode), 2) == b"ab"
+    for mode in (16, 2048, APPEND, READ | APPEND):  # the first two are JDBC's
+        opened = objects.open(number, mode)
+        assert objects.read(opened, 2) == b"ab"
+        assert refusal(table, "write", opened, b"x") == -9810
 
 
 @pytest.mark.parametrize(
