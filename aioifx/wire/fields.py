@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from aioifx.errors import ProtocolError
+from aioifx.errors import ProgrammingError, ProtocolError
 from aioifx.sqltypes import TypeCode
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox, padded
@@ -81,7 +81,13 @@ async def read_long_char(inbox: Inbox, capabilities: Capabilities) -> bytes:
 
 
 def put_long_char(outbox: Outbox, capabilities: Capabilities, text: bytes) -> None:
-    """SQL text and signatures; see `read_long_char`."""
+    """SQL text and signatures; see `read_long_char`.
+
+    Raises:   ProgrammingError: the size does not fit its field.
+    """
+    most = 2**31 - 1 if capabilities.long_text else 0xFFFF
+    if len(text) > most:
+        raise ProgrammingError(f"text of {len(text)} bytes: expected at most {most}")
     if capabilities.long_text:
         outbox.long_char(text)
     else:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.errors import ProtocolError
+from aioifx.errors import ProgrammingError, ProtocolError
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import (
     BindEntry,
@@ -35,6 +35,20 @@ def test_long_text_is_read_again_in_both_layouts(text: bytes, capabilities: Capa
     put_long_char(outbox, capabilities, text)
     for chunks in cuts(outbox.detach()):
         assert feed(lambda inbox: read_long_char(inbox, capabilities), chunks)[0] == text
+
+
+def test_text_whose_size_does_not_fit_is_refused() -> None:
+    class Large(bytes):
+        def __len__(self) -> int:
+            return 2**31
+
+    outbox = Outbox()
+    put_long_char(outbox, SHORT, bytes(0xFFFF))
+    outbox.detach()
+    for capabilities, text in ((SHORT, bytes(0x10000)), (LONG, Large())):
+        with pytest.raises(ProgrammingError, match=r"^text of \d+ bytes: expected at most \d+$"):
+            put_long_char(outbox, capabilities, text)
+    assert not outbox.data
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 2**31 - 1])

@@ -50,6 +50,21 @@ MARKS = ", ".join("?" * 32_768)
 VERY_MANY = tuple(range(32_768))
 
 
+@pytest.mark.parametrize("verb", ["select c1", "delete"])
+@pytest.mark.parametrize("method", ["fetch", "execute", "prepare"])
+async def test_a_statement_too_long_for_an_old_server_is_refused(verb: str, method: str) -> None:
+    short = Capabilities(long_text=False)
+    script = [
+        (PREPARE, described(2, C1, capabilities=short)),
+        (opening(2), ints(7) + done(1, capabilities=short) + EOT),
+        *closing(2),
+    ]
+    async with talking(script, capabilities=short, peer_dialect=short) as (conn, _):
+        with pytest.raises(ProgrammingError, match=r"^text of 65\d\d\d bytes: expected at most 65535$"):
+            await getattr(conn, method)(f"{verb} from t where c2 = {'1' * 65_536}")
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
 @pytest.mark.parametrize(
     "call",
     [
