@@ -384,8 +384,8 @@ class _Flag:
 def _refuse_scroll(query: Query, columns: Sequence[Column]) -> None:
     """Refuse a query that a scroll cursor does not allow.
 
-    Raises:   SqlError: -526, it is FOR UPDATE; -611, it has BYTE or TEXT columns; -9605, it has collections (all
-              documented; a collection in a ROW is allowed: assumed).
+    Raises:   SqlError: -526: it is FOR UPDATE. -611: it has BYTE or TEXT columns. -9605: it has collections.
+    Source:   documented; assumed: a collection in a ROW is allowed
     """
     if query.for_update:
         raise SqlError(-526)
