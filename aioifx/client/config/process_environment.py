@@ -14,13 +14,17 @@ from typing import Any
 def environment_variable(name: str) -> str | None:
     """``os.environ.get(name)``."""
     environ: Any = os.environ
-    raw = environ._data.get(environ.encodekey(name))
+    try:
+        raw = environ._data.get(environ.encodekey(name))
+    except AttributeError:  # `os.environ` was replaced by another mapping
+        found: str | None = environ.get(name)
+        return found
     value: str | None = None if raw is None else environ.decodevalue(raw)
     return value
 
 
 def raw_environment() -> Mapping[object, object]:
-    """All variables, encoded as the platform has them; only for comparisons."""
+    """All variables, encoded as the platform has them if possible; only for comparisons."""
     environ: Any = os.environ
-    raw: Mapping[object, object] = environ._data
+    raw: Mapping[object, object] = getattr(environ, "_data", environ)
     return raw

@@ -26,3 +26,9 @@ def test_each_change_changes_the_raw_environment(monkeypatch: pytest.MonkeyPatch
     assert first not in (before, raw_environment())
     monkeypatch.delenv("AIOIFX_TEST")
     assert raw_environment() == before
+
+
+def test_os_environ_may_be_replaced_by_another_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"AIOIFX_TEST": "1"})
+    assert (environment_variable("AIOIFX_TEST"), environment_variable("AIOIFX_NONE")) == ("1", None)
+    assert raw_environment() == {"AIOIFX_TEST": "1"}
