@@ -297,7 +297,7 @@ async def measured(name: str, dsn: str, values: int, rows: int) -> Cost:
     return Cost(name, values * len(VALUE) / 1e6 / spent[0], size / 1e6 / spent[1], count / spent[2])
 
 
-async def measured_jdbc(dsn: str, values: int, rows: int) -> Cost:
+async def measured_jdbc(dsn: str, values: int, rows: int) -> list[Cost]:
     """IBM's JDBC driver, after a round to warm up.
 
     Raises:   JdbcMissing: driver or Java cannot be had here.
@@ -312,8 +312,8 @@ async def measured_jdbc(dsn: str, values: int, rows: int) -> Cost:
         jar = fetched(Path(folder), Path(__file__).with_name("JdbcLarge.java"))
         command = ["java", "-Xshare:auto", "-cp", f"{jar}:{folder}", "JdbcLarge", url, str(values)]
         run = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
-    write, read, notes = map(float, run.stdout.split())
-    return Cost("JDBC", write, read, notes)
+    write, read, write_blob, read_blob, notes = map(float, run.stdout.split())
+    return [Cost("JDBC", write, read, notes), Cost("JDBC, BLOB", write_blob, read_blob, 0)]
 
 
 def table(costs: list[Cost]) -> Iterator[str]:
@@ -334,7 +334,7 @@ def main() -> None:
     with server_process() as dsn:
         costs = [asyncio.run(measured(name, dsn, arguments.values, arguments.rows)) for name in CLIENTS]
         try:
-            costs.append(asyncio.run(measured_jdbc(dsn, arguments.values, arguments.rows)))
+            costs.extend(asyncio.run(measured_jdbc(dsn, arguments.values, arguments.rows)))
         except JdbcMissing as missing:
             print(f"JDBC is left out: {missing}")
     print("\n".join(table(costs)))
