@@ -46,6 +46,7 @@ from tests.scripted import (
     opening,
     select_ints,
     talking,
+    time_is_up,
 )
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -378,12 +379,17 @@ async def test_a_timeout_applies_to_the_wait_for_a_chunk_and_not_to_the_consumer
     late = Delayed(pieces(LONG) + done() + EOT, first=2000)
     script = streamed(row(1, of_size(len(LONG))), (FETCH, late))
     async with talking(script, AFTER) as (conn, _):
-        async with conn.stream(QUERY, **STREAM, timeout=0.02) as stream:
+        async with conn.stream(QUERY, **STREAM, timeout=60) as stream:
             value = (await anext(stream))[1]
             assert await anext(value)
-            await asyncio.sleep(0.05)
+            in_flight = conn._session.dispatcher._in_flight[0]
+            assert in_flight.deadline is None
+            waiting = asyncio.ensure_future(anext(value))
+            await asyncio.sleep(0)
+            assert in_flight.deadline is not None
+            time_is_up(conn._session)
             with pytest.raises(QueryTimeout):
-                await anext(value)
+                await waiting
             late.release()
         await usable(conn)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 from pathlib import Path
@@ -22,6 +21,7 @@ from aioifx.errors import (
 from aioifx.wire.files import FileClose, FileOpen, FileRead, FileRequest, FileWrite, put_file_request
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
+from tests.injection import eventually
 from tests.scripted import (
     C1,
     EOT,
@@ -366,11 +366,7 @@ async def test_a_lost_connection_closes_the_file(tmp_path: Path, at: int) -> Non
     async with talking(script, client_files=open_file) as (conn, _):
         with pytest.raises(ConnectionLost):
             await conn.fetch(QUERY, 1)
-        for _ in range(100):
-            await asyncio.sleep(0.001)
-            if all(file.closed for file in files):
-                break
-        assert all(file.closed for file in files)
+        await eventually(lambda: all(file.closed for file in files))
 
 
 async def test_a_cancelled_call_ends_the_conversation_and_writes_no_more(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import uvicorn
 import aioifx
 from aioifx.server import Server, ServerOptions, serve
 from examples.documents_service import DATABASE, SCHEMA, service
+from tests.injection import eventually
 from tests.system.services.conftest import Running, listening
 from tests.uvicorn_server import Uvicorn
 
@@ -64,9 +65,7 @@ async def body(chunks: int, digest: hashlib._Hash | None = None) -> AsyncIterato
 
 
 async def until_idle(pool: aioifx.Pool) -> None:
-    async with asyncio.timeout(10):
-        while pool.stats.in_use:  # noqa: ASYNC110 - the pool has no event for it
-            await asyncio.sleep(0.01)
+    await eventually(lambda: not pool.stats.in_use)
 
 
 async def count_of(server: Server, query: str) -> int:
