@@ -224,10 +224,11 @@ def reply_strategies(capabilities: Capabilities) -> dict[int, st.SearchStrategy[
 
 @st.composite
 def reply_groups(draw: st.DrawFn) -> tuple[Capabilities, list[tuple[int, replies.Reply]]]:
-    """A dialect and a reply in it, message by message, without its end."""
+    """A dialect and a reply in it, message by message, without its end. At most one SQ_LODATA; a second is refused."""
     capabilities = draw(dialects)
     strategies = reply_strategies(capabilities)
-    tags = draw(st.lists(st.sampled_from(sorted(strategies)), max_size=5))
+    groups = st.lists(st.sampled_from(sorted(strategies)), max_size=5)
+    tags = draw(groups.filter(lambda tags: tags.count(Op.LODATA) <= 1))
     return capabilities, [(tag, draw(strategies[tag])) for tag in tags]
 
 
