@@ -38,7 +38,7 @@ _KEYWORD_STARTS: Final = ("R", "S", "M", "L")
 _MARK: Final = re.compile(r"""[,(){}]|'(?:[^']|'')*+'?|"(?:[^"]|"")*+"?""")
 """What ends a value without quotes, or has commas and braces that do not."""
 _QUALIFIED: Final = re.compile(r"(?:DATETIME|INTERVAL)\s*+\((?P<value>[^()]*+)\)[\w\s()]*+", re.IGNORECASE)
-_INTEGERS: Final = frozenset(
+INTEGERS: Final = frozenset(
     map(
         int,
         (
@@ -52,6 +52,7 @@ _INTEGERS: Final = frozenset(
         ),
     )
 )
+"""Types of whole numbers."""
 _UNHASHABLE: Final = (TypeCode.SET, TypeCode.MULTISET, TypeCode.LIST, TypeCode.COLLECTION)
 
 
@@ -164,7 +165,7 @@ def _collection_reader(sql_type: SqlType, conversions: Conversions, strip: bool)
     reader = _reader_of(element, conversions, strip)
     begin = re.compile(rf"\s*+{_KEYWORDS[sql_type.code]}\s*+\{{", re.IGNORECASE)
     as_set = sql_type.code == TypeCode.SET and _is_hashable(element)
-    as_integers = element.kind in _INTEGERS and conversions.decoder_for(element) is None
+    as_integers = element.kind in INTEGERS and conversions.decoder_for(element) is None
 
     def read(text: str, at: int) -> tuple[Value, int]:
         found = begin.match(text, at)

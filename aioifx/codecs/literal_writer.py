@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias, cast
 from aioifx.codecs.conversions import Conversions, Convert
 from aioifx.codecs.documents import document_encoder
 from aioifx.codecs.large_objects import is_large_object
+from aioifx.codecs.literal_reader import INTEGERS
 from aioifx.codecs.registry import codec_for
 from aioifx.codecs.text import CodeSet
 from aioifx.codecs.value_text import formatter_for
@@ -26,23 +27,8 @@ from aioifx.sqltypes import SqlType, TypeCode, Value
 
 _Write: TypeAlias = Callable[[Value], str]
 
-_BARE: Final = frozenset(
-    map(
-        int,
-        (
-            TypeCode.SMALLINT,
-            TypeCode.INTEGER,
-            TypeCode.INT8,
-            TypeCode.BIGINT,
-            TypeCode.SERIAL,
-            TypeCode.SERIAL8,
-            TypeCode.BIGSERIAL,
-            TypeCode.SMALLFLOAT,
-            TypeCode.FLOAT,
-            TypeCode.DECIMAL,
-            TypeCode.MONEY,
-        ),
-    )
+_BARE: Final = INTEGERS | frozenset(
+    map(int, (TypeCode.SMALLFLOAT, TypeCode.FLOAT, TypeCode.DECIMAL, TypeCode.MONEY))
 )
 """Types whose literals have no quotes."""
 
