@@ -67,12 +67,16 @@ class _ExecutePipeline:
             del self.outbox.data[before:]
             if not isinstance(error, DataError):
                 raise
-            error.row_index = index
-            if not self.collect:
-                raise
-            self.rejected.append(error)
+            self._reject(index, error)
         else:
             self.queued += 1
+
+    def _reject(self, index: int, error: DataError) -> None:
+        """Keep the error of a row that was not sent; raise it unless errors are collected."""
+        error.row_index = index
+        if not self.collect:
+            raise error
+        self.rejected.append(error)
 
     async def execute_stored(self, index: int, params: Sequence[Value]) -> None:
         """Store the large objects of one row, and execute it."""
@@ -91,10 +95,7 @@ class _ExecutePipeline:
         except DataError as error:
             if error.sqlcode:
                 raise
-            error.row_index = index
-            if not self.collect:
-                raise
-            self.rejected.append(error)
+            self._reject(index, error)
 
     async def add_large(self, index: int, params: Sequence[Value]) -> None:
         """`add` a row with large parameters, which are read from their sources first."""
@@ -102,9 +103,7 @@ class _ExecutePipeline:
             check_sequence(params, f"row {index}: parameters")
             params = await self.statement.encoder.collect(params, index)
         except DataError as error:
-            if not self.collect:
-                raise
-            self.rejected.append(error)
+            self._reject(index, error)
         else:
             self.add(index, params)
 
