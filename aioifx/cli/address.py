@@ -1,0 +1,171 @@
+"""Where to connect, from a command line: ADDRESS, user, password, TLS, locales. Never: a socket.
+
+Invariants:
+1. No password comes from the command line, where every user of the machine can read it.
+2. Precedence of passwords: --password-file, the address, AIOIFX_PASSWORD, a prompt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+import sys
+from getpass import getpass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from aioifx.cli.parsing import Parser, seconds
+from aioifx.client.config.dsn import Parts, split_dsn
+from aioifx.client.config.options import OptionFields
+from aioifx.client.config.secret import Secret
+from aioifx.errors import InterfaceError
+
+ADDRESS: Final = "AIOIFX_DSN"
+"""The environment variable with the address, if the command line has none."""
+PASSWORD: Final = "AIOIFX_PASSWORD"
+"""The environment variable with the password."""
+
+_MAX_FILE: Final = 65_536
+"""Bytes that are read of a file with an address or a password."""
+
+
+class Destination(NamedTuple):
+    """The arguments of `aioifx.connect`."""
+
+    dsn: str
+    options: OptionFields
+
+
+def add_connection(parser: Parser, *, timeout: float | None = None) -> None:
+    """Add ADDRESS and the options of a connection. ADDRESS comes before other positional arguments.
+
+    Args:     timeout: default of --timeout, the time limit in seconds for a call.
+    """
+    parser.add_argument(
+        "address",
+        nargs="?",
+        metavar="ADDRESS",
+        help="informix://user@host:port/database?server=name, a JDBC URL or an ODBC connection string; @FILE: the first"
+        f" line of a file; left out: the environment variable {ADDRESS}",
+    )
+    group = parser.add_argument_group("connection")
+    group.add_argument("--user", metavar="NAME", help="user, instead of the address's")
+    password = group.add_mutually_exclusive_group()
+    password.add_argument(
+        "--password-file",
+        metavar="FILE",
+        type=Path,
+        help=f"file whose first line is the password; without it: the address's, that in the environment variable"
+        f" {PASSWORD}, or the answer to a prompt",
+    )
+    password.add_argument("--no-password", action="store_true", help="never ask for a password")
+    group.add_argument("--ssl", action="store_true", default=None, help="use TLS, and verify the certificate")
+    group.add_argument("--ssl-ca", metavar="FILE", help="PEM file of trusted authorities; turns TLS on")
+    group.add_argument("--db-locale", metavar="LOCALE", help="locale of the database, such as en_US.utf8")
+    group.add_argument("--client-locale", metavar="LOCALE", help="locale of the client")
+    group.add_argument(
+        "--connect-timeout", metavar="SECONDS", type=seconds, help="time limit for connecting (default 20)"
+    )
+    group.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=seconds,
+        default=timeout,
+        help=f"time limit for each call and each block of rows (default {timeout or 'none'})",
+    )
+
+
+def destination(arguments: argparse.Namespace) -> Destination:
+    """Where to connect, by the arguments of `add_connection`. It may ask for the password.
+
+    Raises:   InterfaceError: there is no address, a password is on the command line, or a file cannot be read.
+    """
+    dsn = _address(arguments.address)
+    options: OptionFields = {"application_name": "aioifx"}
+    for name in ("user", "ssl", "ssl_ca", "db_locale", "client_locale", "connect_timeout"):
+        if (value := getattr(arguments, name)) is not None:
+            options[name] = value
+    if arguments.timeout is not None:
+        options["command_timeout"] = arguments.timeout
+    parts = _parts_of(dsn)
+    if "application_name" in parts.options:
+        del options["application_name"]
+    if (password := _password(arguments, parts)) is not None:
+        options["password"] = Secret(password)
+    return Destination(dsn, options)
+
+
+def _address(given: str | None) -> str:
+    if given is None:
+        if not (found := os.environ.get(ADDRESS)):
+            raise InterfaceError(f"ADDRESS: missing, and the environment variable {ADDRESS} is not set")
+        return found
+    if given.startswith("@"):
+        return first_line("ADDRESS", Path(given[1:]))
+    if "password" in _parts_of(given).options:
+        raise InterfaceError(
+            "ADDRESS: contains a password, which every user of this machine can see in the list of processes; "
+            f"set {PASSWORD}, use --password-file, or put the address into {ADDRESS} or a file (@FILE)"
+        )
+    return given
+
+
+def _parts_of(dsn: str) -> Parts:
+    """The parts of an address; none if it is invalid, which `connect` reports."""
+    try:
+        return split_dsn(dsn)
+    except InterfaceError:
+        return Parts({}, {})
+
+
+def _password(arguments: argparse.Namespace, parts: Parts) -> str | None:
+    if arguments.password_file is not None:
+        return _password_in(arguments.password_file)
+    if "password" in parts.options:
+        return None
+    if (found := os.environ.get(PASSWORD)) is not None:
+        return found
+    if arguments.no_password or not _has_terminal():
+        return None
+    return getpass("Password: ") or None
+
+
+def _password_in(path: Path) -> str:
+    password = first_line("--password-file", path)
+    try:
+        status = path.stat()
+    except OSError:  # such as a file descriptor that has been read to its end
+        return password
+    if os.name == "posix" and stat.S_ISREG(status.st_mode) and status.st_mode & stat.S_IROTH:
+        print(f"aioifx: warning: every user of this machine can read {path}; chmod 600 it", file=sys.stderr)
+    return password
+
+
+def first_line(option: str, path: Path) -> str:
+    """The first line of a file in UTF-8.
+
+    Args:     option: what the file was given for, for messages.
+    Raises:   InterfaceError: it cannot be read, or the line is empty.
+    """
+    try:
+        with path.open("rb") as file:
+            line = file.read(_MAX_FILE).decode("utf-8-sig").partition("\n")[0].rstrip("\r")
+    except OSError as error:
+        raise InterfaceError(f"{option}: {error.strerror}: {path}") from None
+    except UnicodeDecodeError as error:  # its own message would show bytes of the file
+        raise InterfaceError(f"{option}: {path} is not UTF-8 at byte {error.start}") from None
+    if not line:
+        raise InterfaceError(f"{option}: the first line of {path} is empty")
+    return line
+
+
+def _has_terminal() -> bool:
+    """Whether a password can be asked for. A redirected stdin does not matter, where there is a terminal."""
+    if os.name != "posix":
+        return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,43 @@
+"""Errors as text for people, and the exit codes. Never: a traceback, what a verb does."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, InterfaceError, visible
+
+FAILED: Final = 1
+"""The statement failed, or what was asked is not so."""
+USAGE: Final = 2
+"""The command line, an address or an option is wrong; as in argparse."""
+CONNECTION: Final = 3
+"""No connection was opened, or it was lost."""
+INTERRUPTED: Final = 130
+"""Ctrl-C, as in shells: 128 + SIGINT."""
+PIPE: Final = 141
+"""The reader of the output has ended, as in shells: 128 + SIGPIPE."""
+
+
+def report(error: BaseException) -> None:
+    """Print an error to stderr: message, codes, the place in the SQL, and how to learn more."""
+    print("\n".join(_lines(error)), file=sys.stderr)
+
+
+def _lines(error: BaseException) -> list[str]:
+    lines = [f"aioifx: {visible(str(error)) or type(error).__name__}"]
+    for note in getattr(error, "__notes__", ()):
+        lines += [visible(line) for line in str(note).splitlines()]
+    if isinstance(error, DatabaseError) and error.sqlcode:
+        codes = f"{error.sqlcode} {error.isamcode}" if error.isamcode else str(error.sqlcode)
+        lines.append(f"`aioifx explain {codes}` tells more")
+    return lines
+
+
+def exit_code_of(error: BaseException) -> int:
+    """The exit code of an error that ends a verb."""
+    if isinstance(error, InterfaceError):
+        return USAGE
+    if isinstance(error, (ConnectError, ConnectionLost)):
+        return CONNECTION
+    return FAILED

@@ -1,0 +1,120 @@
+"""The command line as a whole: verbs, version, exit codes, broken pipes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from aioifx.cli import main as program
+from aioifx.cli.main import main
+from aioifx.cli.parsing import Verbs, add_verb
+from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, Error, InterfaceError, QueryTimeout
+
+ROOT = Path(__file__).parents[2]
+
+
+def use_verb(monkeypatch: pytest.MonkeyPatch, run: Callable[[argparse.Namespace], int]) -> None:
+    """Give the command line only the verb ``try``, which *run* runs."""
+
+    def add_parser(verbs: Verbs) -> None:
+        add_verb(verbs, "try", run, help="", description="")
+
+    monkeypatch.setattr(program, "_VERBS", (SimpleNamespace(add_parser=add_parser),))
+
+
+@pytest.mark.parametrize("wrong", [[], ["guess", "-1"], ["--guess"]])
+def test_a_wrong_command_line_ends_with_the_usage(
+    wrong: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(wrong)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: aioifx ")
+
+
+def test_help_names_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert all(f"\n    {verb.__name__.rpartition('.')[2]} " in out for verb in program._VERBS)
+
+
+def test_the_version_is_that_of_the_installed_package(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    monkeypatch.setattr(program, "version", lambda name: {"aioifx": built}[name])
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"aioifx {built}\n"
+
+
+def test_a_source_tree_that_is_not_installed_has_no_version(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(program, "version", missing)
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == "aioifx (not installed)\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (DatabaseError("no"), 1),
+        (QueryTimeout("no"), 1),
+        (FileNotFoundError(2, "no"), 1),
+        (InterfaceError("no"), 2),
+        (ConnectError("no"), 3),
+        (ConnectionLost("no"), 3),
+    ],
+)
+def test_an_error_is_one_line_and_its_class_decides_the_exit_code(
+    error: Error | OSError, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(arguments: argparse.Namespace) -> int:
+        raise error
+
+    use_verb(monkeypatch, fail)
+    assert main(["try"]) == code
+    assert capsys.readouterr() == ("", f"aioifx: {error}\n")
+
+
+def test_an_interrupt_ends_quietly(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(arguments: argparse.Namespace) -> int:
+        raise KeyboardInterrupt
+
+    use_verb(monkeypatch, interrupted)
+    assert main(["try"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_reader_of_the_output_that_ends_ends_the_program_quietly() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = subprocess.run(
+        [sys.executable, "-m", "aioifx", "explain", "-244"],
+        cwd=ROOT,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=30,
+    )
+    os.close(writer)
+    assert (run.returncode, run.stderr) == (141, "")
