@@ -150,6 +150,10 @@ class Channel(asyncio.Protocol):
         assert self._transport is not None, "the channel was never connected"
         return self._transport
 
+    def use_transport(self, transport: asyncio.Transport) -> None:
+        """Send over *transport*, the one of TLS, from now on."""
+        self._transport = transport
+
     def expect(self, parser: Parser[T]) -> asyncio.Future[T]:
         """Queue *parser* for the next reply that has no parser yet.
 

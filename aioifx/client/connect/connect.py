@@ -158,7 +158,7 @@ class _Connector:
         Source:   documented: INFORMIXCONRETRY attempts follow the first one at equal intervals within INFORMIXCONTIME
         """
         options = self._options
-        password = await _password(options)
+        password = await password_of(options)
         for later in range(options.connect_retries, 0, -1):
             seconds = options.connect_timeout / (options.connect_retries + 1)
             connection = await self._timed_round(password, self._deadline - seconds * later)
@@ -286,7 +286,7 @@ class _Connector:
             attempt.failure = None  # break the reference cycle through the traceback
 
 
-async def _password(options: ConnectOptions) -> str:
+async def password_of(options: ConnectOptions) -> str:
     """The password; a callable is called for each connection."""
     source = options.password
     if isinstance(source, Secret):

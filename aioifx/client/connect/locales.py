@@ -60,7 +60,7 @@ async def _log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
     """
     conn = await attempt.log_in(password)
     if attempt.is_locale_ignored:
-        found = await _query_locale(attempt, password)
+        found = await query_locale(attempt, password)
         if found and code_set_of(found).codec != attempt.options.code_set.codec:
             conn.terminate()
             raise LocaleError(
@@ -73,13 +73,13 @@ async def _log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
 
 async def _learn(key: _Key, attempt: LoginAttempt, password: str) -> None:
     """Query and remember the locale. An unknown database gets the default locale; opening it fails later."""
-    found = await _query_locale(attempt, password)
+    found = await query_locale(attempt, password)
     if len(_known) >= _MAX_KNOWN:
         _known.clear()
     _known[key] = found or DEFAULT_LOCALE
 
 
-async def _query_locale(attempt: LoginAttempt, password: str) -> str:
+async def query_locale(attempt: LoginAttempt, password: str) -> str:
     """The locale of the attempt's database, queried over a separate connection; empty if the server does not know it.
 
     That connection sends no DB_LOCALE: sysmaster has the server's locale, which applies to such a client (assumed).

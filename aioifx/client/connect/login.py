@@ -86,6 +86,8 @@ class LoginAttempt:
         """False: send no DB_LOCALE, so that the server uses its own locale."""
         self.is_locale_ignored = False
         """Whether the server opened the database although its locale differs from the one sent."""
+        self.reply: LoginReply | None = None
+        """The last login reply."""
         self._channel: Channel | None = None
         self._uses_tls = False
         self._reader: ReplyReader  # once the login is accepted
@@ -120,6 +122,10 @@ class LoginAttempt:
             logger.debug("%s", error)
             raise
         return self
+
+    def use(self, channel: Channel, *, tls: bool) -> None:
+        """Continue on a channel that was opened elsewhere, instead of `connect`."""
+        self._channel, self._uses_tls, self._done = channel, tls, False
 
     async def log_in(self, password: str) -> Connection[Any]:
         """Log in here, or at the target of a redirect that the options allow.
@@ -209,6 +215,7 @@ class LoginAttempt:
                 unreachable=isinstance(error, ConnectionLost),
             ) from error
         self.hint = ""
+        self.reply = reply
         self._reader = offered(self.options.code_set.codec)
         return reply
 

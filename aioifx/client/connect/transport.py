@@ -95,28 +95,24 @@ async def open_channel(
     *,
     keepalive: tuple[int, int, int] | None = None,
     hint: str = "",
+    ips: list[str] | None = None,
+    factory: Callable[[], Channel] = Channel,
 ) -> Channel:
     """Open a channel to *address* over TCP, and over TLS if a context is given.
 
     Args:     keepalive: idle seconds before the first probe, seconds between probes, and unanswered probes until the
               connection is dropped. None: no probes.
               hint: likely cause, for the message, if an unexpected kind of server answers.
+              ips: the result of `resolve`; None: look the name up.
+              factory: creates the channel.
     Raises:   ConnectError: nothing answers, or not as expected.
     """
-    try:
-        ips = await _resolve(address)
-    except (OSError, UnicodeError) as error:  # a host name that cannot be encoded raises UnicodeError
-        raise ConnectError(
-            f"could not connect to {address}: {_reason(error)}",
-            sqlstate="08001",
-            unreachable=isinstance(error, OSError) and error.errno == socket.EAI_AGAIN,
-        ) from error
-    if not ips:
-        raise ConnectError(f"could not connect to {address}: the name has no address", sqlstate="08001")
+    if ips is None:
+        ips = await resolve(address)
     if len(ips) == 1:
-        channel = await _connect(address, ips[0], context, hint)
+        channel = await _connect(address, ips[0], context, hint, factory)
     else:
-        channel = await _first(address, ips, context, hint)
+        channel = await _first(address, ips, context, hint, factory)
     if keepalive is not None:
         _keep_alive(channel, *keepalive)
     if logger.isEnabledFor(logging.DEBUG):
@@ -132,10 +128,34 @@ def _log_chosen(channel: Channel, address: Address, ips: list[str]) -> None:
     logger.debug("%s: connected to %s%s%s", address, chosen, f" with {tls.version()}" if tls else "", found)
 
 
-async def _first(address: Address, ips: list[str], context: ssl.SSLContext | None, hint: str) -> Channel:
+async def start_tls(channel: Channel, address: Address, context: ssl.SSLContext, *, hint: str = "") -> None:
+    """Negotiate TLS on an open channel to *address* that has exchanged no bytes yet.
+
+    Args:     hint: as for `open_channel`.
+    Raises:   ConnectError: the handshake failed, or the certificate was rejected; the channel is closed.
+    """
+    try:
+        transport = await channel.loop.start_tls(
+            channel.transport, channel, context, server_hostname=address.host
+        )
+        if transport is None or channel.failure is not None:  # closed meanwhile
+            raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+    except (OSError, UnicodeError) as error:
+        channel.abort()
+        raise _connect_error(error, address, address.host, hint) from error
+    channel.use_transport(transport)
+
+
+async def _first(
+    address: Address,
+    ips: list[str],
+    context: ssl.SSLContext | None,
+    hint: str,
+    factory: Callable[[], Channel],
+) -> Channel:
     """A channel to the first of several addresses that accepts the connection."""
     race = StaggeredRace(
-        [partial(_connect, address, ip, context, hint) for ip in ips],
+        [partial(_connect, address, ip, context, hint, factory) for ip in ips],
         NEXT_ADDRESS_AFTER,
         Channel.abort,
     )
@@ -197,29 +217,23 @@ def _combined_error(errors: list[ConnectError]) -> ConnectError:
     return first
 
 
-async def _connect(address: Address, ip: str, context: ssl.SSLContext | None, hint: str) -> Channel:
+async def _connect(
+    address: Address,
+    ip: str,
+    context: ssl.SSLContext | None,
+    hint: str,
+    factory: Callable[[], Channel],
+) -> Channel:
     try:
         _, channel = await asyncio.get_running_loop().create_connection(
-            Channel,
+            factory,
             ip,
             address.port,
             ssl=context,
             server_hostname=address.host if context is not None else None,
         )
-    except ssl.CertificateError as error:
-        raise ConnectError(
-            f"{address}: its certificate was rejected: {_reason(error)}", sqlstate="08001"
-        ) from error
     except (OSError, UnicodeError) as error:
-        answered = isinstance(error, (ssl.SSLError, ConnectionError)) and not isinstance(
-            error, ConnectionRefusedError
-        )
-        where = address if ip == address.host else f"{address} ({ip})"
-        raise ConnectError(
-            f"could not connect to {where}: {_reason(error)}{hint if answered else ''}",
-            sqlstate="08001",
-            unreachable=not isinstance(error, (ssl.SSLError, UnicodeError)),
-        ) from error
+        raise _connect_error(error, address, ip, hint) from error
     if (
         not channel.is_open
     ):  # reset meanwhile, or closed in the handshake, which asyncio may report as success
@@ -231,13 +245,45 @@ async def _connect(address: Address, ip: str, context: ssl.SSLContext | None, hi
     return channel
 
 
+def _connect_error(error: OSError | UnicodeError, address: Address, ip: str, hint: str) -> ConnectError:
+    """The error for a caller, from what prevented a connection."""
+    if isinstance(error, ssl.CertificateError):
+        return ConnectError(f"{address}: its certificate was rejected: {_reason(error)}", sqlstate="08001")
+    answered = isinstance(error, (ssl.SSLError, ConnectionError)) and not isinstance(
+        error, ConnectionRefusedError
+    )
+    where = address if ip == address.host else f"{address} ({ip})"
+    return ConnectError(
+        f"could not connect to {where}: {_reason(error)}{hint if answered else ''}",
+        sqlstate="08001",
+        unreachable=not isinstance(error, (ssl.SSLError, UnicodeError)),
+    )
+
+
 # -- names ------------------------------------------------------------------------------------------------------------
 
 
-async def _resolve(address: Address) -> list[str]:
-    """The addresses of a name, alternating between address families (documented: RFC 8305, 4)."""
+async def resolve(address: Address) -> list[str]:
+    """The addresses of a name, at least one, alternating between address families (documented: RFC 8305, 4).
+
+    Raises:   ConnectError: the name is unknown, has no address, or could not be looked up.
+    """
     if _is_ip(address.host):
         return [address.host]
+    try:
+        ips = await _lookup(address)
+    except (OSError, UnicodeError) as error:  # a host name that cannot be encoded raises UnicodeError
+        raise ConnectError(
+            f"could not connect to {address}: {_reason(error)}",
+            sqlstate="08001",
+            unreachable=isinstance(error, OSError) and error.errno == socket.EAI_AGAIN,
+        ) from error
+    if not ips:
+        raise ConnectError(f"could not connect to {address}: the name has no address", sqlstate="08001")
+    return ips
+
+
+async def _lookup(address: Address) -> list[str]:
     found = await asyncio.get_running_loop().getaddrinfo(
         address.host, address.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
     )

@@ -207,7 +207,7 @@ async def found(answer: str, monkeypatch: pytest.MonkeyPatch, *peers: Peer, **op
     async def asked(attempt: LoginAttempt, password: str) -> str:
         return answer
 
-    monkeypatch.setattr(locales, "_query_locale", asked)
+    monkeypatch.setattr(locales, "query_locale", asked)
     async with listening(*peers) as listener:
         async with aioifx.connect(**options_for(listener.port, **options)) as conn:
             return conn._session.code_set.codec

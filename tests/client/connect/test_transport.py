@@ -13,12 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import trustme
 
 from aioifx.channel import Channel
 from aioifx.client.config.addresses import Address
-from aioifx.client.connect.transport import StaggeredRace, open_channel
+from aioifx.client.connect.transport import StaggeredRace, open_channel, resolve, start_tls
 from aioifx.errors import ConnectError
-from tests.scripted import Peer, listening, pipe, until
+from tests.certificates import certified, trusting
+from tests.scripted import Disconnect, Peer, listening, pipe, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -191,7 +193,7 @@ async def test_the_chosen_address_is_logged_at_debug(known: Any, caplog: pytest.
 async def test_address_families_of_a_name_alternate(known: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
-    async def refuse(address: Address, ip: str, context: object, hint: str) -> None:
+    async def refuse(address: Address, ip: str, *more: object) -> None:
         tried.append(ip)
         raise ConnectError(f"{ip} refuses")
 
@@ -220,6 +222,26 @@ async def test_an_address_is_not_looked_up(known: Any) -> None:
     assert known["asked"] == []
 
 
+async def test_a_channel_is_opened_to_addresses_that_were_looked_up_before(known: Any) -> None:
+    async with listening(Peer()) as listener:
+        address = Address("db.example", listener.port)
+        known["db.example"] = [(V4, ("127.0.0.1", listener.port))]
+        known["127.0.0.1"] = known["db.example"]
+        ips = await resolve(address)
+        assert ips == ["127.0.0.1"]
+        del known["db.example"]
+        made: list[Channel] = []
+
+        def make() -> Channel:
+            made.append(Channel())
+            return made[-1]
+
+        channel = await open_channel(address, ips=ips, factory=make)
+        assert [channel] == made
+        channel.abort()
+        await channel.wait_closed()
+
+
 async def test_a_name_without_an_address_says_so(known: Any) -> None:
     known["db.example"] = []
     with pytest.raises(ConnectError, match=r"^could not connect to db\.example:1: the name has no address$"):
@@ -240,6 +262,58 @@ async def test_a_name_lookup_that_failed_temporarily_is_retryable(monkeypatch: p
     with pytest.raises(ConnectError, match="Temporary failure") as caught:
         await open_channel(Address("db.example", 1))
     assert caught.value.retryable
+
+
+# -- TLS on an open channel -------------------------------------------------------------------------------------------
+
+
+async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(await reader.read(100))
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()
+
+
+async def _first_bytes(channel: Channel) -> bytes:
+    await channel.inbox.need(1)
+    return bytes(channel.inbox.take(channel.inbox.unread))
+
+
+async def test_tls_is_negotiated_on_an_open_channel() -> None:
+    authority = trustme.CA()
+    server = await asyncio.start_server(_echo, "127.0.0.1", 0, ssl=certified(authority, "127.0.0.1"))
+    async with server:
+        address = Address("127.0.0.1", server.sockets[0].getsockname()[1])
+        channel = await open_channel(address)
+        await start_tls(channel, address, trusting(authority))
+        assert channel.transport.get_extra_info("ssl_object").version() == "TLSv1.3"
+        echoed = channel.expect(_first_bytes(channel))
+        channel.send(b"ping")
+        assert await asyncio.wait_for(echoed, 10) == b"ping"
+        channel.abort()
+        await channel.wait_closed()
+
+
+async def test_a_rejected_certificate_closes_the_channel() -> None:
+    authority = trustme.CA()
+    server = await asyncio.start_server(_echo, "127.0.0.1", 0, ssl=certified(authority, "db.example"))
+    async with server:
+        address = Address("127.0.0.1", server.sockets[0].getsockname()[1])
+        channel = await open_channel(address)
+        with pytest.raises(
+            ConnectError, match=r"its certificate was rejected: .*not valid for '127\.0\.0\.1'"
+        ):
+            await start_tls(channel, address, trusting(authority))
+        assert not channel.is_open
+
+
+async def test_a_peer_without_tls_fails_the_handshake_with_a_hint() -> None:
+    async with listening(Peer([(None, Disconnect(b"SSH-2.0-x\r\n"))], framed=False)) as listener:
+        address = Address("127.0.0.1", listener.port)
+        channel = await open_channel(address)
+        with pytest.raises(ConnectError, match=r"^could not connect to .*; is it a port without TLS\?$"):
+            await start_tls(channel, address, trusting(trustme.CA()), hint="; is it a port without TLS?")
+        assert not channel.is_open
 
 
 # -- peers that reset -------------------------------------------------------------------------------------------------
