@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from aioifx.server.host.server import Server, ServerOptions, running, serve
+from aioifx.server.protocol.quirks import Quirk
 from aioifx.server.protocol.stats import ServerStats, SessionStats
 from aioifx.server.sql.model.routines import Routine
 
-__all__ = ["Routine", "Server", "ServerOptions", "ServerStats", "SessionStats", "running", "serve"]
+__all__ = ["Quirk", "Routine", "Server", "ServerOptions", "ServerStats", "SessionStats", "running", "serve"]
 
 # Tracebacks, reprs and pickles show the public path, so that the defining modules can move.
 for _name in __all__:

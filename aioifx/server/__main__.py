@@ -81,6 +81,13 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
         metavar="N",
         help="maximum number of concurrent sessions (default %(default)s)",
     )
+    parser.add_argument(
+        "--quirks",
+        nargs="+",
+        default=(),
+        metavar="NAME",
+        help="differences of other servers; see aioifx.server.Quirk",
+    )
     parser.add_argument("--verbose", action="store_true", help="log sessions")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO if given.verbose else logging.WARNING)
@@ -119,6 +126,7 @@ def _options(given: argparse.Namespace, seed: str | None) -> ServerOptions:
         db_locale=given.db_locale,
         login_timeout=given.login_timeout,
         max_sessions=given.max_sessions,
+        quirks=given.quirks,
     )
 
 

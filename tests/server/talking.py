@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.protocol.context import FetchLimit, Identity, SessionContext
 from aioifx.server.protocol.dispatch import Conversation
+from aioifx.server.protocol.quirk_handlers import QuirkyContext, QuirkyConversation
+from aioifx.server.protocol.quirks import Quirk, without_bits
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.runtime.client_values import load
@@ -173,16 +176,20 @@ class Talk:
         *,
         statement_limit: int = 100,
         fetch_limit: FetchLimit | None = None,
+        quirks: Collection[Quirk] = (),
     ) -> None:
-        identity = Identity("ol_test", "Informix Dynamic Server Version 15", SERVER_MASK)
-        context = SessionContext(
+        mask = without_bits(SERVER_MASK, quirks)
+        identity = Identity("ol_test", "Informix Dynamic Server Version 15", mask)
+        context = (partial(QuirkyContext, quirks=quirks) if quirks else SessionContext)(
             engine,
             identity,
             code_set,
             statement_limit=statement_limit,
             fetch_limit=fetch_limit,
         )
-        self.conversation = Conversation(context)
+        self.conversation = (
+            QuirkyConversation(context) if isinstance(context, QuirkyContext) else Conversation(context)
+        )
         self.code_set = code_set
         self.columns: Sequence[Column] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.host.seed import run_script
 from aioifx.server.protocol.context import FetchLimit, Identity
 from aioifx.server.protocol.oob import Watch
+from aioifx.server.protocol.quirks import quirks_of, without_bits
 from aioifx.server.protocol.row_blocks import MAX_BLOCK_BYTES
 from aioifx.server.protocol.session import READ_AHEAD, LoginPolicy, Session
 from aioifx.server.protocol.stats import Counts, ServerStats
@@ -86,6 +87,8 @@ class ServerOptions:
     """Maximum bytes of rows in one reply, even if the client's fetch buffer is larger."""
     fetch_refusal: int = 0
     """SQLCODE that rejects a larger fetch buffer, such as -406; 0: the buffer is filled up to *fetch_limit*."""
+    quirks: Collection[str] = frozenset()
+    """Differences of other servers, see `Quirk`."""
 
     def __post_init__(self) -> None:
         """Raises:   InterfaceError: an option is invalid."""
@@ -94,6 +97,7 @@ class ServerOptions:
             if not (isinstance(value, str) or (value is None and optional)):
                 raise InterfaceError(f"{option}: expected a str, got {type(value).__name__}")
         self._check_types()
+        object.__setattr__(self, "quirks", quirks_of(self.quirks))
         for name, locale in map(_parts_of, self.databases):
             if not is_database_name(name):
                 raise InterfaceError(f"database: expected valid database names, got {name!r}")
@@ -175,14 +179,20 @@ class Server:
         self._logins = 0
         self._ended = Counts()
         self._is_closing = False
+        quirks = quirks_of(self.options.quirks)
         self._rules = LoginPolicy(
-            Identity(self.options.server_name or DEFAULT_NAME, Version().full, self.options.mask),
+            Identity(
+                self.options.server_name or DEFAULT_NAME,
+                Version().full,
+                without_bits(self.options.mask, quirks),
+            ),
             self.options.user,
             self.options.password,
             only_own_name=self.options.server_name is not None,
             login_timeout=self.options.login_timeout,
             max_sessions=self.options.max_sessions,
             fetch_limit=FetchLimit(self.options.fetch_limit, self.options.fetch_refusal),
+            quirks=quirks,
         )
 
     async def start(self) -> None:
@@ -385,6 +395,7 @@ async def running(
     port: int = 0,
     ssl: SSLContext | None = None,
     routines: Iterable[Routine] = (),
+    quirks: Iterable[str] = (),
 ) -> AsyncGenerator[str, None]:
     """A server in this process, for tests; yields the DSN that clients connect with.
 
@@ -399,6 +410,7 @@ async def running(
               host: the address to listen on. port: 0 for any free port.
               ssl: a context with a certificate, for a TLS port; None: no TLS.
               routines: procedures and functions written in Python; see `Routine`.
+              quirks: names of differences of other servers; see `Quirk`.
     Raises:   InterfaceError: an option is invalid. OSError: the port is in use.
               DatabaseError: a statement of the seed failed; the message has its number, its line in the script and the
               position in it. *row_index* is its number, from 0.
@@ -422,6 +434,7 @@ async def running(
         db_locale,
         ssl,
         routines=tuple(routines),
+        quirks=quirks_of(quirks),
     )
     async with serve(options) as server:
         yield server.dsn

@@ -97,6 +97,7 @@ class SessionContext:
         """Whether the login opened a database; SQ_DBOPEN is then an error."""
         self.has_ended = False
         """Whether the client has sent SQ_EXIT."""
+        self.writer_type = RowBlockWriter
 
     @property
     def current(self) -> PreparedStatement:
@@ -146,7 +147,7 @@ class SessionContext:
         self, columns: Sequence[Column], *, single: bool = False, binary: Collection[int] = ()
     ) -> RowBlockWriter:
         """A writer of rows of *columns* for this client; *binary* as for a RowBlockWriter."""
-        return RowBlockWriter(
+        return self.writer_type(
             columns,
             self.code_set,
             padded_varchar=self.has_padded_varchar,
@@ -170,6 +171,10 @@ class SessionContext:
         """SQ_DONE and SQ_COST, which are sent together (observed: 12.10 to 15)."""
         completion.put_done(self.outbox, self.capabilities, done)
         self.outbox.raw(_COST)
+
+    def write_serials(self, serials: completion.Serials) -> None:
+        """SQ_INSERTDONE."""
+        completion.put_insertdone(self.outbox, self.capabilities, serials)
 
     def write_result(self, result: StatementResult, warnings: int = 0) -> None:
         """The completion of a statement, and the change of the transaction."""

@@ -9,7 +9,7 @@ Invariants:
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from aioifx.errors import ProtocolError
@@ -40,8 +40,10 @@ _OF_PUT: Final = (cursor_handlers.put, large_object_handlers.take_piece)
 class Conversation:
     """The requests and replies of one client after its login."""
 
-    def __init__(self, context: SessionContext) -> None:
+    def __init__(self, context: SessionContext, handlers: Mapping[type, Handler] | None = None) -> None:
+        """Args:     handlers: of each message; None: `HANDLERS`."""
         self._context = context
+        self._handlers = HANDLERS if handlers is None else handlers
 
     @property
     def capabilities(self) -> Capabilities:
@@ -52,6 +54,10 @@ class Conversation:
     def has_ended(self) -> bool:
         """Whether the client has sent SQ_EXIT."""
         return self._context.has_ended
+
+    def interrupt(self) -> None:
+        """Interrupt the running statement, or else the next one; safe to call from any thread."""
+        self._context.engine.interrupt()
 
     def answer(
         self, groups: Sequence[Sequence[Request]], early: Callable[[bytes], None] | None = None
@@ -77,7 +83,7 @@ class Conversation:
             for message in group:
                 if isinstance(message, _FETCHES):
                     context.engine.check_interrupt()  # there is no other check if the rows are buffered
-                handler = HANDLERS.get(type(message), statement_handlers.refuse)
+                handler = self._handlers.get(type(message), statement_handlers.refuse)
                 if context.inserting is not None and handler not in _OF_PUT:
                     cursor_handlers.flush(context)
                 handler(context, message)

@@ -25,6 +25,8 @@ from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
 from aioifx.server.protocol.client_files import ClientFiles
 from aioifx.server.protocol.context import FetchLimit, Identity, SessionContext
 from aioifx.server.protocol.dispatch import Conversation
+from aioifx.server.protocol.quirk_handlers import QuirkyContext, QuirkyConversation
+from aioifx.server.protocol.quirks import Quirk
 from aioifx.server.protocol.session_handlers import open_database
 from aioifx.server.protocol.statement_table import STATEMENT_LIMIT
 from aioifx.server.protocol.stats import Counts, SessionStats
@@ -82,6 +84,7 @@ class LoginPolicy:
     """Maximum number of concurrent sessions."""
     statement_limit: int = STATEMENT_LIMIT
     fetch_limit: FetchLimit | None = None
+    quirks: frozenset[Quirk] = frozenset()
 
 
 class Session:
@@ -126,8 +129,8 @@ class Session:
     def interrupt(self) -> None:
         """Interrupt the running statement; ignored before the login (assumed)."""
         self.counts.interrupts += 1
-        if self._engine is not None:
-            self._engine.interrupt()
+        if self._conversation is not None:
+            self._conversation.interrupt()
 
     @property
     def stats(self) -> SessionStats | None:
@@ -250,7 +253,8 @@ class Session:
             delimident=environment.get("DELIMIDENT", "n").lower() not in ("n", "no", "0"),
             database_locale=environment.get("DB_LOCALE", ""),
         )
-        context = SessionContext(
+        quirks = self._rules.quirks
+        context = (partial(QuirkyContext, quirks=quirks) if quirks else SessionContext)(
             self._engine,
             self._rules.identity,
             code_set,
@@ -263,7 +267,7 @@ class Session:
             await self._in_thread(open_database, context, name)
             context.has_fixed_database = True
         self._entry, self._context = entry, context
-        return Conversation(context)
+        return QuirkyConversation(context) if isinstance(context, QuirkyContext) else Conversation(context)
 
     # -- requests ------------------------------------------------------------------------------------------------------
 

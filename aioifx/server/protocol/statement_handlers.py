@@ -79,7 +79,7 @@ def tell_done(context: SessionContext, message: requests.WantDone) -> None:
     """SQ_WANTDONE, after SQ_PREPARE. For INSERT, SQ_INSERTDONE is sent, too, and has no meaning yet (observed)."""
     plan = context.current.statement.plan
     if plan.type is StatementType.INSERT:
-        completion.put_insertdone(context.outbox, context.capabilities, completion.Serials())
+        context.write_serials(completion.Serials())
     context.write_done(completion.Done(_warnings_of(plan)))
 
 
@@ -136,8 +136,7 @@ def run(context: SessionContext, prepared: PreparedStatement) -> None:
         context.write_opened(result.opened)
         return
     if plan.type is StatementType.INSERT:
-        serials = completion.Serials(result.serial8, result.bigserial)
-        completion.put_insertdone(context.outbox, context.capabilities, serials)
+        context.write_serials(completion.Serials(result.serial8, result.bigserial))
     context.write_result(result, _warnings_of(plan) if prepared.is_command else 0)
 
 

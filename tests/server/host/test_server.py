@@ -26,6 +26,7 @@ from tests.server.talking import until
 
 def test_the_package_exports_what_users_need() -> None:
     assert set(aioifx.server.__all__) == {
+        "Quirk",
         "Routine",
         "Server",
         "ServerOptions",

@@ -1,0 +1,136 @@
+"""Names of the ways in which a server may differ from the embedded one, with their evidence. Never: behaviour.
+
+Clients must work with each. Every quirk was seen in a server, is accepted by IBM's JDBC driver, or is documented;
+those that are assumed say why they are plausible. What no client survives is left out: without bit 2 and with an
+SQ_DONE that counts rows before the last ones, JDBC itself loses types and rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from aioifx.errors import InterfaceError
+
+
+class Quirk(StrEnum):
+    """A difference between an Informix server and the embedded server."""
+
+    # -- closing -------------------------------------------------------------------------------------------------------
+
+    ERROR_ON_CLOSE = "error-on-close"
+    """CLOSE of a cursor that is not open is error -259 (documented for ANSI databases: Guide to SQL Syntax, CLOSE)."""
+    ERROR_ON_RELEASE = "error-on-release"
+    """RELEASE of a statement whose cursor was opened releases it and is error -404 (assumed: FREE of a cursor that
+    the server has freed is this error in ESQL/C)."""
+    NO_AUTOFREE = "no-autofree"
+    """AUTOFREE is ignored: CLOSE leaves the statement prepared (assumed: servers before 7.24 do not have it)."""
+    SILENT_EXIT = "silent-exit"
+    """SQ_EXIT has no reply; the connection is closed (assumed: clients that close at once do not miss it)."""
+    EXIT_BY_EOT = "exit-by-eot"
+    """The reply to SQ_EXIT is SQ_EOT (observed: another client against 14.10 and 15)."""
+
+    # -- fetching ------------------------------------------------------------------------------------------------------
+
+    STANDARD_BLOCKS = "standard-blocks"
+    """Fetches have 4,096 bytes, whatever the client asks for (documented: an invalid FET_BUF_SIZE is ignored)."""
+    LARGE_BLOCKS = "large-blocks"
+    """Fetches have at least 64 KiB, whatever the client asks for (assumed: FET_BUF_SIZE may be set for the server)."""
+    ROW_BY_ROW = "row-by-row"
+    """Each reply has one row (documented for ANSI databases; observed: JDBC accepts it)."""
+    DONE_WITH_EACH_BLOCK = "done-with-each-block"
+    """Rows that are not the last are followed by an SQ_DONE of 0 rows (observed: JDBC fetches on after it)."""
+    SEPARATE_END = "separate-end"
+    """The last rows end without SQ_DONE; the next fetch has no rows (observed: clients that rely on it work with
+    12.10, 14.10 and 15)."""
+    ERROR_100 = "error-100"
+    """The end of rows, and a change of no rows, is SQ_ERR 100 (observed: JDBC accepts it; documented: the SQLCODE in
+    ANSI databases)."""
+    NO_OPTOFC = "no-optofc"
+    """OPTOFC is ignored: the cursor is open after its last row (documented as the default)."""
+    ALWAYS_OPTOFC = "always-optofc"
+    """The cursor is closed with its last row even without OPTOFC (observed: JDBC accepts it)."""
+    ROW_NUMBER_FIRST = "row-number-first"
+    """In the reply to SQ_SFETCH, SQ_TUPID precedes the row, except for the last row (observed: 12.10, 14.10, 15)."""
+
+    # -- interrupts ----------------------------------------------------------------------------------------------------
+
+    NO_INTERRUPTS = "no-interrupts"
+    """The urgent byte is ignored (documented: sqlbreak does not end every statement)."""
+    LATE_INTERRUPTS = "late-interrupts"
+    """The urgent byte ends the statement after the one that it was sent for (observed: 14.10, a late byte)."""
+
+    # -- completion ----------------------------------------------------------------------------------------------------
+
+    NO_COST = "no-cost"
+    """SQ_DONE without SQ_COST (observed: JDBC accepts it)."""
+    NO_TRANSACTION_STATES = "no-transaction-states"
+    """No SQ_XACTSTAT at all (observed: in databases without a log)."""
+    TRANSACTION_STATES = "transaction-states"
+    """Every completion in a logged database has an SQ_XACTSTAT, and so has SQ_EXIT (observed: DML and SQ_EXIT)."""
+    TRANSACTION_STATE_FIRST = "transaction-state-first"
+    """SQ_XACTSTAT precedes SQ_DONE (observed: BEGIN, COMMIT and ROLLBACK)."""
+    WARNINGS = "warnings"
+    """Each completion has the warning of an ANSI extension, 0x10 (documented: sqlwarn5, with DBANSIWARN)."""
+    NULL_SERIALS = "null-serials"
+    """SQ_INSERTDONE has NULLs if no value was generated (assumed: INT8 and BIGINT have a form for NULL)."""
+    NO_SERIALS = "no-serials"
+    """No SQ_INSERTDONE if no value was generated (assumed: its purpose is the value)."""
+    UNDESCRIBED_COMMANDS = "undescribed-commands"
+    """The reply to SQ_COMMAND has no SQ_DESCRIBE (observed: 14.10)."""
+    NO_OWNERS = "no-owners"
+    """Types are described without an owner (observed: JDBC then sends none)."""
+    PING_BY_EOT = "ping-by-eot"
+    """The reply to SQ_VERSION is SQ_EOT alone (observed: JDBC accepts it)."""
+
+    # -- capabilities --------------------------------------------------------------------------------------------------
+
+    NO_BIT_13 = "no-bit-13"
+    """Variable VARCHAR; it switches nothing (observed: JDBC)."""
+    NO_BIT_34 = "no-bit-34"
+    """No SQ_CIDESCRIBE: parameters are not described."""
+    NO_BIT_50 = "no-bit-50"
+    """Long offsets; it switches nothing (observed: JDBC)."""
+    NO_BIT_54 = "no-bit-54"
+    """SQ_INSERTDONE without a BIGSERIAL (observed: JDBC reads it so)."""
+    NO_BIT_56 = "no-bit-56"
+    """No savepoints: SQ_SETSVPT and its like are error -999."""
+    NO_BIT_62 = "no-bit-62"
+    """SQL text of at most 32,767 bytes (observed: JDBC sends shorts for lengths)."""
+    NO_BIT_63 = "no-bit-63"
+    """Large fetch buffers; it switches nothing (observed: JDBC)."""
+    NO_BIT_69 = "no-bit-69"
+    """The row size in SQ_DESCRIBE is a short (observed: 12.10 and 14.10)."""
+    NO_BIT_70 = "no-bit-70"
+    """Counts in SQ_DONE have four bytes, descriptors of BYTE and TEXT 56 (observed: 12.10 and 14.10)."""
+
+
+def quirks_of(names: Iterable[str]) -> frozenset[Quirk]:
+    """The quirks with these names.
+
+    Raises:   InterfaceError: not a set of names, or a name is unknown.
+    """
+    if isinstance(names, str) or not isinstance(names, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may be untyped
+        raise InterfaceError(f"quirks: expected a set of names, got {type(names).__name__}")
+    found: set[Quirk] = set()
+    for name in names:
+        try:
+            found.add(Quirk(name))
+        except ValueError:
+            raise InterfaceError(f"quirks: expected one of {', '.join(Quirk)}, got {name!r:.40}") from None
+    return frozenset(found)
+
+
+_BIT: Final = "no-bit-"
+
+
+def without_bits(mask: bytes, quirks: Iterable[Quirk]) -> bytes:
+    """The mask without the capability bits that the quirks name."""
+    left = bytearray(mask)
+    for quirk in quirks:
+        if quirk.startswith(_BIT):
+            bit = int(quirk.removeprefix(_BIT))
+            if bit // 8 < len(left):
+                left[bit // 8] &= ~(0x80 >> bit % 8)
+    return bytes(left)
