@@ -15,7 +15,9 @@ from aioifx.client.connect.connect import connect
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.stream import Stream
 from aioifx.client.lobs.lob import Lob
-from aioifx.client.pool.pool import Pool, PoolStats, create_pool
+from aioifx.client.pool.leases import Holder
+from aioifx.client.pool.pool import Pool, create_pool
+from aioifx.client.pool.stats import Histogram, PoolStats
 from aioifx.client.session.stats import Stats
 from aioifx.codecs.bson import BsonKind, BsonValue, ObjectId
 from aioifx.codecs.conversions import TypeCodec
@@ -76,6 +78,8 @@ __all__ = [
     "Error",
     "ExecuteResult",
     "ForeignKeyViolation",
+    "Histogram",
+    "Holder",
     "IntegrityError",
     "InterfaceError",
     "InternalError",

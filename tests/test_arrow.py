@@ -197,7 +197,7 @@ async def test_a_pool_acquires_and_releases_a_connection(dsn: str) -> None:
         assert sum([batch.num_rows async for batch in fetch_batches(pool, query, batch_rows=1)]) == 3000
         async with aclosing(fetch_batches(pool, query, batch_rows=1)) as batches:
             async for _ in batches:
-                assert pool.stats.in_use == 1
+                assert pool.stats().in_use == 1
                 break
         assert await pool.fetchval("SELECT COUNT(*) FROM numbers") == 3000
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeAlias, TypeVar
 
+from aioifx.client.pool.stats import Counters
+
 C = TypeVar("C")
 W = TypeVar("W", bound=Hashable)
 
@@ -87,18 +89,6 @@ class Reject(Generic[W]):
 
 
 Action: TypeAlias = Assign[C, W] | Open | Close[C] | Reject[W]
-
-
-@dataclass(slots=True)
-class Counters:
-    """Counters since the pool was created."""
-
-    acquired: int = 0
-    opened: int = 0
-    closed: int = 0
-    failed: int = 0
-    rejected: int = 0
-    most_waiting: int = 0
 
 
 @dataclass(slots=True)

@@ -12,11 +12,8 @@ import asyncio
 import contextlib
 import contextvars
 import logging
-import os
 import random
-import traceback
 import warnings
-import weakref
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +30,9 @@ from aioifx.client.pool.decisions import (
     PoolState,
     Reject,
 )
+from aioifx.client.pool.leases import Acquirer, Holder, Lease, Leases
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession
+from aioifx.client.pool.stats import Counters
 from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.client.session.timer import CoalescingTimer
 from aioifx.errors import (
@@ -51,25 +50,12 @@ logger: Final = logging.getLogger("aioifx.pool")
 _PERMANENT_ERRORS: Final = (AuthenticationError, LocaleError, NotSupportedError, InterfaceError)
 """Connect errors that a retry cannot resolve."""
 
-_HERE: Final = os.path.dirname(os.path.dirname(__file__))
-"""Directory of our own frames, left out of the "acquired at" traceback."""
-
 
 @dataclass(slots=True, eq=False)
 class Waiter:
     """A task that waits for a connection."""
 
     future: asyncio.Future[Assign[PooledSession, Waiter]]
-
-
-@dataclass(slots=True)
-class _Lease:
-    """A connection in use."""
-
-    pooled: PooledConnection[PooledSession]
-    since: float
-    acquired_at: str
-    """Where it was acquired, in debug mode."""
 
 
 class PoolManager:
@@ -86,13 +72,9 @@ class PoolManager:
     ) -> None:
         self._lifecycle = lifecycle
         self.name = name
-        self._debug = debug
         self._slow_release = slow_release
         self.state: PoolState[PooledSession, Waiter] = PoolState(limits, random.random)
-        self.timed_out = 0
-        """Acquires that timed out."""
-        self._leases: weakref.WeakKeyDictionary[Connection[Any], _Lease] = weakref.WeakKeyDictionary()
-        """By checked-out connection; weak, so that a leaked connection can be collected."""
+        self._leases = Leases(debug)
         self._opening: set[asyncio.Task[None]] = set()
         self._resetting: set[asyncio.Task[None]] = set()
         self._closing: dict[asyncio.Task[None], PooledSession] = {}
@@ -107,8 +89,8 @@ class PoolManager:
         state = self.state
         phase = "closed" if state.is_closing else "open" if self._loop else "new"
         return (
-            f"<Pool {self.name!r} {phase}: {len(state.idle)} idle, {len(state.in_use)} in use,"
-            f" {len(state.waiting)} waiting, at most {state.limits.max_size}>"
+            f"<Pool {self.name!r} {phase}: {len(state.idle)} idle, {len(state.in_use)} in use"
+            f"{self._leases.longest(self._now())}, {len(state.waiting)} waiting, at most {state.limits.max_size}>"
         )
 
     # -- starting -----------------------------------------------------------------------------------------------------
@@ -164,17 +146,17 @@ class PoolManager:
         limit = asyncio.timeout(timeout)
         try:
             async with limit:
-                waiter = Waiter(loop.create_future())
-                self._perform(self.state.enqueue(waiter, self._now()))
-                while (conn := await self._prepare(await self._wait_assigned(waiter))) is None:
+                waiter, asked_at = Waiter(loop.create_future()), self._now()
+                self._perform(self.state.enqueue(waiter, asked_at))
+                while (conn := await self._prepare(await self._wait_assigned(waiter), asked_at)) is None:
                     waiter = Waiter(loop.create_future())
                     self._perform(self.state.requeue_first(waiter, self._now()))
                 return conn
         except TimeoutError as error:
             if isinstance(error, Error) or not limit.expired():
                 raise
-            self.timed_out += 1
-            raise PoolTimeout(f"{self!r}: no connection within {timeout:g} s") from self.state.error
+            self.state.counters.timed_out += 1
+            raise self._timeout(f"no connection within {timeout:g} s") from self.state.error
 
     async def _wait_assigned(self, waiter: Waiter) -> Assign[PooledSession, Waiter]:
         try:
@@ -188,27 +170,24 @@ class PoolManager:
                 self._return(pooled, pooled.session.unclean, used=False)
             raise
 
-    async def _prepare(self, assigned: Assign[PooledSession, Waiter]) -> Connection[Any] | None:
+    async def _prepare(
+        self, assigned: Assign[PooledSession, Waiter], asked_at: float
+    ) -> Connection[Any] | None:
         """The connection, ready for use; None if it turns out to be dead."""
         pooled, session = assigned.pooled, assigned.pooled.session
-        where = self._acquired_at()
+        acquirer = self._leases.acquirer()
         try:
             if not session.is_open or (assigned.check and not await session.is_alive()):
                 self._drop(pooled, "it does not answer")
                 return None
-            conn = await self._lifecycle.check_out(session, partial(self._on_leaked, pooled, where))
+            conn = await self._lifecycle.check_out(session, partial(self._on_leaked, pooled, acquirer))
         except BaseException:  # a reply is pending, or the setup hook ended half-way
             self._drop(pooled, "its check or setup failed")
             raise
-        self._leases[conn] = _Lease(pooled, self._now(), where)
+        now = self._now()
+        self._leases.add(conn, Lease(pooled, now, acquirer))
+        self.state.counters.wait_time.record(now - asked_at)
         return conn
-
-    def _acquired_at(self) -> str:
-        """The caller of `Pool.acquire`, in debug mode."""
-        if not self._debug:
-            return ""
-        frames = [f for f in traceback.extract_stack(limit=20) if not f.filename.startswith(_HERE)]
-        return f"; acquired at\n{''.join(traceback.format_list(frames[-8:]))}"
 
     def release(self, conn: Connection[Any]) -> None:
         """Release a connection.
@@ -220,18 +199,24 @@ class PoolManager:
                 f"conn: expected a connection of {self!r} that is not yet released, got {conn!r}"
             )
         self._check_loop()
-        lease = self._leases.pop(conn)
-        if self._slow_release is not None and (held := self._now() - lease.since) > self._slow_release:
-            logger.warning("%r: a connection was held for %.1f s%s", self, held, lease.acquired_at)
+        lease, now = self._leases.pop(conn), self._now()
+        held = now - lease.since
+        self.state.counters.use_time.record(held)
+        if self._slow_release is not None and held > self._slow_release:
+            logger.warning("%r: a connection was held for %.1f s%s", self, held, lease.by)
         pooled, session = lease.pooled, lease.pooled.session
         session.check_in(conn)
         if unclean := session.unclean:
             self._return(pooled, unclean)
         elif not self._lifecycle.needs_reset(session):
-            self._return(pooled)
+            self._perform(self.state.release(pooled, now))
         else:
             task = self._spawn(self._lifecycle.clean_up(session, self), self._resetting)
             task.add_done_callback(partial(self._on_reset_done, pooled))
+
+    def holders(self) -> list[Holder]:
+        """The connections in use, longest held first."""
+        return self._leases.holders(self._now())
 
     def owns(self, conn: Connection[Any]) -> bool:
         """Whether this connection is from this pool and not yet released."""
@@ -255,7 +240,7 @@ class PoolManager:
         pooled.session.terminate()
         self._return(pooled, reason)
 
-    def _on_leaked(self, pooled: PooledConnection[PooledSession], where: str) -> None:
+    def _on_leaked(self, pooled: PooledConnection[PooledSession], acquirer: Acquirer) -> None:
         """Called in any thread when a connection is garbage-collected without being released."""
         if self._binding is None or self._binding.is_inherited:
             return
@@ -263,7 +248,9 @@ class PoolManager:
             with contextlib.suppress(RuntimeError):  # the loop is closed, so there is nothing to update
                 self._loop.call_soon_threadsafe(self._reclaim_leaked, pooled)
         if not self.state.is_closing:  # last, because a warning may be an error
-            warnings.warn(f"a connection of {self!r} was not released{where}", ResourceWarning, stacklevel=2)
+            warnings.warn(
+                f"a connection of {self!r} was not released{acquirer}", ResourceWarning, stacklevel=2
+            )
 
     def _reclaim_leaked(self, pooled: PooledConnection[PooledSession]) -> None:
         if pooled in self.state.in_use:
@@ -273,6 +260,14 @@ class PoolManager:
         """Called when a connection has been closed by either side."""
         if actions := self.state.on_closed(session, self._now()):
             self._perform(actions)
+
+    # -- statistics ---------------------------------------------------------------------------------------------------
+
+    def pop_counters(self) -> Counters:
+        """The counters so far; they start again at 0."""
+        counters = self.state.counters
+        self.state.counters = Counters(most_waiting=len(self.state.waiting))
+        return counters
 
     # -- size ---------------------------------------------------------------------------------------------------------
 
@@ -364,13 +359,21 @@ class PoolManager:
         self._schedule()
 
     def _rejection(self, rejected: Reject[Waiter]) -> PoolTimeout | PoolClosed:
-        kind = PoolClosed if self.state.is_closing else PoolTimeout
-        error = kind(f"{self!r}: {rejected.reason}")
+        if self.state.is_closing:
+            return PoolClosed(f"{self!r}: {rejected.reason}")
+        error = self._timeout(rejected.reason)
         error.__cause__ = rejected.cause
+        return error
+
+    def _timeout(self, reason: str) -> PoolTimeout:
+        error = PoolTimeout(f"{self!r}: {reason}")
+        if note := self._leases.note(self._now()):
+            error.add_note(note)
         return error
 
     async def _open(self) -> None:
         """Open one connection and report success or failure to `PoolState`, but not a cancellation."""
+        began = self._now()
         try:
             session = await self._lifecycle.open()
         except Exception as error:
@@ -379,7 +382,9 @@ class PoolManager:
             raise
         session.on_close(self._on_closed)
         logger.debug("%r: opened %r", self, session)
-        self._perform(self.state.on_opened(session, self._now()))
+        now = self._now()
+        self.state.counters.create_time.record(now - began)
+        self._perform(self.state.on_opened(session, now))
 
     async def _open_in_background(self) -> None:
         failures = self.state.failures

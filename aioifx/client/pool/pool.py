@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, Unpack, overload
 
@@ -18,8 +17,10 @@ from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.pool.acquire import AcquireContext, PoolBlockReader
 from aioifx.client.pool.decisions import Limits
+from aioifx.client.pool.leases import Holder
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, Hook
 from aioifx.client.pool.manager import PoolManager
+from aioifx.client.pool.stats import Counters, PoolStats
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, Record, RowFactory
@@ -28,42 +29,6 @@ from aioifx.sqltypes import Value
 A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolStats:
-    """Snapshot of a pool's state and counters."""
-
-    name: str
-    """Name of the pool in messages."""
-    min_size: int
-    """Connections kept open."""
-    max_size: int
-    """Maximum number of open connections."""
-    size: int
-    """Open connections, idle or in use."""
-    idle: int
-    """Connections ready for use."""
-    in_use: int
-    """Connections that are acquired or being reset."""
-    opening: int
-    """Connections that are being opened."""
-    waiting: int
-    """Tasks waiting for a connection."""
-    acquired: int
-    """Successful acquires so far."""
-    opened: int
-    """Connections that were opened."""
-    closed: int
-    """Connections that were closed."""
-    failed: int
-    """Failed connection attempts."""
-    rejected: int
-    """Acquires rejected immediately."""
-    timed_out: int
-    """Acquires that timed out."""
-    most_waiting: int
-    """Highest number of tasks waiting at the same time."""
 
 
 class Pool(Queries[Item], NotCopied):
@@ -163,10 +128,19 @@ class Pool(Queries[Item], NotCopied):
 
     # -- size and health ----------------------------------------------------------------------------------------------
 
-    @property
     def stats(self) -> PoolStats:
-        """Sizes and counters at this moment."""
-        state, counters = self._manager.state, self._manager.state.counters
+        """Sizes, counters and times at this moment. Valid in any thread."""
+        return self._snapshot(self._manager.state.counters)
+
+    def pop_stats(self) -> PoolStats:
+        """As `stats`; afterwards the counters and times start again at 0, most_waiting at *waiting*.
+
+        For one reader that reports at intervals. Several readers use `stats` and subtract.
+        """
+        return self._snapshot(self._manager.pop_counters())
+
+    def _snapshot(self, counters: Counters) -> PoolStats:
+        state = self._manager.state
         return PoolStats(
             name=self._manager.name,
             min_size=state.limits.min_size,
@@ -181,9 +155,19 @@ class Pool(Queries[Item], NotCopied):
             closed=counters.closed,
             failed=counters.failed,
             rejected=counters.rejected,
-            timed_out=self._manager.timed_out,
+            timed_out=counters.timed_out,
             most_waiting=counters.most_waiting,
+            wait_time=counters.wait_time.snapshot(),
+            use_time=counters.use_time.snapshot(),
+            create_time=counters.create_time.snapshot(),
         )
+
+    def holders(self) -> list[Holder]:
+        """The connections that are acquired, longest held first.
+
+        With ``debug=True``, each with the task that acquired it, and where.
+        """
+        return self._manager.holders()
 
     def resize(self, min_size: int, max_size: int) -> None:
         """Change the limits; surplus connections are closed now if idle, else when they are released.
@@ -292,7 +276,8 @@ def create_pool(
               setup: likewise, before each use, within the timeout of `Pool.acquire`.
               reset: likewise, after each release, within cancel_timeout plus five seconds.
               name: name of the pool in messages.
-              debug: record where each connection is acquired, and report it if the connection leaks or is held long.
+              debug: record which task acquires each connection, and where. `Pool.holders`, the pool's repr, the notes
+                  of `PoolTimeout`, and messages about connections that leak or are held long show it.
               slow_release: seconds after which a release is logged as late; None: never.
               row_factory: as for `connect`.
               options: those of `connect`. A callable password is called for each connection.

@@ -1,0 +1,146 @@
+"""Which connections of a pool are in use, by which task, since when. Never: a decision, a clock.
+
+Invariants:
+1. A lease does not keep its connection alive, so that a leaked connection can be collected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import traceback
+import weakref
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from aioifx.client.api.connection import Connection
+from aioifx.client.pool.decisions import PooledConnection
+from aioifx.client.pool.lifecycle import PooledSession
+
+_LEFT_OUT: Final = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(asyncio.__file__))
+"""Directories of frames that are left out of the place of an acquire: ours and asyncio's."""
+
+_FRAMES: Final = 8
+"""Frames shown of the place of an acquire."""
+
+_NOTED: Final = 10
+"""Connections described by the note of a PoolTimeout, longest held first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acquirer:
+    """The task that acquired a connection, and where; both empty without debug mode."""
+
+    task: str = ""
+    frames: tuple[traceback.FrameSummary, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"task {self.task!r}" if self.task else "a task"
+
+    @property
+    def place(self) -> str:
+        """The innermost frame, for a message of one line; empty if unknown."""
+        if not self.frames:
+            return ""
+        frame = self.frames[-1]
+        return f", acquired at {frame.filename}:{frame.lineno} in {frame.name}"
+
+    @property
+    def stack(self) -> str:
+        """The frames as in a traceback; empty if unknown."""
+        return "".join(traceback.format_list([*self.frames]))
+
+    def __str__(self) -> str:
+        """The end of a message about one connection."""
+        return f"; acquired by {self.name} at\n{self.stack}" if self.frames else ""
+
+
+_UNKNOWN: Final = Acquirer()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """A connection of a pool that is in use, and the task that acquired it."""
+
+    connection: str
+    """The connection's repr: database and address."""
+    seconds: float
+    """Seconds since the acquire."""
+    task: str
+    """Name of the task that acquired it; empty without ``debug=True``."""
+    acquired_at: str
+    """Where it was acquired, as in a traceback; empty without ``debug=True``."""
+
+
+@dataclass(slots=True)
+class Lease:
+    """A connection in use."""
+
+    pooled: PooledConnection[PooledSession]
+    since: float
+    by: Acquirer
+
+
+class Leases:
+    """The leases of one pool, by connection."""
+
+    def __init__(self, debug: bool) -> None:
+        self._debug = debug
+        self._leases: weakref.WeakKeyDictionary[Connection[Any], Lease] = weakref.WeakKeyDictionary()
+
+    def __contains__(self, conn: Connection[Any]) -> bool:
+        return conn in self._leases
+
+    def acquirer(self) -> Acquirer:
+        """The running task, in debug mode."""
+        if not self._debug:
+            return _UNKNOWN
+        task = asyncio.current_task()
+        frames = [f for f in traceback.extract_stack(limit=20) if not f.filename.startswith(_LEFT_OUT)]
+        return Acquirer(task.get_name() if task else "", (*frames[-_FRAMES:],))
+
+    def add(self, conn: Connection[Any], lease: Lease) -> None:
+        self._leases[conn] = lease
+
+    def pop(self, conn: Connection[Any]) -> Lease:
+        return self._leases.pop(conn)
+
+    def holders(self, now: float) -> list[Holder]:
+        """The connections in use, longest held first."""
+        return [
+            Holder(
+                connection=repr(conn),
+                seconds=now - lease.since,
+                task=lease.by.task,
+                acquired_at=lease.by.stack,
+            )
+            for conn, lease in self._by_age()
+        ]
+
+    def longest(self, now: float) -> str:
+        """Who has held a connection longest, in debug mode, for the pool's repr; else empty."""
+        if not self._debug or not (held := self._by_age()):
+            return ""
+        _, lease = held[0]
+        return f" (longest: {lease.by.name} for {now - lease.since:.1f} s)"
+
+    def note(self, now: float) -> str:
+        """Which tasks hold which connections, in debug mode, for the note of an error; else empty."""
+        if not self._debug:
+            return ""
+        held = self._by_age()
+        lines = [
+            f"{lease.by.name} has held {conn!r} for {now - lease.since:.1f} s{lease.by.place}"
+            for conn, lease in islice(held, _NOTED)
+        ]
+        if len(held) > _NOTED:
+            lines.append(f"and {len(held) - _NOTED} more")
+        return "\n".join(lines)
+
+    def _by_age(self) -> list[tuple[Connection[Any], Lease]]:
+        # A leaked connection is reported in any thread, so this copies the keys in one step.
+        conns = [conn for ref in self._leases.keyrefs() if (conn := ref()) is not None]
+        held = [(conn, lease) for conn in conns if (lease := self._leases.get(conn)) is not None]
+        return sorted(held, key=lambda item: item[1].since)
