@@ -228,7 +228,10 @@ def _namedtuple(names: tuple[str, ...]) -> Callable[[Row], Any]:
 
 def _as_identifier(name: str, number: int) -> str:
     # Python folds identifiers by NFKC when it reads them, so a field that is not folded could not be reached.
-    field = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", name)).strip("_")
+    folded = unicodedata.normalize("NFKC", name)
+    # Not ``\w``, which also matches numbers that identifiers cannot contain, such as U+10E60.
+    allowed = "".join(c if f"a{c}".isidentifier() else "\0" for c in folded)
+    field = re.sub("\0+", "_", allowed).strip("_")
     if not field:
         return f"column_{number}"
     if not field.isidentifier():

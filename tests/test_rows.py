@@ -198,6 +198,7 @@ def test_namedtuple_row_numbers_the_most_columns_of_one_name() -> None:
         (["2nd", "_hidden", "a b", "größe"], ("column_2nd", "hidden", "a_b", "größe")),
         (["", "()", "*"], ("column_1", "column_2", "column_3")),
         (["ﬁ", "fi"], ("fi", "fi_2")),
+        (["\U00010e60", "a\U00010e60b"], ("column_1", "a_b")),
         ([], ()),
     ],
 )
