@@ -15,6 +15,7 @@ from aioifx.client.connect.connect import connect
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.stream import Stream
 from aioifx.client.lobs.lob import Lob
+from aioifx.client.observation.operation import Observer, Operation
 from aioifx.client.pool.leases import Holder
 from aioifx.client.pool.pool import Pool, create_pool
 from aioifx.client.pool.stats import Histogram, PoolStats
@@ -91,6 +92,8 @@ __all__ = [
     "NotNullViolation",
     "NotSupportedError",
     "ObjectId",
+    "Observer",
+    "Operation",
     "OperationalError",
     "PermissionDenied",
     "Pool",

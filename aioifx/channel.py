@@ -46,6 +46,9 @@ class PendingReply(Generic[T]):
     parser: Parser[T] | None = None
     on_lost: Callable[[DatabaseError], None] | None = None
     """Called with the error if the request was sent and its reply will not come."""
+    operation: Any = None
+    """The operation that the request belongs to, and below when it was sent; both for `MeteredChannel` alone."""
+    sent_at: float = 0.0
 
 
 class Channel(asyncio.Protocol):

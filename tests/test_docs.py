@@ -31,7 +31,7 @@ REFERENCE = sorted((DOCS / "reference").rglob("*.md"))
 INTERNAL = {
     "aioifx.ConnectOptions": {
         "destination", "for_question", "in_locale", "keepalive_times",
-        "login_environment", "session_environment", "ssl_context", "uses_tls",
+        "login_environment", "observation", "session_environment", "ssl_context", "uses_tls",
     },
     "aioifx.Connection": {"statements"},
     "aioifx.CsvFormat": {"continues", "join", "names", "split"},

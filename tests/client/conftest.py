@@ -24,6 +24,7 @@ ON_SOCKETS = {
     "test_lifecycle",
     "test_login",
     "test_manager",
+    "test_observation",
     "test_loop_binding",
     "test_pool",
 }

@@ -18,6 +18,7 @@ from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import Action, call
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.observation.operation import OperationName
 from aioifx.client.session.database import LogMode
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
@@ -117,16 +118,38 @@ class Connection(Queries[Item], NotCopied):
 
     def _call(
         self,
+        name: OperationName,
         sql: str,
         params: Sequence[Value],
         action: Action[A, T],
         argument: A,
         timeout: float | None,
     ) -> Awaitable[T]:
-        return call(self._statements, sql, params, action, argument, timeout)
+        work = call(self._statements, sql, params, action, argument, timeout)
+        session = self._session
+        if session.observation is None:
+            return work
+        return session.observation.run(name, work, sql=sql, parameters=len(params), session=session)
 
-    def _run(self, function: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
-        return function(self._statements)
+    def _run(
+        self,
+        name: OperationName,
+        sql: str,
+        parameters: int,
+        function: Callable[[StatementCache], Awaitable[T]],
+        batch_size: int | None = None,
+    ) -> Awaitable[T]:
+        session = self._session
+        if session.observation is None:
+            return function(self._statements)
+        return session.observation.run(
+            name,
+            function(self._statements),
+            sql=sql,
+            parameters=parameters,
+            batch_size=batch_size,
+            session=session,
+        )
 
     def _block_reader(
         self,

@@ -33,6 +33,7 @@ from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.row_plan import LobRows, RowPlan, RowPlans
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.execution.stream import Stream
+from aioifx.client.observation.operation import OperationName
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
 from aioifx.client.sql.scanner import check_sql
 from aioifx.codecs.temporal_text import ISO_DATES, check_dbdate
@@ -60,17 +61,25 @@ class Queries(ABC, Generic[Item]):
     @abstractmethod
     def _call(
         self,
+        name: OperationName,
         sql: str,
         params: Sequence[Value],
         action: Action[A, T],
         argument: A,
         timeout: float | None,
     ) -> Awaitable[T]:
-        """`execute.call` on one connection."""
+        """`execute.call` on one connection, as one operation."""
 
     @abstractmethod
-    def _run(self, function: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
-        """Call *function* with the statement cache of one connection."""
+    def _run(
+        self,
+        name: OperationName,
+        sql: str,
+        parameters: int,
+        function: Callable[[StatementCache], Awaitable[T]],
+        batch_size: int | None = None,
+    ) -> Awaitable[T]:
+        """Call *function* with the statement cache of one connection, as one operation."""
 
     @abstractmethod
     def _block_reader(
@@ -139,7 +148,7 @@ class Queries(ABC, Generic[Item]):
         factory = self._factory if row_factory is None else row_factory
         if lobs is not None:
             factory = LobRows(factory, lobs)
-        return await self._call(sql, args, fetch_all_rows, factory, timeout)
+        return await self._call("fetch", sql, args, fetch_all_rows, factory, timeout)
 
     @overload
     async def fetchrow(
@@ -178,7 +187,7 @@ class Queries(ABC, Generic[Item]):
         factory = self._factory if row_factory is None else row_factory
         if lobs is not None:
             factory = LobRows(factory, lobs)
-        return await self._call(sql, args, fetch_first_row, factory, timeout)
+        return await self._call("fetchrow", sql, args, fetch_first_row, factory, timeout)
 
     async def fetchval(
         self,
@@ -203,7 +212,7 @@ class Queries(ABC, Generic[Item]):
         factory: RowFactory[Any] = tuple_row if by_place else record_row
         if lobs is not None:
             factory = LobRows(factory, lobs)
-        row = await self._call(sql, args, fetch_first_row, factory, timeout)
+        row = await self._call("fetchval", sql, args, fetch_first_row, factory, timeout)
         return value_at(row, column)
 
     @overload
@@ -290,7 +299,10 @@ class Queries(ABC, Generic[Item]):
                   timeout: as in `fetch`.
         """
         sql, args = call_of(routine, args, named)
-        return await self.fetch(sql, *args, row_factory=row_factory, timeout=timeout)
+        if timeout is not None:
+            check_timeout(timeout)
+        factory = self._factory if row_factory is None else row_factory
+        return await self._call("call", sql, args, fetch_all_rows, factory, timeout)
 
     async def execute(
         self,
@@ -308,8 +320,8 @@ class Queries(ABC, Generic[Item]):
         if timeout is not None:
             check_timeout(timeout)
         if args:
-            return await self._call(sql, args, execute_statement, None, timeout)
-        return await self._run(partial(execute_text, sql=sql, timeout=timeout))
+            return await self._call("execute", sql, args, execute_statement, None, timeout)
+        return await self._run("execute", sql, 0, partial(execute_text, sql=sql, timeout=timeout))
 
     async def executemany(
         self,
@@ -339,7 +351,9 @@ class Queries(ABC, Generic[Item]):
         sql, source = rows_by_position(sql, rows, named)
         collect = check_on_error(on_error)
         check_timeout(timeout)
-        return await self._run(partial(executemany, sql=sql, rows=source, collect=collect, timeout=timeout))
+        function = partial(executemany, sql=sql, rows=source, collect=collect, timeout=timeout)
+        size = len(rows) if isinstance(rows, (list, tuple)) else None
+        return await self._run("executemany", sql, 0, function, batch_size=size)
 
     # -- bulk ---------------------------------------------------------------------------------------------------------
 
@@ -407,7 +421,12 @@ class Queries(ABC, Generic[Item]):
                 )
             return open_source(rows, form, dbdate)
 
-        return await self._run(lambda statements: load(statements, reader(statements), spec, timeout))
+        return await self._run(
+            "load",
+            f"insert into {table}",
+            0,
+            lambda statements: load(statements, reader(statements), spec, timeout),
+        )
 
     async def unload(
         self,
@@ -447,4 +466,4 @@ class Queries(ABC, Generic[Item]):
             blocks = BlockReader(statements, query, args, RowPlans.plain, prefetch=True, timeout=timeout)
             return unload(blocks, out, form, dbdate=dbdate, progress=progress)
 
-        return await self._run(start)
+        return await self._run("unload", query, len(args), start)

@@ -26,6 +26,7 @@ from aioifx.client.execution.pipeline import execute_many
 from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.observation.observation import note
 from aioifx.client.session.failures import failure_of, is_cancelled_or_timed_out
 from aioifx.client.session.interrupts import INTERRUPTED
 from aioifx.client.sql.identifiers import check_column_names, column_name, object_name
@@ -117,12 +118,16 @@ async def load(
             statement = await statements.prepare(
                 spec.insert_sql(reader.names, values or 0, origin=reader.origin)
             )
+            if session.observation is not None:
+                note(sql=statement.sql, parameters=len(statement.parameters))
             try:
                 result = await _Load(statement, reader, spec).run()
             except BaseException as error:
                 statements.on_failure(statement, error)
                 raise
             statements.release(statement)
+            if session.observation is not None:
+                note(batch_size=result.rowcount)
             return result
     finally:
         reader.close()

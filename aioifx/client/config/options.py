@@ -35,6 +35,8 @@ from aioifx.client.config.environment import checked_variables, login_pairs, ses
 from aioifx.client.config.isolation import Isolation, isolation_clause, lock_mode_clause
 from aioifx.client.config.secret import Secret
 from aioifx.client.config.tls import context_of
+from aioifx.client.observation.observation import Observation, Target
+from aioifx.client.observation.operation import Observers, checked_observers
 from aioifx.codecs.conversions import (
     PLAIN,
     Conversions,
@@ -112,6 +114,7 @@ class OptionFields(TypedDict, total=False):
     adapters: Mapping[type[Any], Convert] | None
     json_loads: JsonLoads | None
     json_dumps: JsonDumps | None
+    observer: Observers | None
 
 
 class AllOptionFields(OptionFields, total=False):
@@ -218,6 +221,8 @@ class ConnectOptions:
     """Function from the text of a JSON value to an object, such as ``orjson.loads``; None: `json.loads`."""
     json_dumps: JsonDumps | None = None
     """Function from an object to JSON, as str or UTF-8, such as ``orjson.dumps``; None: `json.dumps`, without NaN."""
+    observer: Observers | None = field(default=None, hash=False, repr=False)
+    """Is told of the start and the end of each operation: an `Observer`, or a sequence of them."""
     row_factory: RowFactory[Any] | None = None
     conversions: Conversions = field(default=PLAIN, init=False, repr=False, compare=False)
     """Combines *integral_decimals*, *type_codecs*, *adapters*, *json_loads*, *json_dumps* and DBDATE."""
@@ -296,6 +301,7 @@ class ConnectOptions:
             )
         if self.row_factory is not None:
             check_row_factory(self.row_factory)
+        checked_observers(self.observer)
 
     def _check_cluster(self, code_set: CodeSet) -> None:
         if self.role not in ROLES:
@@ -329,7 +335,7 @@ class ConnectOptions:
         """The same server and user, for a query to *database* in the default locale."""
         return replace(
             self, database=database, role="any", locale=None, client_locale=None, db_locale=None,
-            autocommit=True, isolation=None, lock_wait=None, read_only=False, row_factory=None,
+            autocommit=True, isolation=None, lock_wait=None, read_only=False, row_factory=None, observer=None,
         )  # fmt: skip
 
     @property
@@ -357,6 +363,21 @@ class ConnectOptions:
         if isinstance(self.ssl, tls.SSLContext):
             return self.ssl
         return context_of(self.ssl_ca, self.ssl_cert, self.ssl_key)
+
+    def observation(self, pool: str = "") -> Observation | None:
+        """Reports the operations of a connection, or of the pool of this name; None without observers."""
+        observers = checked_observers(self.observer)
+        if not observers:
+            return None
+        first = addresses(self.host, self.port, self.server)[0] if self.host else None
+        target = Target(
+            first.host if first else "",
+            first.port if first else 0,
+            first.server if first else self.server,
+            self.database,
+            self.user,
+        )
+        return Observation(observers, target, pool)
 
     def login_environment(self, *, sends_db_locale: bool = True) -> tuple[tuple[bytes, bytes], ...]:
         """The variables of the login, in JDBC's order.

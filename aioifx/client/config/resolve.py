@@ -190,6 +190,7 @@ def _from_text(name: str, text: str) -> object:
         "json_loads",
         "json_dumps",
         "client_files",
+        "observer",
     ):
         raise InterfaceError(f"{name}: not supported in a DSN under this name")
     if name.startswith("ssl_") and not text:

@@ -26,6 +26,7 @@ from aioifx.client.config.sqlhosts import lookup
 from aioifx.client.connect.locales import log_in
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.connect.transport import StaggeredRace
+from aioifx.client.observation.observation import Observation, running
 from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, InterfaceError
 from aioifx.rows import Item, Record, RowFactory
 
@@ -94,17 +95,33 @@ class ConnectContext(Generic[Item]):
         await self._connection.close()
 
 
-async def open_connection(options: ConnectOptions) -> Connection[Any]:
+async def open_connection(options: ConnectOptions, observation: Observation | None = None) -> Connection[Any]:
     """Open a connection within *connect_timeout* seconds, or raise ConnectError.
 
+    Args:     observation: of a pool; None: as by the options.
     Raises:   InterfaceError: the sqlhosts file is not usable.
     """
+    observation = observation or options.observation()
+    if observation is None:
+        return await _open_logged(options, None)
+    return await observation.run("connect", _open_observed(options, observation))
+
+
+async def _open_observed(options: ConnectOptions, observation: Observation) -> Connection[Any]:
+    connection = await _open_logged(options, observation)
+    operation = running()
+    if operation is not None:
+        connection.statements.base_session.identify(operation)
+    return connection
+
+
+async def _open_logged(options: ConnectOptions, observation: Observation | None) -> Connection[Any]:
     if not logger.isEnabledFor(logging.DEBUG):
-        return await _open(options)
+        return await _open(options, observation)
     began = time.monotonic()
     logger.debug("connecting to %s as %s", options.destination, options.user)
     try:
-        connection = await _open(options)
+        connection = await _open(options, observation)
     except BaseException as error:
         what = f"{type(error).__name__}: {error}"
         logger.debug(
@@ -116,8 +133,8 @@ async def open_connection(options: ConnectOptions) -> Connection[Any]:
     return connection
 
 
-async def _open(options: ConnectOptions) -> Connection[Any]:
-    connector = _Connector(options)
+async def _open(options: ConnectOptions, observation: Observation | None) -> Connection[Any]:
+    connector = _Connector(options, observation)
     limit = asyncio.timeout(options.connect_timeout)
     try:
         async with limit:
@@ -147,8 +164,9 @@ def candidate_addresses(options: ConnectOptions) -> tuple[Address, ...]:
 class _Connector:
     """One call of `connect`: tries the servers until one accepts the login."""
 
-    def __init__(self, options: ConnectOptions) -> None:
+    def __init__(self, options: ConnectOptions, observation: Observation | None) -> None:
         self._options = options
+        self._observation = observation
         self._attempts: list[LoginAttempt] = []
         self._deadline = asyncio.get_running_loop().time() + options.connect_timeout
 
@@ -189,7 +207,9 @@ class _Connector:
     async def _try_each(self, password: str) -> Connection[Any] | None:
         """Try each server once: the first connection that succeeds, or None."""
         options = self._options
-        self._attempts = [LoginAttempt(options, address) for address in candidate_addresses(options)]
+        self._attempts = [
+            LoginAttempt(options, address, self._observation) for address in candidate_addresses(options)
+        ]
         if len(self._attempts) == 1:  # the usual case needs no tasks
             (only,) = self._attempts
             try:

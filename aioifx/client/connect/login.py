@@ -28,6 +28,8 @@ from aioifx.client.connect.login_requests import (
     offered,
 )
 from aioifx.client.connect.transport import open_channel
+from aioifx.client.observation.metered_channel import MeteredChannel
+from aioifx.client.observation.observation import Observation
 from aioifx.client.session.failures import failure_of, reject_unsolicited, session_ended
 from aioifx.client.session.session import Session
 from aioifx.errors import (
@@ -75,9 +77,13 @@ def _check_exit(reply: Reply) -> None:
 class LoginAttempt:
     """One attempt to open a connection at one server, with its progress."""
 
-    def __init__(self, options: ConnectOptions, address: Address) -> None:
+    def __init__(
+        self, options: ConnectOptions, address: Address, observation: Observation | None = None
+    ) -> None:
+        """Args:     observation: of the new connection; None: it has no observers."""
         self.options = options
         self.address = address
+        self._observation = observation
         self.phase = ""
         self.hint = ""
         """Likely cause, for the message, if nothing or the wrong kind of server answers."""
@@ -116,6 +122,7 @@ class LoginAttempt:
                 context,
                 keepalive=options.keepalive_times if self.address.keepalive else None,
                 hint=self.hint,
+                factory=Channel if self._observation is None else MeteredChannel,
             )
         except ConnectError as error:
             self.failure = error
@@ -360,7 +367,9 @@ class LoginAttempt:
             options,
             read_ahead=environment_variable(READ_AHEAD) != "0",
             autofree=True,
+            observation=self._observation,
         )
+        session.host, session.port = self.address.host, self.address.port
         session.server_name = self.address.server
         session.stats.round_trips += 3 if self._opened is None else 4
         return session

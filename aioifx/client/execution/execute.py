@@ -13,6 +13,7 @@ from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, StatementSource
 from aioifx.client.execution.statement_state import PREPARED, WITH_ROWS
+from aioifx.client.observation.observation import note
 from aioifx.client.session.failures import is_cancelled_or_timed_out, note_sql
 from aioifx.client.session.session import Session
 from aioifx.client.sql.identifiers import column_name, object_name
@@ -241,11 +242,17 @@ async def executemany_statement(
     """
     session, (rows, collect) = statement.session, batch
     await statement.check_may_run()
+    if session.observation is not None:
+        note(parameters=len(statement.parameters))
     if not session.database.is_logged or session.transactions.is_open:
-        return _summary(statement, *await execute_many(statement, rows, collect=collect))
-    async with implicit_transaction(session):
         outcome = await execute_many(statement, rows, collect=collect)
-    return _summary(statement, *outcome)
+    else:
+        async with implicit_transaction(session):
+            outcome = await execute_many(statement, rows, collect=collect)
+    tally, errors = outcome
+    if session.observation is not None:
+        note(batch_size=tally.answered + sum(not error.sqlcode for error in errors))
+    return _summary(statement, tally, errors)
 
 
 @asynccontextmanager

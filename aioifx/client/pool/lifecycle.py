@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.connect import open_connection
+from aioifx.client.observation.observation import Observation
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError
 
 logger: Final = logging.getLogger("aioifx.pool")
@@ -151,13 +152,14 @@ class ConnectionLifecycle:
     init: Hook | None = None
     setup: Hook | None = None
     reset: Hook | None = None
+    observation: Observation | None = None
 
     async def open(self) -> PooledSession:
         """Open a session and run the init hook, which is limited by connect_timeout.
 
         Raises:   ConnectError: the server cannot be reached or rejects the login, or the hook timed out.
         """
-        session = PooledSession(await open_connection(self.options))
+        session = PooledSession(await open_connection(self.options, self.observation))
         if self.init is not None:
             seconds = self.options.connect_timeout
             limit = asyncio.timeout(seconds)

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, Final
 
 from aioifx.client.api.connection import Connection
+from aioifx.client.observation.observation import queueing, running
 from aioifx.client.pool.decisions import (
     Action,
     Assign,
@@ -71,6 +72,7 @@ class PoolManager:
         slow_release: float | None = None,
     ) -> None:
         self._lifecycle = lifecycle
+        self.observation = lifecycle.observation
         self.name = name
         self._slow_release = slow_release
         self.state: PoolState[PooledSession, Waiter] = PoolState(limits, random.random)
@@ -140,8 +142,20 @@ class PoolManager:
 
     # -- acquiring ----------------------------------------------------------------------------------------------------
 
-    async def acquire(self, timeout: float) -> Connection[Any]:
+    def acquire(self, timeout: float) -> Coroutine[Any, Any, Connection[Any]]:
         """Acquire a connection; awaited by `Pool.acquire`."""
+        if self.observation is None:
+            return self._acquire(timeout)
+        return self.observation.run("acquire", self._acquire_observed(timeout))
+
+    async def _acquire_observed(self, timeout: float) -> Connection[Any]:
+        with queueing():
+            conn = await self._acquire(timeout)
+        if (operation := running()) is not None:
+            conn.statements.base_session.identify(operation)
+        return conn
+
+    async def _acquire(self, timeout: float) -> Connection[Any]:
         loop = self._check_open()
         limit = asyncio.timeout(timeout)
         try:

@@ -15,6 +15,8 @@ from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import Action, call
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.observation.observation import queueing, running
+from aioifx.client.observation.operation import OperationName
 from aioifx.client.pool.acquire import AcquireContext, PoolBlockReader
 from aioifx.client.pool.decisions import Limits
 from aioifx.client.pool.leases import Holder
@@ -43,6 +45,7 @@ class Pool(Queries[Item], NotCopied):
     ) -> None:
         super().__init__(row_factory)
         self._manager = manager
+        self._observation = manager.observation
         self._acquire_timeout = acquire_timeout
 
     def __repr__(self) -> str:
@@ -103,18 +106,49 @@ class Pool(Queries[Item], NotCopied):
 
     async def _call(
         self,
+        name: OperationName,
         sql: str,
         params: Sequence[Value],
         action: Action[A, T],
         argument: A,
         timeout: float | None,
     ) -> T:
+        if self._observation is not None:
+
+            def function(statements: StatementCache) -> Awaitable[T]:
+                return call(statements, sql, params, action, argument, timeout)
+
+            return await self._run(name, sql, len(params), function)
         async with self.acquire() as conn:
             return await call(conn.statements, sql, params, action, argument, timeout)
 
-    async def _run(self, function: Callable[[StatementCache], Awaitable[T]]) -> T:
+    async def _run(
+        self,
+        name: OperationName,
+        sql: str,
+        parameters: int,
+        function: Callable[[StatementCache], Awaitable[T]],
+        batch_size: int | None = None,
+    ) -> T:
+        if self._observation is not None:
+            work = self._run_observed(function)
+            return await self._observation.run(
+                name, work, sql=sql, parameters=parameters, batch_size=batch_size
+            )
         async with self.acquire() as conn:
             return await function(conn.statements)
+
+    async def _run_observed(self, function: Callable[[StatementCache], Awaitable[T]]) -> T:
+        """`_run` within an operation, which waits for a connection and then has its server."""
+        acquired = self.acquire()
+        with queueing():
+            conn = await acquired.__aenter__()
+        try:
+            if (operation := running()) is not None:
+                conn.statements.base_session.identify(operation)
+            return await function(conn.statements)
+        finally:
+            acquired.release()
 
     def _block_reader(
         self,
@@ -303,10 +337,9 @@ def create_pool(
                 f"{what}: expected a coroutine function that takes a connection, got {type(hook).__name__}"
             )
     limits = Limits(min_size, max_size, max_waiting, max_lifetime, max_idle, check_after_idle)
-    lifecycle = ConnectionLifecycle(
-        resolve(dsn, {**options, "row_factory": row_factory}, also=POOL_OPTIONS), init, setup, reset
-    )
-    name = name or f"{lifecycle.options.database or 'no database'} at {lifecycle.options.destination}"
+    resolved = resolve(dsn, {**options, "row_factory": row_factory}, also=POOL_OPTIONS)
+    name = name or f"{resolved.database or 'no database'} at {resolved.destination}"
+    lifecycle = ConnectionLifecycle(resolved, init, setup, reset, resolved.observation(name))
     manager = PoolManager(lifecycle, limits, name=name, debug=debug, slow_release=slow_release)
     return Pool(manager, acquire_timeout, row_factory)
 

@@ -20,6 +20,7 @@ from aioifx.client.session.dispatcher import Dispatcher
 from aioifx.client.session.failures import session_ended
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.interrupts import INTERRUPTED
+from aioifx.client.session.metered_dispatcher import MeteredDispatcher
 from aioifx.client.session.stats import Stats
 from aioifx.codecs.native import make_fast_reader
 from aioifx.errors import DatabaseError, ProtocolError
@@ -46,6 +47,7 @@ class Conversation:
     """Requests and replies of a session. Bound to one event loop.
 
     Args:     on_error: called with each error in a reply, whether or not a task waits for it.
+              is_observed: the requests of operations are counted.
     """
 
     def __init__(
@@ -54,12 +56,15 @@ class Conversation:
         capabilities: Capabilities,
         options: ConnectOptions,
         on_error: Callable[[ServerError, Reply], None],
+        *,
+        is_observed: bool = False,
     ) -> None:
         self.channel = channel
         self.capabilities = capabilities
         self._usual_reader = _shared_reader(capabilities)
         self.stats = Stats()
-        self.dispatcher = Dispatcher(
+        make_dispatcher = MeteredDispatcher if is_observed else Dispatcher
+        self.dispatcher = make_dispatcher(
             channel,
             self.stats,
             self._usual_reader,

@@ -20,6 +20,8 @@ from aioifx.client.config.addresses import WRITE_ON_SECONDARY
 from aioifx.client.config.checks import Lobs
 from aioifx.client.config.isolation import isolation_clause, lock_mode_clause
 from aioifx.client.config.options import ConnectOptions
+from aioifx.client.observation.observation import Observation
+from aioifx.client.observation.operation import Operation
 from aioifx.client.session.conversation import Conversation
 from aioifx.client.session.database import Database
 from aioifx.client.session.failures import raise_for
@@ -69,8 +71,13 @@ class Session:
         *,
         read_ahead: bool = True,
         autofree: bool = False,
+        observation: Observation | None = None,
     ) -> None:
-        self.conversation = Conversation(channel, capabilities, options, self._on_error)
+        self.observation = observation
+        """Reports the operations of the session; None without observers."""
+        self.conversation = Conversation(
+            channel, capabilities, options, self._on_error, is_observed=observation is not None
+        )
         self.channel = channel
         self.dispatcher = self.conversation.dispatcher
         self.stats = self.conversation.stats
@@ -101,6 +108,8 @@ class Session:
         """The server's session number, once queried."""
         self.user = options.user
         """User name of the login."""
+        self.host = ""
+        self.port = 0
         self.server_name = ""
         """The DBSERVERNAME or alias that was connected to."""
         self.has_lost_primary = False
@@ -159,6 +168,12 @@ class Session:
     @property
     def is_open(self) -> bool:
         return self.dispatcher.is_open
+
+    def identify(self, operation: Operation) -> None:
+        """Set the fields of *operation* about the server and the session."""
+        operation.host, operation.port, operation.server_name = self.host, self.port, self.server_name
+        operation.database, operation.user = self.database.name, self.user
+        operation.session_id = self.session_id
 
     def _on_error(self, error: ServerError, reply: Reply) -> None:
         """Update the session's state from a reply with an error."""

@@ -1,0 +1,213 @@
+"""Reports operations to observers: each starts once and ends once. Never: what an observer does.
+
+Invariants:
+1. An operation ends exactly once, also after a cancellation and when its stream is garbage-collected.
+2. An exception of an observer is logged, once for each of its types, and never reaches the caller.
+3. Of nested operations the innermost is current; its connection counts for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
+
+from aioifx.client.observation.operation import Observer, Operation, OperationName
+
+T = TypeVar("T")
+
+logger: Final = logging.getLogger("aioifx.observer")
+
+_now: Final = time.perf_counter
+
+
+class Meter(Protocol):
+    """What an operation's requests were sent through."""
+
+    def settle(self, operation: Operation) -> None:
+        """Called before the operation ends, for a reply that is still outstanding."""
+        ...
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class RunningOperation(Operation):
+    """An operation with what is needed until its end."""
+
+    began: float = 0.0
+    meter: Meter | None = None
+    """Set by the first request."""
+
+
+class Identifies(Protocol):
+    """A session."""
+
+    def identify(self, operation: Operation) -> None:
+        """Set the operation's fields about the server and the session."""
+        ...
+
+
+current_operation: Final[ContextVar[RunningOperation | None]] = ContextVar("aioifx_operation", default=None)
+"""The operation whose code is running; requests that it sends count for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The server of operations that have no connection yet."""
+
+    host: str = ""
+    port: int = 0
+    server_name: str = ""
+    database: str = ""
+    user: str = ""
+
+    def identify(self, operation: Operation) -> None:
+        operation.host, operation.port, operation.server_name = self.host, self.port, self.server_name
+        operation.database, operation.user = self.database, self.user
+
+
+def running() -> RunningOperation | None:
+    """The current operation, if it has not ended; a task that it started may outlive it."""
+    operation = current_operation.get()
+    return None if operation is None or operation.duration is not None else operation
+
+
+def note(*, sql: str | None = None, parameters: int | None = None, batch_size: int | None = None) -> None:
+    """Set what was not known at the start of the current operation."""
+    if (operation := running()) is not None:
+        operation.sql = operation.sql if sql is None else sql
+        operation.parameters = operation.parameters if parameters is None else parameters
+        operation.batch_size = operation.batch_size if batch_size is None else batch_size
+
+
+@contextmanager
+def queueing() -> Generator[None, None, None]:
+    """The time of the block is queue time of the current operation."""
+    operation, began = running(), _now()
+    before = 0.0 if operation is None else operation.queue_time
+    try:
+        yield
+    finally:
+        if operation is not None:  # what was added within the block is part of its time
+            operation.queue_time = before + _now() - began
+
+
+class Observation:
+    """The observers of one connection, or of a pool and its connections.
+
+    Args:     pool: name of the pool. target: for operations without a connection.
+    """
+
+    def __init__(self, observers: Sequence[Observer], target: Target, pool: str = "") -> None:
+        self._observers = tuple(observers)
+        self._target = target
+        self._pool = pool
+        self._logged: set[tuple[int, type[Exception]]] = set()
+
+    # -- start and end ------------------------------------------------------------------------------------------------
+
+    def start(
+        self, name: OperationName, sql: object = "", parameters: int = 0, session: Identifies | None = None
+    ) -> RunningOperation:
+        """Start an operation; the caller must `end` it.
+
+        Args:     sql: a text of another type is rejected later, when it is prepared.
+        """
+        operation = RunningOperation(name, sql if isinstance(sql, str) else "", parameters)
+        (session or self._target).identify(operation)
+        operation.pool = self._pool
+        operation.started_at, operation.began = time.time(), _now()
+        for observer in self._observers:
+            try:
+                observer.on_start(operation)
+            except Exception as error:
+                self._log(observer, error)
+        return operation
+
+    def end(
+        self, operation: RunningOperation, error: BaseException | None = None, waited: float | None = None
+    ) -> None:
+        """End an operation. Idempotent.
+
+        Args:     waited: seconds that the caller waited; None: all the time.
+        """
+        if operation.duration is not None:
+            return
+        meter, operation.meter = operation.meter, None
+        if meter is not None:
+            meter.settle(operation)
+        operation.duration = duration = _now() - operation.began
+        operation.wait_time = duration if waited is None else waited
+        operation.error = error
+        for observer in self._observers:
+            try:
+                observer.on_end(operation)
+            except Exception as failure:
+                self._log(observer, failure)
+
+    def _log(self, observer: Observer, error: Exception) -> None:
+        key = id(observer), type(error)
+        if key not in self._logged:
+            self._logged.add(key)
+            logger.warning(
+                "an observer failed: %s; further %s of it are not logged",
+                type(observer).__name__,
+                type(error).__name__,
+                exc_info=error,
+            )
+
+    # -- calls --------------------------------------------------------------------------------------------------------
+
+    async def run(
+        self,
+        name: OperationName,
+        work: Awaitable[T],
+        *,
+        sql: str = "",
+        parameters: int = 0,
+        batch_size: int | None = None,
+        session: Identifies | None = None,
+    ) -> T:
+        """Await *work* as one operation."""
+        operation = self.start(name, sql, parameters, session)
+        operation.batch_size = batch_size
+        outer = current_operation.get()
+        current_operation.set(operation)
+        try:
+            result = await work
+            operation.rows = rows_of(name, result)
+        except BaseException as error:
+            self.end(operation, error)
+            raise
+        finally:
+            current_operation.set(outer)
+            self.end(operation)
+            del operation  # it refers to the error, whose traceback refers to this frame
+        return result
+
+
+def _length(result: Any) -> int:
+    return len(result)
+
+
+def _one(result: Any) -> int:
+    return int(result is not None)
+
+
+def _rowcount(result: Any) -> int:
+    return max(int(result.rowcount), 0)
+
+
+_ROWS: Final[dict[OperationName, Callable[[Any], int]]] = {
+    "fetch": _length, "call": _length, "fetchrow": _one, "fetchval": _one, "execute": _rowcount,
+    "executemany": _rowcount, "load": _rowcount, "unload": int,
+}  # fmt: skip
+
+
+def rows_of(name: OperationName, result: object) -> int:
+    """Number of rows in the result of a call."""
+    count = _ROWS.get(name)
+    return 0 if count is None else count(result)
