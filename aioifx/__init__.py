@@ -59,6 +59,7 @@ from aioifx.errors import (
 )
 from aioifx.rows import Record
 from aioifx.sqltypes import Column, Datetime, IntervalYM, Qualifier, SqlType, TypeCode, Unit
+from aioifx.wire.opcodes import PamStyle
 
 __all__ = [
     "AuthenticationError",
@@ -95,6 +96,7 @@ __all__ = [
     "Observer",
     "Operation",
     "OperationalError",
+    "PamStyle",
     "PermissionDenied",
     "Pool",
     "PoolClosed",

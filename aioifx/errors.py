@@ -148,7 +148,10 @@ class ConnectError(OperationalError):
 
 
 class AuthenticationError(ConnectError):
-    """The server rejected the user or the password (SQLCODE -951, -952 and similar)."""
+    """The server rejected the user, the password (SQLCODE -951, -952 and similar) or an answer to a PAM challenge.
+
+    Or a PAM challenge was not answered.
+    """
 
 
 class LocaleError(ConnectError):

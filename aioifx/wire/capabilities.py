@@ -33,6 +33,13 @@ def has_bit(mask: bytes, bit: int) -> bool:
     return bit // 8 < len(mask) and bool(mask[bit // 8] & (0x80 >> bit % 8))
 
 
+def with_pam(mask: bytes) -> bytes:
+    """*mask* with bit 44, as a server with PAM sends it."""
+    changed = bytearray(mask.ljust(_PAM // 8 + 1, b"\0"))
+    changed[_PAM // 8] |= 0x80 >> _PAM % 8
+    return bytes(changed)
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """The layouts in force on one connection, and the encoding of its text."""

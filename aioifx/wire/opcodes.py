@@ -62,10 +62,27 @@ class Op(IntEnum):
     CIDESCRIBE = 124
     IDESCRIBE = 125
     PROTOCOLS = 126
+    ACCEPT = 127
+    ACK = 128
+    CHALLENGE = 129
+    RESPONSE = 130
     AUTOGENKEYS = 134  # observed: JDBC
     SETSVPT = 137
     RELSVPT = 138
     RBSVPT = 139
+
+
+class PamStyle(IntEnum):
+    """The style of a PAM challenge (documented: JDBC guide, PAM authentication method; observed: JDBC, pam15.json)."""
+
+    ECHO_OFF = 1
+    """A question whose answer is not shown as it is typed, such as a password."""
+    ECHO_ON = 2
+    """A question whose answer may be shown, such as a one-time code."""
+    ERROR = 3
+    """An error message. It has no answer."""
+    INFO = 4
+    """A message. It has no answer."""
 
 
 class LoginBlock(IntEnum):
@@ -181,3 +198,6 @@ MAX_TEXT: Final = 64 * 1024 * 1024
 
 MAX_COLUMNS: Final = 32767
 """Maximum number of columns or values: a count on the wire is a signed short."""
+
+MAX_PAM_ANSWER: Final = 512
+"""Maximum bytes of an answer to a PAM challenge (observed: another client; documented: PAM_MAX_RESP_SIZE)."""

@@ -182,6 +182,33 @@ async def _read_protocols(inbox: Inbox, capabilities: Capabilities) -> Protocols
     return Protocols(await read_char(inbox))
 
 
+class Ack(NamedTuple):
+    pass
+
+
+def put_ack(outbox: Outbox) -> None:
+    """SQ_ACK: the client is ready for PAM challenges (observed: JDBC, pam15.json)."""
+    outbox.u16(Op.ACK)
+
+
+class PamResponse(NamedTuple):
+    answer: bytes
+    """Not shown by repr."""
+
+    def __repr__(self) -> str:
+        return "PamResponse()"
+
+
+def put_response(outbox: Outbox, answer: bytes) -> None:
+    """SQ_RESPONSE: CHAR answer to a PAM challenge (observed: JDBC, pam15.json)."""
+    outbox.u16(Op.RESPONSE)
+    outbox.char(answer)
+
+
+async def _read_response(inbox: Inbox, capabilities: Capabilities) -> PamResponse:
+    return PamResponse(await read_char(inbox))
+
+
 class Version(NamedTuple):
     pass
 
@@ -202,10 +229,11 @@ def put_exit(outbox: Outbox) -> None:
 
 SessionRequest: TypeAlias = (
     Begin | Commit | Rollback | SetSavepoint | ReleaseSavepoint | RollbackSavepoint
-    | DbOpen | DbClose | DbList | Info | Protocols | Version | Exit
+    | DbOpen | DbClose | DbList | Info | Protocols | Ack | PamResponse | Version | Exit
 )  # fmt: skip
 
 BARE: Final[dict[int, SessionRequest]] = {
+    Op.ACK: Ack(),
     Op.BEGIN: Begin(),
     Op.CMMTWORK: Commit(),
     Op.DBCLOSE: DbClose(),
@@ -222,5 +250,6 @@ REQUEST_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Sessi
     Op.DBOPEN: _read_dbopen,
     Op.INFO: _read_info,
     Op.PROTOCOLS: _read_protocols,
+    Op.RESPONSE: _read_response,
 }
 """The readers of the other messages, each called after its tag."""

@@ -27,6 +27,7 @@ BARE: Final[dict[type, Callable[[Outbox], None]]] = {
     session_requests.Commit: session_requests.put_commit,
     requests.DescribeInput: requests.put_describe_input,
     session_requests.Version: session_requests.put_version,
+    session_requests.Ack: session_requests.put_ack,
     session_requests.Exit: session_requests.put_exit,
     requests.Describe: lambda outbox: outbox.u16(22),
     requests.Scroll: lambda outbox: outbox.u16(24),
@@ -95,6 +96,8 @@ def put_request(outbox: Outbox, capabilities: Capabilities, message: Request) ->
             requests.put_ret_type(outbox, capabilities, types, direction)
         case requests.AutoGenKeys(kind, columns):
             put_autogenkeys(outbox, kind, columns)
+        case session_requests.PamResponse(answer):
+            session_requests.put_response(outbox, answer)
         case session_requests.DbOpen(name, 0):
             session_requests.put_dbopen(outbox, name)
         case session_requests.Info(environment):

@@ -83,6 +83,7 @@ def _bares() -> list[st.SearchStrategy[Any]]:
             session_requests.Begin, session_requests.Commit,
             requests.Describe, requests.Scroll, requests.Hold, requests.AutoFree, requests.WantDone,
             requests.DescribeInput, session_requests.DbClose, session_requests.DbList, session_requests.Version,
+            session_requests.Ack,
         )
     ]  # fmt: skip
 
@@ -107,6 +108,7 @@ def request_strategies(capabilities: Capabilities) -> list[st.SearchStrategy[Any
         ),
         st.builds(requests.AutoGenKeys, st.just(3), st.lists(block, max_size=3).map(tuple)),
         block.map(session_requests.DbOpen),
+        block.map(session_requests.PamResponse),
         st.builds(session_requests.Info, st.lists(st.tuples(name, block), max_size=4).map(tuple)),
         st.builds(session_requests.Protocols, block),
         st.builds(session_requests.SetSavepoint, block, st.booleans()),

@@ -14,7 +14,8 @@ RECORDED = {
     49: "WANTDONE", 53: "VERSION", 55: "COST", 56: "EXIT", 81: "INFO", 94: "INSERTDONE", 97: "LODATA",
     98: "FILE", 106: "FILE_READ", 107: "FILE_WRITE", 99: "XACTSTAT", 100: "RET_TYPE", 101: "GETROUTINE",
     102: "EXFPROUTINE", 103: "FPROUTINE", 108: "AUTOFREE",
-    124: "CIDESCRIBE", 125: "IDESCRIBE", 126: "PROTOCOLS", 134: "AUTOGENKEYS", 137: "SETSVPT", 138: "RELSVPT",
+    124: "CIDESCRIBE", 125: "IDESCRIBE", 126: "PROTOCOLS", 127: "ACCEPT", 128: "ACK",
+    129: "CHALLENGE", 130: "RESPONSE", 134: "AUTOGENKEYS", 137: "SETSVPT", 138: "RELSVPT",
     139: "RBSVPT",
 }  # fmt: skip
 
@@ -26,7 +27,8 @@ def test_every_tag_has_the_number_that_was_recorded() -> None:
 def test_every_tag_has_a_reader() -> None:
     from_clients = {*requests._BARE, *requests._READERS, Op.EOT, Op.EXIT}
     from_servers = {*replies._READERS, Op.TUPLE, Op.ERR, Op.CLOSE, Op.BLOB, Op.FILE, Op.EXIT, Op.EOT}
-    assert from_clients | from_servers == set(Op)
+    during_pam = {Op.CHALLENGE, Op.ACCEPT}
+    assert from_clients | from_servers | during_pam == set(Op)
 
 
 def test_no_tag_is_read_in_two_ways() -> None:

@@ -121,6 +121,8 @@ NAMES: dict[type, str] = {
     requests.AutoGenKeys: "AUTOGENKEYS",
     requests.Bind: "BIND",
     session_requests.DbOpen: "DBOPEN",
+    session_requests.Ack: "ACK",
+    session_requests.PamResponse: "RESPONSE",
     session_requests.DbList: "DBLIST",
     session_requests.Version: "VERSION",
     session_requests.Exit: "EXIT",

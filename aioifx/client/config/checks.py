@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import BinaryIO, Final, Literal, TypeAlias, TypeVar, cast
 
 from aioifx.client.config.addresses import names_in
@@ -13,6 +13,7 @@ from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import DataError, InterfaceError
 from aioifx.rows import Record
 from aioifx.sqltypes import Column, Row
+from aioifx.wire.opcodes import PamStyle
 
 R = TypeVar("R")
 
@@ -174,6 +175,16 @@ OpenFile: TypeAlias = Callable[[str, str], BinaryIO]
 
 ClientFiles: TypeAlias = str | os.PathLike[str] | OpenFile
 """A directory, or a function that opens files."""
+
+
+PamHandler: TypeAlias = Callable[[PamStyle, str], str | Awaitable[str | None] | None]
+"""Answers a question of the server's PAM module: style, text -> answer; None refuses. Or a coroutine function."""
+
+
+def check_pam(option: object) -> None:
+    """Raise InterfaceError unless *option* is None, a bool, or callable."""
+    if not (option is None or isinstance(option, bool) or callable(option)):
+        raise InterfaceError(f"pam: expected True, False or a callable{got(option)}")
 
 
 def check_client_files(option: ClientFiles | None) -> None:

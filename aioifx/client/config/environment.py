@@ -18,7 +18,8 @@ Pairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
 _MAX_ENVIRONMENT: Final = 32_000
 """Maximum bytes of all variables together, since a login has a 16-bit length."""
 
-# Variables of the login, in JDBC's order.
+# Variables of the login, in JDBC's order. JDBC always sends CLNT_PAM_CAPABLE (observed). It announces that the client
+# answers PAM challenges, so it is sent only with the option pam. That a server without PAM does not need it is assumed.
 _LOGIN_ORDER: Final = (
     "GL_DATE",
     "DBPATH",
@@ -65,9 +66,6 @@ _SESSION_ORDER: Final = (
 )
 _ALWAYS: Final[Mapping[str, str]] = {
     "DBPATH": ".",
-    # Announces that the client can answer a PAM challenge, which is not supported yet. JDBC always sends it (observed).
-    # The effect of omitting it is unknown. A port with challenges is recognised by capability 44.
-    "CLNT_PAM_CAPABLE": "1",
     "IFX_UPDDESC": "1",
     "NODEFDAC": "no",
     "DBTEMP": "/tmp",
@@ -81,7 +79,7 @@ OPTION_OF: Final = {
     "INFORMIXCONRETRY": "connect_retries",
 }
 _RESERVED: Final = {
-    "CLNT_PAM_CAPABLE": "it describes the capabilities of this client",
+    "CLNT_PAM_CAPABLE": "use the option pam",
     "IFX_UPDDESC": "it describes the capabilities of this client",
     "IFX_PAD_VARCHAR": "it changes how rows are sent, and padded VARCHARs are not supported",
 }

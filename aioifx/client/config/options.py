@@ -18,11 +18,13 @@ from aioifx.client.config.checks import (
     DEFAULT_LOCALE,
     ClientFiles,
     Lobs,
+    PamHandler,
     check_client_files,
     check_flag,
     check_keepalive,
     check_lobs,
     check_locale,
+    check_pam,
     check_row_factory,
     check_seconds,
     check_text,
@@ -110,6 +112,7 @@ class OptionFields(TypedDict, total=False):
     lobs: Lobs | None
     max_lob_size: int | None
     client_files: ClientFiles | None
+    pam: PamHandler | bool | None
     type_codecs: TypeCodecs | None
     adapters: Mapping[type[Any], Convert] | None
     json_loads: JsonLoads | None
@@ -213,6 +216,10 @@ class ConnectOptions:
     client_files: ClientFiles | None = field(default=None, hash=False)
     """Where a server may read and write files of the client, for ``lotofile``, ``filetoblob`` and ``filetoclob`` with
     'client': a directory, or a function that opens files. None: nowhere."""
+    pam: PamHandler | bool | None = field(default=None, hash=False)
+    """Answers the questions of a server with PAM: a callable or coroutine function from a `PamStyle` and the question's
+    text to the answer, where the answer None refuses the login. True: the password answers the first question of style
+    ECHO_OFF, and no other is answered. None: as True, but the login does not announce that questions are answered."""
     type_codecs: TypeCodecs = field(default_factory=dict[str, TypeCodec], hash=False)
     """Encoders and decoders by Informix type name; see `Connection.set_type_codec`."""
     adapters: Mapping[type[Any], Convert] = field(default_factory=dict[type[Any], Convert], hash=False)
@@ -285,6 +292,7 @@ class ConnectOptions:
         check_flag("integral_decimals", self.integral_decimals)
         check_lobs(self.lobs)
         check_client_files(self.client_files)
+        check_pam(self.pam)
         check_whole("max_lob_size", self.max_lob_size, 1, MAX_FETCH_SIZE)
         conversions = checked_conversions(
             self.type_codecs,
@@ -389,7 +397,7 @@ class ConnectOptions:
         """
         client = self.client_locale or self.db_locale or DEFAULT_LOCALE
         database = (self.db_locale or client) if sends_db_locale else None
-        return _login_variables(client, database, tuple(self.environment.items()))
+        return _login_variables(client, database, bool(self.pam), tuple(self.environment.items()))
 
     def session_environment(self) -> tuple[tuple[bytes, bytes], ...]:
         """The variables of SQ_INFO, in JDBC's order."""
@@ -398,9 +406,11 @@ class ConnectOptions:
 
 @lru_cache(maxsize=64)
 def _login_variables(
-    client: str, database: str | None, environment: tuple[tuple[str, str], ...]
+    client: str, database: str | None, pam: bool, environment: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[bytes, bytes], ...]:
     variables = {"CLIENT_LOCALE": client, "DBDATE": "Y4MD-"}
+    if pam:
+        variables["CLNT_PAM_CAPABLE"] = "1"
     if database is not None:
         variables["DB_LOCALE"] = database
     return login_pairs({**variables, **dict(environment)})

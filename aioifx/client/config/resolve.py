@@ -178,6 +178,7 @@ def _from_text(name: str, text: str) -> object:
         "pipelining",
         "autocommit",
         "read_only",
+        "pam",
     ):
         if text.lower() not in _FLAGS:
             raise InterfaceError(f"{name}: expected true or false")

@@ -1,8 +1,8 @@
 """From options to an open connection: servers in order, each with its share of the time. Never: a message.
 
 Invariants:
-1. A rejected user or password is final: no other server is tried with it. After any other failure the next server is
-   tried.
+1. A rejected user or password is final: no other server is tried with it. So is any failure after a PAM handler was
+   asked. After any other failure the next server is tried.
 2. Names are looked up again for each connection: hosts in the DNS, servers in their file.
 """
 
@@ -61,8 +61,7 @@ def connect(
     Raises:   InterfaceError: an option is invalid or missing; raised at the call, before a socket is opened. When
               awaited: the sqlhosts file cannot be read or does not list the server.
               ConnectError: when awaited; the server cannot be reached, rejects the login, or does not answer within
-              connect_timeout.
-              NotSupportedError: when awaited; the server asks for PAM authentication, which aioifx lacks.
+              connect_timeout. AuthenticationError: it rejects the user, the password or a PAM answer.
     """
     return ConnectContext(resolve_again(dsn, {**options, "row_factory": row_factory}))
 
@@ -201,6 +200,7 @@ class _Connector:
         except TimeoutError:
             if not limit.expired():
                 raise
+            self._raise_if_final()
             self.end()
         return None
 
@@ -247,6 +247,8 @@ class _Connector:
             if share is None or limit is None or not limit.expired():
                 raise
             attempt.failure = attempt.timeout_error(share)
+            if attempt.is_final:
+                raise attempt.failure from None
         except AuthenticationError:
             raise
         except DatabaseError as error:
@@ -270,10 +272,17 @@ class _Connector:
             return ConnectError(
                 f"password: the callable did not return within {seconds:g} s", sqlstate="08001"
             )
+        self._raise_if_final()
         for attempt in self._attempts:
             if attempt.failure is None:
                 attempt.failure = attempt.timeout_error(seconds)
         return self._summary()
+
+    def _raise_if_final(self) -> None:
+        """Raise the error of an attempt that timed out during PAM, whose answers must not be given again."""
+        for attempt in self._attempts:
+            if attempt.is_final:
+                raise attempt.timeout_error(self._options.connect_timeout) from None
 
     @property
     def _failures(self) -> list[DatabaseError]:

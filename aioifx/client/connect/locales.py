@@ -91,6 +91,7 @@ async def query_locale(attempt: LoginAttempt, password: str) -> str:
         conn = await asking.log_in(password)
     finally:
         asking.drop_unless_done()
+        attempt.pam = asking.pam  # if it timed out, the attempt is final, too
     try:
         found = await conn.fetchval(_QUERY, attempt.options.database.lower())
     except DatabaseError as error:

@@ -27,6 +27,7 @@ from aioifx.client.connect.login_requests import (
     negotiated,
     offered,
 )
+from aioifx.client.connect.pam import PamConversation
 from aioifx.client.connect.transport import open_channel
 from aioifx.client.observation.metered_channel import MeteredChannel
 from aioifx.client.observation.observation import Observation
@@ -50,7 +51,7 @@ from aioifx.wire.handshake import (
     put_login,
     read_login_reply,
 )
-from aioifx.wire.inbox import Inbox
+from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, ReplyReader
@@ -101,11 +102,19 @@ class LoginAttempt:
         """The reply to SQ_DBOPEN."""
         self._hops: list[Address] = []
         """The servers that redirected this attempt, in order."""
+        self.pam: PamConversation | None = None
+        """The PAM conversation, until the server accepts."""
+        self._pam_round_trips = 0
         self._done = False
 
     @property
     def where(self) -> str:
         return str(self.address) + "".join(f", redirected from {hop}" for hop in reversed(self._hops))
+
+    @property
+    def is_final(self) -> bool:
+        """Whether no other server may be tried: a PAM handler was asked, and the server has not accepted its answer."""
+        return self.pam is not None and self.pam.has_asked
 
     async def connect(self) -> LoginAttempt:
         """Connect over TCP, and TLS if the options ask for it."""
@@ -160,10 +169,12 @@ class LoginAttempt:
             return ConnectError(
                 f"{self.where}: not tried before the timeout", sqlstate="08001", unreachable=True
             )
-        return ConnectError(
-            f"{self.where}: no answer within {round(seconds, 2):g} s while {self.phase}{self.hint}",
+        phase = self.pam.phase if self.pam is not None else self.phase
+        kind = AuthenticationError if self.is_final else ConnectError
+        return kind(
+            f"{self.where}: no answer within {round(seconds, 2):g} s while {phase}{self.hint}",
             sqlstate="08001",
-            unreachable=True,
+            unreachable=not self.is_final,
         )
 
     # -- steps --------------------------------------------------------------------------------------------------------
@@ -176,10 +187,26 @@ class LoginAttempt:
         self.hint = "" if self._uses_tls else "; is it a TLS port? (option: ssl)"
         outbox = Outbox()
         put_login(outbox, self._login_frame(), self.options.client_code_set.encode(password))
+        login = await self._run(channel, self._handshake(channel), outbox.detach())
+        if self._requires_pam:
+            await self._authenticate(channel, password)
+            await self._run(channel, self._begin_session(channel, login))
+        return login
+
+    async def _run(
+        self, channel: Channel, steps: Parser[LoginReply | DatabaseError], request: bytes = b""
+    ) -> LoginReply:
+        """Let the channel run *steps*; without *request*, they send their first request themselves."""
         pending: PendingReply[LoginReply | DatabaseError] = PendingReply()
-        pending.parser = self._handshake(channel)
-        channel.request(pending, outbox.detach())
-        outcome = await pending.future
+        pending.parser = steps
+        try:
+            if not request:
+                steps.send(None)
+        except StopIteration as end:
+            outcome: LoginReply | DatabaseError = end.value
+        else:
+            channel.request(pending, request)
+            outcome = await pending.future
         if isinstance(outcome, DatabaseError):
             raise outcome
         return outcome
@@ -187,9 +214,9 @@ class LoginAttempt:
     async def _handshake(self, channel: Channel) -> LoginReply | DatabaseError:
         """Read each reply, and send the next request within the same `data_received` call.
 
-        Ends with the server's login reply, which may be a redirect, or with the error that prevents the login.
+        Ends with the server's login reply, which may be a redirect or followed by PAM, or with the error that prevents
+        the login.
         """
-        options = self.options
         try:
             login = await self._login(channel.inbox)
             if login.type == LoginType.REDIRECT or login.redirect is not None:
@@ -197,6 +224,27 @@ class LoginAttempt:
             self._check_login(login)
             # A wrong password may be reported only here (observed: 14.10).
             self._negotiate(await self._exchange(channel, "negotiating the protocol", PROTOCOLS))
+        except DatabaseError as error:
+            return error
+        return login if self._requires_pam else await self._begin_session(channel, login)
+
+    @property
+    def _requires_pam(self) -> bool:
+        return self._reader.capabilities.pam
+
+    async def _authenticate(self, channel: Channel, password: str) -> None:
+        """Answer the server's PAM challenges, in this task, since a handler may wait."""
+        self.pam = conversation = PamConversation(channel, self._reader.capabilities, self.options, password)
+        try:
+            await conversation.run()
+        except DatabaseError as error:
+            raise self._as_connect_error(error) from (error.__cause__ or error)
+        self._pam_round_trips, self.pam = conversation.round_trips, None
+
+    async def _begin_session(self, channel: Channel, login: LoginReply) -> LoginReply | DatabaseError:
+        """The rest of the handshake, once the server has accepted the user."""
+        options = self.options
+        try:
             environment = info_request(options.session_environment())
             await self._exchange(channel, "setting the environment", environment)
             if options.database:
@@ -328,10 +376,6 @@ class LoginAttempt:
         if logger.isEnabledFor(logging.DEBUG):
             found = (name for name, value in asdict(capabilities).items() if value is True)
             logger.debug("%s: capabilities: %s", self.where, ", ".join(found) or "none")
-        if capabilities.pam:
-            raise NotSupportedError(
-                f"{self.where} asks for PAM authentication, which aioifx does not support yet"
-            )
         if not capabilities.type_names:
             raise NotSupportedError(f"{self.where} is too old: its descriptions do not name types")
 
@@ -371,7 +415,7 @@ class LoginAttempt:
         )
         session.host, session.port = self.address.host, self.address.port
         session.server_name = self.address.server
-        session.stats.round_trips += 3 if self._opened is None else 4
+        session.stats.round_trips += (3 if self._opened is None else 4) + self._pam_round_trips
         return session
 
     def _check_role(self, session: Session) -> None:
@@ -395,9 +439,9 @@ class LoginAttempt:
 
     def _as_connect_error(self, error: DatabaseError, hint: str = "") -> DatabaseError:
         """The same codes as a ConnectError of the right class, with the address before the message."""
-        if isinstance(error, ProtocolError):
+        kind: type[ConnectError] = AuthenticationError if self.is_final else ConnectError
+        if isinstance(error, ProtocolError) and not self.is_final:
             return error
-        kind: type[ConnectError] = ConnectError
         for special in (AuthenticationError, LocaleError):
             if isinstance(error, special):
                 kind = special
@@ -407,5 +451,5 @@ class LoginAttempt:
             isamcode=error.isamcode,
             sqlstate=error.sqlstate,
             token=error.token,
-            unreachable=isinstance(error, ConnectionLost),
+            unreachable=isinstance(error, ConnectionLost) and not self.is_final,
         )

@@ -19,6 +19,7 @@ from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.host.seed import run_script
 from aioifx.server.protocol.context import FetchLimit, Identity
 from aioifx.server.protocol.oob import Watch
+from aioifx.server.protocol.pam import PamCheck
 from aioifx.server.protocol.quirks import quirks_of, without_bits
 from aioifx.server.protocol.row_blocks import MAX_BLOCK_BYTES
 from aioifx.server.protocol.session import READ_AHEAD, LoginPolicy, Session
@@ -33,7 +34,7 @@ from aioifx.server.sqlite.databases import (
     is_database_name,
     numbered_locale,
 )
-from aioifx.wire.capabilities import SERVER_MASK
+from aioifx.wire.capabilities import SERVER_MASK, with_pam
 
 DEFAULT_NAME: Final = "ol_aioifx"
 """The default DBSERVERNAME."""
@@ -89,6 +90,9 @@ class ServerOptions:
     """SQLCODE that rejects a larger fetch buffer, such as -406; 0: the buffer is filled up to *fetch_limit*."""
     quirks: Collection[str] = frozenset()
     """Differences of other servers, see `Quirk`."""
+    pam: PamCheck | None = None
+    """Coroutine function that decides on each login by PAM: ``(user, ask) -> bool``, where ``await ask(style, text)``
+    sends a challenge to the client and returns its answer. None: no PAM."""
 
     def __post_init__(self) -> None:
         """Raises:   InterfaceError: an option is invalid."""
@@ -116,6 +120,8 @@ class ServerOptions:
             raise InterfaceError(f"max_sessions: expected 1 or more, got {self.max_sessions!r}")
         if self.fetch_limit < 1:
             raise InterfaceError(f"fetch_limit: expected a number of bytes above 0, got {self.fetch_limit!r}")
+        if not (self.pam is None or callable(self.pam)):
+            raise InterfaceError(f"pam: expected a coroutine function, got {type(self.pam).__name__}")
         if self.fetch_refusal > 0:
             raise InterfaceError(
                 f"fetch_refusal: expected a negative SQLCODE or 0, got {self.fetch_refusal!r}"
@@ -158,6 +164,10 @@ def _check_locale(option: str, locale: str) -> None:
         raise InterfaceError(f"{option}: {error}") from None
 
 
+def _mask_of(options: ServerOptions) -> bytes:
+    return options.mask if options.pam is None else with_pam(options.mask)
+
+
 def _script_in(path: Path) -> str:
     try:
         return path.read_text("utf-8")
@@ -184,7 +194,7 @@ class Server:
             Identity(
                 self.options.server_name or DEFAULT_NAME,
                 Version().full,
-                without_bits(self.options.mask, quirks),
+                without_bits(_mask_of(self.options), quirks),
             ),
             self.options.user,
             self.options.password,
@@ -193,6 +203,7 @@ class Server:
             max_sessions=self.options.max_sessions,
             fetch_limit=FetchLimit(self.options.fetch_limit, self.options.fetch_refusal),
             quirks=quirks,
+            pam=self.options.pam,
         )
 
     async def start(self) -> None:
@@ -396,6 +407,7 @@ async def running(
     ssl: SSLContext | None = None,
     routines: Iterable[Routine] = (),
     quirks: Iterable[str] = (),
+    pam: PamCheck | None = None,
 ) -> AsyncGenerator[str, None]:
     """A server in this process, for tests; yields the DSN that clients connect with.
 
@@ -411,6 +423,7 @@ async def running(
               ssl: a context with a certificate, for a TLS port; None: no TLS.
               routines: procedures and functions written in Python; see `Routine`.
               quirks: names of differences of other servers; see `Quirk`.
+              pam: a coroutine function that decides on each login by challenges; see `ServerOptions.pam`.
     Raises:   InterfaceError: an option is invalid. OSError: the port is in use.
               DatabaseError: a statement of the seed failed; the message has its number, its line in the script and the
               position in it. *row_index* is its number, from 0.
@@ -435,6 +448,7 @@ async def running(
         ssl,
         routines=tuple(routines),
         quirks=quirks_of(quirks),
+        pam=pam,
     )
     async with serve(options) as server:
         yield server.dsn

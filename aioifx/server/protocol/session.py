@@ -25,6 +25,7 @@ from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
 from aioifx.server.protocol.client_files import ClientFiles
 from aioifx.server.protocol.context import FetchLimit, Identity, SessionContext
 from aioifx.server.protocol.dispatch import Conversation
+from aioifx.server.protocol.pam import PamCheck, PamDialogue, exit_message
 from aioifx.server.protocol.quirk_handlers import QuirkyContext, QuirkyConversation
 from aioifx.server.protocol.quirks import Quirk
 from aioifx.server.protocol.session_handlers import open_database
@@ -85,6 +86,8 @@ class LoginPolicy:
     statement_limit: int = STATEMENT_LIMIT
     fetch_limit: FetchLimit | None = None
     quirks: frozenset[Quirk] = frozenset()
+    pam: PamCheck | None = None
+    """Decides on each login, after its user and password; None: no PAM."""
 
 
 class Session:
@@ -278,6 +281,8 @@ class Session:
         has_answered_all = channel.bytes_in == self._taken
         self._conversation = conversation
         self._expected = self._expect(conversation)
+        if self._rules.pam is not None and not await self._admit(conversation, self._rules.pam):
+            return
         while not conversation.has_ended:
             batch = [await self._expected]
             self.counts.turns += has_answered_all
@@ -296,6 +301,39 @@ class Session:
             await channel.drain()
             if _changes_reading(batch[-1]) and not conversation.has_ended:
                 self._expected = self._expect(conversation)
+
+    async def _admit(self, conversation: Conversation, check: PamCheck) -> bool:
+        """SQ_PROTOCOLS and PAM, before any other request.
+
+        A client that skips SQ_PROTOCOLS or has no capability 44 is refused by SQ_EXIT (assumed).
+        """
+        assert self._expected is not None and self._entry is not None and self._context is not None
+        try:
+            async with asyncio.timeout(self._rules.login_timeout):
+                group = await self._expected
+                if len(group) == 1 and isinstance(group[0], Protocols):
+                    self._channel.send(await self._in_thread(conversation.answer, [group]))
+                if not conversation.capabilities.pam:
+                    logger.info("login refused: the client has no PAM")
+                    self._channel.send(exit_message())
+                    return False
+                dialogue = PamDialogue(self._channel.send, self._next_group, self._context.code_set)
+                is_accepted = await dialogue.run(check, self._entry.user)
+        except TimeoutError:
+            logger.info("connection closed: PAM took longer than %g s", self._rules.login_timeout)
+            return False
+        if is_accepted:
+            self._taken = self._channel.inbox.consumed
+            self._expected = self._expect(conversation)
+        else:
+            logger.info("login refused by PAM")
+        return is_accepted
+
+    async def _next_group(self) -> list[Request]:
+        assert self._conversation is not None
+        group = await self._expect(self._conversation)
+        self.counts.groups += 1
+        return group
 
     def _ask(self, message: bytes) -> list[Request]:
         """Send a message in the middle of a statement, and return the client's next group; called in the thread."""

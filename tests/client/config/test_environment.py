@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,8 @@ def options(**given: Any) -> ConnectOptions:
 
 
 def sent_pairs(found: ConnectOptions) -> tuple[Pairs, Pairs]:
+    """What is sent with *pam*, because JDBC always announces it."""
+    found = replace(found, pam=True)
     return list(found.login_environment()), list(found.session_environment())
 
 
@@ -216,7 +219,13 @@ def test_settings_in_force_are_always_sent_as_jdbc_sends_them(name: str, locales
 
 def test_db_locale_may_be_left_to_the_server_as_jdbc_leaves_it() -> None:
     case = next(case for case in cases("login.json") if case["name"] == "connect_db")
-    assert list(options().login_environment(sends_db_locale=False)) == expected_pairs(case)[0]
+    assert list(options(pam=True).login_environment(sends_db_locale=False)) == expected_pairs(case)[0]
+
+
+@pytest.mark.parametrize("pam", [None, False, True, lambda style, text: text])
+def test_pam_is_announced_only_if_it_is_on(pam: Any) -> None:
+    announced = (b"CLNT_PAM_CAPABLE", b"1") in options(pam=pam).login_environment()
+    assert announced == (pam not in (None, False))
 
 
 def test_many_variables_keep_the_order_that_each_has_alone() -> None:

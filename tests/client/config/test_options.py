@@ -130,6 +130,8 @@ def test_keywords_and_fields_are_the_same_names() -> None:
         ({"environment": {"OPTOFF": "1"}}, "environment: unknown variable 'OPTOFF'; did you mean 'OPTOFC'"),
         ({"environment": {"CLIENT_LOCALE": "x"}}, "environment: use the option client_locale instead of CLIENT_LOCALE"),
         ({"environment": {"CLNT_PAM_CAPABLE": "0"}}, "environment: CLNT_PAM_CAPABLE cannot be set"),
+        ({"pam": "secret"}, "pam: expected True, False or a callable"),
+        ({"pam": 1}, "pam: expected True, False or a callable, got int"),
         ({"environment": {"IFX_PAD_VARCHAR": "1"}}, "environment: IFX_PAD_VARCHAR cannot be set"),
         ({"environment": {"DBTEMP": "/é"}}, "environment: expected ASCII without NUL as the value of DBTEMP"),
         ({"environment": {"DBTEMP": "a\0"}}, "environment: expected ASCII without NUL as the value of DBTEMP"),

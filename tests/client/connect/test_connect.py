@@ -120,8 +120,8 @@ def test_every_login_of_jdbcs_is_written_again_byte_for_byte(name: str, data: by
     assert outbox.detach() == data
 
 
-WITHOUT_OPTOFC = {"environment": {"OPTOFC": "0"}}
-"""JDBC requests it only if configured; we always do."""
+AS_JDBC = {"environment": {"OPTOFC": "0"}, "pam": True}
+"""JDBC requests OPTOFC only if configured, and always announces that it answers PAM challenges."""
 
 
 class _AsJdbc:
@@ -173,7 +173,7 @@ async def test_a_whole_session_from_login_to_exit_is_jdbcs(
     as_jdbc(monkeypatch, script)
     peer = Peer(script, with_login=True, chunks=chunks)
     async with listening(peer) as listener:
-        async with aioifx.connect(**options_for(listener.port, **WITHOUT_OPTOFC, **options)) as conn:
+        async with aioifx.connect(**options_for(listener.port, **AS_JDBC, **options)) as conn:
             assert conn.stats.round_trips == len(script) - 1
             assert "15.0" in conn.server_version
         assert conn.stats.round_trips == len(script)
@@ -199,7 +199,7 @@ async def test_a_session_without_db_locale_is_jdbcs_but_for_its_question(
     as_jdbc(monkeypatch, script)
     peer = Peer(script, with_login=True)
     async with listening(peer) as listener:
-        async with aioifx.connect(**options_for(listener.port, **WITHOUT_OPTOFC, **options)) as conn:
+        async with aioifx.connect(**options_for(listener.port, **AS_JDBC, **options)) as conn:
             assert conn.stats.round_trips == 4
             if case.startswith("dbopen"):
                 bits = int(case.rpartition("_")[2])
@@ -421,14 +421,8 @@ async def test_an_unknown_database_is_named() -> None:
 async def test_jdbcs_transcript_of_an_unknown_database_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     script = played("session", "dbopen_329")[:4]
     as_jdbc(monkeypatch, script)
-    refused = await failing(Peer(script, with_login=True), **WITHOUT_OPTOFC)
+    refused = await failing(Peer(script, with_login=True), **AS_JDBC)
     assert refused.sqlcode == -329
-
-
-async def test_a_server_that_requires_pam_is_rejected() -> None:
-    mask = "bdbe9ffe7fbfffeff8"  # byte 5 with bit 44
-    refused = await failing(Peer([(None, accepted()), ("Protocols", agreed(mask))], with_login=True))
-    assert type(refused) is NotSupportedError and "PAM" in str(refused)
 
 
 async def test_control_characters_in_a_version_are_escaped() -> None:

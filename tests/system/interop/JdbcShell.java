@@ -64,6 +64,8 @@ public class JdbcShell {
         String name = f.get(1);
         switch (verb) {
             case "connect": connections.put(name, DriverManager.getConnection(f.get(2))); break;
+            case "pam": PamAnswers.prepare(f.subList(2, f.size())); break;
+            case "asked": for (String question : PamAnswers.asked) print(List.of(question)); break;
             case "close": connections.remove(name).close(); break;
             case "valid": print(List.of("" + connections.get(name).isValid(5))); break;
             case "autocommit": connections.get(name).setAutoCommit(Boolean.parseBoolean(f.get(2))); break;
