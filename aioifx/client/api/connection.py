@@ -17,7 +17,9 @@ from aioifx.client.config.isolation import Isolation
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import Action, call
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
+from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.observation.observation import Watch
 from aioifx.client.observation.operation import OperationName
 from aioifx.client.session.database import LogMode
 from aioifx.client.session.loop_binding import NotCopied
@@ -139,17 +141,7 @@ class Connection(Queries[Item], NotCopied):
         function: Callable[[StatementCache], Awaitable[T]],
         batch_size: int | None = None,
     ) -> Awaitable[T]:
-        session = self._session
-        if session.observation is None:
-            return function(self._statements)
-        return session.observation.run(
-            name,
-            function(self._statements),
-            sql=sql,
-            parameters=parameters,
-            batch_size=batch_size,
-            session=session,
-        )
+        return self._session.observed(name, function(self._statements), sql, parameters, batch_size)
 
     def _block_reader(
         self,
@@ -159,7 +151,11 @@ class Connection(Queries[Item], NotCopied):
         prefetch: bool,
         timeout: float | None,
     ) -> BlockReader:
-        return BlockReader(self._statements, sql, params, plan, prefetch=prefetch, timeout=timeout)
+        reader = BlockReader(self._statements, sql, params, plan, prefetch=prefetch, timeout=timeout)
+        session = self._session
+        if session.observation is not None:
+            reader.watch = Watch(session.observation, "stream", sql, len(params), session)
+        return reader
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
@@ -194,10 +190,15 @@ class Connection(Queries[Item], NotCopied):
             row_factory = self._factory
         check_row_factory(row_factory)
         names = named_statement(sql) if named else None
-        async with self._statements.session.turn(timeout):
-            statement = await self._statements.acquire(sql if names is None else names.sql)
-        statement.is_one_shot = False
+        text = sql if names is None else names.sql
+        statement = await self._session.observed("prepare", self._prepare(text, timeout), text)
         return PreparedStatement(self._statements, statement, row_factory, names)
+
+    async def _prepare(self, sql: str, timeout: float | None) -> Statement:
+        async with self._statements.session.turn(timeout):
+            statement = await self._statements.acquire(sql)
+        statement.is_one_shot = False
+        return statement
 
     @overload
     def cursor(
@@ -267,7 +268,8 @@ class Connection(Queries[Item], NotCopied):
 
         Raises:   InterfaceError: a `transaction` block is open.
         """
-        await commit_work(self._statements.session, self._stack)
+        session = self._statements.session
+        await session.observed("commit", commit_work(session, self._stack), "COMMIT WORK")
 
     async def rollback(self) -> None:
         """ROLLBACK WORK for a transaction started by ``autocommit=False`` or by your own BEGIN WORK.
@@ -276,7 +278,8 @@ class Connection(Queries[Item], NotCopied):
 
         Raises:   InterfaceError: a `transaction` block is open.
         """
-        await rollback_work(self._statements.session, self._stack)
+        session = self._statements.session
+        await session.observed("rollback", rollback_work(session, self._stack), "ROLLBACK WORK")
 
     @property
     def autocommit(self) -> bool:
@@ -299,7 +302,11 @@ class Connection(Queries[Item], NotCopied):
         The interrupted call raises `QueryCanceled`, unless the statement had already finished. If the server does not
         end it within cancel_timeout seconds, the call raises `ConnectionLost` and the connection is closed.
         """
-        self._statements.session.dispatcher.cancel()
+        session = self._statements.session
+        if session.observation is None:
+            return session.dispatcher.cancel()
+        with session.observation.briefly("cancel", session=session):
+            return session.dispatcher.cancel()
 
     def is_in_transaction(self) -> bool:
         """Whether a transaction is open: by `transaction`, a BEGIN WORK statement, or ``autocommit=False``."""

@@ -27,6 +27,7 @@ from aioifx.client.execution.row_plan import LobRows, RowPlans
 from aioifx.client.execution.scroll_cursor import ScrollCursor, open_scroll_cursor
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.observation.observation import Watch
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
@@ -76,6 +77,8 @@ class Cursor(NotCopied, Generic[R]):
         self._scrolling: ScrollCursor | None = None
         self._result: ExecuteResult | None = None
         self._columns: tuple[Column, ...] | None = None
+        self._watch: Watch | None = None
+        """The operation of the result, with observers."""
         self._closed = False
         self.arraysize = 100
         """Default size of `fetchmany`, in rows."""
@@ -166,6 +169,21 @@ class Cursor(NotCopied, Generic[R]):
         if named is not None:
             sql, params = by_position(sql, params, named)
         self._reset()
+        session = self._session
+        if session.observation is None:
+            await self._execute(sql, params, timeout)
+            return self
+        watch = self._watch = Watch(session.observation, "cursor", sql, len(params), session)
+        try:
+            await watch.run(self._execute(sql, params, timeout))
+        except BaseException as error:
+            watch.end(error)
+            raise
+        if self._result is not None:
+            watch.end()
+        return self
+
+    async def _execute(self, sql: str, params: Sequence[Value], timeout: float | None) -> None:
         async with self._session.turn(timeout):
             statement, _ = await start(self._statements, sql, params, self._begin)
             if self._blocks is not None:
@@ -175,12 +193,12 @@ class Cursor(NotCopied, Generic[R]):
                 if not statement.returns_rows:
                     self._finish()
                     await self._session.transactions.commit_implicit()
-        return self
 
     async def _begin(self, statement: Statement, params: Sequence[Value]) -> None:
         """Execute the statement, or open its cursor."""
         if not statement.returns_rows:
             self._result = await execute_statement(statement, params)
+            self._count(self._result.rowcount)
             return
         convert: Callable[[Row], R]
         if self._scrolls:
@@ -193,7 +211,10 @@ class Cursor(NotCopied, Generic[R]):
             factory = self._factory if self._lobs is None else LobRows(self._factory, self._lobs)
             plan = partial(RowPlans.of_factory, factory=factory)
             blocks = BlockReader(self._statements, statement.sql, params, plan, hold=self._hold)
-            self._rows = iter(await blocks.open(statement, params))
+            rows = await blocks.open(statement, params)
+            self._count(len(rows))
+            blocks.watch = self._watch
+            self._rows = iter(rows)
             self._blocks, convert = blocks, blocks.convert or identity
         self._columns, self._convert = statement.columns, convert
 
@@ -210,7 +231,9 @@ class Cursor(NotCopied, Generic[R]):
         sql, source = rows_by_position(sql, rows, named)
         collect = check_on_error(on_error)
         self._reset()
-        self._result = await executemany(self._statements, sql, source, collect=collect, timeout=timeout)
+        size = len(rows) if isinstance(rows, (list, tuple)) else None
+        work = executemany(self._statements, sql, source, collect=collect, timeout=timeout)
+        self._result = await self._session.observed("executemany", work, sql, 0, size)
         return self
 
     # -- fetch --------------------------------------------------------------------------------------------------------
@@ -340,6 +363,7 @@ class Cursor(NotCopied, Generic[R]):
         """Fetch another block; False at the end."""
         if self._scrolling is not None:
             row = await self._scroll(lambda rows: rows.next())
+            self._count(row is not None)
             self._rows = chain(self._rows, () if row is None else (row,))
             return row is not None
         if self._blocks is None:
@@ -361,10 +385,15 @@ class Cursor(NotCopied, Generic[R]):
     async def _fetch_at(self, move: Callable[[ScrollCursor], Awaitable[Row | None]]) -> R | None:
         convert = self._check_scroll()
         row = await self._scroll(move)
+        self._count(row is not None)
         return None if row is None else convert(row)
 
-    async def _scroll(self, move: Callable[[ScrollCursor], Awaitable[T]]) -> T:
+    def _scroll(self, move: Callable[[ScrollCursor], Awaitable[T]]) -> Awaitable[T]:
         """Move a scroll cursor, holding the session's lock."""
+        moving = self._move(move)
+        return moving if self._watch is None else self._watch.run(moving)
+
+    async def _move(self, move: Callable[[ScrollCursor], Awaitable[T]]) -> T:
         async with self._session:
             self._check_result()  # another task may have closed it or failed
             statement, scrolling = self._statement, self._scrolling
@@ -374,7 +403,14 @@ class Cursor(NotCopied, Generic[R]):
             except BaseException as error:
                 self._statement, self._convert, self._scrolling = None, None, None
                 self._statements.on_failure(statement, error)
+                if self._watch is not None:
+                    self._watch.end(error)
                 raise
+
+    def _count(self, rows: int) -> None:
+        """Add *rows* to those of the operation."""
+        if self._watch is not None:
+            self._watch.add_rows(rows)
 
     def _finish(self) -> None:
         """Release the statement."""
@@ -395,6 +431,9 @@ class Cursor(NotCopied, Generic[R]):
         self._rows, self._convert, self._columns, self._result = iter(()), None, None, None
         self._scrolling, self._fetched = None, 0
         self._finish()
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.end()
 
 
 def _check_number(name: str, number: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
@@ -26,6 +26,7 @@ from aioifx.client.execution.row_plan import LobRows, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, note_stale
 from aioifx.client.execution.stream import Stream
+from aioifx.client.observation.observation import Watch
 from aioifx.client.session.failures import note_sql
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
@@ -57,6 +58,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
         self._names = names
         self._own = _OwnStatement(statements, statement)
         self._factory = factory
+        session = statements.base_session
+        self._observed = None if session.observation is None else session
 
     def __repr__(self) -> str:
         state = "closed" if self._own.is_user_closed else f"id {self._own.statement.statement_id}"
@@ -114,7 +117,10 @@ class PreparedStatement(NotCopied, Generic[Item]):
         factory = self._factory if row_factory is None else row_factory
         if lobs is not None:
             factory = LobRows(factory, lobs)
-        return await call(self._own, self.sql, args, fetch_all_rows, factory, timeout)
+        work = call(self._own, self.sql, args, fetch_all_rows, factory, timeout)
+        return await (
+            work if self._observed is None else self._observed.observed("fetch", work, self.sql, len(args))
+        )
 
     @overload
     async def fetchrow(
@@ -148,7 +154,10 @@ class PreparedStatement(NotCopied, Generic[Item]):
         factory = self._factory if row_factory is None else row_factory
         if lobs is not None:
             factory = LobRows(factory, lobs)
-        return await call(self._own, self.sql, args, fetch_first_row, factory, timeout)
+        work = call(self._own, self.sql, args, fetch_first_row, factory, timeout)
+        return await (
+            work if self._observed is None else self._observed.observed("fetchrow", work, self.sql, len(args))
+        )
 
     async def fetchval(
         self,
@@ -164,7 +173,10 @@ class PreparedStatement(NotCopied, Generic[Item]):
         factory: RowFactory[Any] = record_row if isinstance(column, str) else tuple_row
         if lobs is not None:
             factory = LobRows(factory, lobs)
-        row = await call(self._own, self.sql, args, fetch_first_row, factory, timeout)
+        work: Awaitable[Any] = call(self._own, self.sql, args, fetch_first_row, factory, timeout)
+        if self._observed is not None:
+            work = self._observed.observed("fetchval", work, self.sql, len(args))
+        row = await work
         return value_at(row, column)
 
     async def execute(
@@ -173,7 +185,10 @@ class PreparedStatement(NotCopied, Generic[Item]):
         """Execute once; rows are counted and discarded. See `fetch`."""
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
-        return await call(self._own, self.sql, args, execute_statement, None, timeout)
+        work = call(self._own, self.sql, args, execute_statement, None, timeout)
+        return await (
+            work if self._observed is None else self._observed.observed("execute", work, self.sql, len(args))
+        )
 
     async def executemany(
         self,
@@ -186,7 +201,11 @@ class PreparedStatement(NotCopied, Generic[Item]):
         """Execute once for each row, pipelined. See `Connection.executemany`."""
         collect = check_on_error(on_error)
         source = self._rows_by_position(rows, named)
-        return await executemany(self._own, self.sql, source, collect=collect, timeout=timeout)
+        work = executemany(self._own, self.sql, source, collect=collect, timeout=timeout)
+        if self._observed is None:
+            return await work
+        size = len(rows) if isinstance(rows, (list, tuple)) else None
+        return await self._observed.observed("executemany", work, self.sql, 0, size)
 
     @overload
     def stream(
@@ -230,7 +249,11 @@ class PreparedStatement(NotCopied, Generic[Item]):
             check_lobs(lobs)
         plan = partial(RowPlans.of_stream, factory=row_factory or self._factory, lobs=lobs, timeout=timeout)
         self._own.check_ready()
-        return Stream(BlockReader(self._own, self.sql, args, plan, prefetch=prefetch, timeout=timeout))
+        reader = BlockReader(self._own, self.sql, args, plan, prefetch=prefetch, timeout=timeout)
+        session = self._observed
+        if session is not None and session.observation is not None:
+            reader.watch = Watch(session.observation, "stream", self.sql, len(args), session)
+        return Stream(reader)
 
     async def close(self) -> None:
         """Release the statement. Waits for nothing. Idempotent."""

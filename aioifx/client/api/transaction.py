@@ -92,6 +92,10 @@ class Transaction(NotCopied):
         if self._state is not BlockState.NEW:
             raise InterfaceError(f"the transaction is {self._state.value}; create a new one")
         session = self._session
+        sql = f"SAVEPOINT {self._next_savepoint()}" if session.transactions.is_open else "BEGIN WORK"
+        await session.observed("begin", self._start(session), sql)
+
+    async def _start(self, session: Session) -> None:
         async with session.turn(apply_settings=False):
             self._check_place()
             override = session.settings.push(self._isolation, self._lock_mode)
@@ -117,8 +121,7 @@ class Transaction(NotCopied):
         if not session.transactions.is_open:
             await session.transactions.begin(read_only=self._read_only)
             return
-        # Named by depth: a savepoint stays at the server after a rollback to it, and the next one replaces it.
-        name = b"aioifx_%d" % (1 + sum(block._savepoint is not None for block in self._stack))
+        name = self._next_savepoint().encode()
         try:
             await session.transactions.set_savepoint(name)
         except BaseException as error:
@@ -126,6 +129,10 @@ class Transaction(NotCopied):
                 session.transactions.rollback_to_later(name)
             raise
         self._savepoint = name
+
+    def _next_savepoint(self) -> str:
+        # Named by depth: a savepoint stays at the server after a rollback to it, and the next one replaces it.
+        return f"aioifx_{1 + sum(block._savepoint is not None for block in self._stack)}"
 
     async def commit(self) -> None:
         """COMMIT WORK; if it fails, the transaction is rolled back. For a savepoint: RELEASE SAVEPOINT.
@@ -136,6 +143,11 @@ class Transaction(NotCopied):
         """
         self._check_open()
         session = self._session
+        await session.observed(
+            "commit", self._commit(session), self._end_sql("COMMIT WORK", "RELEASE SAVEPOINT")
+        )
+
+    async def _commit(self, session: Session) -> None:
         async with session.turn(apply_settings=False):
             self._check_innermost()
             self._close(BlockState.COMMITTED)
@@ -156,6 +168,9 @@ class Transaction(NotCopied):
         """ROLLBACK WORK, or ROLLBACK TO SAVEPOINT; transactions inside this one end with it."""
         self._check_open()
         session = self._session
+        await session.observed("rollback", self._rollback(session), self._rollback_sql())
+
+    async def _rollback(self, session: Session) -> None:
         try:
             async with session.turn(apply_settings=False):
                 self._check_open()  # another task may have ended it meanwhile
@@ -221,7 +236,17 @@ class Transaction(NotCopied):
 
     # -- ending -------------------------------------------------------------------------------------------------------
 
+    def _rollback_sql(self) -> str:
+        return self._end_sql("ROLLBACK WORK", "ROLLBACK TO SAVEPOINT")
+
+    def _end_sql(self, whole: str, part: str) -> str:
+        """The statement that ends this transaction or savepoint, for observers."""
+        return f"{part} {self._savepoint.decode()}" if self._savepoint else whole
+
     async def _abort(self) -> None:
+        await self._session.observed("rollback", self._abort_in_own_turn(), self._rollback_sql())
+
+    async def _abort_in_own_turn(self) -> None:
         async with self._session.turn(apply_settings=False):
             if self._state is BlockState.OPEN:  # no other task has ended it meanwhile
                 self._close(BlockState.ROLLED_BACK)
@@ -236,10 +261,14 @@ class Transaction(NotCopied):
     def _abandon(self) -> None:
         """Abandon the transaction: it is rolled back before anything else is sent."""
         self._close(BlockState.ABORTED)
+        session = self._session
+        if session.observation is not None:
+            with session.observation.briefly("rollback", self._rollback_sql(), session):
+                pass
         if self._savepoint:
-            self._session.transactions.rollback_to_later(self._savepoint)
+            session.transactions.rollback_to_later(self._savepoint)
         else:
-            self._session.transactions.rollback_later()
+            session.transactions.rollback_later()
 
     def _enter(self, state: BlockState) -> None:
         assert state in NEXT[self._state]

@@ -9,7 +9,7 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,6 +19,7 @@ from aioifx.client.execution.large_values import LargeValues
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementSource
+from aioifx.client.observation.observation import Watch
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import Session
 from aioifx.errors import InterfaceError
@@ -62,6 +63,8 @@ class BlockReader:
         """Converts the rows of the blocks, which do so themselves if None; see `RowPlan`."""
         self.large: LargeValues | None = None
         """Fetches the large values of the rows; None if there are none."""
+        self.watch: Watch | None = None
+        """The operation that reading is; None if it is part of another, or there are no observers."""
         self._prefetched: InFlight[Reply] | None = None
         self._fetching = asyncio.Lock()
         self._closed = False
@@ -86,12 +89,16 @@ class BlockReader:
             return rows
         raise StopAsyncIteration
 
-    async def next_block(self) -> list[Row]:
+    def next_block(self) -> Coroutine[Any, Any, list[Row]]:
         """The next block, empty at the end; the statement is released with its last block.
 
         Raises:   InterfaceError: the statement returns no rows, or an earlier fetch was interrupted.
         """
         self._check_binding()
+        block = self._next_block()
+        return block if self.watch is None or self._closed else self.watch.run(block)
+
+    async def _next_block(self) -> list[Row]:
         async with self._fetching:
             if self._interrupted:
                 raise InterfaceError(
@@ -107,10 +114,14 @@ class BlockReader:
                 self._closed = True
                 self._interrupted = not isinstance(error, Exception)
                 self._on_closed()
+                if self.watch is not None:
+                    self.watch.end(error)
                 raise
             if self._closed:  # by another task, meanwhile
                 self._finish()
                 return []
+            if self.watch is not None:
+                self.watch.add_rows(len(rows))
             if not (self.large is not None and self.large.streams and rows):
                 self.finish_if_exhausted()
             self._prefetch()
@@ -212,6 +223,8 @@ class BlockReader:
             release_cursor(self._source, self.statement, self._prefetched, self.large)
             self._prefetched = None
         self._on_closed()
+        if self.watch is not None:
+            self.watch.end()
 
     def _on_closed(self) -> None:
         """Called when fetching has ended and the cursor is closed."""

@@ -8,12 +8,15 @@ Invariants:
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from aioifx.client.observation.operation import Observer, Operation, OperationName
@@ -159,6 +162,19 @@ class Observation:
                 exc_info=error,
             )
 
+    @contextmanager
+    def briefly(
+        self, name: OperationName, sql: str = "", session: Identifies | None = None
+    ) -> Generator[None, None, None]:
+        """The block is one operation, which waits for nothing."""
+        operation = self.start(name, sql, 0, session)
+        try:
+            yield
+        except BaseException as error:
+            self.end(operation, error)
+            raise
+        self.end(operation)
+
     # -- calls --------------------------------------------------------------------------------------------------------
 
     async def run(
@@ -187,6 +203,70 @@ class Observation:
             self.end(operation)
             del operation  # it refers to the error, whose traceback refers to this frame
         return result
+
+
+class Watch:
+    """One operation of several calls: a stream, or a cursor with its result.
+
+    It starts with the first call of `run`. Garbage collection ends it.
+    """
+
+    def __init__(
+        self,
+        observation: Observation,
+        name: OperationName,
+        sql: object,
+        parameters: int,
+        session: Identifies | None = None,
+    ) -> None:
+        self._operation: RunningOperation | None = None  # while it runs
+        self._observation = observation
+        self._start: Callable[[], RunningOperation] | None = partial(
+            observation.start, name, sql, parameters, session
+        )
+        self._waited = 0.0
+        self._entered: float | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pid = 0
+
+    async def run(self, work: Awaitable[T]) -> T:
+        """Await *work*, which counts for the operation unless that has ended."""
+        if self._start is not None:
+            start, self._start = self._start, None
+            self._loop, self._pid = asyncio.get_running_loop(), os.getpid()
+            self._operation = start()
+        outer = current_operation.get()
+        current_operation.set(self._operation)
+        self._entered = _now()
+        try:
+            return await work
+        finally:
+            current_operation.set(outer)
+            if self._entered is not None:
+                self._waited += _now() - self._entered
+                self._entered = None
+
+    def add_rows(self, count: int) -> None:
+        if self._operation is not None:
+            self._operation.rows += count
+
+    def end(self, error: BaseException | None = None) -> None:
+        """End the operation, if it has started. Idempotent."""
+        self._start = None
+        operation, self._operation = self._operation, None
+        if operation is not None:
+            waited = self._waited + (0.0 if self._entered is None else _now() - self._entered)
+            self._observation.end(operation, error, waited)
+
+    def __del__(self) -> None:
+        operation = getattr(self, "_operation", None)
+        if operation is None or self._loop is None or self._pid != os.getpid():
+            return
+        # Finalizers run in any thread, and at any point of an observer's own code.
+        try:
+            self._loop.call_soon_threadsafe(self._observation.end, operation, None, self._waited)
+        except RuntimeError:  # the loop is closed
+            self._observation.end(operation, None, self._waited)
 
 
 def _length(result: Any) -> int:

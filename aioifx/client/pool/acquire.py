@@ -15,6 +15,7 @@ from aioifx.client.execution.block_reader import BlockReader, release_cursor
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementSource
+from aioifx.client.pool.lifecycle import within_operation
 from aioifx.client.pool.manager import PoolManager
 from aioifx.client.session.in_flight import InFlight
 from aioifx.errors import InterfaceError
@@ -83,7 +84,9 @@ class PoolBlockReader(BlockReader):
 
     async def _start(self) -> list[Row]:
         acquired = self._acquire()
-        self._source = (await acquired.__aenter__()).statements
+        acquiring = acquired.__aenter__()
+        conn = await (acquiring if self.watch is None else within_operation(acquiring))
+        self._source = conn.statements
         self._acquired = acquired
         return await super()._start()
 

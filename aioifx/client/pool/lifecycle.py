@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.connect import open_connection
-from aioifx.client.observation.observation import Observation
+from aioifx.client.observation.observation import Observation, queueing, running
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError
 
 logger: Final = logging.getLogger("aioifx.pool")
@@ -142,6 +142,15 @@ class PooledSession:
     def terminate(self) -> None:
         """Drop the connection immediately, without telling the server."""
         self._connection.terminate()
+
+
+async def within_operation(acquiring: Awaitable[Connection[Any]]) -> Connection[Any]:
+    """Await a connection for the current operation, which waits for it and then has its server."""
+    with queueing():
+        conn = await acquiring
+    if (operation := running()) is not None:
+        conn.statements.base_session.identify(operation)
+    return conn
 
 
 @dataclass(frozen=True, slots=True)

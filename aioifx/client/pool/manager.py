@@ -20,7 +20,6 @@ from functools import partial
 from typing import Any, Final
 
 from aioifx.client.api.connection import Connection
-from aioifx.client.observation.observation import queueing, running
 from aioifx.client.pool.decisions import (
     Action,
     Assign,
@@ -32,7 +31,7 @@ from aioifx.client.pool.decisions import (
     Reject,
 )
 from aioifx.client.pool.leases import Acquirer, Holder, Lease, Leases
-from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession
+from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession, within_operation
 from aioifx.client.pool.stats import Counters
 from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.client.session.timer import CoalescingTimer
@@ -146,14 +145,7 @@ class PoolManager:
         """Acquire a connection; awaited by `Pool.acquire`."""
         if self.observation is None:
             return self._acquire(timeout)
-        return self.observation.run("acquire", self._acquire_observed(timeout))
-
-    async def _acquire_observed(self, timeout: float) -> Connection[Any]:
-        with queueing():
-            conn = await self._acquire(timeout)
-        if (operation := running()) is not None:
-            conn.statements.base_session.identify(operation)
-        return conn
+        return self.observation.run("acquire", within_operation(self._acquire(timeout)))
 
     async def _acquire(self, timeout: float) -> Connection[Any]:
         loop = self._check_open()

@@ -15,12 +15,12 @@ from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import Action, call
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement_cache import StatementCache
-from aioifx.client.observation.observation import queueing, running
+from aioifx.client.observation.observation import Watch
 from aioifx.client.observation.operation import OperationName
 from aioifx.client.pool.acquire import AcquireContext, PoolBlockReader
 from aioifx.client.pool.decisions import Limits
 from aioifx.client.pool.leases import Holder
-from aioifx.client.pool.lifecycle import ConnectionLifecycle, Hook
+from aioifx.client.pool.lifecycle import ConnectionLifecycle, Hook, within_operation
 from aioifx.client.pool.manager import PoolManager
 from aioifx.client.pool.stats import Counters, PoolStats
 from aioifx.client.session.loop_binding import NotCopied
@@ -141,11 +141,8 @@ class Pool(Queries[Item], NotCopied):
     async def _run_observed(self, function: Callable[[StatementCache], Awaitable[T]]) -> T:
         """`_run` within an operation, which waits for a connection and then has its server."""
         acquired = self.acquire()
-        with queueing():
-            conn = await acquired.__aenter__()
+        conn = await within_operation(acquired.__aenter__())
         try:
-            if (operation := running()) is not None:
-                conn.statements.base_session.identify(operation)
             return await function(conn.statements)
         finally:
             acquired.release()
@@ -158,7 +155,10 @@ class Pool(Queries[Item], NotCopied):
         prefetch: bool,
         timeout: float | None,
     ) -> BlockReader:
-        return PoolBlockReader(self.acquire, sql, params, plan, prefetch=prefetch, timeout=timeout)
+        reader = PoolBlockReader(self.acquire, sql, params, plan, prefetch=prefetch, timeout=timeout)
+        if self._observation is not None:
+            reader.watch = Watch(self._observation, "stream", sql, len(params))
+        return reader
 
     # -- size and health ----------------------------------------------------------------------------------------------
 

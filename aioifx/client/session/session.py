@@ -9,11 +9,11 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from aioifx.channel import Channel
 from aioifx.client.config.addresses import WRITE_ON_SECONDARY
@@ -21,7 +21,7 @@ from aioifx.client.config.checks import Lobs
 from aioifx.client.config.isolation import isolation_clause, lock_mode_clause
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.observation.observation import Observation
-from aioifx.client.observation.operation import Operation
+from aioifx.client.observation.operation import Operation, OperationName
 from aioifx.client.session.conversation import Conversation
 from aioifx.client.session.database import Database
 from aioifx.client.session.failures import raise_for
@@ -39,6 +39,8 @@ from aioifx.wire.completion import ServerError
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
+
+T = TypeVar("T")
 
 DML_TYPES: Final = frozenset(
     int(kind)
@@ -168,6 +170,21 @@ class Session:
     @property
     def is_open(self) -> bool:
         return self.dispatcher.is_open
+
+    def observed(
+        self,
+        name: OperationName,
+        work: Awaitable[T],
+        sql: str = "",
+        parameters: int = 0,
+        batch_size: int | None = None,
+    ) -> Awaitable[T]:
+        """*work* as one operation."""
+        if self.observation is None:
+            return work
+        return self.observation.run(
+            name, work, sql=sql, parameters=parameters, batch_size=batch_size, session=self
+        )
 
     def identify(self, operation: Operation) -> None:
         """Set the fields of *operation* about the server and the session."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import time
 from collections.abc import AsyncIterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import aioifx
 from aioifx import Connection, Operation
 from aioifx.server import Server, ServerOptions, serve
 from tests.client.observing import Recorder, fields
+from tests.injection import eventually
 
 SEED = "create table thing (id int primary key, name varchar(40));"
 OPTIONS = ServerOptions(databases=("shop",), seed=SEED, user="app", password="secret")
@@ -233,3 +237,417 @@ async def test_without_an_observer_nothing_is_metered(server: Server) -> None:
         assert type(session.channel).__name__ == "Channel"
         assert type(session.dispatcher).__name__ == "Dispatcher"
         assert (session.host, session.port) == ("127.0.0.1", server.port)
+
+
+# -- streams and cursors ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def small_blocks(server: Server, recorder: Recorder) -> AsyncIterator[Connection]:
+    async with aioifx.connect(server.dsn, observer=recorder, fetch_size=4096) as conn:
+        await conn.load("thing", [(n, f"thing {n}") for n in range(900)])
+        recorder.clear()
+        yield conn
+    recorder.check()
+
+
+ALL = "select * from thing where id >= ?"
+
+
+async def test_a_stream_is_one_operation_from_its_first_to_its_last_row(
+    small_blocks: Connection, recorder: Recorder
+) -> None:
+    conn = small_blocks
+    stream = conn.stream(ALL, 0)
+    assert recorder.names == []  # nothing was asked for
+    assert len([row async for row in stream]) == 900
+    (operation,) = recorder.ended
+    assert fields(operation, "name", "sql", "parameters", "rows", "error") == {
+        "name": "stream", "sql": ALL, "parameters": 1, "rows": 900, "error": None,
+    }  # fmt: skip
+    assert operation.round_trips > 4
+    assert operation.bytes_in > 3 * 4096
+    assert 0 < operation.wait_time < (operation.duration or 0)
+    assert [row async for row in stream] == []
+    assert recorder.names == ["stream"]
+
+
+async def test_blocks_that_are_requested_early_count_for_their_stream(
+    small_blocks: Connection, recorder: Recorder
+) -> None:
+    conn = small_blocks
+    async with conn.stream(ALL, 0) as stream:
+        async for block in stream.blocks():
+            assert block
+            assert await conn.fetchval("select count(*) from thing") == 900
+    one, *others = sorted(recorder.ended, key=lambda operation: operation.name != "stream")
+    assert (one.rows, one.round_trips > 4) == (900, True)
+    assert {operation.name for operation in others} == {"fetchval"}
+    assert {operation.rows for operation in others} == {1}
+
+
+async def test_a_stream_left_early_ends_when_it_is_closed(
+    small_blocks: Connection, recorder: Recorder
+) -> None:
+    conn = small_blocks
+    async with conn.stream(ALL, 0) as stream:
+        await anext(stream)
+        assert (recorder.names, recorder.ended) == (["stream"], [])
+    (operation,) = recorder.ended
+    assert operation.error is None
+    assert 0 < operation.rows < 900
+    async with conn.stream(ALL, 0):
+        pass  # nothing was asked for
+    assert len(recorder.started) == 1
+
+
+async def test_a_forgotten_stream_ends_when_it_is_collected(
+    small_blocks: Connection, recorder: Recorder
+) -> None:
+    conn = small_blocks
+    await anext(conn.stream(ALL, 0))
+    gc.collect()
+    await eventually(lambda: len(recorder.ended) == 1)
+    assert 0 < recorder.last.rows < 900
+    recorder.check()
+
+
+def test_a_stream_that_outlives_its_loop_ends_when_it_is_collected(recorder: Recorder) -> None:
+    async def left_open() -> aioifx.Stream:
+        async with (
+            serve(OPTIONS) as server,
+            aioifx.connect(server.dsn, observer=recorder, fetch_size=4096) as conn,
+        ):
+            await conn.load("thing", [(n, f"thing {n}") for n in range(900)])
+            stream = conn.stream("select * from thing")
+            await anext(stream)
+            return stream
+
+    stream = asyncio.run(left_open())
+    assert recorder.last is not recorder.started[-1]
+    del stream
+    gc.collect()
+    recorder.check()
+
+
+async def test_a_stream_that_fails_or_is_cancelled_ends_with_the_error(
+    small_blocks: Connection, recorder: Recorder
+) -> None:
+    conn = small_blocks
+    with pytest.raises(aioifx.UndefinedTable) as caught:
+        await anext(conn.stream("select * from nothing"))
+    assert (recorder.last.error, recorder.last.rows) == (caught.value, 0)
+    stream = conn.stream(ALL, 0, prefetch=False)
+    await anext(stream)
+    task = asyncio.create_task(anext(stream.blocks()))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await stream.aclose()
+    recorder.check()
+    assert len(recorder.ended) == 2
+
+
+async def test_a_stream_of_a_pool_waits_for_its_connection(server: Server, recorder: Recorder) -> None:
+    async with aioifx.create_pool(server.dsn, observer=recorder, name="web", max_size=1) as pool:
+        await pool.execute("insert into thing values (1, 'one')")
+        recorder.clear()
+        assert len([row async for row in pool.stream("select * from thing")]) == 1
+        acquire, stream = recorder.ended
+        assert (acquire.name, stream.name) == ("acquire", "stream")
+        assert stream.queue_time >= acquire.queue_time
+        assert (stream.port, stream.pool, stream.rows) == (server.port, "web", 1)
+        recorder.clear()
+        async with pool.acquire():
+            with pytest.raises(asyncio.TimeoutError):
+                async with asyncio.timeout(0.01):
+                    await anext(pool.stream("select * from thing"))
+        stopped = [(one.name, type(one.error).__name__) for one in recorder.ended]
+        assert stopped == [
+            ("acquire", "NoneType"),
+            ("acquire", "CancelledError"),
+            ("stream", "CancelledError"),
+        ]
+    recorder.check()
+
+
+async def test_a_cursor_is_one_operation_for_each_of_its_results(
+    small_blocks: Connection, recorder: Recorder
+) -> None:
+    conn = small_blocks
+    async with conn.cursor() as cursor:
+        await cursor.execute(ALL, (0,))
+        assert (recorder.names, recorder.ended) == (["cursor"], [])
+        assert len(await cursor.fetchall()) == 900
+        assert fields(recorder.last, "name", "sql", "parameters", "rows") == {
+            "name": "cursor", "sql": ALL, "parameters": 1, "rows": 900,
+        }  # fmt: skip
+        await cursor.execute(ALL, (0,))
+        await cursor.fetchone()
+        assert len(recorder.ended) == 1
+        await cursor.execute("select * from thing where id < 3")  # replaces the last result
+        assert [operation.rows < 900 for operation in recorder.ended] == [False, True, True]
+        await cursor.execute("delete from thing where id < 3")
+        assert (recorder.last.rows, len(recorder.ended)) == (3, 4)
+        with pytest.raises(aioifx.UndefinedTable) as caught:
+            await cursor.execute("select * from nothing")
+        assert recorder.last.error is caught.value
+        await cursor.executemany("insert into thing values (?, ?)", [(1, "one"), (2, "two")])
+        assert (recorder.last.name, recorder.last.batch_size) == ("executemany", 2)
+        await cursor.execute(ALL, (0,))
+    assert [operation.name for operation in recorder.ended] == ["cursor"] * 5 + ["executemany", "cursor"]
+
+
+async def test_a_scroll_cursor_counts_the_rows_that_it_returns(
+    small_blocks: Connection, recorder: Recorder
+) -> None:
+    conn = small_blocks
+    async with conn.cursor(scroll=True) as cursor:
+        await cursor.execute(ALL, (0,))
+        assert await cursor.fetch_last() and await cursor.fetch_first()
+        assert await cursor.fetch_absolute(5000) is None
+        assert len(await cursor.fetchmany(2)) == 0
+        trips = recorder.started[0].round_trips
+        assert (recorder.started[0].rows, trips > 4, recorder.ended) == (2, True, [])
+    assert recorder.last.error is None
+
+
+async def test_a_forgotten_cursor_ends_when_it_is_collected(
+    small_blocks: Connection, recorder: Recorder
+) -> None:
+    cursor = small_blocks.cursor()
+    await cursor.execute(ALL, (0,))
+    del cursor
+    gc.collect()
+    await eventually(lambda: len(recorder.ended) == 1)
+    assert recorder.last.name == "cursor"
+
+
+async def test_a_prepared_statement_has_the_operations_of_a_connection(
+    small_blocks: Connection, recorder: Recorder
+) -> None:
+    conn = small_blocks
+    async with await conn.prepare(ALL) as statement:
+        assert fields(recorder.last, "name", "sql") == {"name": "prepare", "sql": ALL}
+        assert recorder.last.round_trips == 2
+        await statement.fetch(800)
+        await statement.fetchrow(800)
+        await statement.fetchval(800)
+        await statement.execute(800)
+        assert len([row async for row in statement.stream(800)]) == 100
+    async with await conn.prepare("insert into thing values (?, ?)") as statement:
+        await statement.executemany([(2000, "x"), (2001, "y")])
+    assert [(one.name, one.rows, one.parameters) for one in recorder.ended] == [
+        ("prepare", 0, 0), ("fetch", 100, 1), ("fetchrow", 1, 1), ("fetchval", 1, 1), ("execute", 100, 1),
+        ("stream", 100, 1), ("prepare", 0, 0), ("executemany", 2, 2),
+    ]  # fmt: skip
+    with pytest.raises(aioifx.UndefinedTable) as caught:
+        await conn.prepare("select * from nothing")
+    assert recorder.last.error is caught.value
+
+
+# -- transactions, cancel ---------------------------------------------------------------------------------------------
+
+
+def statements_of(recorder: Recorder) -> list[tuple[str, str, bool]]:
+    return [(one.name, one.sql, one.error is None) for one in recorder.ended]
+
+
+async def test_the_ends_of_a_transaction_are_operations(conn: Connection, recorder: Recorder) -> None:
+    async with conn.transaction():
+        async with conn.transaction():
+            pass
+        with pytest.raises(ValueError):
+            async with conn.transaction():
+                raise ValueError("no")
+    transaction = conn.transaction()
+    await transaction.start()
+    await transaction.rollback()
+    assert statements_of(recorder) == [
+        ("begin", "BEGIN WORK", True),
+        ("begin", "SAVEPOINT aioifx_1", True),
+        ("commit", "RELEASE SAVEPOINT aioifx_1", True),
+        ("begin", "SAVEPOINT aioifx_1", True),
+        ("rollback", "ROLLBACK TO SAVEPOINT aioifx_1", True),
+        ("commit", "COMMIT WORK", True),
+        ("begin", "BEGIN WORK", True),
+        ("rollback", "ROLLBACK WORK", True),
+    ]
+    assert {operation.round_trips for operation in recorder.ended} == {1}
+
+
+async def test_a_transaction_of_the_connection_likewise(server: Server, recorder: Recorder) -> None:
+    async with aioifx.connect(server.dsn, observer=recorder, autocommit=False) as conn:
+        recorder.clear()
+        await conn.execute("insert into thing values (1, 'one')")
+        await conn.commit()
+        await conn.rollback()  # none is open
+        assert [(one.name, one.sql, one.round_trips) for one in recorder.ended] == [
+            ("execute", "insert into thing values (1, 'one')", 2),
+            ("commit", "COMMIT WORK", 1),
+            ("rollback", "ROLLBACK WORK", 0),
+        ]
+    recorder.check()
+
+
+async def test_a_cancelled_transaction_is_rolled_back_later(conn: Connection, recorder: Recorder) -> None:
+    async def work() -> None:
+        async with conn.transaction():
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+    await eventually(lambda: len(recorder.ended) == 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert statements_of(recorder) == [("begin", "BEGIN WORK", True), ("rollback", "ROLLBACK WORK", True)]
+    assert recorder.last.round_trips == 0
+    await conn.ping()
+    assert len(recorder.ended) == 2
+
+
+async def test_cancel_is_an_operation_without_a_wait(conn: Connection, recorder: Recorder) -> None:
+    conn.cancel()
+    assert fields(recorder.last, "name", "sql", "round_trips", "error") == {
+        "name": "cancel", "sql": "", "round_trips": 0, "error": None,
+    }  # fmt: skip
+
+
+async def test_a_call_on_a_lost_connection_ends_with_the_loss(conn: Connection, recorder: Recorder) -> None:
+    task = asyncio.create_task(conn.fetch("select * from thing"))
+    await asyncio.sleep(0)
+    conn.terminate()
+    with pytest.raises(aioifx.ConnectionLost) as caught:
+        await task
+    assert recorder.last.error is caught.value
+    with pytest.raises(aioifx.ConnectionLost):
+        await conn.fetch("select * from thing")
+    assert len(recorder.ended) == 2
+
+
+# -- any order of calls and faults ------------------------------------------------------------------------------------
+
+STEPS: list[str] = [
+    "fetch", "execute", "fail", "executemany", "failmany", "load", "stream", "leave", "forget", "cursor", "scroll",
+    "prepare", "commit", "roll back", "savepoint", "acquire", "pool fetch", "pool stream", "no connection", "cancel",
+]  # fmt: skip
+
+
+class Caller:
+    """Makes calls of any kind; each may be cancelled anywhere."""
+
+    def __init__(self, conn: Connection, pool: aioifx.Pool) -> None:
+        self.conn = conn
+        self.pool = pool
+        self.kept: list[object] = []
+
+    async def make(self, step: str) -> None:
+        conn, pool = self.conn, self.pool
+        match step:
+            case "fetch":
+                await conn.fetch("select * from thing")
+            case "execute":
+                await conn.execute("update thing set name = 'x' where id = ?", 5)
+            case "fail":
+                await conn.fetchval("select nothing from nowhere")
+            case "executemany":
+                await conn.executemany(
+                    "update thing set name = ? where id = ?", [("y", n) for n in range(50)]
+                )
+            case "failmany":
+                await conn.executemany("insert into thing values (?, ?)", ((n, "") for n in range(-2, 50)))
+            case "load":
+                await conn.load("log", ((n,) for n in range(50)))
+            case "stream":
+                async for _ in conn.stream("select * from thing").blocks():
+                    pass
+            case "leave":
+                async with conn.stream("select * from thing") as stream:
+                    await anext(stream)
+            case "forget":
+                await anext(conn.stream("select * from thing"))
+            case "cursor":
+                async with conn.cursor() as cursor:
+                    await cursor.execute("select * from thing")
+                    await cursor.fetchmany(200)
+                    await cursor.execute("select count(*) from thing")
+                    self.kept.append(cursor)
+            case "scroll":
+                cursor = conn.cursor(scroll=True)
+                await cursor.execute("select * from thing")
+                await cursor.fetch_last()
+            case "prepare":
+                statement = await conn.prepare("select * from thing where id = ?")
+                await statement.fetch(3)
+                await anext(statement.stream(3))
+            case "commit":
+                async with conn.transaction():
+                    await conn.execute("insert into log values (1)")
+            case "roll back":
+                async with conn.transaction():
+                    await conn.execute("insert into log values (1)")
+                    raise ValueError
+            case "savepoint":
+                async with conn.transaction(), conn.transaction():
+                    await conn.execute("select * from nowhere")
+            case "acquire":
+                async with pool.acquire() as other:
+                    await other.fetch("select * from thing")
+            case "pool fetch":
+                await pool.fetch("select * from thing")
+            case "pool stream":
+                async with pool.stream("select * from thing") as stream:
+                    await anext(stream)
+            case "no connection":
+                async with pool.acquire():
+                    await pool.acquire(timeout=0.0001)
+            case _:
+                conn.cancel()
+
+
+async def any_calls(calls: list[tuple[str, int | None]], recorder: Recorder) -> None:
+    """Make the calls; a number is after how many steps of the event loop the call is cancelled."""
+    async with (
+        serve(OPTIONS) as server,
+        aioifx.connect(server.dsn, observer=recorder, fetch_size=4096) as conn,
+        aioifx.create_pool(server.dsn, observer=recorder, fetch_size=4096, max_size=1) as pool,
+    ):
+        await conn.execute("create table log (n int)")
+        await conn.load("thing", [(n, f"thing {n}") for n in range(300)])
+        caller = Caller(conn, pool)
+        for step, steps in calls:
+            task = asyncio.create_task(caller.make(step))
+            for _ in range(steps or 0):
+                await asyncio.sleep(0)
+            if steps is not None:
+                task.cancel()
+            await asyncio.wait([task])
+            if not task.cancelled() and (error := task.exception()) is not None:
+                assert isinstance(error, (aioifx.Error, ValueError)), error
+                error.__traceback__ = None
+        del caller, task
+    gc.collect()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.none() | st.integers(0, 60)), min_size=1, max_size=6))
+@settings(max_examples=8, deadline=None)
+def test_each_operation_that_starts_ends_once(calls: list[tuple[str, int | None]]) -> None:
+    recorder = Recorder()
+    asyncio.run(any_calls(calls, recorder))
+    recorder.check()
+    for operation in recorder.ended:
+        assert 0 <= operation.wait_time <= (operation.duration or 0)
+        if operation.name not in ("stream", "cursor"):
+            spent = operation.queue_time + operation.server_time + operation.decode_time
+            assert spent <= (operation.duration or 0) + 1e-4, operation
+
+
+@pytest.mark.exhaustive
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.none() | st.integers(0, 60)), min_size=1, max_size=10))
+@settings(max_examples=150, deadline=None)
+def test_each_operation_that_starts_ends_once_in_long_runs(calls: list[tuple[str, int | None]]) -> None:
+    recorder = Recorder()
+    asyncio.run(any_calls(calls, recorder))
+    recorder.check()
