@@ -81,10 +81,11 @@ class Drawing:
 
 
 def layers() -> Drawing:
-    drawing = Drawing(720, 408, "Layers: a module imports from layers below its own")
+    drawing = Drawing(720, 460, "Layers: a module imports from layers below its own")
     rows: list[tuple[str, list[tuple[str, str]]]] = [
         ("a", [("aioifx", "the public names")]),
         ("a", [("client", "connections, pools, statements"), ("server", "the embedded server")]),
+        ("a", [("tracing", "what connections carry, as events")]),
         ("a", [("codecs", "values from bytes"), ("channel", "bytes from a socket")]),
         ("b", [("wire", "messages from bytes")]),
         ("b", [("rows", "what a row looks like")]),
@@ -96,12 +97,12 @@ def layers() -> Drawing:
         for place, (name, what) in enumerate(boxes):
             pure = "b" if name == "codecs" else style
             drawing.box(20 + place * (width + 12), 12 + number * 52, width, 42, pure, name, what)
-    drawing.line([(660, 20), (660, 350)])
-    drawing.text(690, 190, "imports", "mid soft")
-    drawing.box(20, 382, 14, 14, "b")
-    drawing.text(42, 394, "no asyncio, socket, thread or SQLite", "soft")
-    drawing.box(290, 382, 14, 14, "a")
-    drawing.text(312, 394, "does I/O, or depends on what does", "soft")
+    drawing.line([(660, 20), (660, 402)])
+    drawing.text(690, 216, "imports", "mid soft")
+    drawing.box(20, 434, 14, 14, "b")
+    drawing.text(42, 446, "no asyncio, socket, thread or SQLite", "soft")
+    drawing.box(290, 434, 14, 14, "a")
+    drawing.text(312, 446, "does I/O, or depends on what does", "soft")
     return drawing
 
 

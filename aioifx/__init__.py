@@ -59,6 +59,7 @@ from aioifx.errors import (
 )
 from aioifx.rows import Record
 from aioifx.sqltypes import Column, Datetime, IntervalYM, Qualifier, SqlType, TypeCode, Unit
+from aioifx.tracing.events import TraceEvent
 from aioifx.wire.opcodes import PamStyle
 
 __all__ = [
@@ -115,6 +116,7 @@ __all__ = [
     "SqlType",
     "Stats",
     "Stream",
+    "TraceEvent",
     "Transaction",
     "TypeCode",
     "TypeCodec",

@@ -51,6 +51,12 @@ def put_accept(outbox: Outbox) -> None:
     outbox.u16(Op.ACCEPT)
 
 
+async def read_challenge(inbox: Inbox) -> Challenge:
+    """SQ_CHALLENGE after its tag; see `put_challenge`."""
+    await inbox.need(2)
+    return Challenge(inbox.i16(), await read_char(inbox))
+
+
 async def read_pam_reply(inbox: Inbox, capabilities: Capabilities) -> PamReply:
     """One group during PAM, up to and including SQ_EOT or SQ_EXIT. An SQ_ERR in it is assumed; none was observed.
 
@@ -64,8 +70,7 @@ async def read_pam_reply(inbox: Inbox, capabilities: Capabilities) -> PamReply:
             await inbox.need(2)
             tag = inbox.u16()
             if tag == Op.CHALLENGE:
-                await inbox.need(2)
-                challenges.append(Challenge(inbox.i16(), await read_char(inbox)))
+                challenges.append(await read_challenge(inbox))
             elif tag == Op.ACCEPT:
                 reply = reply._replace(is_accepted=True)
             elif tag == Op.ERR:

@@ -198,7 +198,7 @@ async def _read_message(inbox: Inbox, capabilities: Capabilities, reply: Reply, 
     SQ_CLOSE, SQ_EOT and SQ_EXIT have no body. After SQ_CLOSE the cursor is closed (observed: 15; JDBC, select.json);
     after SQ_EXIT the session has ended (observed: JDBC, login.json).
     """
-    if (value := _READERS.get(tag)) is not None:
+    if (value := MESSAGE_READERS.get(tag)) is not None:
         name, read = value
         setattr(reply, name, await read(inbox, capabilities))
     elif tag == Op.ERR:
@@ -340,7 +340,7 @@ def put_eot(outbox: Outbox) -> None:
     outbox.u16(Op.EOT)
 
 
-_READERS: Final[dict[int, tuple[str, Callable[[Inbox, Capabilities], Awaitable[object]]]]] = {
+MESSAGE_READERS: Final[dict[int, tuple[str, Callable[[Inbox, Capabilities], Awaitable[object]]]]] = {
     Op.DESCRIBE: ("description", read_describe),
     Op.DONE: ("done", read_done),
     Op.TUPID: ("row_number", _read_tupid),

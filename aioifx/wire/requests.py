@@ -297,9 +297,9 @@ async def _read_group(inbox: Inbox, capabilities: Capabilities) -> list[Request]
         if tag == _EXIT:
             messages.append(Exit())
             return messages
-        if (bare := _BARE.get(tag)) is not None:
+        if (bare := BARE.get(tag)) is not None:
             messages.append(bare)
-        elif (reader := _READERS.get(tag)) is not None:
+        elif (reader := MESSAGE_READERS.get(tag)) is not None:
             messages.append(await reader(inbox, capabilities))
         else:
             raise ProtocolError(f"unknown message {tag} from the client")
@@ -307,7 +307,7 @@ async def _read_group(inbox: Inbox, capabilities: Capabilities) -> list[Request]
             raise ProtocolError(f"a group of more than {_MAX_MESSAGES} messages")
 
 
-_BARE: Final[dict[int, Request]] = {
+BARE: Final[dict[int, Request]] = {
     Op.OPEN: Open(),
     Op.EXECUTE: Execute(),
     Op.CLOSE: Close(),
@@ -320,6 +320,7 @@ _BARE: Final[dict[int, Request]] = {
     Op.CIDESCRIBE: DescribeInput(),
     **SESSION_BARE,
 }
+"""The messages without a body."""
 
 
 async def _read_prepare(inbox: Inbox, capabilities: Capabilities) -> Prepare:
@@ -402,7 +403,7 @@ async def _read_autogenkeys(inbox: Inbox, capabilities: Capabilities) -> AutoGen
     return AutoGenKeys(kind, tuple([await read_char(inbox) for _ in range(count)]))
 
 
-_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Request]]]] = {
+MESSAGE_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Request]]]] = {
     Op.COMMAND: _read_command,
     Op.PREPARE: _read_prepare,
     Op.CURNAME: _read_curname,
@@ -417,3 +418,4 @@ _READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Request]]]] 
     **FILE_READERS,
     **SESSION_READERS,
 }
+"""The readers of the other messages, each called after its tag."""

@@ -25,14 +25,14 @@ def test_every_tag_has_the_number_that_was_recorded() -> None:
 
 
 def test_every_tag_has_a_reader() -> None:
-    from_clients = {*requests._BARE, *requests._READERS, Op.EOT, Op.EXIT}
-    from_servers = {*replies._READERS, Op.TUPLE, Op.ERR, Op.CLOSE, Op.BLOB, Op.FILE, Op.EXIT, Op.EOT}
+    from_clients = {*requests.BARE, *requests.MESSAGE_READERS, Op.EOT, Op.EXIT}
+    from_servers = {*replies.MESSAGE_READERS, Op.TUPLE, Op.ERR, Op.CLOSE, Op.BLOB, Op.FILE, Op.EXIT, Op.EOT}
     during_pam = {Op.CHALLENGE, Op.ACCEPT}
     assert from_clients | from_servers | during_pam == set(Op)
 
 
 def test_no_tag_is_read_in_two_ways() -> None:
-    assert requests._BARE.keys() & requests._READERS.keys() == set()
+    assert requests.BARE.keys() & requests.MESSAGE_READERS.keys() == set()
 
 
 def test_the_numbers_of_the_other_tables_are_the_documented_ones() -> None:

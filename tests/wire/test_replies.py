@@ -212,7 +212,7 @@ def test_a_usual_reply_is_read_the_short_way_and_says_the_same(usual: tuple[Capa
     for chunks in cuts(data):
         assert outcome(reading(capabilities), chunks) == found
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replies, "_READERS", {})  # what is not taken at once cannot be read now
+        patch.setattr(replies, "MESSAGE_READERS", {})  # what is not taken at once cannot be read now
         assert outcome(reading(capabilities), [data]) == found
 
 

@@ -37,6 +37,7 @@ from aioifx.client.config.environment import checked_variables, login_pairs, ses
 from aioifx.client.config.isolation import Isolation, isolation_clause, lock_mode_clause
 from aioifx.client.config.secret import Secret
 from aioifx.client.config.tls import context_of
+from aioifx.client.config.tracing import Tracer, tracer_of
 from aioifx.client.observation.observation import Observation, Target
 from aioifx.client.observation.operation import Observers, checked_observers
 from aioifx.codecs.conversions import (
@@ -53,6 +54,7 @@ from aioifx.codecs.temporal_text import ISO_DATES
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
+from aioifx.tracing.events import TraceTarget
 
 DEFAULT_PORT: Final = 9088
 STANDARD_FETCH_SIZE: Final = 32767
@@ -118,6 +120,8 @@ class OptionFields(TypedDict, total=False):
     json_loads: JsonLoads | None
     json_dumps: JsonDumps | None
     observer: Observers | None
+    trace: TraceTarget | None
+    trace_values: bool | None
 
 
 class AllOptionFields(OptionFields, total=False):
@@ -230,6 +234,10 @@ class ConnectOptions:
     """Function from an object to JSON, as str or UTF-8, such as ``orjson.dumps``; None: `json.dumps`, without NaN."""
     observer: Observers | None = field(default=None, hash=False, repr=False)
     """Is told of the start and the end of each operation: an `Observer`, or a sequence of them."""
+    trace: TraceTarget | None = field(default=None, hash=False)
+    """File to which events of the protocol are appended, or a function that is called with each `TraceEvent`."""
+    trace_values: bool = False
+    """Whether the trace holds values, literals and passwords."""
     row_factory: RowFactory[Any] | None = None
     conversions: Conversions = field(default=PLAIN, init=False, repr=False, compare=False)
     """Combines *integral_decimals*, *type_codecs*, *adapters*, *json_loads*, *json_dumps* and DBDATE."""
@@ -241,6 +249,9 @@ class ConnectOptions:
     """
     client_code_set: CodeSet = field(init=False, repr=False, compare=False)
     """Encoding of text in the login (assumed), and in files of UNLOAD's format (documented)."""
+
+    tracer: Tracer | None = field(default=None, init=False, repr=False, compare=False)
+    """Writes the trace; None without *trace*."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", checked_variables(self.environment))
@@ -310,6 +321,8 @@ class ConnectOptions:
         if self.row_factory is not None:
             check_row_factory(self.row_factory)
         checked_observers(self.observer)
+        check_flag("trace_values", self.trace_values)
+        object.__setattr__(self, "tracer", tracer_of(self.trace, self.trace_values))
 
     def _check_cluster(self, code_set: CodeSet) -> None:
         if self.role not in ROLES:

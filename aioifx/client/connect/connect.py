@@ -133,6 +133,8 @@ async def _open_logged(options: ConnectOptions, observation: Observation | None)
 
 
 async def _open(options: ConnectOptions, observation: Observation | None) -> Connection[Any]:
+    if options.tracer is not None:
+        options.tracer.check()
     connector = _Connector(options, observation)
     limit = asyncio.timeout(options.connect_timeout)
     try:

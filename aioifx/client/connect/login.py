@@ -11,6 +11,7 @@ import logging
 import os
 import socket
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, Final
 
 from aioifx.channel import Channel, PendingReply
@@ -125,16 +126,19 @@ class LoginAttempt:
         self.phase, self.hint = "connecting", ""
         if context is not None:
             self.phase, self.hint = "connecting and negotiating TLS", "; is it a port without TLS?"
+        kind = Channel if self._observation is None else MeteredChannel
         try:
             self._channel = await open_channel(
                 self.address,
                 context,
                 keepalive=options.keepalive_times if self.address.keepalive else None,
                 hint=self.hint,
-                factory=Channel if self._observation is None else MeteredChannel,
+                factory=kind if options.tracer is None else partial(options.tracer.channel, kind),
             )
         except ConnectError as error:
             self.failure = error
+            if options.tracer is not None:
+                options.tracer.on_failure(str(self.address), error)
             logger.debug("%s", error)
             raise
         return self

@@ -1,0 +1,1 @@
+"""What connections send and receive, as events. Never: a value, unless it is asked for."""
