@@ -23,6 +23,7 @@ import pytest
 
 import aioifx
 import aioifx.server
+import aioifx.verify
 from tests.client.conftest import ON_SOCKETS
 from tests.sampling import LARGE, MOST, left_out, not_in_the_sample
 
@@ -104,7 +105,7 @@ def test_every_package_has_an_init_file() -> None:
 
 
 def test_inner_packages_have_only_a_docstring_in_their_init_file() -> None:
-    public = {Path("__init__.py"), Path("server/__init__.py")}
+    public = {Path("__init__.py"), Path("server/__init__.py"), Path("verify/__init__.py")}
     for module in modules():
         if module.name == "__init__.py" and module not in public:
             body = tree_of(module).body
@@ -192,11 +193,11 @@ def test_the_package_has_exactly_the_names_in_all() -> None:
     assert unlisted - {"annotations"} == set()
 
 
-@pytest.mark.parametrize("package", [aioifx, aioifx.server])
+@pytest.mark.parametrize("package", [aioifx, aioifx.server, aioifx.verify])
 def test_public_names_do_not_show_the_modules_that_define_them(package: ModuleType) -> None:
     public = {name: getattr(package, name) for name in package.__all__}
     definitions = {name: item for name, item in public.items() if callable(item)}
-    assert set(public) - set(definitions) <= {"rows", "speedups"}
+    assert set(public) - set(definitions) <= {"rows", "speedups", "CHECKS"}
     for name, definition in definitions.items():
         assert (definition.__module__, definition.__qualname__) == (package.__name__, name)
         assert pickle.loads(pickle.dumps(definition)) is definition

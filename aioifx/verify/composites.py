@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from aioifx.verify.check import ONE_ROW, Check, Step, does, fails, gives, refused, rows, sql_check
+from aioifx.verify.check import Check, Step, does, fails, gives, refused, rows, sql_check
 
 _COLLECTIONS: Final = (
     "CREATE TEMP TABLE vfy_coll (a INT, s SET(INT NOT NULL), r ROW(x INT, y VARCHAR(9)))",
     "INSERT INTO vfy_coll VALUES (1, SET{1,2}, ROW(1,'q'))",
 )
 _DOCUMENT: Final = """'{"a":1,"b":{"c":2},"d":[5,6],"s":"x","n":"7"}'::JSON::BSON"""
-_DOCUMENTS: Final = ("CREATE TEMP TABLE vfy_doc (a INT, b BSON, j JSON)", f"INSERT INTO vfy_doc VALUES (1, {_DOCUMENT}, NULL)")
+_DOCUMENTS: Final = (
+    "CREATE TEMP TABLE vfy_doc (a INT, b BSON, j JSON)",
+    f"INSERT INTO vfy_doc VALUES (1, {_DOCUMENT}, NULL)",
+)
 _OBJECT_ID: Final = "507f1f77bcf86cd799439011"
 
 COMPOSITES: Final[tuple[Check, ...]] = (
@@ -117,7 +120,10 @@ COMPOSITES: Final[tuple[Check, ...]] = (
     sql_check(
         "not-json",
         "A text that is not JSON fails with -9652.",
-        ("server/sql/runtime/json_text.py: the number of the error for text that is not JSON", "errors.py: value is not a JSON object"),
+        (
+            "server/sql/runtime/json_text.py: the number of the error for text that is not JSON",
+            "errors.py: value is not a JSON object",
+        ),
         fails("INSERT INTO vfy_doc VALUES (2, NULL, 'abc')", -9652),
         setup=_DOCUMENTS,
     ),
@@ -145,10 +151,12 @@ COMPOSITES: Final[tuple[Check, ...]] = (
         "JSON takes ObjectId, $oid and $date as input, and writes ObjectId and ISODate.",
         "server/sql/runtime/json_text.py: compact text as output",
         gives(
-            f"""'{{"x":{{"$oid":"{_OBJECT_ID}"}}}}'::JSON::BSON::JSON::LVARCHAR""", f'{{"x":ObjectId("{_OBJECT_ID}")}}'
+            f"""'{{"x":{{"$oid":"{_OBJECT_ID}"}}}}'::JSON::BSON::JSON::LVARCHAR""",
+            f'{{"x":ObjectId("{_OBJECT_ID}")}}',
         ),
         gives(
-            f"""'{{"x":ObjectId("{_OBJECT_ID}")}}'::JSON::BSON::JSON::LVARCHAR""", f'{{"x":ObjectId("{_OBJECT_ID}")}}'
+            f"""'{{"x":ObjectId("{_OBJECT_ID}")}}'::JSON::BSON::JSON::LVARCHAR""",
+            f'{{"x":ObjectId("{_OBJECT_ID}")}}',
         ),
         gives(
             """'{"x":{"$date":"2013-05-18T00:33:14.000Z"}}'::JSON::BSON::JSON::LVARCHAR""",
@@ -163,7 +171,9 @@ COMPOSITES: Final[tuple[Check, ...]] = (
         gives("""BSON_VALUE_INT('{"a":1}'::JSON, 'a')""", 1),
         Step("SELECT BSON_VALUE_LVARCHAR(b, 's') FROM vfy_doc", (), [("x",)], types=("LVARCHAR(32739)",)),
         gives(
-            f"""BSON_VALUE_OBJECTID('{{"x":{{"$oid":"{_OBJECT_ID}"}}}}'::JSON::BSON, 'x')""", _OBJECT_ID, type="VARCHAR(24)"
+            f"""BSON_VALUE_OBJECTID('{{"x":{{"$oid":"{_OBJECT_ID}"}}}}'::JSON::BSON, 'x')""",
+            _OBJECT_ID,
+            type="VARCHAR(24)",
         ),
         setup=_DOCUMENTS,
     ),

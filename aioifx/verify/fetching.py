@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from typing import Any, Final
 
 from aioifx.client.api.connection import Connection
@@ -30,6 +31,7 @@ _ROWS: Final = 400
 _TABLE: Final = "CREATE TEMP TABLE vfy_rows (a INT, t CHAR(250))"
 _QUERY: Final = "SELECT a, t FROM vfy_rows"
 _LARGE: Final = 1 << 20
+_STATEMENTS: Final = 300
 _MOST_FETCHES: Final = 2 * _ROWS
 _FIRST, _PREVIOUS, _NEXT, _LAST, _RELATIVE, _ABSOLUTE = 3, 2, 1, 4, 5, 6
 
@@ -186,8 +188,20 @@ async def _groups_in_one_write(lab: Lab) -> None:
     requests.put_prepare(another, session.conversation.capabilities, query.encode("ascii"), 0)
     reply = (await exchange_all(conn, [close, release, another]))[2]
     if reply.error is not None or reply.description is None:
-        raise Refuted("CLOSE, RELEASE and PREPARE in one write: the PREPARE was not answered by a description")
+        raise Refuted(
+            "CLOSE, RELEASE and PREPARE in one write: the PREPARE was not answered by a description"
+        )
     session.conversation.release_later(reply.description.statement_id, cursor=False, release=True)
+
+
+async def _many_statements(lab: Lab) -> None:
+    await lab.prepare(_TABLE)
+    async with AsyncExitStack() as stack:
+        statements = [
+            await stack.enter_async_context(prepared(lab.conn, lab.named(_QUERY))) for _ in range(_STATEMENTS)
+        ]
+    if len({statement.statement_id for statement in statements}) != _STATEMENTS:
+        raise Refuted(f"{_STATEMENTS} statements had fewer ids")
 
 
 async def _update_cursor(lab: Lab) -> None:
@@ -217,7 +231,8 @@ async def _scroll_kinds(lab: Lab) -> None:
 
 async def _scrolls_over_collections(lab: Lab) -> None:
     await lab.prepare(
-        "CREATE TEMP TABLE vfy_nest (r ROW(a INT, s SET(INT NOT NULL)))", "INSERT INTO vfy_nest VALUES (ROW(1, SET{1}))"
+        "CREATE TEMP TABLE vfy_nest (r ROW(a INT, s SET(INT NOT NULL)))",
+        "INSERT INTO vfy_nest VALUES (ROW(1, SET{1}))",
     )
     async with lab.conn.cursor(scroll=True) as cursor:
         await cursor.execute(lab.named("SELECT r FROM vfy_nest"))
@@ -289,6 +304,12 @@ FETCHING: Final[tuple[Check, ...]] = (
         "CLOSE, RELEASE and the next request may be sent in one write.",
         ("client/session/conversation.py: request may follow in the same write",),
         _groups_in_one_write,
+    ),
+    Check(
+        "many-statements",
+        "A session may have 300 prepared statements, each with an id of its own.",
+        ("server/protocol/statement_table.py: Maximum number of prepared statements per session",),
+        _many_statements,
     ),
     Check(
         "update-cursor-ends-empty",

@@ -1,4 +1,4 @@
-"""Where a check runs: a connection, unique names, cleanup of what a check creates. Never: what is expected of servers."""
+"""Where a check runs: a connection, unique names, cleanup of what it creates. Never: what is expected of servers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aioifx.client.api.connection import Connection
-from aioifx.errors import ConnectError, DatabaseError, LockError, PermissionDenied
+from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, LockError, PermissionDenied
 from aioifx.sqltypes import Value
 
 Connect: TypeAlias = Callable[..., Awaitable[Connection[Any]]]
@@ -20,7 +20,7 @@ _CREATES: Final = re.compile(
 )
 _INTO_TEMP: Final = re.compile(r"\bINTO\s+TEMP\s+(\w+)", re.IGNORECASE)
 _DROPS: Final = {"ROW TYPE": "DROP ROW TYPE {} RESTRICT", "DISTINCT TYPE": "DROP TYPE {} RESTRICT"}
-_GONE: Final = frozenset({-206, -319, -329, -634, -674, -9628, -8300})
+_GONE: Final = frozenset({-206, -218, -319, -329, -634, -674, -9628, -8300})
 """SQLCODEs of DROP for what does not exist: it was rolled back, or dropped with something else."""
 _UNABLE: Final = frozenset({-229, -242, -261, -271, -312, -388, -12053, -12054, -9810, -9990})
 """SQLCODEs for a lack of disk space, of a dbspace or sbspace, or of RESOURCE."""
@@ -46,6 +46,8 @@ def describe_error(error: DatabaseError) -> str:
     codes = f"SQLCODE {error.sqlcode}" if error.sqlcode else ""
     if error.isamcode:
         codes += f" (ISAM {error.isamcode})"
+    if isinstance(error, ConnectionLost):  # its message has the server's address
+        return codes or "a lost connection"
     return codes or f"{type(error).__name__}: {error}"
 
 
@@ -70,11 +72,34 @@ class Lab:
         assert self.connection is not None
         return self.connection
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether the connection of the current check is open."""
+        return self.connection is not None and not self.connection.is_closed()
+
     async def open(self) -> Connection[Any]:
-        """Open the connection, unless it is open."""
+        """Open the connection, unless it is open; drop what a check before a lost connection has left."""
         if self.connection is None or self.connection.is_closed():
             self.connection = await self._connect()
+            await self.clean()
         return self.connection
+
+    async def start(self, *, in_transaction: bool) -> None:
+        """Prepare the connection for the next check."""
+        conn = await self.open()
+        if in_transaction and conn.log_mode == "logged":
+            await conn.execute("BEGIN WORK")
+
+    async def close(self) -> None:
+        """Close the connection, after a last cleanup."""
+        conn = await self.open()
+        self._leave_behind()
+        await conn.close()
+
+    def terminate(self) -> None:
+        """Drop the connection without waiting."""
+        if self.connection is not None:
+            self.connection.terminate()
 
     @asynccontextmanager
     async def another(self, **options: Any) -> AsyncGenerator[Connection[Any], None]:
@@ -149,10 +174,13 @@ class Lab:
             self._created.append(f"DROP TABLE {found[1]}")
 
     async def clean(self) -> None:
-        """End the transaction, and drop what the check has created.
+        """End the transaction, and drop what the check has created. If the connection is lost, the next one does it."""
+        try:
+            await self._clean()
+        except DatabaseError:
+            self.terminate()
 
-        Raises:   DatabaseError: the connection is lost; what is left is dropped on the next one.
-        """
+    async def _clean(self) -> None:
         conn = self.conn
         if conn.is_in_transaction() or conn.is_ansi:
             await conn.rollback()
@@ -166,3 +194,9 @@ class Lab:
                 if error.sqlcode not in _GONE:
                     self.left_behind.append(f"{statement}: SQLCODE {error.sqlcode}")
             self._created.pop()
+        if conn.is_ansi:
+            await conn.commit()
+
+    def _leave_behind(self) -> None:
+        """Note what could not be dropped, because connections were lost."""
+        self.left_behind += [f"{statement}: not run" for statement in self._created]

@@ -1,4 +1,4 @@
-"""Single requests for checks of the wire: prepare, open, fetch, and groups in one write. Never: what replies must be."""
+"""Single requests for checks of the wire: prepare, open, fetch, groups in one write. Never: what replies must be."""
 
 from __future__ import annotations
 
@@ -33,11 +33,10 @@ async def exchange(conn: Connection[Any], outbox: Outbox, reader: Reader[Reply] 
 async def exchange_all(conn: Connection[Any], outboxes: Sequence[Outbox]) -> list[Reply]:
     """Send several groups in one write, and return their replies, whatever is in them."""
     async with conn.statements.session as session:
-        dispatcher, in_flight = session.dispatcher, []
         for outbox in outboxes:
             requests.put_eot(outbox)
-            in_flight.append(session.conversation.send(outbox.data))
-        return [await dispatcher.reply(each) for each in in_flight]
+        in_flight = [session.conversation.send(outbox.data) for outbox in outboxes]
+        return [await session.dispatcher.reply(each) for each in in_flight]
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from aioifx.errors import DatabaseError, QueryCanceled, QueryTimeout
 from aioifx.verify.check import ONE_ROW, Check
 from aioifx.verify.lab import CannotTry, Lab, Refuted, describe_error
 from aioifx.verify.raw_requests import exchange_all, prepared
-from aioifx.wire import session_requests
+from aioifx.wire import requests, session_requests
 from aioifx.wire.completion import TransactionState
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
@@ -27,7 +27,14 @@ _SLOW_BODY: Final = "DEFINE i, n INT; LET n = 0; FOR i = 1 TO 20000000 LET n = n
 _BEFORE_INTERRUPT: Final = 0.5
 _NEEDED: Final = ("type_names", "describe_input", "bigint", "savepoints", "long_text")
 _RAISED: Final = (-746, 100, -368, -937, -201)
-_OTHER_VARIABLES: Final = {"LKNOTIFY": "yes", "LOCKDOWN": "no", "SINGLELEVEL": "no", "SKALL": "0", "SKSHOW": "0", "SKINHIBIT": "0"}
+_OTHER_VARIABLES: Final = {
+    "LKNOTIFY": "yes",
+    "LOCKDOWN": "no",
+    "SINGLELEVEL": "no",
+    "SKALL": "0",
+    "SKSHOW": "0",
+    "SKINHIBIT": "0",
+}
 
 
 async def _is_in_step(conn: Connection[Any]) -> None:
@@ -68,7 +75,7 @@ async def _locale_from_sysmaster(lab: Lab) -> None:
         await _is_in_step(conn)
         found = await conn.fetchval(f"SELECT 'A\u00e9' || 'z' {ONE_ROW}")
     if found != "A\u00e9z":
-        raise Refuted(f"a text came back as {ascii(found)}")
+        raise Refuted(f"a text came back as {found!a}")
 
 
 async def _other_variables(lab: Lab) -> None:
@@ -99,7 +106,9 @@ async def _interrupt(conn: Connection[Any], call: asyncio.Task[Any]) -> None:
             raise Refuted(f"the urgent byte ended the statement with {describe_error(error)}") from error
     except DatabaseError as error:
         seconds = time.monotonic() - started
-        raise Refuted(f"{seconds:.1f} s after the urgent byte the statement ended with {describe_error(error)}") from error
+        raise Refuted(
+            f"{seconds:.1f} s after the urgent byte the statement ended with {describe_error(error)}"
+        ) from error
     else:
         raise Refuted("the urgent byte did not end the statement")
     await _is_in_step(conn)
@@ -112,13 +121,13 @@ async def _run_slowly(lab: Lab, conn: Connection[Any]) -> asyncio.Task[Any]:
 
 
 async def _urgent_byte(lab: Lab) -> None:
-    async with lab.another(cancel_timeout=5) as conn:
+    async with lab.another(cancel_timeout=3) as conn:
         await _interrupt(conn, await _run_slowly(lab, conn))
 
 
 async def _urgent_byte_keeps_transaction(lab: Lab) -> None:
     lab.require_database(logged=True)
-    async with lab.another(cancel_timeout=5) as conn, conn.transaction():
+    async with lab.another(cancel_timeout=3) as conn, conn.transaction():
         await lab.prepare("CREATE TEMP TABLE vfy_kept (a INT)", "INSERT INTO vfy_kept VALUES (1)", conn=conn)
         await _interrupt(conn, await _run_slowly(lab, conn))
         if await conn.fetchval(lab.named("SELECT COUNT(*) FROM vfy_kept")) != 1:
@@ -126,7 +135,7 @@ async def _urgent_byte_keeps_transaction(lab: Lab) -> None:
 
 
 async def _interrupts_count_once(lab: Lab) -> None:
-    async with lab.another(cancel_timeout=5) as conn:
+    async with lab.another(cancel_timeout=3) as conn:
         channel = conn.statements.session.channel
         if not (channel.send_urgent(URGENT_BYTE) and channel.send_urgent(URGENT_BYTE)):
             raise CannotTry("this platform sends no urgent data")
@@ -166,7 +175,9 @@ async def _error_layouts(lab: Lab) -> None:
             raise Refuted(f"the reply with SQLCODE {code} is shorter than assumed") from error
         except DatabaseError as error:
             if not error.connection_usable:
-                raise Refuted(f"the reply with SQLCODE {code} could not be read: {describe_error(error)}") from error
+                raise Refuted(
+                    f"the reply with SQLCODE {code} could not be read: {describe_error(error)}"
+                ) from error
         await _is_in_step(lab.conn)
 
 
@@ -194,14 +205,15 @@ def _state_of(reply: Reply) -> TransactionState:
 
 async def _ansi_commit(lab: Lab) -> None:
     lab.require_database(ansi=True)
-    outbox = Outbox()
-    session_requests.put_commit(outbox)
     async with lab.another() as conn:
         await conn.execute(lab.named("CREATE TEMP TABLE vfy_ansi (a INT)"))
-        await conn.execute(lab.named("INSERT INTO vfy_ansi VALUES (1)"))
-        (reply,) = await exchange_all(conn, [outbox])
-        if reply.error is None:
-            raise Refuted("after the client's own COMMIT a transaction was still open")
+        insert, rollback = Outbox(), Outbox()
+        sql = lab.named("INSERT INTO vfy_ansi VALUES (1)").encode("ascii")
+        requests.put_command(insert, conn.statements.session.conversation.capabilities, sql)
+        session_requests.put_rollback(rollback)
+        await exchange_all(conn, [insert, rollback])
+        if await conn.fetchval(lab.named("SELECT COUNT(*) FROM vfy_ansi")):
+            raise Refuted("an INSERT took effect without a COMMIT")
 
 
 async def _statement_types(lab: Lab) -> None:
@@ -300,7 +312,7 @@ SESSIONS: Final[tuple[Check, ...]] = (
     ),
     Check(
         "ansi-needs-commit",
-        "In an ANSI database the client's COMMIT after a statement leaves no transaction open.",
+        "In an ANSI database a statement without rows takes effect only with a COMMIT.",
         ("client/session/transactions.py: from JDBC's commit after its own query",),
         _ansi_commit,
         in_transaction=False,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-from aioifx.client.execution.insert_cursor import MAX_ROWS
+from aioifx.client.execution.insert_cursor import MAX_ROWS, InsertCursor
 from aioifx.errors import DatabaseError
 from aioifx.verify.check import Check, does, fails, rows, sql_check
 from aioifx.verify.lab import CannotTry, Lab, Refuted, describe_error
@@ -37,7 +38,9 @@ async def _insert_describes_columns(lab: Lab) -> None:
     async with prepared(lab.conn, lab.named("INSERT INTO vfy_ins VALUES (1, ?, TODAY)")) as statement:
         names = [column.name for column in statement.targets]
     if names != ["a", "b", "c"]:
-        raise Refuted(f"an INSERT of one parameter and other values describes {', '.join(names) or 'no column'}")
+        raise Refuted(
+            f"an INSERT of one parameter and other values describes {', '.join(names) or 'no column'}"
+        )
 
 
 async def _put_of_most_rows(lab: Lab) -> None:
@@ -50,15 +53,16 @@ async def _put_of_most_rows(lab: Lab) -> None:
 
 async def _failed_put(lab: Lab) -> None:
     await lab.prepare("CREATE TEMP TABLE vfy_put (a INT, CHECK (a <> 5))")
-    try:
-        await lab.conn.load(lab.named("vfy_put"), [(n,) for n in range(10)])
-    except DatabaseError as error:
-        if not error.connection_usable:
-            raise
-    else:
+    async with prepared(lab.conn, lab.named("INSERT INTO vfy_put VALUES (?)")) as statement:
+        cursor = InsertCursor(statement)
+        messages = cursor.messages([cursor.encode([(number,) for number in range(10)], 0)], 10)
+        async with lab.conn.statements.session as session:
+            reply = await session.dispatcher.reply(cursor.send(messages))
+            await cursor.close()
+    if reply.error is None:
         raise Refuted("a row of SQ_PUT that violates a constraint was not reported")
     found = [row[0] for row in await lab.run("SELECT a FROM vfy_put ORDER BY a")]
-    if found not in ([], [0, 1, 2, 3, 4]):  # the client may have undone the whole load
+    if found != [0, 1, 2, 3, 4]:
         raise Refuted(f"of the rows 0 to 9, of which 5 fails, SQ_PUT kept {found}")
 
 
@@ -66,7 +70,10 @@ async def _large_values_in_order(lab: Lab) -> None:
     await lab.prepare("CREATE TEMP TABLE vfy_large (a INT, t TEXT, b BYTE)")
     given = [(1, "first", b"second"), (2, None, _LARGE), (3, "", b"")]
     await lab.conn.load(lab.named("vfy_large"), given)
-    found = [tuple(row) for row in await lab.conn.fetch(lab.named("SELECT a, t, b FROM vfy_large ORDER BY a"), lobs="inline")]
+    found = [
+        tuple(row)
+        for row in await lab.conn.fetch(lab.named("SELECT a, t, b FROM vfy_large ORDER BY a"), lobs="inline")
+    ]
     if found != given:
         raise Refuted("TEXT and BYTE values of a row in SQ_PUT were not stored in the order of their columns")
 
@@ -75,19 +82,25 @@ async def _bytes_round_trip(lab: Lab) -> None:
     await lab.prepare("CREATE TEMP TABLE vfy_large (a INT, b BYTE)")
     for number, value in enumerate((_LARGE, b"", None)):
         await lab.run("INSERT INTO vfy_large VALUES (?, ?)", number, value)
-        found = await lab.conn.fetchval(lab.named("SELECT b FROM vfy_large WHERE a = ?"), number, lobs="inline")
+        found = await lab.conn.fetchval(
+            lab.named("SELECT b FROM vfy_large WHERE a = ?"), number, lobs="inline"
+        )
         if found != value:
             size = "NULL" if value is None else f"{len(value)} bytes"
             raise Refuted(f"a BYTE value of {size} was not read back")
 
 
 async def _bson_without_ret_type(lab: Lab) -> None:
-    await lab.prepare("CREATE TEMP TABLE vfy_bson (b BSON)", """INSERT INTO vfy_bson VALUES ('{"a":1}'::JSON::BSON)""")
+    await lab.prepare(
+        "CREATE TEMP TABLE vfy_bson (b BSON)", """INSERT INTO vfy_bson VALUES ('{"a":1}'::JSON::BSON)"""
+    )
     async with prepared(lab.conn, lab.named("SELECT b FROM vfy_bson")) as statement:
         for ret_types in (False, True):
             reply = await open_and_fetch(lab.conn, statement, 4096, ret_types=ret_types)
             if reply.bad_value is not None or [tuple(row) for row in reply.rows] != [({"a": 1},)]:
-                raise Refuted(f"a BSON value {'with' if ret_types else 'without'} SQ_RET_TYPE could not be read")
+                raise Refuted(
+                    f"a BSON value {'with' if ret_types else 'without'} SQ_RET_TYPE could not be read"
+                )
 
 
 async def _opaque_as_text(lab: Lab) -> None:
@@ -127,7 +140,7 @@ async def _truncates(lab: Lab) -> None:
 async def _client_files(lab: Lab) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "source"), Path(folder, "target")
-        source.write_bytes(b"abc")
+        await asyncio.to_thread(source.write_bytes, b"abc")
         async with lab.another(client_files=Path(folder)) as conn:
             await lab.prepare(_CLOB_TABLE, conn=conn)
             insert = lab.named(f"INSERT INTO vfy_clob VALUES (1, FILETOCLOB('{source}', 'client'))")
@@ -142,17 +155,23 @@ async def _client_files(lab: Lab) -> None:
                 await conn.fetch(select)
             except DatabaseError as error:
                 raise Refuted(f"LOTOFILE to a file of the client failed: {describe_error(error)}") from error
-        if not target.exists() or target.read_bytes() != b"abc":
+        if await asyncio.to_thread(_content_of, target) != b"abc":
             raise Refuted("LOTOFILE did not write the client's file")
 
 
-_MULTIPLE: Final = ("CREATE TEMP TABLE vfy_types (i INT, s SMALLINT, f FLOAT, sf SMALLFLOAT, b BIGINT, d DECIMAL(10,2))",)
+def _content_of(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+_MULTIPLE: Final = (
+    "CREATE TEMP TABLE vfy_types (i INT, s SMALLINT, f FLOAT, sf SMALLFLOAT, b BIGINT, d DECIMAL(10,2))",
+)
 
 TRANSFERS: Final[tuple[Check, ...]] = (
     Check(
         "float-nan-and-infinity",
         "A FLOAT column refuses a NaN that is not NULL's bytes and an infinity, or stores them.",
-        ("codecs/numbers.py: a server stores it, or an infinity, or refuses it",),
+        ("codecs/numbers.py: a server stores it, or an infinity",),
         _floats,
     ),
     sql_check(
@@ -218,7 +237,9 @@ TRANSFERS: Final[tuple[Check, ...]] = (
         "codecs/temporal_text.py: one, -0 04:00:00",
         does("INSERT INTO vfy_interval VALUES ('-0 04:00:00', '.12345')"),
         rows("SELECT d, f FROM vfy_interval", (timedelta(hours=-4), timedelta(microseconds=123450))),
-        setup=("CREATE TEMP TABLE vfy_interval (d INTERVAL DAY TO SECOND, f INTERVAL FRACTION TO FRACTION(5))",),
+        setup=(
+            "CREATE TEMP TABLE vfy_interval (d INTERVAL DAY TO SECOND, f INTERVAL FRACTION TO FRACTION(5))",
+        ),
     ),
     Check(
         "insert-describes-columns",
@@ -231,19 +252,20 @@ TRANSFERS: Final[tuple[Check, ...]] = (
         "One SQ_PUT may hold 32767 rows.",
         ("client/execution/insert_cursor.py: a signed count is assumed",),
         _put_of_most_rows,
+        in_transaction=False,
     ),
     Check(
         "failed-put",
         "A row of SQ_PUT that fails keeps the rows before it, and drops those after it.",
         ("server/protocol/cursor_handlers.py: and the rest of the group are dropped",),
         _failed_put,
-        in_transaction=False,
     ),
     Check(
         "large-values-in-order",
         "TEXT and BYTE values of an SQ_PUT follow in the order of their columns.",
         ("client/execution/large_parameters.py: with several such columns in their order",),
         _large_values_in_order,
+        in_transaction=False,
     ),
     Check(
         "byte-round-trip",

@@ -1,4 +1,4 @@
-"""Checks of literals, casts, arithmetic, functions and comparisons of built-in types. Never: a table of more than a few rows."""
+"""Checks of literals, casts, arithmetic, functions and syntax of scalar types. Never: rows, collections, documents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ VALUES: Final[tuple[Check, ...]] = (
         "SUM of integers is a DECIMAL of scale 0.",
         "server/sql/translate/arithmetic.py: SUM of integers has scale 0",
         Step("SELECT SUM(a) FROM vfy_sum", (), [(3,)], types=("DECIMAL(32,0)",)),
-        setup=("CREATE TEMP TABLE vfy_sum (a INT)", "INSERT INTO vfy_sum VALUES (1)", "INSERT INTO vfy_sum VALUES (2)"),
+        setup=(
+            "CREATE TEMP TABLE vfy_sum (a INT)",
+            "INSERT INTO vfy_sum VALUES (1)",
+            "INSERT INTO vfy_sum VALUES (2)",
+        ),
     ),
     sql_check(
         "decimal-rounds-half-up",
@@ -81,7 +85,10 @@ VALUES: Final[tuple[Check, ...]] = (
         "A SERIAL8 or BIGSERIAL beyond its largest number fails as an INT8 or BIGINT does.",
         "server/sqlite/serials.py: The greatest number",
         fails("INSERT INTO vfy_big VALUES (0, 2)", -1284),
-        setup=("CREATE TEMP TABLE vfy_big (a BIGSERIAL, b INT)", "INSERT INTO vfy_big VALUES (9223372036854775807, 1)"),
+        setup=(
+            "CREATE TEMP TABLE vfy_big (a BIGSERIAL, b INT)",
+            "INSERT INTO vfy_big VALUES (9223372036854775807, 1)",
+        ),
     ),
     # -- texts --------------------------------------------------------------------------------------------------------
     sql_check(
@@ -244,7 +251,7 @@ VALUES: Final[tuple[Check, ...]] = (
     sql_check(
         "size-out-of-range",
         "A size that a type does not allow fails with -201.",
-        "server/sql/syntax/types.py: -201 for a size out of range is",
+        "server/sql/syntax/types.py: -201 for a size out of range",
         fails("CREATE TEMP TABLE vfy_size (a CHAR(40000))", -201),
         fails("CREATE TEMP TABLE vfy_size (a VARCHAR(300))", -201),
         fails("CREATE TEMP TABLE vfy_size (a DECIMAL(40,2))", -201),

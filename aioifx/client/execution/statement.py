@@ -169,8 +169,8 @@ class Statement:
         self.state = ON_OPEN[self.state]
         in_flight = session.conversation.send(group, reader, interruptible=True, on_lost=self.on_lost)
         reply = await session.dispatcher.reply(in_flight)
-        # No row was consumed, and a cursor opened again starts at the first row (assumed); only fetching again could skip
-        # rows that were lost with the error. A routine is not run again, because of its side effects.
+        # No row was consumed, and a cursor opened again starts at the first row (assumed); only fetching again could
+        # skip rows that were lost with the error. A routine is not run again, because of its side effects.
         if (
             session.fetch_buffer.is_unconfirmed
             and session.fetch_buffer.fall_back_if_rejected(size, reply)
