@@ -79,7 +79,7 @@ REASONS = {
     "client/session/settings.py: settings may not survive a database switch": "no query shows them; they are set again",
     "client/connect/pam.py: in the client's code set": "it needs a PAM port and an answer that is not ASCII",
     "wire/challenges.py: An SQ_ERR in it is assumed": "it needs a PAM port that fails",
-    "server/protocol/session.py: capability 44 is refused by SQ_EXIT": "it needs a PAM port; aioifx offers 44 with a handler",
+    "server/protocol/session.py: capability 44 is refused by SQ_EXIT": "aioifx offers 44 if it has a handler",
     "server/protocol/oob.py: urgent data with another value is ignored": "it could end the session of a real server",
     "server/protocol/session.py: ignored before the login": "it could end the process that accepts logins",
     # -- variations that clients must survive, rather than assumptions ------------------------------------------------
