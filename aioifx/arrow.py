@@ -12,16 +12,18 @@ from typing import Any, Final, overload
 
 from aioifx.client.api.connection import Connection
 from aioifx.client.api.prepared import PreparedStatement
-from aioifx.client.config.checks import check_whole
+from aioifx.client.config.checks import DEFAULT_LOCALE, check_whole
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.large_values import LargeValues
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.pool.pool import Pool
 from aioifx.client.sql.placeholders import NamedValues
-from aioifx.codecs.arrow_layout import MAX_DIGITS, Field, Floating, Layout
+from aioifx.codecs.arrow_layout import MAX_DIGITS, Field, Floating, Layout, fields_for
 from aioifx.codecs.column_buffers import Block
 from aioifx.codecs.columns import ColumnDecoder
+from aioifx.codecs.text import code_set_of
 from aioifx.errors import InterfaceError
+from aioifx.rows import unique_names
 from aioifx.sqltypes import Column, Row, Value
 from aioifx.wire.tuples import read_in_runs
 
@@ -132,6 +134,20 @@ async def fetch_batches(
             yield batch
 
 
+def schema_of(statement: PreparedStatement[Any], /, *, floating_decimal: Floating = "float") -> Any:
+    """The `pyarrow.Schema` of a prepared query's results. Nothing is sent.
+
+    For the arguments, see `fetch_arrow`.
+
+    Raises:   InterfaceError: the statement returns no rows. NotSupportedError: a column's type cannot be fetched.
+    """
+    if not statement.columns:
+        raise InterfaceError("statement: expected one that returns rows, got one that returns none")
+    _check_floating(floating_decimal)
+    code_set = code_set_of(DEFAULT_LOCALE)  # types do not depend on it
+    return _schema_of(statement.columns, fields_for(statement.columns, code_set, floating=floating_decimal))
+
+
 @asynccontextmanager
 async def _reader_of(
     source: Connection[Any] | Pool[Any] | PreparedStatement[Any],
@@ -173,10 +189,7 @@ class _BatchBuilder:
     """
 
     def __init__(self, rows: int, size: int, floating: Floating) -> None:
-        if floating not in ("float", "text", *range(MAX_DIGITS + 1)) or isinstance(floating, bool):
-            raise InterfaceError(
-                f'floating_decimal: expected "float", "text" or 0 to {MAX_DIGITS}, got {floating!r:.40}'
-            )
+        _check_floating(floating)
         self._rows = rows
         self._size = size
         self._floating: Floating = floating
@@ -211,6 +224,13 @@ class _BatchBuilder:
         if decoder is None or not (is_end or decoder.rows >= self._rows or decoder.nbytes >= self._size):
             return []
         return [_batch(block, self.schema) for block in decoder.finish()]
+
+
+def _check_floating(floating: object) -> None:
+    if floating not in ("float", "text", *range(MAX_DIGITS + 1)) or isinstance(floating, bool):
+        raise InterfaceError(
+            f'floating_decimal: expected "float", "text" or 0 to {MAX_DIGITS}, got {floating!r:.40}'
+        )
 
 
 # --- what pyarrow makes of it ---------------------------------------------------------------------------------------
@@ -248,26 +268,13 @@ def _schema_of(columns: Sequence[Column], fields: Sequence[Field]) -> Any:
 
     Every field is nullable: it is not known whether servers describe columns of an outer join as nullable.
     """
-    names = _unique([column.name for column in columns])
+    names = unique_names(columns)
     return pa.schema(
         [
             pa.field(name, _type_of(field), metadata={"sql_type": str(column.type)})
             for name, column, field in zip(names, columns, fields, strict=True)
         ]
     )
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """The second column with the same name becomes ``name_2``: most readers of Arrow accept each name only once."""
-    unique: list[str] = []
-    taken = set(names)
-    for name in names:
-        found, repetition = name, 1
-        while found in unique or (repetition > 1 and found in taken):
-            repetition += 1
-            found = f"{name}_{repetition}"
-        unique.append(found)
-    return unique
 
 
 def _batch(block: Block, schema: Any) -> Any:

@@ -1050,7 +1050,7 @@ def point_at(sql: str, offset: int) -> str:
         ends = sql.count("\n", 0, start) + sql.count("\r", 0, start) - sql.count("\r\n", 0, start)
         place = f"line {ends + 1}, {place}"
     # What is zero cells wide stands on the character before it, and the caret with it.
-    under = _width(before) - (1 if before and pos < end and not _width(visible(sql[pos])) else 0)
+    under = cell_width(before) - (1 if before and pos < end and not cell_width(visible(sql[pos])) else 0)
     return f"SQL, {place}:\n{_MARGIN}{line}\n{_MARGIN}{' ' * under}^"
 
 
@@ -1063,7 +1063,7 @@ def visible(text: str) -> str:
     )
 
 
-def _width(text: str) -> int:
+def cell_width(text: str) -> int:
     """Cells on a terminal: combining marks have none, East Asian wide characters two."""
     if text.isascii():
         return len(text)

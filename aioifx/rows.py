@@ -128,6 +128,20 @@ def _names_of(columns: Sequence[Column]) -> tuple[str, ...]:
     return tuple(column.name for column in columns)
 
 
+def unique_names(columns: Sequence[Column]) -> list[str]:
+    """The names of columns; the second one with the same name becomes ``name_2``, for readers that need each once."""
+    names = _names_of(columns)
+    unique: list[str] = []
+    taken = set(names)
+    for name in names:
+        found, repetition = name, 1
+        while found in unique or (repetition > 1 and found in taken):
+            repetition += 1
+            found = f"{name}_{repetition}"
+        unique.append(found)
+    return unique
+
+
 def record_maker(columns: Sequence[Column]) -> Callable[[Row], Record]:
     """The function that makes a Record from a plain tuple; the same object for the same column names."""
     return _shape(_names_of(columns))

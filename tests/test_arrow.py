@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import aioifx
-from aioifx.arrow import fetch_arrow, fetch_batches
+from aioifx.arrow import fetch_arrow, fetch_batches, schema_of
 from aioifx.codecs import columns as columns_module
 from aioifx.codecs.native import native_columns, pure_columns
 from aioifx.rows import tuple_row
@@ -151,6 +151,21 @@ async def test_a_duplicate_name_is_numbered(conn: aioifx.Connection) -> None:
     await conn.execute("INSERT INTO one VALUES (7)")
     table = await fetch_arrow(conn, "SELECT n, n, n AS n_2, n FROM one")
     assert table.column_names == ["n", "n_3", "n_2", "n_4"]
+
+
+async def test_a_prepared_statement_has_the_schema_of_its_results(conn: aioifx.Connection) -> None:
+    async with await conn.prepare("SELECT tabname, tabid, tabid FROM systables") as statement:
+        assert schema_of(statement) == (await fetch_arrow(statement)).schema
+    async with await conn.prepare("SELECT AVG(nrows) FROM systables") as statement:
+        for floating in ("float", "text", 2):
+            found = schema_of(statement, floating_decimal=floating)
+            assert found == (await fetch_arrow(statement, floating_decimal=floating)).schema
+        with pytest.raises(aioifx.InterfaceError, match="floating_decimal: "):
+            schema_of(statement, floating_decimal="exact")  # type: ignore[arg-type]
+    await conn.execute("CREATE TABLE one (n INTEGER)")
+    async with await conn.prepare("DELETE FROM one WHERE n = 1") as statement:
+        with pytest.raises(aioifx.InterfaceError, match="expected one that returns rows"):
+            schema_of(statement)
 
 
 async def test_a_floating_decimal_is_what_was_requested(conn: aioifx.Connection) -> None:

@@ -19,6 +19,7 @@ import pytest
 
 import aioifx
 import aioifx.server
+import aioifx.verify
 from aioifx.client.config.options import AllOptionFields
 from aioifx.partitions import Source
 
@@ -121,7 +122,7 @@ def directives() -> list[str]:
 
 
 def public_classes() -> dict[str, type]:
-    named = [("aioifx", aioifx), ("aioifx.server", aioifx.server)]
+    named = [("aioifx", aioifx), ("aioifx.server", aioifx.server), ("aioifx.verify", aioifx.verify)]
     found = {
         f"{path}.{name}": getattr(module, name)
         for path, module in named
@@ -145,6 +146,7 @@ def public_members(cls: type) -> set[str]:
 def test_every_public_name_is_in_the_reference() -> None:
     public = {f"aioifx.{name}" for name in aioifx.__all__} - {"aioifx.rows", "aioifx.speedups"}
     public |= {f"aioifx.server.{name}" for name in aioifx.server.__all__}
+    public |= {f"aioifx.verify.{name}" for name in aioifx.verify.__all__} - {"aioifx.verify.CHECKS"}
     assert public - set(directives()) == set()
     assert "speedups" in reference_headings()
 
@@ -165,7 +167,7 @@ def test_the_reference_shows_each_name_once() -> None:
 def test_every_documented_name_says_what_it_is() -> None:
     for path in directives():
         module, parts = aioifx, path.split(".")[1:]
-        if parts[0] in ("arrow", "asgi", "dask", "partitions", "rows", "server"):
+        if parts[0] in ("arrow", "asgi", "dask", "partitions", "rows", "server", "verify"):
             module = importlib.import_module(f"aioifx.{parts.pop(0)}")
         owner, name = module, parts[-1]
         for part in parts[:-1]:

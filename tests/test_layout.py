@@ -23,6 +23,7 @@ import pytest
 
 import aioifx
 import aioifx.server
+import aioifx.verify
 from tests.client.conftest import ON_SOCKETS
 from tests.sampling import LARGE, MOST, left_out, not_in_the_sample
 
@@ -104,7 +105,7 @@ def test_every_package_has_an_init_file() -> None:
 
 
 def test_inner_packages_have_only_a_docstring_in_their_init_file() -> None:
-    public = {Path("__init__.py"), Path("server/__init__.py")}
+    public = {Path("__init__.py"), Path("server/__init__.py"), Path("verify/__init__.py")}
     for module in modules():
         if module.name == "__init__.py" and module not in public:
             body = tree_of(module).body
@@ -179,28 +180,8 @@ def test_importing_the_package_loads_nothing_but_itself_and_the_standard_library
         if name.partition(".")[0] not in sys.stdlib_module_names and not ours.match(name)
     }
     assert strangers == set()
-    unwanted = re.compile(
-        r"_?sqlite3|aioifx\.(server|diagnosis|cli)\b|unittest|http|multiprocessing|importlib\.metadata"
-    )
+    unwanted = re.compile(r"_?sqlite3|aioifx\.server|unittest|http|multiprocessing|importlib\.metadata")
     assert {name for name in loaded if unwanted.match(name)} == set()
-
-
-def test_names_that_are_imported_on_use_are_the_same_for_type_checkers() -> None:
-    (hidden,) = (
-        node
-        for node in tree_of(Path("__init__.py")).body
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-    )
-    shown = {
-        alias.name: node.module
-        for node in hidden.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    assert shown == aioifx._LAZY
-    with pytest.raises(AttributeError, match=r"^module 'aioifx' has no attribute 'nonsense'$"):
-        _ = aioifx.nonsense  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
-    assert set(aioifx.__all__) <= set(dir(aioifx))
 
 
 def test_the_package_has_exactly_the_names_in_all() -> None:
@@ -212,11 +193,11 @@ def test_the_package_has_exactly_the_names_in_all() -> None:
     assert unlisted - {"annotations"} == set()
 
 
-@pytest.mark.parametrize("package", [aioifx, aioifx.server])
+@pytest.mark.parametrize("package", [aioifx, aioifx.server, aioifx.verify])
 def test_public_names_do_not_show_the_modules_that_define_them(package: ModuleType) -> None:
     public = {name: getattr(package, name) for name in package.__all__}
     definitions = {name: item for name, item in public.items() if callable(item)}
-    assert set(public) - set(definitions) <= {"rows", "speedups"}
+    assert set(public) - set(definitions) <= {"rows", "speedups", "CHECKS"}
     for name, definition in definitions.items():
         assert (definition.__module__, definition.__qualname__) == (package.__name__, name)
         assert pickle.loads(pickle.dumps(definition)) is definition
@@ -255,8 +236,6 @@ def test_no_module_looks_upward_under_type_checking() -> None:
         tree = tree_of(module)
         for node in ast.walk(tree):
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-                if module == Path("__init__.py"):
-                    continue  # names that are imported when they are used, see below
                 hidden = [ast.unparse(child) for child in node.body if "aioifx" in ast.unparse(child)]
                 assert hidden == [], f"{module} hides imports"
 

@@ -25,6 +25,7 @@ from aioifx.rows import (
     record_row,
     row_type_of,
     tuple_row,
+    unique_names,
 )
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode
 
@@ -41,6 +42,10 @@ PEN = record(id=1, name="pen", price=None)
 
 
 # -- Record -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_second_column_of_a_name_is_numbered() -> None:
+    assert unique_names(columns("n", "n", "n_2", "n", "m")) == ["n", "n_3", "n_2", "n_4", "m"]
 
 
 def test_a_record_is_indexed_sliced_and_iterated_as_a_tuple() -> None:

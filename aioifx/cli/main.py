@@ -13,14 +13,12 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TextIO
 
-from aioifx.cli import doctor, explain
-from aioifx.cli.failures import CONNECTION, FAILED, INTERRUPTED, PIPE, USAGE, exit_code_of, report
+from aioifx.cli import explain, load, ping, query, unload, verify
+from aioifx.cli.failures import FAILED, INTERRUPTED, PIPE, exit_code_of, report
 from aioifx.cli.parsing import Parser
 from aioifx.errors import Error
 
-__all__ = ["CONNECTION", "FAILED", "INTERRUPTED", "PIPE", "USAGE", "main"]
-
-_VERBS: Final = (doctor, explain)
+_VERBS: Final = (explain, load, ping, query, unload, verify)
 """Modules of verbs, each with a function ``add_parser(verbs)``."""
 
 

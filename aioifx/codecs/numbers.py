@@ -150,8 +150,8 @@ def float_value(value: Value, name: str) -> float:
 
 def _float(kind: Kind, name: str, form: str) -> Codec:
     packing = Struct(form)
-    # Only all ones: any other NaN is a value (documented: risnull). Assumed: a server stores it, or an infinity; no
-    # client was seen to send one.
+    # Only all ones: any other NaN is a value (documented: risnull). Assumed: a server stores it, or an infinity, or
+    # refuses it; no client was seen to send one.
     null = b"\xff" * packing.size
 
     def decode(field: bytes) -> float | None:

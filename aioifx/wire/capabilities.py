@@ -5,6 +5,7 @@ with an eight-byte offer, a 15 server used the short layouts although its reply 
 62, and reads the short layouts if the reply lacks them (observed). Bits 13, 50 and 63 have no effect on layouts.
 Without them JDBC reads unpadded VARCHARs and an int in SQ_DESCRIBE, and sends an int in SQ_NFETCH (observed). Short
 forms of these are known only from an 11.50 that answered the login with protocol level 307. Such a server is rejected.
+Assumed: servers from 12.10 on have bits 2, 34, 54, 56 and 62 (observed: 12.10, 14.10 and 15).
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ async def read_error(inbox: Inbox, capabilities: Capabilities) -> ServerError:
               5 SQLSTATE · pad · CHAR text
     Source:   observed: IDS 12.10 to 15 (int offset), 11.50 (short); JDBC, errors15.json: -368, -937, 0 and 100. JDBC
               reads all other codes from -1 to -30000 in the ordinary layout. That -937 is raised by routines in C, and
-              100 means "no rows", is documented.
+              100 means "no rows", is documented. Assumed: servers send the layouts that JDBC reads.
     """
     await inbox.need(8 if capabilities.long_text else 6)
     sqlcode, isamcode = inbox.i16(), inbox.i16()

@@ -13,7 +13,8 @@ from aioifx.wire.outbox import Outbox
 
 BLOB_DESCRIPTOR: Final = {False: 56, True: 68}
 """Bytes of a BYTE or TEXT descriptor, without and with bit 70, in SQ_FETCHBLOB and SQ_BIND. In a row it has the
-described length (documented: tblob_t, 000-8697; observed: JDBC, lob.json, objects15.json)."""
+described length (documented: tblob_t, 000-8697; observed: JDBC, lob.json, objects15.json).
+Assumed: servers use these sizes as JDBC does."""
 
 # Number of bytes of a value's data, by type (observed: binds.json; wire.md section 12.7). Values of other types without
 # a name start with a short length, values of named types with an int length.

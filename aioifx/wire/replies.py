@@ -88,7 +88,10 @@ class Reply:
     warnings: tuple[ServerError, ...] = ()
     """SQ_ERR 0: warnings of a routine."""
     no_rows: ServerError | None = None
-    """SQ_ERR 100: nothing was changed, or there are no more rows."""
+    """SQ_ERR 100: nothing was changed, or there are no more rows.
+
+    Assumed: outside ANSI databases servers send SQ_DONE instead.
+    """
     bad_value: DatabaseError | None = None
     """The first value that could not be decoded; `rows` ends before its row. Or `file_failure`."""
     file_request: FileRequest | None = None

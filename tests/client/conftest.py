@@ -24,7 +24,9 @@ ON_SOCKETS = {
     "test_lifecycle",
     "test_login",
     "test_manager",
+    "test_metered_dispatcher",
     "test_observation",
+    "test_query_log",
     "test_loop_binding",
     "test_pool",
 }

@@ -97,7 +97,8 @@ def session_pairs(variables: Mapping[str, str]) -> Pairs:
     """The variables of SQ_INFO: *variables* and the ones that are always sent, in JDBC's order.
 
     OPTOFC=1 lets the server close a cursor together with its last rows, which saves the round trip of CLOSE (observed:
-    JDBC with OPTOFC=1, select.json; documented: a CLOSE after that is not an error). OPTOFC=0 turns it off.
+    JDBC with OPTOFC=1, select.json; documented: a CLOSE after that is not an error).
+    Assumed: servers then send SQ_CLOSE with the last rows. OPTOFC=0 turns it off.
     """
     variables = {**_ALWAYS, "OPTOFC": "1", **variables}
     if variables["OPTOFC"] == "0":

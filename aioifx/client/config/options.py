@@ -7,6 +7,7 @@ Invariants:
 
 from __future__ import annotations
 
+import logging
 import ssl as tls
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,8 @@ from aioifx.client.config.tls import context_of
 from aioifx.client.config.tracing import Tracer, tracer_of
 from aioifx.client.observation.observation import Observation, Target
 from aioifx.client.observation.operation import Observers, checked_observers
+from aioifx.client.observation.query_log import QueryLog
+from aioifx.client.observation.query_log import logger as query_logger
 from aioifx.codecs.conversions import (
     PLAIN,
     Conversions,
@@ -120,6 +123,7 @@ class OptionFields(TypedDict, total=False):
     json_loads: JsonLoads | None
     json_dumps: JsonDumps | None
     observer: Observers | None
+    slow_query: float | None
     trace: TraceTarget | None
     trace_values: bool | None
 
@@ -234,6 +238,9 @@ class ConnectOptions:
     """Function from an object to JSON, as str or UTF-8, such as ``orjson.dumps``; None: `json.dumps`, without NaN."""
     observer: Observers | None = field(default=None, hash=False, repr=False)
     """Is told of the start and the end of each operation: an `Observer`, or a sequence of them."""
+    slow_query: float | None = None
+    """Seconds after which a call is logged at WARNING by ``aioifx.query``, with its statement, its caller and where the
+    time went; 0: each call. None: none."""
     trace: TraceTarget | None = field(default=None, hash=False)
     """File to which events of the protocol are appended, or a function that is called with each `TraceEvent`."""
     trace_values: bool = False
@@ -323,6 +330,8 @@ class ConnectOptions:
         checked_observers(self.observer)
         check_flag("trace_values", self.trace_values)
         object.__setattr__(self, "tracer", tracer_of(self.trace, self.trace_values))
+        if self.slow_query is not None:
+            check_seconds("slow_query", self.slow_query, zero=True)
 
     def _check_cluster(self, code_set: CodeSet) -> None:
         if self.role not in ROLES:
@@ -357,6 +366,7 @@ class ConnectOptions:
         return replace(
             self, database=database, role="any", locale=None, client_locale=None, db_locale=None,
             autocommit=True, isolation=None, lock_wait=None, read_only=False, row_factory=None, observer=None,
+            slow_query=None,
         )  # fmt: skip
 
     @property
@@ -388,6 +398,8 @@ class ConnectOptions:
     def observation(self, pool: str = "") -> Observation | None:
         """Reports the operations of a connection, or of the pool of this name; None without observers."""
         observers = checked_observers(self.observer)
+        if self.slow_query is not None or query_logger.isEnabledFor(logging.DEBUG):
+            observers = (*observers, QueryLog(self.slow_query))
         if not observers:
             return None
         first = addresses(self.host, self.port, self.server)[0] if self.host else None

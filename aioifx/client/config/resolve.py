@@ -161,7 +161,7 @@ _FLAGS: Final = {
 def _from_text(name: str, text: str) -> object:
     if name in ("port", "fetch_size", "statement_cache_size", "connect_retries", "max_lob_size"):
         return _whole_from_text(name, text)
-    if name in ("connect_timeout", "command_timeout", "cancel_timeout", "stagger"):
+    if name in ("connect_timeout", "command_timeout", "cancel_timeout", "stagger", "slow_query"):
         try:
             return float(text)
         except ValueError:

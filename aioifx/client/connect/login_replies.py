@@ -31,6 +31,11 @@ async def read_known(read: Callable[[Inbox], Parser[T]], inbox: Inbox) -> T:
     return await read(inbox)
 
 
+def known_replies() -> int:
+    """The number of replies that were parsed, rather than remembered."""
+    return _whole.cache_info().misses
+
+
 @lru_cache(maxsize=64)
 def _whole(read: Callable[[Inbox], Parser[Any]], data: bytes) -> Any:
     """The reply that is exactly *data*; None if *data* is incomplete, malformed or longer."""

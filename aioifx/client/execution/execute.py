@@ -33,7 +33,7 @@ OnError: TypeAlias = Literal["raise", "collect"]
 # Verbs of statements that SQ_COMMAND runs in one round trip (observed: JDBC's executeUpdate, select.json). All others
 # are prepared first, since only the server knows what they return. So are BEGIN, COMMIT and ROLLBACK: the reply to
 # SQ_COMMAND may lack their SQ_DESCRIBE (observed: 14.10), which is needed to recognise ROLLBACK TO SAVEPOINT.
-_COMMANDS: Final = frozenset(
+COMMANDS: Final = frozenset(
     "insert update delete merge truncate create alter drop rename grant revoke set lock unlock savepoint release start"
     " stop".split()
 )
@@ -100,7 +100,7 @@ async def call(
 async def execute_text(statements: StatementCache, sql: str, timeout: float | None = None) -> ExecuteResult:
     """Execute a statement without parameters, in one round trip if it cannot return rows."""
     found = scan(sql)
-    if found.placeholders or found.verb not in _COMMANDS:
+    if found.placeholders or found.verb not in COMMANDS:
         return await call(statements, sql, (), execute_statement, None, timeout)
     session = statements.session
     async with session.turn(timeout):

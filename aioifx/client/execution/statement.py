@@ -169,8 +169,8 @@ class Statement:
         self.state = ON_OPEN[self.state]
         in_flight = session.conversation.send(group, reader, interruptible=True, on_lost=self.on_lost)
         reply = await session.dispatcher.reply(in_flight)
-        # No row was consumed, and a cursor opened again starts at the first row; only fetching again could skip rows
-        # that were lost with the error. A routine is not run again, because of its side effects.
+        # No row was consumed, and a cursor opened again starts at the first row (assumed); only fetching again could
+        # skip rows that were lost with the error. A routine is not run again, because of its side effects.
         if (
             session.fetch_buffer.is_unconfirmed
             and session.fetch_buffer.fall_back_if_rejected(size, reply)
@@ -279,6 +279,7 @@ class Statement:
 
         Source:   observed: JDBC, select.json: the last rows have a DONE with a row count (see `_is_last`), or the
                   server closes the cursor with them; an empty reply is the end on 12.10, 14.10 and 15
+                  assumed: an SQ_DONE with a row count comes only with the last rows
         """
         rows, done = reply.rows, reply.done
         self._autofree_granted = self._autofree_asked  # AUTOFREE applies only once the cursor has been opened

@@ -59,7 +59,8 @@ def open_and_fetch_template(
     Wire:     ID · CURNAME · [BIND] · [HOLD] · [AUTOFREE] · OPEN · ID · [RET_TYPE] · NFETCH
     Source:   observed: JDBC, prepared.json select_int_int; with RET_TYPE in the same group: select.json, OPTOFC
               with a prepared statement; with HOLD: select.json, holdable_int; with AUTOFREE: autofree_int. That
-              variable-width columns need no second group was observed on 12.10, 14.10 and 15.
+              variable-width columns need no second group was observed on 12.10, 14.10 and 15. Assumed:
+              with AUTOFREE servers release the statement with its cursor, as JDBC then sends no RELEASE.
     """
     before, after = statement_request(statement_id), Outbox()
     requests.put_curname(before, cursor)

@@ -143,7 +143,7 @@ class Observation:
         if meter is not None:
             meter.settle(operation)
         operation.duration = duration = _now() - operation.began
-        operation.wait_time = duration if waited is None else waited
+        operation.wait_time = duration if waited is None else min(waited, duration)
         operation.error = error
         for observer in self._observers:
             try:
@@ -237,14 +237,13 @@ class Watch:
             self._operation = start()
         outer = current_operation.get()
         current_operation.set(self._operation)
-        self._entered = _now()
+        self._entered = entered = _now()
         try:
             return await work
         finally:
             current_operation.set(outer)
-            if self._entered is not None:
-                self._waited += _now() - self._entered
-                self._entered = None
+            self._waited += _now() - entered
+            self._entered = None
 
     def add_rows(self, count: int) -> None:
         if self._operation is not None:

@@ -202,7 +202,8 @@ class Conversation:
     def release_later(self, statement_id: int, *, cursor: bool, release: bool) -> None:
         """Release a statement, its cursor, or both: CLOSE, then RELEASE, in two groups as in JDBC (select.json).
 
-        An error in a reply is ignored, because the object no longer exists in that case, either.
+        An error in a reply is ignored, because the object no longer exists in that case, either. Assumed: the next
+        request may follow in the same write, as observed for executions of one statement.
         """
         if cursor:
             self.dispatcher.defer(Cleanup(partial(put_close, statement_id)))
@@ -217,7 +218,7 @@ class Conversation:
     async def ping(self) -> None:
         """One round trip that runs no statement. Any reply will do.
 
-        Source:   observed: JDBC's isValid, session.json
+        Source:   observed: JDBC's isValid, session.json. Assumed: servers answer with one group.
         """
         outbox = Outbox()
         session_requests.put_version(outbox)

@@ -15,6 +15,11 @@ _MAY_BE_THE_SIZE: Final = (DatabaseError, OperationalError, InternalError, NotSu
 logger: Final = logging.getLogger("aioifx.fetch")
 
 
+def may_be_about_the_size(sqlcode: int, isamcode: int) -> bool:
+    """Whether an error of a fetch may be about its size."""
+    return class_for(sqlcode, isamcode) in _MAY_BE_THE_SIZE
+
+
 class FetchBuffer:
     """Size of a session's fetches.
 
@@ -23,6 +28,7 @@ class FetchBuffer:
 
     Source:   observed: JDBC sends 100,000 if configured (select.json, fet_buf_size_100000), and libsqli up to 4 MiB to
               14.10. Documented: up to 2 GB since 11.70.xC5; an invalid size falls back to the default without an error.
+              Assumed: outside ANSI databases a reply holds as many rows as fit into the size.
               Assumed: a server may reject a size, and the error that it then sends.
     """
 
@@ -44,7 +50,7 @@ class FetchBuffer:
         if error is None or reply.rows or reply.bad_value is not None:
             self.is_unconfirmed = False
             return False
-        if class_for(error.sqlcode, error.isamcode) not in _MAY_BE_THE_SIZE:
+        if not may_be_about_the_size(error.sqlcode, error.isamcode):
             return False
         logger.warning(
             "a fetch of %d bytes failed with %d; this connection now uses %d",

@@ -53,7 +53,7 @@ class Interrupter:
         """Send the urgent byte if the oldest request was abandoned, unless one has been sent.
 
         Source:   observed: one urgent byte after a whole request (14.10); JDBC sends it for a cancel and a time-out
-                  alike (cancel.json)
+                  alike (cancel.json). Assumed: likewise on other releases, and during a fetch
         """
         if self.is_pending or not self._in_flight or not self.cancel_timeout:
             return

@@ -625,7 +625,7 @@ async def any_calls(calls: list[tuple[str, int | None]], recorder: Recorder) -> 
             if not task.cancelled() and (error := task.exception()) is not None:
                 assert isinstance(error, (aioifx.Error, ValueError)), error
                 error.__traceback__ = None
-        del caller, task
+        del caller
     gc.collect()
     await asyncio.sleep(0)
     await asyncio.sleep(0)

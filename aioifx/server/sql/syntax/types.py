@@ -1,7 +1,6 @@
 """Declared types and qualifiers: DECIMAL(8,2), DATETIME YEAR TO SECOND. Never: the type of an expression.
 
-Source: names, defaults and limits are documented (SQL Reference, data types); -201 for a size out of range is
-assumed.
+Source: names, defaults and limits are documented (SQL Reference, data types). assumed: -201 for a size out of range.
 """
 
 from __future__ import annotations

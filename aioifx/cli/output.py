@@ -1,0 +1,69 @@
+"""stdout and stderr of a verb: bytes, lines, styles of rich where it is installed. Never: what is printed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any, TextIO, TypeAlias
+
+Line: TypeAlias = Sequence[tuple[str, str]]
+"""Pieces of a line, each with a style of rich; "" for none."""
+
+
+def rich_module(name: str) -> Any:
+    """A module of rich; None if it is not installed."""
+    try:
+        return import_module(f"rich.{name}")
+    except ImportError:
+        return None
+
+
+def is_terminal(file: TextIO | None) -> bool:
+    """Whether *file* is a terminal; None is not."""
+    return file is not None and not file.closed and file.isatty()
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that stdout is; None if it is none, so that lines may be of any length."""
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
+
+
+def write_bytes(data: bytes) -> None:
+    """Write to stdout and pass it on."""
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+class Lines:
+    """Prints lines to stdout, in style if it is a terminal and rich is installed."""
+
+    def __init__(self) -> None:
+        reconfigure = getattr(sys.stdout, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")  # a character that the terminal lacks must not end the output
+        console = rich_module("console") if is_terminal(sys.stdout) else None
+        self._console: Any = console and console.Console(file=sys.stdout, highlight=False, soft_wrap=True)
+        self._text: Any = rich_module("text")
+
+    def print(self, lines: Iterable[Line]) -> None:
+        """Print, and pass it on."""
+        for line in lines:
+            *pieces, (last, style) = line or (("", ""),)
+            pieces.append((last.rstrip(" "), style))
+            if self._console is None:
+                sys.stdout.write("".join(text for text, _ in pieces) + "\n")
+            else:
+                self._console.print(self._text.Text.assemble(*pieces))
+        sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """Print a line about the work to stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def counted(rows: int) -> str:
+    """The number of rows, for people."""
+    return "1 row" if rows == 1 else f"{rows:,} rows"

@@ -1,0 +1,93 @@
+"""How far a load or unload is, on stderr: a bar of rich, or a line of text. Never: what moves it.
+
+Without a terminal there is none, so that logs stay readable.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias
+
+from aioifx.cli.output import is_terminal, rich_module
+
+Update: TypeAlias = Callable[[int, int], None]
+"""Called with the number of rows, and of what the total counts, so far."""
+
+_INTERVAL: Final = 0.1
+"""Seconds between two updates of the terminal."""
+
+
+@contextmanager
+def progress(label: str, total: int | None = None, *, is_quiet: bool = False) -> Generator[Update]:
+    """Show how far the work in the block is. It disappears at the end.
+
+    Args:     total: of bytes or of rows; None: unknown.
+    """
+    if is_quiet or not is_terminal(sys.stderr):
+        yield lambda rows, done: None
+    elif (bars := rich_module("progress")) is None:
+        with _shown_as_text(label, total) as update:
+            yield update
+    else:
+        with _shown_by_rich(bars, label, total) as update:
+            yield update
+
+
+@contextmanager
+def _shown_by_rich(bars: Any, label: str, total: int | None) -> Generator[Update]:
+    console = rich_module("console").Console(stderr=True)
+    columns = [bars.TextColumn("{task.description}"), bars.BarColumn()]
+    if total is not None:
+        columns.append(bars.TaskProgressColumn())
+    columns += [bars.TextColumn("{task.fields[rows]}"), bars.TimeElapsedColumn()]
+    if total is not None:
+        columns.append(bars.TimeRemainingColumn())
+    with bars.Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
+        task = bar.add_task(label, total=total, rows="")
+        began = time.monotonic()
+
+        def show(rows: int, done: int) -> None:
+            bar.update(task, completed=done, rows=_rows(rows, began), refresh=True)
+
+        yield _seldom(show)
+
+
+@contextmanager
+def _shown_as_text(label: str, total: int | None) -> Generator[Update]:
+    began, longest = time.monotonic(), 0
+
+    def show(rows: int, done: int) -> None:
+        nonlocal longest
+        part = f" {100 * min(done, total) // total:3} %" if total else ""
+        text = f"{label}{part}  {_rows(rows, began)}"
+        longest = max(longest, len(text))
+        print(f"\r{text:<{longest}}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield _seldom(show)
+    finally:
+        if longest:
+            print(f"\r{'':{longest}}\r", end="", file=sys.stderr, flush=True)
+
+
+def _seldom(show: Update) -> Update:
+    """*show*, called often enough for people."""
+    last = -_INTERVAL
+
+    def update(rows: int, done: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _INTERVAL:
+            last = now
+            show(rows, done)
+
+    return update
+
+
+def _rows(rows: int, began: float) -> str:
+    seconds = time.monotonic() - began
+    rate = f", {rows / seconds:,.0f} a second" if seconds > 1 else ""
+    return f"{rows:,} rows{rate}"

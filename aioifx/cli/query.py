@@ -1,0 +1,228 @@
+"""aioifx query: one statement, its rows as a table, CSV, JSON or Arrow. Never: bytes of the protocol.
+
+Invariants:
+1. At most two blocks of rows are in memory, and the rows of one page of a table.
+2. A limit ends the query at the server: no further rows are fetched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, Protocol
+
+from aioifx.cli.address import add_connection
+from aioifx.cli.arrow_files import write_batches
+from aioifx.cli.json_lines import json_lines
+from aioifx.cli.output import Lines, counted, is_terminal, say, terminal_width, write_bytes
+from aioifx.cli.parsing import Verbs, add_verb, examples, whole
+from aioifx.cli.session import run_connected
+from aioifx.cli.statement import Parameters, add_statement, statement_of
+from aioifx.cli.table import LONGEST, Table
+from aioifx.cli.value_texts import text_writer
+from aioifx.client.api.connection import Connection
+from aioifx.client.bulk.text_formats import CsvFormat
+from aioifx.client.execution.block_reader import BlockReader
+from aioifx.client.execution.execute import COMMANDS
+from aioifx.client.execution.result import ExecuteResult
+from aioifx.client.execution.row_plan import RowPlan, RowPlans
+from aioifx.client.lobs.lob import Lob
+from aioifx.client.sql.scanner import scan
+from aioifx.codecs.large_objects import is_smart_object
+from aioifx.errors import InterfaceError
+from aioifx.rows import tuple_row
+from aioifx.sqltypes import Column, Row
+
+_PAGE: Final = 500
+"""Rows of a table by which the widths of columns are chosen."""
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = add_verb(
+        verbs,
+        "query",
+        run,
+        help="run a statement, and print its rows",
+        description="Run one statement, and print its rows.",
+        epilog=examples(
+            "aioifx query informix://app@db1:9088/shop?server=ol_shop 'SELECT * FROM item'",
+            "aioifx query 'SELECT * FROM item WHERE id = ? AND price < ?' --param 7 --param 1.50",
+            "aioifx query 'SELECT * FROM item WHERE id = :id' --named id=7 --format json",
+            "aioifx query @report.sql --format csv > report.csv",
+        ),
+    )
+    add_connection(parser)
+    add_statement(parser)
+    parser.add_argument(
+        "--format",
+        choices=[*_WRITERS, "arrow"],
+        default="table",
+        help="table, for people (default); csv, with a header; json: an object in each line; arrow: a stream for "
+        "programs, which needs aioifx[arrow]",
+    )
+    parser.add_argument("--limit", type=whole, metavar="ROWS", help="stop after so many rows")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb."""
+    if arguments.format == "arrow" and is_terminal(sys.stdout):
+        raise InterfaceError("--format: arrow is binary; write it to a file or a pipe")
+    statement = statement_of(arguments, arguments.sql)
+    return run_connected(arguments, partial(_query, statement, arguments.format, arguments.limit))
+
+
+async def _query(statement: Parameters, form: str, limit: int | None, conn: Connection[Any]) -> int:
+    sql, began = statement.sql, time.monotonic()
+    if not statement.texts and (found := scan(sql)).verb in COMMANDS and not found.placeholders:
+        _say_result(await conn.execute(sql), began)  # some of these cannot be prepared
+        return 0
+    async with await conn.prepare(sql) as prepared:
+        values = statement.values(prepared.parameters)
+        columns = prepared.columns
+        if not columns:
+            _say_result(await prepared.execute(*values), began)
+            return 0
+        if form == "arrow":
+            await write_batches(form, sys.stdout.buffer, prepared, values, limit=limit)
+            sys.stdout.buffer.flush()
+            return 0
+    # The statement cache has the statement, so it is not prepared again.
+    writer = _WRITERS[form](columns)
+    lobs = [index for index, column in enumerate(columns) if is_smart_object(column.type)]
+    left = sys.maxsize if limit is None else limit
+    async with BlockReader(conn.statements, sql, values, writer.plan, prefetch=limit is None) as reader:
+        while left and (rows := await reader.next_block()):
+            rows = rows[:left]
+            left -= len(rows)
+            if lobs:
+                for row in rows:
+                    writer.write([await _without_lobs(row, lobs, writer.longest)])
+            else:
+                writer.write(rows)
+    writer.end(time.monotonic() - began, is_limited=not left)
+    return 0
+
+
+async def _without_lobs(row: Row, lobs: Sequence[int], longest: int) -> Row:
+    """The row with values instead of the handles at *lobs*: at most *longest* bytes of each; -1: all."""
+    values = [*row]
+    for index in lobs:
+        if isinstance(lob := values[index], Lob):
+            async with lob:
+                values[index] = await lob.read(longest)
+    return tuple(values)
+
+
+def _say_result(result: ExecuteResult, began: float) -> None:
+    for warning in result.warnings:
+        say(f"warning: {warning}")
+    serial = "" if result.serial is None else f", serial {result.serial}"
+    say(f"done, {counted(result.rowcount)}{serial} in {time.monotonic() - began:.3f} s")
+
+
+# -- what becomes of rows ---------------------------------------------------------------------------------------------
+
+
+class _Writer(Protocol):
+    """Writes the rows of one query to stdout."""
+
+    longest: int
+    """Bytes of a large object that are needed; -1: all."""
+
+    def plan(self, plans: RowPlans) -> RowPlan:
+        """How rows are read, large objects as handles."""
+        ...
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Write these rows."""
+        ...
+
+    def end(self, seconds: float, *, is_limited: bool) -> None:
+        """Write what comes after the last row."""
+        ...
+
+
+def _plain(plans: RowPlans) -> RowPlan:
+    """Values as UNLOAD writes them: JSON, rows and collections are text."""
+    return RowPlan(plans.reader(plain=True), large=plans.large_values("handles", plain=True))
+
+
+class _TableWriter:
+    longest = 2 * LONGEST
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._table = Table(columns, terminal_width())
+        self._lines = Lines()
+        self._page: list[Row] = []
+        self._count = 0
+
+    def plan(self, plans: RowPlans) -> RowPlan:
+        return _plain(plans)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        self._page += rows
+        if len(self._page) >= _PAGE:
+            self._print()
+
+    def _print(self) -> None:
+        self._count += len(self._page)
+        self._lines.print(self._table.page(self._page))
+        self._page.clear()
+
+    def end(self, seconds: float, *, is_limited: bool) -> None:
+        if self._page or not self._count:
+            self._print()
+        more = ", as limited" if is_limited else ""
+        self._lines.print([((f"({counted(self._count)}{more}, {seconds:.3f} s)", "dim"),)])
+
+
+class _CsvWriter:
+    longest = -1
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._texts = [text_writer(column.type) for column in columns]
+        self._join = CsvFormat().join
+        write_bytes(self._join([column.name for column in columns]).encode())
+
+    def plan(self, plans: RowPlans) -> RowPlan:
+        return _plain(plans)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        write_bytes("".join(map(self._line, rows)).encode())
+
+    def _line(self, row: Row) -> str:
+        fields = [
+            None if value is None else text(value) for text, value in zip(self._texts, row, strict=True)
+        ]
+        # Of a single column, NULL is an empty line, which readers of CSV may skip.
+        return "\n" if fields == [None] else self._join(fields)
+
+    def end(self, seconds: float, *, is_limited: bool) -> None:
+        pass
+
+
+class _JsonWriter:
+    longest = -1
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._lines = json_lines(columns)
+
+    def plan(self, plans: RowPlans) -> RowPlan:
+        return plans.of_stream(tuple_row, "handles")
+
+    def write(self, rows: Sequence[Row]) -> None:
+        write_bytes(self._lines(rows).encode())
+
+    def end(self, seconds: float, *, is_limited: bool) -> None:
+        pass
+
+
+_WRITERS: Final[Mapping[str, Callable[[Sequence[Column]], _Writer]]] = {
+    "table": _TableWriter,
+    "csv": _CsvWriter,
+    "json": _JsonWriter,
+}

@@ -1,0 +1,31 @@
+"""A connection for a verb, in an event loop of its own. Never: what the verb does with it.
+
+Ctrl-C cancels the call in flight: the client interrupts its statement at the server, and the connection is closed as
+at the end. A second Ctrl-C ends at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aioifx.cli.address import destination
+from aioifx.client.api.connection import Connection
+from aioifx.client.connect.connect import connect
+
+
+def run_connected(arguments: argparse.Namespace, use: Callable[[Connection[Any]], Awaitable[int]]) -> int:
+    """Connect by the arguments of `add_connection`, call *use*, and close the connection.
+
+    Returns:  the exit code that *use* returns.
+    Raises:   KeyboardInterrupt: Ctrl-C. Any exception of `connect` and of *use*.
+    """
+    dsn, options = destination(arguments)
+
+    async def main() -> int:
+        async with connect(dsn, **options) as conn:
+            return await use(conn)
+
+    return asyncio.run(main())

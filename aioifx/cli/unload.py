@@ -1,0 +1,118 @@
+"""aioifx unload: the rows of a query into a file. Never: bytes of the protocol, formats' details.
+
+Invariants:
+1. A file is written beside its place, and takes it when it is whole. After a failure the old one remains.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from aioifx.cli.address import add_connection
+from aioifx.cli.arrow_files import write_batches
+from aioifx.cli.formats import TEXTS, add_format, format_name, text_format
+from aioifx.cli.output import counted, is_terminal, say, write_bytes
+from aioifx.cli.parsing import Verbs, add_verb, examples
+from aioifx.cli.progress import progress
+from aioifx.cli.session import run_connected
+from aioifx.cli.statement import Parameters, add_statement, statement_of
+from aioifx.client.api.connection import Connection
+from aioifx.client.bulk.unload import Target
+from aioifx.errors import InterfaceError
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = add_verb(
+        verbs,
+        "unload",
+        run,
+        help="write the rows of a query into a file: CSV, UNLOAD, Arrow, Parquet",
+        description="Write the rows of a query into a file, in constant memory. `aioifx load` reads each format.",
+        epilog=examples(
+            "aioifx unload informix://app@db1:9088/shop?server=ol_shop 'SELECT * FROM item' item.unl",
+            "aioifx unload @dsn.txt 'SELECT * FROM item WHERE id < ?' item.csv --param 1000",
+            "aioifx unload 'SELECT * FROM item' item.parquet",
+            "aioifx unload 'SELECT * FROM item' - --format csv | gzip > item.csv.gz",
+        ),
+    )
+    add_connection(parser)
+    add_statement(parser, "query", "a query; @FILE: that in a file; -: that from stdin")
+    parser.add_argument("file", metavar="FILE", help="the file, which is replaced; -: stdout")
+    add_format(parser)
+    parser.add_argument("--quiet", action="store_true", help="no progress, no summary")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb."""
+    name = format_name(arguments)
+    if arguments.file == "-" and name not in TEXTS and is_terminal(sys.stdout):
+        raise InterfaceError(f"--format: {name} is binary; write it to a file or a pipe")
+    statement = statement_of(arguments, arguments.query)
+    return run_connected(arguments, partial(_unload, arguments, name, statement))
+
+
+async def _unload(
+    arguments: argparse.Namespace, name: str, statement: Parameters, conn: Connection[Any]
+) -> int:
+    began = time.monotonic()
+    async with await conn.prepare(statement.sql) as prepared:
+        values = statement.values(prepared.parameters)
+        with (
+            progress(f"unloading {arguments.file}", is_quiet=arguments.quiet) as update,
+            _target(arguments.file) as path,
+        ):
+            if name in TEXTS:
+                await prepared.close()  # the statement cache has it
+                form = text_format(arguments, conn.statements.session.file_code_set, reading=False)
+                out: Target = path or write_bytes
+                count = await conn.unload(
+                    statement.sql, out, *values, format=form, dbdate=arguments.dbdate,
+                    progress=lambda rows: update(rows, rows),
+                )  # fmt: skip
+            else:
+                with _opened(path) as file:
+                    count = await write_batches(
+                        name, file, prepared, values, progress=lambda rows: update(rows, rows)
+                    )
+    if not arguments.quiet:
+        say(f"unloaded {counted(count)} in {time.monotonic() - began:.3f} s")
+    return 0
+
+
+@contextmanager
+def _target(file: str) -> Generator[Path | None]:
+    """The file to write, which takes its place at the end; None for stdout."""
+    if file == "-":
+        yield None
+        return
+    path = Path(os.path.realpath(file))
+    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+        yield path  # a device or a pipe
+        return
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+@contextmanager
+def _opened(path: Path | None) -> Generator[BinaryIO]:
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with path.open("wb") as file:
+            yield file

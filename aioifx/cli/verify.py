@@ -1,0 +1,104 @@
+"""aioifx verify: checks of what is assumed of servers, as a table and a report. Never: what a check does."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from aioifx.cli.address import Destination, add_connection, destination
+from aioifx.cli.failures import FAILED
+from aioifx.cli.parsing import Verbs, add_verb, examples
+from aioifx.verify import Finding, Outcome, Report, verify
+from aioifx.verify.report import as_json
+from aioifx.verify.run import select_checks
+
+_MAX_WIDTH: Final = 140
+_WORDS: Final = {Outcome.HELD: "held", Outcome.REFUTED: "REFUTED", Outcome.NOT_TRIED: "not tried"}
+_WORD_WIDTH: Final = max(map(len, _WORDS.values()))
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = add_verb(
+        verbs,
+        "verify",
+        run,
+        help="try at a server what aioifx assumes of servers",
+        description="Try at a server what aioifx assumes of servers. It takes about a minute, needs a database in which"
+        " the user has CONNECT and RESOURCE, and leaves nothing behind.",
+        epilog=examples(
+            "aioifx verify 'informix://me@db1:9088/test?server=ol_test' --report report.json",
+            "aioifx verify --list",
+            "aioifx verify @address.txt --only '*interrupt*' --only optofc-closes",
+        ),
+    )
+    add_connection(parser, timeout=20.0)
+    parser.add_argument("--list", action="store_true", help="show the checks; no server is needed")
+    parser.add_argument(
+        "--only",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="run this check; it may be a pattern, and repeated",
+    )
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        type=Path,
+        help="write a report as JSON, without names and data of the database",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Returns:  the exit code: 1 if a check was refuted."""
+    width = max(60, min(shutil.get_terminal_size().columns, _MAX_WIDTH))
+    checks = select_checks(arguments.only)
+    if arguments.list:
+        print("\n".join(line for check in checks for line in _entry(check.name, [check.fact], width)))
+        return 0
+    where = destination(arguments)
+    if arguments.report is not None:
+        arguments.report.touch()  # a folder that does not exist is noticed before the checks
+    report = asyncio.run(_verify(where, arguments.only, max(len(check.name) for check in checks), width))
+    print("\n".join(_summary(report, width)))
+    if arguments.report is not None:
+        arguments.report.write_text(as_json(report), "utf-8")
+        print(f"\nThe report is in {arguments.report}.")
+    return 0 if report.is_proven else FAILED
+
+
+async def _verify(where: Destination, only: list[str], name_width: int, width: int) -> Report:
+    def show(finding: Finding) -> None:
+        name, fact = finding.check.name, finding.check.fact
+        line = f"{_WORDS[finding.outcome]:<{_WORD_WIDTH}}  {name:<{name_width}}  {fact}"
+        print(line if len(line) <= width else f"{line[: width - 3]}...", flush=True)
+
+    return await verify(where.dsn, only=only, on_finding=show, **where.options)
+
+
+def _summary(report: Report, width: int) -> Iterator[str]:
+    for title, outcome in (("REFUTED", Outcome.REFUTED), ("COULD NOT BE TRIED", Outcome.NOT_TRIED)):
+        if found := report.of(outcome):
+            yield f"\n{title}"
+            for finding in found:
+                yield from _entry(finding.check.name, [finding.check.fact, finding.detail], width)
+    if report.left_behind:
+        yield "\nLEFT BEHIND: run these statements yourself"
+        yield from (f"  {statement}" for statement in report.left_behind)
+    counts = ", ".join(
+        f"{len(report.of(outcome))} {outcome.value}"
+        for outcome in (Outcome.HELD, Outcome.REFUTED, Outcome.NOT_TRIED)
+    )
+    seconds = sum(finding.seconds for finding in report.findings)
+    yield f"\n{report.server_version}, database {report.log_mode}: {counts}, in {seconds:.0f} s"
+
+
+def _entry(name: str, texts: Iterable[str], width: int) -> Iterator[str]:
+    yield f"  {name}"
+    for text in texts:
+        yield from textwrap.wrap(text, width, initial_indent=" " * 4, subsequent_indent=" " * 6)

@@ -1,1 +1,0 @@
-"""Diagnosis of a connection, step by step, for `aioifx.diagnose` and the command line. Never: the embedded server."""

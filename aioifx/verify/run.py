@@ -1,0 +1,171 @@
+"""Runs checks on a connection, one after another, and collects their outcomes. Never: what a check does, output."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from aioifx.client.api.connection import Connection
+from aioifx.client.connect.connect import connect
+from aioifx.errors import (
+    ConnectionLost,
+    DatabaseError,
+    InterfaceError,
+    NotSupportedError,
+    ProtocolError,
+    QueryTimeout,
+)
+from aioifx.verify.check import Check, Outcome
+from aioifx.verify.checks import CHECKS
+from aioifx.verify.lab import CannotTry, Lab, Refuted, describe_error
+
+_OPTIONS: Final[dict[str, Any]] = {"command_timeout": 20.0, "lock_wait": 5, "statement_cache_size": 0}
+"""Options of the connection, unless the caller gives others."""
+_CHECK_TIMEOUT: Final = 90.0
+"""Seconds for one check."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of one check."""
+
+    check: Check
+    outcome: Outcome
+    detail: str
+    """Why it was refuted or could not be tried; empty if it held."""
+    seconds: float
+
+
+@dataclass(slots=True)
+class Report:
+    """The outcomes of all checks at one server."""
+
+    server_version: str
+    """As sent at login."""
+    log_mode: str
+    """Logging mode of the database: "logged", "ansi" or "unlogged"."""
+    capabilities: tuple[str, ...]
+    """The capabilities in force, by their names in `aioifx`."""
+    findings: list[Finding] = field(default_factory=list[Finding])
+    left_behind: list[str] = field(default_factory=list[str])
+    """Statements of cleanup that failed, with their SQLCODEs; empty if nothing was left at the server."""
+
+    def of(self, outcome: Outcome) -> list[Finding]:
+        """The findings with this outcome."""
+        return [finding for finding in self.findings if finding.outcome is outcome]
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether no check was refuted."""
+        return not self.of(Outcome.REFUTED)
+
+
+async def verify(
+    dsn: str | None = None,
+    *,
+    only: Sequence[str] = (),
+    on_finding: Callable[[Finding], None] | None = None,
+    **options: Any,
+) -> Report:
+    """Try at a server what aioifx assumes of servers.
+
+    Each check runs in a transaction that is rolled back, with temporary objects where possible. Others have a prefix
+    that is unique to the run, and are dropped. CONNECT and RESOURCE suffice; checks that need more are not tried.
+
+    Args:     dsn, options: as for `aioifx.connect`; the database may be any in which you may create tables.
+              only: names of checks, or patterns such as ``*interrupt*``; empty for all.
+              on_finding: called after each check.
+    Raises:   InterfaceError: no check has such a name. DatabaseError: the first connection failed, or after a lost
+              connection the next one.
+    """
+    checks = select_checks(only)
+    merged = {**_OPTIONS, **options}
+
+    async def open_connection(**others: Any) -> Connection[Any]:
+        return await connect(dsn, **{**merged, **others})
+
+    lab = Lab(open_connection, f"aioifx_{secrets.token_hex(3)}_")
+    conn = await lab.open()
+    report = Report(
+        conn.server_version, conn.log_mode or "", _capabilities_of(conn), left_behind=lab.left_behind
+    )
+    try:
+        for check in checks:
+            finding = await _try_check(lab, check)
+            report.findings.append(finding)
+            if on_finding is not None:
+                on_finding(finding)
+        await lab.close()
+    except BaseException:
+        lab.terminate()
+        raise
+    return report
+
+
+def select_checks(only: Sequence[str]) -> list[Check]:
+    """The checks whose names match one of the patterns; all for none.
+
+    Raises:   InterfaceError: a pattern matches none.
+    """
+    for pattern in only:
+        if not any(fnmatchcase(check.name, pattern) for check in CHECKS):
+            raise InterfaceError(f"only: expected names of checks, got {pattern!r}; --list shows them")
+    return [
+        check for check in CHECKS if not only or any(fnmatchcase(check.name, pattern) for pattern in only)
+    ]
+
+
+def _capabilities_of(conn: Connection[Any]) -> tuple[str, ...]:
+    capabilities = conn.statements.session.conversation.capabilities
+    return tuple(name for name in capabilities.__slots__ if getattr(capabilities, name) is True)
+
+
+async def _try_check(lab: Lab, check: Check) -> Finding:
+    started = time.monotonic()
+    outcome, detail = await _outcome(lab, check)
+    if outcome is Outcome.REFUTED and not lab.is_connected:  # a network may fail at any time
+        outcome, detail = await _outcome(lab, check)
+    return Finding(check, outcome, detail, time.monotonic() - started)
+
+
+async def _outcome(lab: Lab, check: Check) -> tuple[Outcome, str]:
+    await lab.start(in_transaction=check.in_transaction)
+    try:
+        async with asyncio.timeout(_CHECK_TIMEOUT):
+            await check.run(lab)
+        found = Outcome.HELD, ""
+    except Refuted as refutation:
+        found = Outcome.REFUTED, str(refutation)
+    except CannotTry as obstacle:
+        found = Outcome.NOT_TRIED, str(obstacle)
+    except DatabaseError as error:
+        found = _outcome_of_error(lab, error)
+    except (InterfaceError, NotSupportedError) as error:
+        found = Outcome.NOT_TRIED, f"aioifx cannot do it: {error}"
+    except TimeoutError:
+        found = Outcome.REFUTED, f"it did not end within {_CHECK_TIMEOUT:g} s"
+        lab.terminate()
+    except Exception as error:  # a defect of the check must not stop the others
+        found = Outcome.NOT_TRIED, f"the check failed: {type(error).__name__}: {error}"
+    await lab.clean()
+    return found
+
+
+def _outcome_of_error(lab: Lab, error: DatabaseError) -> tuple[Outcome, str]:
+    """The outcome of a check that ended with an error it does not expect."""
+    if isinstance(error, NotSupportedError) and not error.sqlcode:
+        return Outcome.NOT_TRIED, f"aioifx cannot do it: {error}"
+    if lab.is_unable(error):
+        return Outcome.NOT_TRIED, describe_error(error)
+    if isinstance(error, QueryTimeout) and not error.sqlcode:
+        return Outcome.REFUTED, "a request was not answered in time"
+    if isinstance(error, ProtocolError):
+        return Outcome.REFUTED, f"a reply could not be read: {error}"
+    if isinstance(error, ConnectionLost):
+        return Outcome.REFUTED, "the connection was lost"
+    return Outcome.REFUTED, f"it ended with {describe_error(error)}"

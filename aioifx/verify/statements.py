@@ -1,0 +1,232 @@
+"""Checks of DDL, DML, transactions, the catalog and routines. Never: rows, collections and documents."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aioifx.verify.check import ANY_ERROR, ONE_ROW, Check, Step, does, fails, gives, refused, rows, sql_check
+
+_TEXTS: Final = ("CREATE TEMP TABLE vfy_text (a INT, t TEXT)", "INSERT INTO vfy_text VALUES (1, NULL)")
+_CLOBS: Final = ("CREATE TEMP TABLE vfy_clob (a INT, c CLOB)", "INSERT INTO vfy_clob VALUES (1, NULL)")
+
+STATEMENTS: Final[tuple[Check, ...]] = (
+    # -- DML and queries ----------------------------------------------------------------------------------------------
+    sql_check(
+        "merge-matches-twice",
+        "MERGE fails with -284 if two rows of the source match the same row.",
+        "server/sql/translate/merge.py: if two rows of the source match the same row",
+        fails(
+            "MERGE INTO vfy_to USING vfy_from ON vfy_to.a = vfy_from.a WHEN MATCHED THEN UPDATE SET b = vfy_from.b",
+            -284,
+        ),
+        setup=(
+            "CREATE TEMP TABLE vfy_to (a INT, b INT)",
+            "CREATE TEMP TABLE vfy_from (a INT, b INT)",
+            "INSERT INTO vfy_to VALUES (1, 10)",
+            "INSERT INTO vfy_from VALUES (1, 20)",
+            "INSERT INTO vfy_from VALUES (1, 30)",
+        ),
+    ),
+    sql_check(
+        "not-null-names-column",
+        "The error -391 names the column, at the end of its token.",
+        "errors.py: before a column's name is assumed",
+        fails("INSERT INTO vfy_null VALUES (NULL)", -391, token="needed"),
+        setup=("CREATE TEMP TABLE vfy_null (needed INT NOT NULL)",),
+    ),
+    sql_check(
+        "union-of-texts",
+        "A UNION of BYTE or TEXT values is refused as DISTINCT is, with -613.",
+        "server/sql/translate/select.py: the SQLCODE of DISTINCT",
+        fails("SELECT t FROM vfy_text UNION SELECT t FROM vfy_text", -613),
+        setup=_TEXTS,
+    ),
+    sql_check(
+        "text-subscript-type",
+        "A subscript of a TEXT column gives a TEXT.",
+        "server/sql/translate/large_objects.py: a value of the same type",
+        Step("SELECT t[1,2] FROM vfy_text", (), [(None,)], types=("TEXT",)),
+        setup=_TEXTS,
+    ),
+    sql_check(
+        "large-object-codes",
+        "BLOB and CLOB are refused where BYTE and TEXT are, with the same SQLCODEs.",
+        "server/sql/translate/large_objects.py: that BLOB and CLOB have the same ones",
+        fails("SELECT DISTINCT c FROM vfy_clob", -613),
+        fails("SELECT a FROM vfy_clob ORDER BY c", -614),
+        fails("SELECT a FROM vfy_clob WHERE c LIKE 'a%'", -615),
+        setup=_CLOBS,
+    ),
+    sql_check(
+        "filetoblob-needs-a-place",
+        "FILETOBLOB refuses a place other than client and server.",
+        "server/engine/session_state.py: another word",
+        fails("INSERT INTO vfy_clob VALUES (2, FILETOCLOB('vfy', 'elsewhere'))", ANY_ERROR),
+        setup=_CLOBS,
+    ),
+    # -- definitions --------------------------------------------------------------------------------------------------
+    sql_check(
+        "drop-restrict",
+        "DROP TABLE .. RESTRICT is refused while a view depends on the table.",
+        "server/sql/translate/ddl.py: RESTRICT and there are dependents",
+        fails("DROP TABLE vfy_base RESTRICT", ANY_ERROR),
+        setup=("CREATE TABLE vfy_base (a INT)", "CREATE VIEW vfy_view AS SELECT a FROM vfy_base"),
+    ),
+    sql_check(
+        "check-option-needs-updatable-view",
+        "WITH CHECK OPTION on a view that cannot be updated fails with -384.",
+        "server/sql/translate/views.py: WITH CHECK OPTION on any other view",
+        fails("CREATE VIEW vfy_count (n) AS SELECT COUNT(*) FROM vfy_base WITH CHECK OPTION", -384),
+        setup=("CREATE TABLE vfy_base (a INT)",),
+    ),
+    sql_check(
+        "sequence-type",
+        "NEXTVAL and CURRVAL are INT8s; in a WHERE clause they fail with -201.",
+        "server/sql/translate/sequences.py: that a reference in the wrong place is -201",
+        Step(f"SELECT vfy_seq.NEXTVAL {ONE_ROW}", (), [(1,)], types=("INT8",)),
+        fails("SELECT tabid FROM informix.systables WHERE vfy_seq.NEXTVAL = 1", -201),
+        setup=("CREATE SEQUENCE vfy_seq",),
+    ),
+    sql_check(
+        "sequence-column-names",
+        "Columns of NEXTVAL and CURRVAL have these names.",
+        "server/sql/translate/select.py: ``nextval``, ``currval``",
+        Step(f"SELECT vfy_seq.NEXTVAL {ONE_ROW}", (), [(1,)], names=("nextval",)),
+        Step(f"SELECT vfy_seq.CURRVAL {ONE_ROW}", (), [(1,)], names=("currval",)),
+        setup=("CREATE SEQUENCE vfy_seq",),
+    ),
+    sql_check(
+        "row-type-exists",
+        "A type that exists fails with -9631, the drop of one in use with -9630.",
+        "server/sql/translate/user_types.py: the SQLCODEs -9631",
+        fails("CREATE ROW TYPE vfy_rt (a INT)", -9631),
+        fails("DROP ROW TYPE vfy_rt RESTRICT", -9630),
+        setup=("CREATE ROW TYPE vfy_rt (a INT, b VARCHAR(10))", "CREATE TABLE vfy_typed (x vfy_rt)"),
+    ),
+    sql_check(
+        "distinct-of-serial",
+        "A DISTINCT type of SERIAL is refused with -201.",
+        (
+            "server/sql/translate/user_types.py: documented: not allowed; the number is assumed",
+            "server/sql/syntax/types.py: SERIAL (documented: not allowed",
+        ),
+        fails("CREATE DISTINCT TYPE vfy_ser AS SERIAL", -201),
+        fails("CREATE TEMP TABLE vfy_coll (a SET(SERIAL NOT NULL))", -201),
+    ),
+    sql_check(
+        "distinct-needs-cast",
+        "A value between a DISTINCT type and any other type but its own fails with -9634.",
+        (
+            "server/sql/translate/typed.py: between a DISTINCT type and any other",
+            "server/sql/translate/typed.py: over NUMERIC is an error",
+        ),
+        refused("5.5::vfy_num", -9634),
+        fails("INSERT INTO vfy_typed VALUES (5.5)", -9634),
+        setup=("CREATE DISTINCT TYPE vfy_num AS INTEGER", "CREATE TABLE vfy_typed (y vfy_num)"),
+    ),
+    sql_check(
+        "distinct-has-no-operators",
+        "A comparison of a DISTINCT type with another type fails with -674.",
+        "server/sql/translate/typed.py: no function of that name for these types",
+        fails("SELECT y FROM vfy_typed WHERE y = 5", -674),
+        setup=("CREATE DISTINCT TYPE vfy_num AS INTEGER", "CREATE TABLE vfy_typed (y vfy_num)"),
+    ),
+    sql_check(
+        "too-many-columns",
+        "A table of more columns than a row has bytes fails with -528.",
+        "server/sql/model/limits.py: more than Informix allows",
+        fails(
+            f"CREATE TEMP TABLE vfy_wide ({', '.join(f'c{number} CHAR(1)' for number in range(32768))})", -528
+        ),
+    ),
+    # -- transactions -------------------------------------------------------------------------------------------------
+    sql_check(
+        "savepoint-unique",
+        "A second savepoint of the name of a UNIQUE one fails with -743.",
+        "server/sqlite/transactions.py: a unique one has the name",
+        does("SAVEPOINT vfy_point UNIQUE"),
+        fails("SAVEPOINT vfy_point", -743),
+        logged=True,
+    ),
+    sql_check(
+        "savepoint-unknown",
+        "A savepoint that does not exist fails with -278.",
+        "server/sqlite/transactions.py: no such savepoint",
+        does("SAVEPOINT vfy_point"),
+        fails("RELEASE SAVEPOINT vfy_other", -278),
+        fails("ROLLBACK WORK TO SAVEPOINT vfy_other", -278),
+        logged=True,
+    ),
+    # -- catalog ------------------------------------------------------------------------------------------------------
+    sql_check(
+        "catalog-marks",
+        "systables has rows for GL_COLLATE and GL_CTYPE, each with a leading blank, below 100.",
+        "server/catalog/systables.py: names observed in JDBC's queries",
+        rows(
+            "SELECT COUNT(*) FROM informix.systables WHERE tabname IN (' GL_COLLATE', ' GL_CTYPE') AND tabid < 100",
+            (2,),
+        ),
+    ),
+    sql_check(
+        "document-types-in-catalog",
+        "sysxtdtypes has JSON as 25 and BSON as 26, of mode B and type 40.",
+        (
+            "server/catalog/systables.py: JSON and BSON",
+            "server/sql/builtin_types.py: the numbers of JSON and BSON",
+        ),
+        rows("SELECT extended_id, mode, type FROM informix.sysxtdtypes WHERE name = 'json'", (25, "B", 40)),
+        rows("SELECT extended_id, mode, type FROM informix.sysxtdtypes WHERE name = 'bson'", (26, "B", 40)),
+    ),
+    sql_check(
+        "nested-fields-in-catalog",
+        "sysattrtypes lists the fields of an unnamed type after the row type's own, one level deeper.",
+        "server/catalog/sysrows.py: the members of",
+        rows(
+            "SELECT a.levelno, a.parent_no, a.fieldname FROM informix.sysattrtypes a, informix.sysxtdtypes x "
+            "WHERE a.extended_id = x.extended_id AND x.name = 'vfy_nested' AND a.levelno > 0 ORDER BY a.seqno",
+            (1, 1, "a"),
+            (1, 1, "b"),
+            (2, 3, "c"),
+            (2, 3, "d"),
+        ),
+        setup=("CREATE ROW TYPE vfy_nested (a INT, b ROW(c INT, d INT))",),
+    ),
+    sql_check(
+        "literal-defaults-in-catalog",
+        "Six characters and a blank precede the value of a default that is not a text in sysdefaults.",
+        "server/catalog/sysrows.py: encoding of the value in them",
+        rows(
+            "SELECT d.colno, TRIM(SUBSTR(d.default, 8, 8)) FROM informix.sysdefaults d, informix.systables t "
+            "WHERE t.tabid = d.tabid AND t.tabname = 'vfy_default' AND d.type = 'L' AND d.colno = 1",
+            (1, "5"),
+        ),
+        setup=("CREATE TABLE vfy_default (a INT DEFAULT 5, c CHAR(3) DEFAULT 'abc')",),
+    ),
+    sql_check(
+        "version-parts",
+        "DBINFO gives the version's operating system as a text.",
+        "server/sql/model/settings.py: so this part is empty",
+        does(f"SELECT DBINFO('version', 'os') {ONE_ROW}"),
+    ),
+    # -- routines -----------------------------------------------------------------------------------------------------
+    sql_check(
+        "routine-not-resolved",
+        "A routine is found by name and number of arguments; a mismatch of either fails with -674.",
+        (
+            "server/sql/translate/routine_calls.py: a routine is resolved by name and number",
+            "server/sql/translate/routine_calls.py: only some have names",
+        ),
+        refused("vfy_fun(1, 2)", -674),
+        fails("EXECUTE FUNCTION vfy_fun(a = 1, 2)", -201),
+        setup=("CREATE FUNCTION vfy_fun(a INT) RETURNING INT; RETURN a; END FUNCTION",),
+    ),
+    sql_check(
+        "routine-without-row",
+        "A function in an expression that returns no row gives NULL.",
+        "server/sqlite/routine_calls.py: without a row the result is NULL",
+        gives("vfy_none(1)", None),
+        setup=(
+            "CREATE FUNCTION vfy_none(a INT) RETURNING INT; IF a > 1 THEN RETURN a; END IF; END FUNCTION",
+        ),
+    ),
+)

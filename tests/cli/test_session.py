@@ -1,0 +1,43 @@
+"""A connection for a verb."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from typing import Any
+
+import pytest
+
+from aioifx.cli.address import add_connection
+from aioifx.cli.parsing import Parser
+from aioifx.cli.session import run_connected
+from aioifx.server import Server
+from tests.cli.conftest import no_sessions
+
+
+def arguments() -> Namespace:
+    parser = Parser()
+    add_connection(parser)
+    return parser.parse_args([])
+
+
+async def test_the_connection_has_a_name_and_is_closed(server: Server) -> None:
+    found: list[Any] = []
+
+    async def use(conn: Any) -> int:
+        found.append(conn)
+        assert await conn.fetchval("SELECT COUNT(*) FROM item") == 3
+        return 7
+
+    assert await asyncio.to_thread(run_connected, arguments(), use) == 7
+    assert found[0].is_closed()
+    await no_sessions(server)
+
+
+async def test_an_error_closes_the_connection(server: Server) -> None:
+    async def use(conn: Any) -> int:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await asyncio.to_thread(run_connected, arguments(), use)
+    await no_sessions(server)

@@ -1,0 +1,79 @@
+"""aioifx verify: the table, the report, the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from aioifx.cli.main import main
+from aioifx.server import running
+from aioifx.verify import CHECKS
+
+_TWO = ["--only", "optofc-closes", "--only", "integer-*"]
+
+
+async def call(dsn: str, *arguments: str) -> int:
+    return await asyncio.to_thread(main, ["verify", dsn, *arguments])
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+async def test_checks_that_hold_end_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    async with running() as dsn:
+        assert await call(dsn, *_TWO) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
+        "held       optofc-closes      With OPTOFC=1 the server closes a cursor with its last rows, and sa...",
+        "held       integer-cast-cuts  A conversion of a decimal to an integer cuts, and does not round.",
+    ]
+    assert ", database logged: 2 held, 0 refuted, 0 could not be tried, in " in lines[-1]
+
+
+async def test_a_refuted_check_is_explained_and_reported(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "report.json"
+    async with running(quirks=["no-optofc"]) as dsn:
+        assert await call(dsn, *_TWO, "--only", "ansi-*", "--report", str(file)) == 1
+    out = capsys.readouterr().out
+    assert "REFUTED    optofc-closes" in out
+    assert (
+        "\nREFUTED\n"
+        "  optofc-closes\n"
+        "    With OPTOFC=1 the server closes a cursor with its last rows, and says so by SQ_CLOSE.\n"
+        "    with OPTOFC=1 the reply with the last rows had no SQ_CLOSE\n"
+        "\nCOULD NOT BE TRIED\n"
+        "  ansi-needs-commit\n"
+    ) in out
+    assert out.endswith(f"\nThe report is in {file}.\n")
+    outcomes = [check["outcome"] for check in json.loads(file.read_text("utf-8"))["checks"]]
+    assert outcomes == ["refuted", "held", "could not be tried"]
+
+
+def test_the_list_needs_no_server(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "--list"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"  {check.name}\n    " in out for check in CHECKS)
+    assert main(["verify", "--list", "--only", "optofc-*"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "  optofc-closes"
+
+
+def test_an_unknown_check_or_report_is_noticed_before_a_server_is_needed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["verify", "informix://me@nowhere:1/x?server=y", "--only", "nosuch"]) == 2
+    assert "only: expected names of checks, got 'nosuch'" in capsys.readouterr().err
+    file = tmp_path / "missing" / "report.json"
+    assert main(["verify", "informix://me@nowhere:1/x?server=y", "--no-password", "--report", str(file)]) == 1
+
+
+async def test_no_connection_is_3(unused_tcp_port: int, capsys: pytest.CaptureFixture[str]) -> None:
+    dsn = f"informix://me@127.0.0.1:{unused_tcp_port}/x?server=y"
+    assert await call(dsn, "--no-password", *_TWO) == 3
+    assert capsys.readouterr().out == ""

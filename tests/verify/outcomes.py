@@ -1,0 +1,35 @@
+"""Outcomes of checks at an embedded server, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from aioifx.server import running
+from aioifx.verify import Check, Outcome, Report, verify
+
+SPL = frozenset({"routine-not-resolved", "routine-without-row", "call-is-interrupted", "error-layouts"})
+"""Checks that need routines in SPL, which the embedded server does not have."""
+NEVER_TRIED = SPL | {"ansi-needs-commit", "distinct-of-clob-parameter"}
+"""Checks that cannot be tried at an embedded server with its default options."""
+
+
+async def report_of(checks: Iterable[Check | str], **options: Any) -> Report:
+    """The report on some checks at an embedded server with these options."""
+    only = [check if isinstance(check, str) else check.name for check in checks]
+    async with running(**options) as dsn:
+        return await verify(dsn, only=only)
+
+
+def names_of(report: Report, outcome: Outcome) -> set[str]:
+    return {finding.check.name for finding in report.of(outcome)}
+
+
+async def require_all_held(checks: Sequence[Check], **options: Any) -> None:
+    """Fail unless all checks held, apart from those that the embedded server cannot try."""
+    report = await report_of(checks, **options)
+    refuted = {finding.check.name: finding.detail for finding in report.of(Outcome.REFUTED)}
+    assert refuted == {}
+    assert names_of(report, Outcome.NOT_TRIED) == {check.name for check in checks} & NEVER_TRIED
+    assert len(report.findings) == len(checks)
+    assert report.left_behind == []

@@ -1,0 +1,39 @@
+"""All checks together: unique names, and one check or reason for each mark of an assumption."""
+
+from __future__ import annotations
+
+import re
+
+from aioifx.verify import CHECKS
+from tests.verify.marks import REASONS, marks
+from tests.verify.outcomes import NEVER_TRIED
+
+_HINT = "add a check to aioifx/verify, or a reason to tests/verify/marks.py"
+
+
+def test_names_are_unique_words_with_hyphens() -> None:
+    names = [check.name for check in CHECKS]
+    assert len(set(names)) == len(names)
+    assert [name for name in names if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)] == []
+    assert set(names) >= NEVER_TRIED
+
+
+def test_facts_are_sentences() -> None:
+    assert [check.fact for check in CHECKS if not check.fact.endswith(".") or len(check.fact) > 120] == []
+
+
+def test_each_mark_has_a_check_or_a_reason() -> None:
+    keys = [*REASONS, *(key for check in CHECKS for key in check.marks)]
+    unknown = [f"{mark.module}: {mark.line}" for mark in marks() if not any(map(mark.is_named, keys))]
+    assert unknown == [], _HINT
+
+
+def test_each_check_and_each_reason_names_a_mark() -> None:
+    found = list(marks())
+    strays = {
+        key
+        for key in [*REASONS, *(key for check in CHECKS for key in check.marks)]
+        if not any(mark.is_named(key) for mark in found)
+    }
+    assert strays == set()
+    assert [check.name for check in CHECKS if not check.marks] == []

@@ -1,0 +1,39 @@
+"""The checks of `fetching` hold at the embedded server; quirks refute them one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+from aioifx.server.sqlite.databases import LogMode
+from aioifx.verify import Outcome
+from aioifx.verify.fetching import FETCHING
+from tests.verify.outcomes import names_of, report_of, require_all_held
+
+
+async def test_all_hold() -> None:
+    await require_all_held(FETCHING)
+
+
+@pytest.mark.parametrize(
+    ("quirk", "refuted"),
+    [
+        ("no-autofree", {"autofree-releases"}),
+        ("standard-blocks", {"fetch-size-in-force"}),
+        ("large-blocks", {"fetch-size-in-force"}),
+        ("row-by-row", {"several-rows-per-reply", "fetch-size-in-force"}),
+        ("separate-end", {"done-ends-rows"}),
+        ("error-100", {"no-rows-without-error"}),
+        ("no-optofc", {"optofc-closes"}),
+        ("always-optofc", {"closes-only-when-asked"}),
+    ],
+)
+async def test_a_quirk_refutes_the_checks_about_it(quirk: str, refuted: set[str]) -> None:
+    report = await report_of(FETCHING, quirks=[quirk])
+    assert names_of(report, Outcome.REFUTED) == refuted
+    assert names_of(report, Outcome.NOT_TRIED) == set()
+
+
+async def test_ansi_databases_may_send_row_by_row() -> None:
+    report = await report_of(FETCHING, log_mode=LogMode.ANSI)
+    assert names_of(report, Outcome.REFUTED) == set()
+    assert "several-rows-per-reply" in names_of(report, Outcome.NOT_TRIED)

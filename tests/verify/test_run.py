@@ -1,0 +1,134 @@
+"""A run: one check never stops the others, and nothing is left behind."""
+
+from __future__ import annotations
+
+import pytest
+
+import aioifx
+from aioifx.errors import InterfaceError
+from aioifx.server import running
+from aioifx.verify import CHECKS, Check, Finding, Outcome, Report, run, verify
+from aioifx.verify.check import gives, sql_check
+from aioifx.verify.lab import CannotTry, Lab, Refuted
+from tests.verify.outcomes import NEVER_TRIED, names_of
+
+_FINE = sql_check("fine", "It holds.", "mark", gives("5", 5))
+
+
+def check_of(error: BaseException, name: str = "broken") -> Check:
+    async def fail(lab: Lab) -> None:
+        await lab.prepare("CREATE TABLE vfy_left (a INT)")
+        raise error
+
+    return Check(name, "It fails.", (), fail, in_transaction=False)
+
+
+async def findings_of(monkeypatch: pytest.MonkeyPatch, *checks: Check) -> Report:
+    """The report on *checks* in place of all, at a server where nothing must be left behind."""
+    monkeypatch.setattr(run, "CHECKS", checks)
+    async with running() as dsn:
+        report = await verify(dsn)
+        async with aioifx.connect(dsn) as conn:
+            assert await conn.fetch("SELECT 1 FROM informix.systables WHERE tabname LIKE 'aioifx_%'") == []
+    assert report.left_behind == []
+    return report
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "detail"),
+    [
+        (Refuted("so"), Outcome.REFUTED, "so"),
+        (CannotTry("why"), Outcome.NOT_TRIED, "why"),
+        (aioifx.RowLocked("", sqlcode=-107), Outcome.NOT_TRIED, "SQLCODE -107"),
+        (aioifx.PermissionDenied("", sqlcode=-387), Outcome.NOT_TRIED, "SQLCODE -387"),
+        (aioifx.DatabaseError("", sqlcode=-999), Outcome.REFUTED, "it ended with SQLCODE -999"),
+        (aioifx.QueryTimeout("late"), Outcome.REFUTED, "a request was not answered in time"),
+        (aioifx.ProtocolError("tag 7"), Outcome.REFUTED, "a reply could not be read: tag 7"),
+        (aioifx.ConnectionLost("db1"), Outcome.REFUTED, "the connection was lost"),
+        (InterfaceError("no"), Outcome.NOT_TRIED, "aioifx cannot do it: no"),
+        (aioifx.NotSupportedError("no"), Outcome.NOT_TRIED, "aioifx cannot do it: no"),
+        (ZeroDivisionError("zero"), Outcome.NOT_TRIED, "the check failed: ZeroDivisionError: zero"),
+    ],
+)
+async def test_an_error_ends_only_its_check(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, outcome: Outcome, detail: str
+) -> None:
+    report = await findings_of(monkeypatch, check_of(error), _FINE)
+    assert [(found.check.name, found.outcome, found.detail) for found in report.findings] == [
+        ("broken", outcome, detail),
+        ("fine", Outcome.HELD, ""),
+    ]
+    assert report.is_proven is (outcome is not Outcome.REFUTED)
+
+
+@pytest.mark.parametrize(("failures", "outcome"), [(1, Outcome.HELD), (2, Outcome.REFUTED)])
+async def test_a_check_that_loses_its_connection_runs_again_on_a_new_one(
+    monkeypatch: pytest.MonkeyPatch, failures: int, outcome: Outcome
+) -> None:
+    runs: list[int] = []
+
+    async def lose(lab: Lab) -> None:
+        await lab.prepare("CREATE TABLE vfy_left (a INT)")
+        runs.append(1)
+        if len(runs) <= failures:
+            lab.conn.terminate()
+            await lab.run("SELECT 5 FROM vfy_left")
+
+    losing = Check("losing", "It holds.", (), lose, in_transaction=False)
+    report = await findings_of(monkeypatch, losing, _FINE)
+    assert [finding.outcome for finding in report.findings] == [outcome, Outcome.HELD]
+    assert len(runs) == 2
+
+
+async def test_a_check_that_does_not_end_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def wait(lab: Lab) -> None:
+        raise TimeoutError
+
+    report = await findings_of(monkeypatch, Check("slow", "It ends.", (), wait), _FINE)
+    assert [finding.outcome for finding in report.findings] == [Outcome.REFUTED, Outcome.HELD]
+
+
+async def test_names_and_patterns_select_checks() -> None:
+    assert run.select_checks([]) == list(CHECKS)
+    assert [check.name for check in run.select_checks(["scroll-*", "optofc-closes"])] == [
+        "optofc-closes",
+        "scroll-kinds",
+    ]
+    with pytest.raises(
+        InterfaceError, match=r"only: expected names of checks, got 'nosuch'; --list shows them"
+    ):
+        await verify("informix://nowhere:1/x?server=y", only=["optofc-closes", "nosuch"])
+
+
+async def test_findings_are_reported_as_they_come() -> None:
+    seen: list[Finding] = []
+    async with running() as dsn:
+        report = await verify(dsn, only=["integer-cast-cuts", "boolean-texts"], on_finding=seen.append)
+    assert seen == report.findings
+    assert [finding.check.name for finding in seen] == ["integer-cast-cuts", "boolean-texts"]
+    assert report.log_mode == "logged"
+    assert "IBM Informix" in report.server_version
+    assert "bigint" in report.capabilities
+
+
+async def test_without_a_server_there_is_no_report(unused_tcp_port: int) -> None:
+    with pytest.raises(aioifx.ConnectError):
+        await verify(f"informix://me@127.0.0.1:{unused_tcp_port}/x?server=y", connect_retries=0)
+
+
+@pytest.mark.exhaustive
+async def test_nothing_is_left_behind_by_all_checks() -> None:
+    async with running() as dsn:
+        report = await verify(dsn)
+        async with aioifx.connect(dsn) as conn:
+            for table, column in (
+                ("systables", "tabname"),
+                ("sysxtdtypes", "name"),
+                ("sysprocedures", "procname"),
+            ):
+                assert (
+                    await conn.fetch(f"SELECT 1 FROM informix.{table} WHERE {column} LIKE 'aioifx_%'") == []
+                )
+    assert report.left_behind == []
+    assert names_of(report, Outcome.NOT_TRIED) == NEVER_TRIED
+    assert names_of(report, Outcome.REFUTED) == set()
