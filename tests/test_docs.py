@@ -167,7 +167,7 @@ def test_the_reference_shows_each_name_once() -> None:
 def test_every_documented_name_says_what_it_is() -> None:
     for path in directives():
         module, parts = aioifx, path.split(".")[1:]
-        if parts[0] in ("arrow", "asgi", "dask", "partitions", "rows", "server", "verify"):
+        if parts[0] in ("arrow", "asgi", "dask", "otel", "partitions", "rows", "server", "verify"):
             module = importlib.import_module(f"aioifx.{parts.pop(0)}")
         owner, name = module, parts[-1]
         for part in parts[:-1]:

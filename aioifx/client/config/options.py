@@ -365,7 +365,7 @@ class ConnectOptions:
         """The same server and user, for a query to *database* in the default locale."""
         return replace(
             self, database=database, role="any", locale=None, client_locale=None, db_locale=None,
-            autocommit=True, isolation=None, lock_wait=None, read_only=False, row_factory=None, observer=None,
+            autocommit=True, isolation=None, lock_wait=None, read_only=False, row_factory=None, observer=(),
             slow_query=None,
         )  # fmt: skip
 

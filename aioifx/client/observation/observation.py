@@ -105,7 +105,7 @@ class Observation:
     """
 
     def __init__(self, observers: Sequence[Observer], target: Target, pool: str = "") -> None:
-        self._observers = tuple(observers)
+        self.observers: Final = tuple(observers)
         self._target = target
         self._pool = pool
         self._logged: set[tuple[int, type[Exception]]] = set()
@@ -123,7 +123,7 @@ class Observation:
         (session or self._target).identify(operation)
         operation.pool = self._pool
         operation.started_at, operation.began = time.time(), _now()
-        for observer in self._observers:
+        for observer in self.observers:
             try:
                 observer.on_start(operation)
             except Exception as error:
@@ -145,7 +145,7 @@ class Observation:
         operation.duration = duration = _now() - operation.began
         operation.wait_time = duration if waited is None else min(waited, duration)
         operation.error = error
-        for observer in self._observers:
+        for observer in self.observers:
             try:
                 observer.on_end(operation)
             except Exception as failure:

@@ -92,6 +92,9 @@ class Observer(Protocol):
 Observers: TypeAlias = Observer | Sequence[Observer]
 """One observer, or several, which are called in order."""
 
+default_observers: Final[list[Observer]] = []
+"""Observers of all new connections and pools, in addition to their own, unless the option is an empty sequence."""
+
 _EXPECTED: Final = "observer: expected an object with on_start and on_end, or a sequence of them"
 
 
@@ -101,7 +104,7 @@ def checked_observers(option: Observers | None) -> tuple[Observer, ...]:
     Raises:   InterfaceError: one lacks a method, or has a coroutine function for it.
     """
     if option is None:
-        return ()
+        return (*default_observers,)
     given = cast("Sequence[Observer]", option if isinstance(option, (list, tuple)) else (option,))
     for observer in given:
         for name in ("on_start", "on_end"):
@@ -110,4 +113,4 @@ def checked_observers(option: Observers | None) -> tuple[Observer, ...]:
                 raise InterfaceError(f"{_EXPECTED}, got {type(observer).__name__}")
             if inspect.iscoroutinefunction(method):
                 raise InterfaceError(f"observer: expected {name} not to be a coroutine function")
-    return tuple(given)
+    return (*given, *default_observers) if given else ()

@@ -32,7 +32,7 @@ from aioifx.client.pool.decisions import (
 )
 from aioifx.client.pool.leases import Acquirer, Holder, Lease, Leases
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession, within_operation
-from aioifx.client.pool.stats import Counters
+from aioifx.client.pool.listeners import PoolTimes, listeners_of
 from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.client.session.timer import CoalescingTimer
 from aioifx.errors import (
@@ -75,6 +75,7 @@ class PoolManager:
         self.name = name
         self._slow_release = slow_release
         self.state: PoolState[PooledSession, Waiter] = PoolState(limits, random.random)
+        self._times = PoolTimes(self.state, listeners_of(self.observation, name, self.state))
         self._leases = Leases(debug)
         self._opening: set[asyncio.Task[None]] = set()
         self._resetting: set[asyncio.Task[None]] = set()
@@ -161,7 +162,7 @@ class PoolManager:
         except TimeoutError as error:
             if isinstance(error, Error) or not limit.expired():
                 raise
-            self.state.counters.timed_out += 1
+            self._times.on_timed_out()
             raise self._timeout(f"no connection within {timeout:g} s") from self.state.error
 
     async def _wait_assigned(self, waiter: Waiter) -> Assign[PooledSession, Waiter]:
@@ -192,7 +193,7 @@ class PoolManager:
             raise
         now = self._now()
         self._leases.add(conn, Lease(pooled, now, acquirer))
-        self.state.counters.wait_time.record(now - asked_at)
+        self._times.on_acquired(now - asked_at)
         return conn
 
     def release(self, conn: Connection[Any]) -> None:
@@ -207,7 +208,7 @@ class PoolManager:
         self._check_loop()
         lease, now = self._leases.pop(conn), self._now()
         held = now - lease.since
-        self.state.counters.use_time.record(held)
+        self._times.on_released(held)
         if self._slow_release is not None and held > self._slow_release:
             logger.warning("%r: a connection was held for %.1f s%s", self, held, lease.by)
         pooled, session = lease.pooled, lease.pooled.session
@@ -266,14 +267,6 @@ class PoolManager:
         """Called when a connection has been closed by either side."""
         if actions := self.state.on_closed(session, self._now()):
             self._perform(actions)
-
-    # -- statistics ---------------------------------------------------------------------------------------------------
-
-    def pop_counters(self) -> Counters:
-        """The counters so far; they start again at 0."""
-        counters = self.state.counters
-        self.state.counters = Counters(most_waiting=len(self.state.waiting))
-        return counters
 
     # -- size ---------------------------------------------------------------------------------------------------------
 
@@ -389,7 +382,7 @@ class PoolManager:
         session.on_close(self._on_closed)
         logger.debug("%r: opened %r", self, session)
         now = self._now()
-        self.state.counters.create_time.record(now - began)
+        self._times.on_opened(now - began)
         self._perform(self.state.on_opened(session, now))
 
     async def _open_in_background(self) -> None:

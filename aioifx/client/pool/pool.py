@@ -171,7 +171,9 @@ class Pool(Queries[Item], NotCopied):
 
         For one reader that reports at intervals. Several readers use `stats` and subtract.
         """
-        return self._snapshot(self._manager.pop_counters())
+        state = self._manager.state
+        counters, state.counters = state.counters, Counters(most_waiting=len(state.waiting))
+        return self._snapshot(counters)
 
     def _snapshot(self, counters: Counters) -> PoolStats:
         state = self._manager.state
