@@ -104,6 +104,23 @@ class AioifxTuples(Aioifx):
         return rows
 
 
+class Unmoved:
+    """An observer that does nothing."""
+
+    def on_start(self, operation: aioifx.Operation) -> None:
+        pass
+
+    def on_end(self, operation: aioifx.Operation) -> None:
+        pass
+
+
+class AioifxObserved(Aioifx):
+    """Ours, with one observer."""
+
+    async def connected(self) -> aioifx.Connection:
+        return await aioifx.connect(self.dsn, observer=Unmoved())
+
+
 class AioifxTables(Aioifx):
     """Ours, without a columnar fetch: rows first, then a table of them."""
 

@@ -88,6 +88,7 @@ def clients(informix: str, postgres: str | None, loops: list[str]) -> Iterator[C
             yield Client(f"asyncpg{end}", "asyncpg", postgres, loop)
         yield Client(f"aioifx{end}", "aioifx", informix, loop)
         yield Client(f"aioifx pure{end}", "aioifx", informix, loop, is_pure=True)
+        yield Client(f"aioifx observed{end}", "aioifx-observed", informix, loop)
 
 
 def table(counted: dict[str, float]) -> Iterator[str]:

@@ -43,8 +43,8 @@ def test_a_clients_own_are_beyond_its_own_ping_pong() -> None:
 def test_without_postgresql_its_clients_are_left_out() -> None:
     names = [client.name for client in clients("informix", None, ["asyncio", "uvloop"])]
     assert names == [
-        *("ping-pong", "aioifx", "aioifx pure"),
-        *("ping-pong uvloop", "aioifx uvloop", "aioifx pure uvloop"),
+        *("ping-pong", "aioifx", "aioifx pure", "aioifx observed"),
+        *("ping-pong uvloop", "aioifx uvloop", "aioifx pure uvloop", "aioifx observed uvloop"),
     ]
 
 

@@ -7,6 +7,7 @@ import gc
 import logging
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -605,12 +606,13 @@ class Caller:
                 conn.cancel()
 
 
-async def any_calls(calls: list[tuple[str, int | None]], recorder: Recorder) -> None:
+async def any_calls(calls: list[tuple[str, int | None]], recorder: Recorder, pipelining: bool) -> None:
     """Make the calls; a number is after how many steps of the event loop the call is cancelled."""
+    options: dict[str, Any] = {"observer": recorder, "fetch_size": 4096, "pipelining": pipelining}
     async with (
         serve(OPTIONS) as server,
-        aioifx.connect(server.dsn, observer=recorder, fetch_size=4096) as conn,
-        aioifx.create_pool(server.dsn, observer=recorder, fetch_size=4096, max_size=1) as pool,
+        aioifx.connect(server.dsn, **options) as conn,
+        aioifx.create_pool(server.dsn, max_size=1, **options) as pool,
     ):
         await conn.execute("create table log (n int)")
         await conn.load("thing", [(n, f"thing {n}") for n in range(300)])
@@ -631,11 +633,14 @@ async def any_calls(calls: list[tuple[str, int | None]], recorder: Recorder) -> 
     await asyncio.sleep(0)
 
 
-@given(st.lists(st.tuples(st.sampled_from(STEPS), st.none() | st.integers(0, 60)), min_size=1, max_size=6))
+CALLS = st.tuples(st.sampled_from(STEPS), st.none() | st.integers(0, 60))
+
+
+@given(st.lists(CALLS, min_size=1, max_size=6), st.booleans())
 @settings(max_examples=8, deadline=None)
-def test_each_operation_that_starts_ends_once(calls: list[tuple[str, int | None]]) -> None:
+def test_each_operation_that_starts_ends_once(calls: list[tuple[str, int | None]], pipelining: bool) -> None:
     recorder = Recorder()
-    asyncio.run(any_calls(calls, recorder))
+    asyncio.run(any_calls(calls, recorder, pipelining))
     recorder.check()
     for operation in recorder.ended:
         assert 0 <= operation.wait_time <= (operation.duration or 0)
@@ -645,9 +650,11 @@ def test_each_operation_that_starts_ends_once(calls: list[tuple[str, int | None]
 
 
 @pytest.mark.exhaustive
-@given(st.lists(st.tuples(st.sampled_from(STEPS), st.none() | st.integers(0, 60)), min_size=1, max_size=10))
+@given(st.lists(CALLS, min_size=1, max_size=10), st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_each_operation_that_starts_ends_once_in_long_runs(calls: list[tuple[str, int | None]]) -> None:
+def test_each_operation_that_starts_ends_once_in_long_runs(
+    calls: list[tuple[str, int | None]], pipelining: bool
+) -> None:
     recorder = Recorder()
-    asyncio.run(any_calls(calls, recorder))
+    asyncio.run(any_calls(calls, recorder, pipelining))
     recorder.check()
