@@ -36,6 +36,12 @@ def has_exhaustive(config: pytest.Config) -> bool:
     return "not exhaustive" not in str(config.getoption("-m"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--quirk", help="run only the tests that tests.quirks repeats, with servers of this quirk"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # With it, each of the many programs that tests start would compile aioifx again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -69,7 +75,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     families: dict[tuple[pytest.Item | pytest.Collector | None, str], list[pytest.Function]] = {}
     for item in items:
         if isinstance(item, pytest.Function):
-            if hasattr(item, "callspec"):
+            if hasattr(item, "callspec") and not item.callspec.params.get("server_quirks"):
                 families.setdefault((item.parent, item.originalname), []).append(item)
             if "is_exhaustive" in item.fixturenames:
                 item.add_marker("partial")

@@ -1,8 +1,8 @@
 """The negotiated capability bits, and the layouts that depend on them. Never: the exchange that negotiates.
 
 Bits are numbered from the most significant bit of byte 0. The bits in force are the AND of offer and reply. Observed:
-with an eight-byte offer, a 15 server used the short layouts although its reply has bits 69 and 70. JDBC offers 54 and
-62, and reads the short layouts if the reply lacks them (observed). Bits 13, 50 and 63 have no effect on layouts.
+with an eight-byte offer, a 15 server used the short layouts although its reply has bits 69 and 70. JDBC offers 52, 54
+and 62, and reads the short layouts if the reply lacks them (observed). Bits 13, 50 and 63 have no effect on layouts.
 Without them JDBC reads unpadded VARCHARs and an int in SQ_DESCRIBE, and sends an int in SQ_NFETCH (observed). Short
 forms of these are known only from an 11.50 that answered the login with protocol level 307. Such a server is rejected.
 Assumed: servers from 12.10 on have bits 2, 34, 54, 56 and 62 (observed: 12.10, 14.10 and 15).
@@ -23,6 +23,7 @@ _TYPE_NAMES: Final = 2
 _DESCRIBE_INPUT: Final = 34
 _PAM: Final = 44
 _BIGINT: Final = 54
+_NAMED_PARAMETERS: Final = 52
 _SAVEPOINTS: Final = 56
 _LONG_TEXT: Final = 62
 _LONG_TUPLE: Final = 69
@@ -52,6 +53,8 @@ class Capabilities:
     """Bit 34: SQ_CIDESCRIBE is answered."""
     pam: bool = False
     """Bit 44: a PAM challenge follows."""
+    named_parameters: bool = True
+    """Bit 52: the count in SQ_IDESCRIBE is followed by a short."""
     bigint: bool = True
     """Bit 54: SQ_INSERTDONE has a BIGSERIAL."""
     savepoints: bool = True
@@ -75,6 +78,7 @@ class Capabilities:
             type_names=both(_TYPE_NAMES),
             describe_input=both(_DESCRIBE_INPUT),
             pam=both(_PAM),
+            named_parameters=both(_NAMED_PARAMETERS),
             bigint=both(_BIGINT),
             savepoints=both(_SAVEPOINTS),
             long_text=both(_LONG_TEXT),

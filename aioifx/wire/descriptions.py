@@ -125,15 +125,16 @@ def _name_at(names: bytes, index: int, encoding: str) -> str:
 async def read_idescribe(inbox: Inbox, capabilities: Capabilities) -> tuple[SqlType, ...]:
     """SQ_IDESCRIBE: the parameters of a statement.
 
-    Wire:     2 count · if count: 2 zero · each 2 type · 4 extended id · owner · name · 2 · 2 · 4 source · 4 length
-    Source:   observed: JDBC, prepared.json
+    Wire:     2 count · if count and with bit 52: 2 zero · each 2 type · 4 extended id · owner · name · 2 · 2 · 4 source
+              · 4 length
+    Source:   observed: JDBC, prepared.json; without bit 52 it reads no zero
     """
     await inbox.need(2)
     count = inbox.i16()
     if not 0 <= count <= MAX_COLUMNS:
         raise ProtocolError(f"SQ_IDESCRIBE with {count} parameters")
     parameters: list[SqlType] = []
-    if count:
+    if count and capabilities.named_parameters:
         await inbox.need(2)
         inbox.skip(2)  # always 0 (observed: JDBC)
     for _ in range(count):
@@ -188,7 +189,7 @@ def put_idescribe(outbox: Outbox, capabilities: Capabilities, parameters: Sequen
     """SQ_IDESCRIBE; a parameter of unknown type is described as CHAR of no length."""
     outbox.u16(Op.IDESCRIBE)
     outbox.i16(len(parameters))
-    if parameters:
+    if parameters and capabilities.named_parameters:
         outbox.i16(0)
     for sqltype in parameters:
         _put_type(outbox, capabilities, sqltype or SqlType(TypeCode.CHAR))

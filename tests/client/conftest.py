@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.quirks import pytest_generate_tests as pytest_generate_tests
+from tests.quirks import pytest_runtest_protocol as pytest_runtest_protocol
+
 try:
     import uvloop
 except ImportError:  # Windows, PyPy

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from struct import pack
 
 import pytest
@@ -8,8 +9,8 @@ from aioifx.errors import ProtocolError
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import descriptions
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply
-from tests.feeding import outcome
+from aioifx.wire.replies import Reply, read_reply
+from tests.feeding import feed, outcome
 from tests.wire.reply_reading import DIALECT, EOT, read, reading
 
 
@@ -50,6 +51,21 @@ def test_a_row_wider_than_a_short_can_say_is_described_as_the_widest_that_it_can
     descriptions.put_describe(outbox, DIALECT, descriptions.Description(2, 1, (), row_size=100_000))
     reply = read(outbox.detach().hex() + "000c")
     assert reply.description is not None and reply.description.row_size == 0x7FFF
+
+
+@pytest.mark.parametrize(
+    ("named_parameters", "head"), [(True, "007d 0001 0000 0002"), (False, "007d 0001 0002")]
+)
+def test_the_count_of_parameters_is_followed_by_a_short_with_bit_52(
+    named_parameters: bool, head: str
+) -> None:
+    capabilities = replace(DIALECT, named_parameters=named_parameters)
+    outbox = Outbox()
+    descriptions.put_idescribe(outbox, capabilities, [SqlType(TypeCode.INTEGER, 4)])
+    data = outbox.detach()
+    assert data.startswith(bytes.fromhex(head))
+    reply, _ = feed(lambda inbox: read_reply(inbox, capabilities), [data + EOT])
+    assert reply.parameters == (SqlType(TypeCode.INTEGER, 4),)
 
 
 def test_a_parameter_of_unknown_type_is_described_as_char() -> None:

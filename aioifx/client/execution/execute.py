@@ -15,7 +15,7 @@ from aioifx.client.execution.statement_cache import StatementCache, StatementSou
 from aioifx.client.execution.statement_state import PREPARED, WITH_ROWS
 from aioifx.client.observation.observation import note
 from aioifx.client.session.failures import is_cancelled_or_timed_out, note_sql
-from aioifx.client.session.session import Session
+from aioifx.client.session.session import Session, command_type
 from aioifx.client.sql.identifiers import column_name, object_name
 from aioifx.client.sql.placeholders import MappingRows, NamedRows, NamedValues, bind_named, named_statement
 from aioifx.client.sql.scanner import scan
@@ -112,8 +112,7 @@ async def execute_text(statements: StatementCache, sql: str, timeout: float | No
             raise
         statements.invalidate_after_text(sql)
         await session.transactions.commit_implicit()
-    kind = reply.description.statement_type if reply.description else 0
-    return result_of(kind, reply.done, reply.serials, warned=reply.warnings)
+    return result_of(command_type(reply, sql), reply.done, reply.serials, warned=reply.warnings)
 
 
 def executemany(

@@ -287,7 +287,7 @@ class Statement:
             self.state = ON_CLOSE[self.state]
         elif (
             (done is not None and done.rows > 0 and (self._ends_with_done or self._is_last(done)))
-            or reply.no_rows is not None
+            or (reply.no_rows is not None and self._ends_with_done)
             or not (rows or reply.bad_value is not None)
         ):
             self.state = ON_LAST_ROWS[self.state]

@@ -29,7 +29,7 @@ from aioifx.client.session.fast_path import FastPath, OpenObject
 from aioifx.client.session.fetch_size import FetchBuffer
 from aioifx.client.session.settings import SessionSettings, Setting
 from aioifx.client.session.transactions import Transactions
-from aioifx.client.sql.scanner import named_database, scan, uses_client_file
+from aioifx.client.sql.scanner import first_words, named_database, scan, uses_client_file
 from aioifx.client.sql.statement_rules import alters_session
 from aioifx.errors import DatabaseError, NotSupportedError
 from aioifx.sqltypes import SqlType
@@ -218,7 +218,7 @@ class Session:
             await self.transactions.before_run(sql)
 
         def on_success(reply: Reply) -> None:
-            self.on_executed(reply.description.statement_type if reply.description else 0, reply, sql)
+            self.on_executed(command_type(reply, sql), reply, sql)
 
         return await self._run_command(
             sql, on_success, interruptible=True, on_lost=partial(self.transactions.on_reply_lost, sql)
@@ -307,6 +307,22 @@ class Session:
         self.transactions.save_baseline()
         self.base_conversions = self.conversions
         self.is_tainted = False
+
+
+def command_type(reply: Reply, sql: str) -> int:
+    """The type of a statement that SQ_COMMAND ran; 0 if it is unknown and does not matter.
+
+    Source:   observed: the reply may lack SQ_DESCRIBE (14.10)
+    """
+    if reply.description is not None:
+        return reply.description.statement_type
+    match first_words(sql, 2):
+        case ["insert", *_]:
+            return StatementType.INSERT
+        case ["create", "database"]:
+            return StatementType.CREATE_DATABASE
+        case _:
+            return 0
 
 
 class _TimedTurn:

@@ -382,7 +382,13 @@ class Transactions:
     # -- savepoints ---------------------------------------------------------------------------------------------------
 
     async def set_savepoint(self, name: bytes) -> None:
-        """SAVEPOINT; reusing a name moves the savepoint."""
+        """SAVEPOINT; reusing a name moves the savepoint.
+
+        Raises:   NotSupportedError: the server has none.
+        Source:   observed: JDBC refuses savepoints without bit 56
+        """
+        if not self._conversation.capabilities.savepoints:
+            raise NotSupportedError("the server has no savepoints")
         await self._run(partial(session_requests.put_set_savepoint, name=name))
 
     async def release_savepoint(self, name: bytes) -> None:

@@ -1,8 +1,8 @@
 """Names of the ways in which a server may differ from the embedded one, with their evidence. Never: behaviour.
 
 Clients must work with each. Every quirk was seen in a server, is accepted by IBM's JDBC driver, or is documented;
-those that are assumed say why they are plausible. What no client survives is left out: without bit 2 and with an
-SQ_DONE that counts rows before the last ones, JDBC itself loses types and rows.
+those that are assumed say why they are plausible. Left out is what JDBC does not survive, such as an SQ_DONE that
+counts rows before the last ones, and what has no known layout, such as types without bit 2.
 """
 
 from __future__ import annotations
@@ -89,15 +89,17 @@ class Quirk(StrEnum):
     NO_BIT_13 = "no-bit-13"
     """Variable VARCHAR; it switches nothing (observed: JDBC)."""
     NO_BIT_34 = "no-bit-34"
-    """No SQ_CIDESCRIBE: parameters are not described."""
+    """SQ_CIDESCRIBE is not announced, so clients do without it, or try (observed: JDBC sends it)."""
     NO_BIT_50 = "no-bit-50"
     """Long offsets; it switches nothing (observed: JDBC)."""
+    NO_BIT_52 = "no-bit-52"
+    """SQ_IDESCRIBE without a short after its count (observed: JDBC reads it so)."""
     NO_BIT_54 = "no-bit-54"
     """SQ_INSERTDONE without a BIGSERIAL (observed: JDBC reads it so)."""
     NO_BIT_56 = "no-bit-56"
-    """No savepoints: SQ_SETSVPT and its like are error -999."""
+    """No savepoints: SQ_SETSVPT and its like are error -999 (observed: JDBC does not send them)."""
     NO_BIT_62 = "no-bit-62"
-    """SQL text of at most 32,767 bytes (observed: JDBC sends shorts for lengths)."""
+    """Lengths of SQL text are shorts (observed: JDBC sends them so)."""
     NO_BIT_63 = "no-bit-63"
     """Large fetch buffers; it switches nothing (observed: JDBC)."""
     NO_BIT_69 = "no-bit-69"

@@ -399,6 +399,18 @@ async def test_the_statement_database_is_followed(dsn: str) -> None:
         assert none_open.value.sqlcode == -349
 
 
+async def test_commands_that_are_not_described_are_followed_by_their_text() -> None:
+    async with (
+        running(quirks=["undescribed-commands"]) as dsn,
+        aioifx.connect(dsn) as conn,
+    ):
+        await conn.execute("CREATE TABLE t (k SERIAL8, v INTEGER)")
+        assert (await conn.execute("INSERT INTO t (v) VALUES (7)")).serial == 1
+        assert (await conn.execute("UPDATE t SET v = 8 WHERE k = 1")).rowcount == 1
+        await conn.execute("CREATE DATABASE plain")
+        assert (conn.database, conn.log_mode) == ("plain", "unlogged")
+
+
 async def test_a_compared_parameter_may_exceed_the_column_and_a_stored_one_may_not(dsn: str) -> None:
     async with aioifx.connect(dsn) as conn:
         await conn.execute("CREATE TABLE t (k SMALLINT, v CHAR(3), n INTEGER)")

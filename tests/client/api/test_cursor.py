@@ -493,6 +493,20 @@ async def test_where_current_of_names_a_cursor(dsn: str) -> None:
         assert await conn.fetch("SELECT n FROM t ORDER BY n") == [(n * 10,) for n in (1, 2, 4, 5, 7, 8)]
 
 
+@pytest.mark.parametrize("quirks", [["error-100"], ["error-100", "row-by-row"], ["done-with-each-block"]])
+async def test_the_last_row_is_current_however_the_end_is_reported(quirks: list[str]) -> None:
+    async with (
+        aioifx.server.running(quirks=quirks) as dsn,
+        aioifx.connect(dsn, environment={"OPTOFC": "0"}) as conn,
+    ):
+        await numbered(conn, 3)
+        async with conn.transaction(), conn.cursor() as cursor:
+            await cursor.execute("SELECT n FROM t FOR UPDATE")
+            while await cursor.fetchone() is not None:
+                await conn.execute(f"UPDATE t SET n = n * 10 WHERE CURRENT OF {cursor.name}")
+        assert await conn.fetch("SELECT n FROM t ORDER BY n") == [(0,), (10,), (20,)]
+
+
 @pytest.mark.parametrize("kind", ["SERIAL", "SERIAL8", "BIGSERIAL"])
 async def test_the_serial_value_of_the_last_row_is_returned(dsn: str, kind: str) -> None:
     start = 7 if kind == "SERIAL" else 5_000_000_000

@@ -1402,6 +1402,21 @@ async def test_a_cancellation_at_every_suspension_leaves_all_or_nothing_and_a_us
         assert point > 8
 
 
+async def test_a_server_without_savepoints_has_no_blocks_in_blocks() -> None:
+    async with (
+        aioifx.server.running(seed="create table t (a int)", quirks=["no-bit-56"]) as dsn,
+        aioifx.connect(dsn) as conn,
+    ):
+        async with conn.transaction():
+            await conn.execute("insert into t values (1)")
+            with pytest.raises(NotSupportedError, match="the server has no savepoints"):
+                async with conn.transaction():
+                    raise AssertionError
+            assert conn.is_in_transaction()
+            await conn.execute("insert into t values (2)")
+        assert await conn.fetchval("select count(*) from t") == 2
+
+
 @pytest.mark.parametrize("log_mode", ["logged", "ansi"])
 async def test_blocks_in_blocks_on_the_embedded_server(log_mode: str) -> None:
     async with aioifx.server.running(log_mode=log_mode) as dsn, aioifx.connect(dsn) as conn:

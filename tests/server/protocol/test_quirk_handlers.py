@@ -10,7 +10,7 @@ from aioifx.wire import requests, session_requests
 from aioifx.wire.completion import Done, TransactionState
 from aioifx.wire.opcodes import Op
 from aioifx.wire.requests import Request
-from tests.server.talking import ITEMS, ServerCore, Talk, bound, commanded, error_of, prepared, server_core
+from tests.server.talking import ITEMS, ServerCore, Talk, commanded, error_of, prepared, server_core
 
 Talking = Callable[..., Talk]
 
@@ -245,10 +245,7 @@ def test_commands_are_not_described_and_types_have_no_owner(talking: Talking) ->
     assert parameters is not None and [one.owner for one in parameters] == [""]
 
 
-def test_what_a_missing_bit_promises_is_refused(talking: Talking) -> None:
-    talk = talking(Quirk.NO_BIT_34, Quirk.NO_BIT_56)
-    statement_id = talk.say(*prepared("SELECT id FROM item WHERE id = ?")).description.statement_id  # type: ignore[union-attr]
-    reply = talk.say(requests.Id(statement_id), bound(1), requests.DescribeInput())
-    assert error_of(reply) == (-999, 0, "DescribeInput")
+def test_savepoints_are_refused_without_their_bit(talking: Talking) -> None:
+    talk = talking(Quirk.NO_BIT_56)
     talk.say(BEGIN)
     assert error_of(talk.say(session_requests.SetSavepoint(b"a", False))) == (-999, 0, "SetSavepoint")

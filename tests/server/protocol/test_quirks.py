@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from aioifx.errors import InterfaceError
 from aioifx.server import Quirk, ServerOptions, running
 from aioifx.server.protocol.quirks import quirks_of, without_bits
 from aioifx.wire.capabilities import SERVER_MASK, has_bit
+from tests.changed_by_quirks import CHANGED
+from tests.quirks import FOLDERS, groups
 
 
 def test_names_and_members_are_quirks() -> None:
@@ -40,3 +43,21 @@ def test_bits_are_cleared_alone() -> None:
     changed = [bit for bit in range(72) if has_bit(mask, bit) != has_bit(SERVER_MASK, bit)]
     assert changed == [13, 70]
     assert without_bits(bytes(8), [Quirk.NO_BIT_70]) == bytes(8)
+
+
+def test_the_clients_tests_are_repeated_with_every_quirk() -> None:
+    assert set[Quirk]().union(*groups()) == set(Quirk)
+    assert sum(map(len, groups())) == len(Quirk)
+
+
+def test_each_test_that_quirks_change_exists() -> None:
+    client = Path(__file__).parents[2] / "client"
+    texts = {
+        path.stem: path.read_text("utf-8")
+        for folder in FOLDERS
+        for path in (client / folder).glob("test_*.py")
+    }
+    for name, quirks in CHANGED.items():
+        module, test = name.split("::")
+        assert f"def {test}(" in texts[module]
+        assert all(quirks.values())
