@@ -102,7 +102,11 @@ def _address(given: str | None) -> str:
             raise InterfaceError(f"ADDRESS: missing, and the environment variable {ADDRESS} is not set")
         return found
     if given.startswith("@"):
-        return first_line("ADDRESS", Path(given[1:]))
+        path = Path(given[1:])
+        found = first_line("ADDRESS", path)
+        if "password" in _parts_of(found).options:
+            _warn_of_readers(path)
+        return found
     if "password" in _parts_of(given).options:
         raise InterfaceError(
             "ADDRESS: contains a password, which every user of this machine can see in the list of processes; "
@@ -121,25 +125,32 @@ def _parts_of(dsn: str) -> Parts:
 
 def _password(arguments: argparse.Namespace, parts: Parts) -> str | None:
     if arguments.password_file is not None:
-        return _password_in(arguments.password_file)
+        password = first_line("--password-file", arguments.password_file)
+        _warn_of_readers(arguments.password_file)
+        return password
     if "password" in parts.options:
         return None
     if (found := os.environ.get(PASSWORD)) is not None:
         return found
     if arguments.no_password or not _has_terminal():
         return None
-    return getpass("Password: ") or None
-
-
-def _password_in(path: Path) -> str:
-    password = first_line("--password-file", path)
     try:
-        status = path.stat()
-    except OSError:  # such as a file descriptor that has been read to its end
-        return password
-    if os.name == "posix" and stat.S_ISREG(status.st_mode) and status.st_mode & stat.S_IROTH:
+        return getpass("Password: ") or None
+    except EOFError:
+        raise InterfaceError("password: missing; the prompt got no answer") from None
+
+
+def _warn_of_readers(path: Path) -> None:
+    """Warn if every user of this machine can read a file with a password.
+
+    It is used nevertheless: the secrets of containers often have such permissions.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # such as a file descriptor that has been closed meanwhile
+        return
+    if os.name == "posix" and stat.S_ISREG(mode) and mode & stat.S_IROTH:
         print(f"aioifx: warning: every user of this machine can read {path}; chmod 600 it", file=sys.stderr)
-    return password
 
 
 def first_line(option: str, path: Path) -> str:

@@ -113,7 +113,7 @@ def _rows(batches: Any, form: str) -> Iterator[Row]:
     try:
         for batch in batches:
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-    except (arrow_modules().ArrowInvalid, OSError) as error:
+    except (ValueError, OSError) as error:  # ArrowInvalid is one of the former
         raise _unreadable(form, error) from None
 
 

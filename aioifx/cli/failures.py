@@ -25,7 +25,10 @@ def report(error: BaseException) -> None:
 
 
 def _lines(error: BaseException) -> list[str]:
-    lines = [f"aioifx: {visible(str(error)) or type(error).__name__}"]
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        text = f"{error.strerror}: {error.filename}"
+    lines = [f"aioifx: {visible(text) or type(error).__name__}"]
     for note in getattr(error, "__notes__", ()):
         lines += [visible(line) for line in str(note).splitlines()]
     if isinstance(error, DatabaseError) and error.sqlcode:

@@ -130,6 +130,32 @@ def test_a_password_file_that_everyone_can_read_is_used_with_a_warning(
         assert "hidden" not in err
 
 
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_so_is_a_file_of_an_address_with_a_password(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "address"
+    for dsn, mode, warns in (
+        (WITH_PASSWORD, 0o600, False),
+        (WITH_PASSWORD, 0o644, True),
+        (DSN, 0o644, False),
+    ):
+        file.write_text(dsn, "utf-8")
+        file.chmod(mode)
+        assert destination(parse(f"@{file}")).dsn == dsn
+        assert ("every user of this machine can read" in capsys.readouterr().err) is warns
+
+
+def test_a_prompt_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(prompt: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr(address, "getpass", ask)
+    monkeypatch.setattr(address, "_has_terminal", lambda: True)
+    with pytest.raises(InterfaceError, match=r"^password: missing"):
+        destination(parse(DSN))
+
+
 @pytest.mark.skipif(os.name != "posix", reason="file descriptors as paths")
 def test_a_password_may_come_through_a_pipe() -> None:
     reader, writer = os.pipe()

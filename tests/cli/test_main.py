@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -18,8 +20,13 @@ from aioifx.cli import main as program
 from aioifx.cli.main import main
 from aioifx.cli.parsing import Verbs, add_verb
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, Error, InterfaceError, QueryTimeout
+from tests.cli.conftest import Run
 
 ROOT = Path(__file__).parents[2]
+
+
+PAGE = ROOT / "docs" / "howto" / "command-line.md"
+TIMES = re.compile(r"\b\d+(\.\d+)? (s|ms)\b|127\.0\.0\.1:\d+")
 
 
 def use_verb(monkeypatch: pytest.MonkeyPatch, run: Callable[[argparse.Namespace], int]) -> None:
@@ -77,7 +84,7 @@ def test_a_source_tree_that_is_not_installed_has_no_version(
     [
         (DatabaseError("no"), 1),
         (QueryTimeout("no"), 1),
-        (FileNotFoundError(2, "no"), 1),
+        (OSError("no"), 1),
         (InterfaceError("no"), 2),
         (ConnectError("no"), 3),
         (ConnectionLost("no"), 3),
@@ -118,3 +125,33 @@ def test_a_reader_of_the_output_that_ends_ends_the_program_quietly() -> None:
     )
     os.close(writer)
     assert (run.returncode, run.stderr) == (141, "")
+
+
+async def test_the_examples_of_the_guide_print_what_it_shows(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wrong.csv").write_text("id,name\n1,pen\nx,desk\n", "utf-8")
+    blocks = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
+    count = 0
+    for block in blocks:
+        for example in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            line, _, shown = example.partition("\n")
+            program, *arguments = shlex.split(line)
+            assert program == "aioifx"
+            found = await run(*arguments)
+            assert TIMES.sub("T", found.out + found.err) == TIMES.sub("T", shown), line
+            count += 1
+    assert count >= 10
+
+
+def test_an_error_of_the_operating_system_names_the_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(arguments: argparse.Namespace) -> int:
+        raise FileNotFoundError(2, "No such file or directory", "a.csv")
+
+    use_verb(monkeypatch, fail)
+    assert main(["try"]) == 1
+    assert capsys.readouterr().err == "aioifx: No such file or directory: a.csv\n"

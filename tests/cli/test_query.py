@@ -255,6 +255,23 @@ async def test_an_interrupt_ends_the_statement_at_the_server_and_closes_the_conn
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+async def test_an_interrupt_ends_a_statement_that_has_no_rows_yet() -> None:
+    async with serve(ServerOptions(seed=ENDLESS_SEED)) as server:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "aioifx", "query", server.dsn, ENDLESS.replace("t0.a", "COUNT(*)"),
+            cwd=ROOT, env={**os.environ, "AIOIFX_PASSWORD": "any"},
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        while not any(session.running and session.statements for session in server.stats.sessions):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert await process.communicate() == (b"", b"")
+        assert process.returncode == 130
+        assert server.stats.interrupts == 1
+        await no_sessions(server)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 async def test_a_reader_that_has_enough_ends_the_query() -> None:
     async with serve(ServerOptions(seed=ENDLESS_SEED)) as server:
         reader, writer = os.pipe()
