@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typing as _typing
+
 from aioifx import rows
 from aioifx.client.api.connection import Connection
 from aioifx.client.api.cursor import Cursor
@@ -78,6 +80,9 @@ __all__ = [
     "DatabaseError",
     "Datetime",
     "Deadlock",
+    "DiagnosisChange",
+    "DiagnosisReport",
+    "DiagnosisStep",
     "Error",
     "ExecuteResult",
     "ForeignKeyViolation",
@@ -129,12 +134,41 @@ __all__ = [
     "Warning",
     "connect",
     "create_pool",
+    "diagnose",
     "parse_dsn",
     "rows",
     "speedups",
 ]
 
+_LAZY = {
+    "DiagnosisChange": "aioifx.diagnosis.report",
+    "DiagnosisReport": "aioifx.diagnosis.report",
+    "DiagnosisStep": "aioifx.diagnosis.report",
+    "diagnose": "aioifx.diagnosis.diagnose",
+}
+"""Names whose modules are imported when they are first used, because most programs never use them."""
+
+if _typing.TYPE_CHECKING:
+    from aioifx.diagnosis.diagnose import diagnose
+    from aioifx.diagnosis.report import DiagnosisChange, DiagnosisReport, DiagnosisStep
+else:
+
+    def __getattr__(name: str) -> object:
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        definition = getattr(import_module(_LAZY[name]), name)
+        definition.__module__ = __name__
+        globals()[name] = definition
+        return definition
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
+
 # Tracebacks, reprs and pickles name the public path, so the modules underneath may move.
 for _name in __all__:
-    if hasattr(globals()[_name], "__module__"):  # not the module rows, nor speedups, a string
+    # Not those to come, the module rows, nor speedups, a string.
+    if _name not in _LAZY and hasattr(globals()[_name], "__module__"):
         globals()[_name].__module__ = __name__

@@ -180,8 +180,28 @@ def test_importing_the_package_loads_nothing_but_itself_and_the_standard_library
         if name.partition(".")[0] not in sys.stdlib_module_names and not ours.match(name)
     }
     assert strangers == set()
-    unwanted = re.compile(r"_?sqlite3|aioifx\.server|unittest|http|multiprocessing|importlib\.metadata")
+    unwanted = re.compile(
+        r"_?sqlite3|aioifx\.(server|diagnosis|cli)\b|unittest|http|multiprocessing|importlib\.metadata"
+    )
     assert {name for name in loaded if unwanted.match(name)} == set()
+
+
+def test_names_that_are_imported_on_use_are_the_same_for_type_checkers() -> None:
+    (hidden,) = (
+        node
+        for node in tree_of(Path("__init__.py")).body
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    )
+    shown = {
+        alias.name: node.module
+        for node in hidden.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert shown == aioifx._LAZY
+    with pytest.raises(AttributeError, match=r"^module 'aioifx' has no attribute 'nonsense'$"):
+        _ = aioifx.nonsense  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    assert set(aioifx.__all__) <= set(dir(aioifx))
 
 
 def test_the_package_has_exactly_the_names_in_all() -> None:
@@ -236,6 +256,8 @@ def test_no_module_looks_upward_under_type_checking() -> None:
         tree = tree_of(module)
         for node in ast.walk(tree):
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                if module == Path("__init__.py"):
+                    continue  # names that are imported when they are used, see below
                 hidden = [ast.unparse(child) for child in node.body if "aioifx" in ast.unparse(child)]
                 assert hidden == [], f"{module} hides imports"
 

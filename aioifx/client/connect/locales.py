@@ -80,9 +80,20 @@ async def _learn(key: _Key, attempt: LoginAttempt, password: str) -> None:
 
 
 async def query_locale(attempt: LoginAttempt, password: str) -> str:
-    """The locale of the attempt's database, queried over a separate connection; empty if the server does not know it.
+    """The locale of the attempt's database, queried over a separate connection; empty if the server has none."""
+    name = attempt.options.database.lower()
+    found = await query_sysmaster(attempt, password, "the database's locale", _QUERY, name)
+    return found[0] if found else ""
+
+
+async def query_sysmaster(
+    attempt: LoginAttempt, password: str, what: str, sql: str, *params: str
+) -> list[str]:
+    """The first column of a query in the sysmaster of the attempt's server, over a separate connection; texts.
 
     That connection sends no DB_LOCALE: sysmaster has the server's locale, which applies to such a client (assumed).
+
+    Args:     what: what the query finds, for the message.
     """
     asking = LoginAttempt(attempt.options.for_question(_SYSMASTER), attempt.address)
     asking.sends_db_locale = False
@@ -93,15 +104,15 @@ async def query_locale(attempt: LoginAttempt, password: str) -> str:
         asking.drop_unless_done()
         attempt.pam = asking.pam  # if it timed out, the attempt is final, too
     try:
-        found = await conn.fetchval(_QUERY, attempt.options.database.lower())
+        rows = await conn.fetch(sql, *params)
     except DatabaseError as error:
         conn.terminate()
-        raise ConnectError(f"{attempt.where}: the database's locale could not be queried: {error}") from error
+        raise ConnectError(f"{attempt.where}: {what} could not be queried: {error}") from error
     except BaseException:
         conn.terminate()
         raise
     await conn.close()
-    return str(found or "").rstrip()
+    return [str(row[0] or "").rstrip() for row in rows]
 
 
 def _in_locale(options: ConnectOptions, locale: str) -> ConnectOptions:

@@ -45,6 +45,7 @@ from aioifx.errors import (
     from_server,
     visible,
 )
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.handshake import (
     PROTOCOL_LEVEL,
     LoginFrame,
@@ -116,6 +117,11 @@ class LoginAttempt:
     def is_final(self) -> bool:
         """Whether no other server may be tried: a PAM handler was asked, and the server has not accepted its answer."""
         return self.pam is not None and self.pam.has_asked
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of both ends, after a login."""
+        return self._reader.capabilities
 
     async def connect(self) -> LoginAttempt:
         """Connect over TCP, and TLS if the options ask for it."""
