@@ -7,6 +7,7 @@ Invariants:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -294,9 +295,17 @@ def _protocols(content: session_requests.Protocols, view: View) -> dict[str, Any
 
 
 def _undecoded(content: Undecoded, view: View) -> dict[str, Any]:
-    return (
-        {"reason": content.reason, "hex": content.data.hex()} if view.values else {"reason": content.reason}
-    )
+    if view.values:
+        return {"reason": content.reason, "hex": content.data.hex()}
+    return {"reason": without_bytes(content.reason)}
+
+
+_BYTES: Final = re.compile(r"""\bb['"].*""", re.DOTALL)
+
+
+def without_bytes(reason: str) -> str:
+    """The text of an error without the bytes of an answer, which the error of a login quotes at its end."""
+    return _BYTES.sub("bytes", reason)
 
 
 _Show: TypeAlias = Callable[[Any, View], dict[str, Any]]

@@ -20,7 +20,7 @@ from aioifx.channel import Channel
 from aioifx.errors import DatabaseError, InterfaceError
 from aioifx.tracing.decoder import Decoder, Message
 from aioifx.tracing.events import EventKind, TraceEvent, TraceTarget, event_line, header_line
-from aioifx.tracing.fields import View, fields_of
+from aioifx.tracing.fields import View, fields_of, without_bytes
 
 logger: Final = logging.getLogger("aioifx.trace")
 
@@ -71,7 +71,14 @@ class ChannelTracer:
 
     def on_failure(self, address: str, error: DatabaseError) -> None:
         """A connection could not be opened."""
-        self.emit(TraceEvent(time.time(), 0, "failed", fields={"address": address, **_error_fields(error)}))
+        self.emit(
+            TraceEvent(
+                time.time(),
+                0,
+                "failed",
+                fields={"address": address, **_error_fields(error, values=self.values)},
+            )
+        )
 
     def on_open(self) -> None:
         """Called once for each channel."""
@@ -203,7 +210,7 @@ class TracedChannel(Channel):
         super().connection_lost(exc)
         if (decoder := self._decoder) is not None:
             self._record(lambda _: decoder.end(), b"")
-        fields = _error_fields(self.failure) if self.failure is not None else {}
+        fields = _error_fields(self.failure, values=self._tracer.values) if self.failure is not None else {}
         self._tracer.emit(TraceEvent(time.time(), self.number, "closed", fields=fields))
         self._tracer.on_closed()
 
@@ -251,6 +258,7 @@ class _RecordedTransport:
         return getattr(self._transport, name)
 
 
-def _error_fields(error: DatabaseError) -> dict[str, Any]:
-    shown: dict[str, Any] = {"error": type(error).__name__, "reason": str(error)}
+def _error_fields(error: DatabaseError, *, values: bool) -> dict[str, Any]:
+    reason = str(error) if values else without_bytes(str(error))
+    shown: dict[str, Any] = {"error": type(error).__name__, "reason": reason}
     return {**shown, "sqlcode": error.sqlcode} if error.sqlcode else shown

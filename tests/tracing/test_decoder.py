@@ -199,7 +199,7 @@ def test_an_unknown_locale_changes_nothing(locale: bytes) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_any_bytes_become_messages_of_all_their_sizes(data: st.DataObject) -> None:
     decoder = Decoder(starts_with_login=data.draw(st.booleans()))
     is_sent = data.draw(st.booleans())

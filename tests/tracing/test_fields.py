@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import aioifx
 from aioifx import TraceEvent
 from aioifx.codecs.text import code_set_of
 from aioifx.server import ServerOptions, serve
+from aioifx.server.protocol.pam import PamAsk
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.tracing import fields as module
 from aioifx.tracing.decoder import UNDECODED, Decoder, EncodedRow, Message, Undecoded
@@ -26,7 +28,7 @@ from aioifx.wire import challenges, completion, files, objects, replies, request
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import BindEntry, put_entry
 from aioifx.wire.handshake import LoginRequest, login_frame, put_login
-from aioifx.wire.opcodes import Op
+from aioifx.wire.opcodes import Op, PamStyle
 from aioifx.wire.outbox import Outbox
 
 DIALECT = Capabilities()
@@ -114,6 +116,11 @@ def test_a_content_that_is_not_known_shows_nothing() -> None:
             {"sqlcode": -937, "isamcode": 0, "offset": 0, "token": "x", "sqlstate": "U0001", "text": "text"},
         ),
         (Undecoded(b"ab", "why"), {"reason": "why"}, {"reason": "why", "hex": "6162"}),
+        (
+            Undecoded(b"ab", "it answered b'ab' and closed"),
+            {"reason": "it answered bytes"},
+            {"reason": "it answered b'ab' and closed", "hex": "6162"},
+        ),
     ],
 )
 def test_fields(content: object, hidden: dict[str, Any], with_values: dict[str, Any]) -> None:
@@ -236,6 +243,40 @@ def test_no_part_of_a_password_is_left() -> None:
     (message,) = Decoder().sent(outbox.detach())
     assert_hidden(json.dumps(fields_of(message, HIDING)), secret)
     assert secret in json.dumps(fields_of(message, SHOWING))
+
+
+@pytest.mark.parametrize("quote", ["", "'", '"'])
+async def test_no_part_of_an_answer_in_another_protocol_is_left(quote: str) -> None:
+    (secret,) = secrets(1, 3)
+    answer = f"{secret}{quote}{secret}".encode()
+    events: list[TraceEvent] = []
+
+    async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(serve_one, "127.0.0.1", 0) as other:
+        port = other.sockets[0].getsockname()[1]
+        with pytest.raises(aioifx.ConnectError, match=secret[:8]):
+            await aioifx.connect(host="127.0.0.1", port=port, user="u", server="s", trace=events.append)
+    assert {"open", "received"} <= {event.kind for event in events}
+    assert_hidden("".join(map(event_line, events)), secret)
+
+
+async def test_no_part_of_an_answer_to_pam_is_left() -> None:
+    (secret,) = secrets(1, 4)
+
+    async def dialogue(user: str, ask: PamAsk) -> bool:
+        await ask(PamStyle.INFO, secret)
+        return await ask(PamStyle.ECHO_OFF, "Password: ") == secret
+
+    events: list[TraceEvent] = []
+    async with serve(ServerOptions(pam=dialogue)) as server:
+        async with aioifx.connect(server.dsn, pam=lambda style, text: secret, trace=events.append):
+            pass
+    names = [event.name for event in events]
+    assert "SQ_RESPONSE" in names and "SQ_CHALLENGE" in names and "SQ_ACCEPT" in names
+    assert_hidden("".join(map(event_line, events)), secret)
 
 
 @pytest.mark.parametrize("seed", range(3))

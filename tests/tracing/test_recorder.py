@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 import aioifx
 from aioifx import TraceEvent
+from aioifx.client.observation.metered_channel import MeteredChannel
 from aioifx.errors import ConnectError, ConnectionLost, InterfaceError
-from aioifx.server import Server, serve
+from aioifx.server import Server, ServerOptions, serve
 from aioifx.tracing import recorder
 from aioifx.tracing.events import event_of
+from tests.certificates import certified, trusting
 
 
 @pytest.fixture
@@ -178,6 +181,51 @@ async def test_another_kind_of_server(answer: bytes) -> None:
     assert [event.name for event in received] == ["UNDECODED"] * bool(answer)
     assert all("hex" not in event.fields for event in received)
     assert events[-1].fields["error"] in ("ConnectError", "ConnectionLost", "ProtocolError")
+
+
+async def test_an_observed_connection_is_traced_as_any_other(server: Server) -> None:
+    ended: list[aioifx.Operation] = []
+
+    class Ending:
+        def on_start(self, operation: aioifx.Operation) -> None:
+            pass
+
+        def on_end(self, operation: aioifx.Operation) -> None:
+            ended.append(operation)
+
+    events = Recorded()
+    async with aioifx.connect(server.dsn, trace=events, observer=Ending()) as conn:
+        await conn.fetch("SELECT tabname FROM systables WHERE tabid < 3")
+        assert isinstance(conn._session.channel, MeteredChannel)
+        received = [event for event in events if event.kind == "received"]
+        assert sum(event.size for event in received) == sum(operation.bytes_in for operation in ended)
+    assert [operation.name for operation in ended] == ["connect", "fetch"]
+    assert all(operation.bytes_in > 0 for operation in ended)
+
+
+async def test_tls_is_traced_below_its_records() -> None:
+    authority = trustme.CA()
+    events = Recorded()
+    async with serve(ServerOptions(ssl=certified(authority, "127.0.0.1"))) as server:
+        async with aioifx.connect(server.dsn, ssl=trusting(authority), trace=events) as conn:
+            assert await conn.fetchval("SELECT 1 FROM systables WHERE tabid = 1") == 1
+    assert events[0].fields["tls"].startswith("TLSv1")
+    assert "SQ_TUPLE" in {event.name for event in events}
+    assert "UNDECODED" not in {event.name for event in events}
+
+
+def test_uvloops_transports_are_recorded() -> None:
+    uvloop = pytest.importorskip("uvloop")
+    events = Recorded()
+
+    async def fetch() -> None:
+        async with serve() as server, aioifx.connect(server.dsn, trace=events) as conn:
+            assert await conn.fetchval("SELECT 1 FROM systables WHERE tabid = 1") == 1
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(fetch())
+    assert events[0].kind == "open" and events[-1].kind == "closed"
+    assert {"LOGIN", "SQ_NFETCH", "SQ_TUPLE"} <= {event.name for event in events}
 
 
 # -- sinks that fail --------------------------------------------------------------------------------------------------
