@@ -148,6 +148,8 @@ class BlockReader:
         if plan.large is not None:
             rows = await plan.large.fill(rows)
             self.large, self._may_prefetch = plan.large, False
+            if plan.large.streams:  # otherwise it is shared
+                plan.large.watch = self.watch
         self.statement, self.convert = statement, plan.convert
         return rows
 

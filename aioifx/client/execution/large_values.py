@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from aioifx.client.execution.statement_requests import statement_request
 from aioifx.client.lobs.lob import Lob
 from aioifx.client.lobs.smart_object import SmartObject
+from aioifx.client.observation.observation import Watch
 from aioifx.client.session.failures import note_sql, raise_for
 from aioifx.client.session.session import Session
 from aioifx.codecs.conversions import Conversions
@@ -72,6 +73,8 @@ class LargeValues:
 
     streams = False
     """Whether a row's values are requested only when they are iterated."""
+    watch: Watch | None = None
+    """The operation of the stream, for values that are requested later."""
 
     def __init__(self, fetching: Fetching, columns: Sequence[LargeColumn], *, inline: bool = False) -> None:
         """Args:     inline: BLOB and CLOB as bytes and str."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
 from aioifx.client.execution.large_values import Fetching, LargeColumn, LargeValues
 from aioifx.client.lobs.lob import Lob
+from aioifx.client.observation.observation import Watch
 from aioifx.client.session.failures import raise_for
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.loop_binding import NotCopied
@@ -86,9 +87,15 @@ class ValueStream(NotCopied):
     """
 
     def __init__(
-        self, fetching: Fetching, large: LargeColumn, descriptor: Descriptor, timeout: float | None
+        self,
+        fetching: Fetching,
+        large: LargeColumn,
+        descriptor: Descriptor,
+        timeout: float | None,
+        watch: Watch | None = None,
     ) -> None:
-        """Args:     timeout: seconds for each chunk; None: command_timeout."""
+        """Args:     timeout: seconds for each chunk; None: command_timeout. watch: the operation of the stream."""
+        self._watch = watch
         self._fetching = fetching
         self._large = large
         self._descriptor = descriptor
@@ -116,7 +123,11 @@ class ValueStream(NotCopied):
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
 
-    async def __anext__(self) -> bytes | str:
+    def __anext__(self) -> Coroutine[Any, Any, bytes | str]:
+        chunk = self._next_chunk()
+        return chunk if self._watch is None else self._watch.run(chunk)
+
+    async def _next_chunk(self) -> bytes | str:
         if self._is_reading:
             raise InterfaceError("the value is already read by another task")
         self._is_reading = True
@@ -266,7 +277,7 @@ class StreamedValues(LargeValues):
                 if isinstance(held, Locator):
                     values[large.place] = Lob(self.fetching.session, held, is_text=large.is_text)
                 elif held is not None:
-                    value = ValueStream(self.fetching, large, held, self._timeout)
+                    value = ValueStream(self.fetching, large, held, self._timeout, self.watch)
                     self._current.append(value)
                     values[large.place] = value
             entered = type(row)(values)

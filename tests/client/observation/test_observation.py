@@ -372,6 +372,25 @@ async def test_a_stream_of_a_pool_waits_for_its_connection(server: Server, recor
     recorder.check()
 
 
+async def test_chunks_of_large_values_are_part_of_their_stream(conn: Connection, recorder: Recorder) -> None:
+    await conn.execute("create table photo (id int, data byte)")
+    await conn.execute("insert into photo values (?, ?)", 1, b"x" * 200_000)
+    recorder.clear()
+    size = 0
+    async with conn.stream("select * from photo", lobs="stream") as stream:
+        async for _, data in stream:
+            async for chunk in data:
+                size += len(chunk)
+            assert recorder.ended == []
+    assert size == 200_000
+    (operation,) = recorder.ended
+    assert (operation.name, operation.rows, operation.bytes_in > size) == ("stream", 1, True)
+    assert operation.server_time + operation.decode_time > 0
+    await anext(conn.stream("select * from photo"))  # at once, in the statement's own plan
+    gc.collect()
+    await eventually(lambda: len(recorder.ended) == 2)
+
+
 async def test_a_cursor_is_one_operation_for_each_of_its_results(
     small_blocks: Connection, recorder: Recorder
 ) -> None:
