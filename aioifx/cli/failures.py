@@ -17,6 +17,8 @@ INTERRUPTED: Final = 130
 """Ctrl-C, as in shells: 128 + SIGINT."""
 PIPE: Final = 141
 """The reader of the output has ended, as in shells: 128 + SIGPIPE."""
+TERMINATED: Final = 143
+"""128 + SIGTERM, likewise."""
 
 
 def report(error: BaseException) -> None:

@@ -38,7 +38,7 @@ def add_parser(verbs: Verbs) -> None:
         help="insert the rows of a file into a table: CSV, UNLOAD, Arrow, Parquet",
         description="Insert the rows of a file into a table, in bounded memory: all of them, or none.",
         epilog=examples(
-            "aioifx load informix://app@db1:9088/shop?server=ol_shop item item.unl",
+            "aioifx load 'informix://app@db1:9088/shop?server=ol_shop' item item.unl",
             "aioifx load item item.csv",
             "zcat item.csv.gz | aioifx load item - --format csv --columns id,name",
         ),
@@ -79,16 +79,28 @@ async def _load(arguments: argparse.Namespace, name: str, file: BinaryIO, conn: 
     began = time.monotonic()
     status = os.fstat(file.fileno())
     size = status.st_size if stat.S_ISREG(status.st_mode) else None
-    if name in TEXTS:
-        with progress(f"loading {arguments.table}", size, is_quiet=arguments.quiet) as update:
-            result = await _load_text(arguments, file, size is not None, update, conn)
-    else:
-        found = read_rows(name, file)
-        with progress(f"loading {arguments.table}", found.total, is_quiet=arguments.quiet) as update:
-            result = await conn.load(
-                arguments.table, found.rows, columns=_columns(arguments) or found.names,
-                **_commits(arguments), progress=lambda rows: update(rows, rows),
-            )  # fmt: skip
+    found = None if name in TEXTS else read_rows(name, file)
+    total = size if found is None else found.total
+    committed = 0
+
+    def count(rows: int, done: int) -> None:
+        nonlocal committed
+        committed = rows
+        update(rows, done)
+
+    try:
+        with progress(f"loading {arguments.table}", total, is_quiet=arguments.quiet) as update:
+            if found is None:
+                result = await _load_text(arguments, file, size is not None, count, conn)
+            else:
+                result = await conn.load(
+                    arguments.table, found.rows, columns=_columns(arguments) or found.names,
+                    **_commits(arguments), progress=lambda rows: count(rows, rows),
+                )  # fmt: skip
+    except asyncio.CancelledError:
+        if arguments.commit_each and committed:
+            say(f"interrupted; rows committed: {committed:,}")
+        raise
     for warning in result.warnings:
         say(f"warning: {warning}")
     if not arguments.quiet:

@@ -1,7 +1,7 @@
 """The command line as a whole: verbs, interrupts, broken pipes, exit codes. Never: what a verb does.
 
 Exit codes: 0 done; 1 failed; 2 the command line or an option is wrong; 3 no connection, or a lost one; 130 interrupted.
-141: the reader of the output has ended, as `head` does.
+141: the reader of the output has ended, as `head` does. 143: SIGTERM.
 """
 
 from __future__ import annotations

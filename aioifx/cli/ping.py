@@ -31,7 +31,7 @@ def add_parser(verbs: Verbs) -> None:
         description="Connect, and measure round trips that execute nothing, until --count or Ctrl-C. A lost connection "
         "is opened again.",
         epilog=examples(
-            "aioifx ping informix://app@db1:9088/shop?server=ol_shop",
+            "aioifx ping 'informix://app@db1:9088/shop?server=ol_shop'",
             "aioifx ping --count 20 --interval 0.1",
         ),
     )

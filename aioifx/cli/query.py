@@ -49,7 +49,7 @@ def add_parser(verbs: Verbs) -> None:
         help="run a statement, and print its rows",
         description="Run one statement, and print its rows.",
         epilog=examples(
-            "aioifx query informix://app@db1:9088/shop?server=ol_shop 'SELECT * FROM item'",
+            "aioifx query 'informix://app@db1:9088/shop?server=ol_shop' 'SELECT * FROM item'",
             "aioifx query 'SELECT * FROM item WHERE id = ? AND price < ?' --param 7 --param 1.50",
             "aioifx query 'SELECT * FROM item WHERE id = :id' --named id=7 --format json",
             "aioifx query @report.sql --format csv > report.csv",

@@ -1,17 +1,20 @@
 """A connection for a verb, in an event loop of its own. Never: what the verb does with it.
 
-Ctrl-C cancels the call in flight: the client interrupts its statement at the server, and the connection is closed as
-at the end. A second Ctrl-C ends at once.
+Ctrl-C and SIGTERM cancel the call in flight: the client interrupts its statement at the server, and the connection is
+closed as at the end. A second Ctrl-C ends at once.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from aioifx.cli.address import destination
+from aioifx.cli.failures import TERMINATED
 from aioifx.client.api.connection import Connection
 from aioifx.client.connect.connect import connect
 
@@ -25,7 +28,14 @@ def run_connected(arguments: argparse.Namespace, use: Callable[[Connection[Any]]
     dsn, options = destination(arguments)
 
     async def main() -> int:
+        task = asyncio.current_task()
+        assert task is not None
+        with suppress(NotImplementedError, RuntimeError):  # on Windows, or not in the main thread
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         async with connect(dsn, **options) as conn:
             return await use(conn)
 
-    return asyncio.run(main())
+    try:
+        return asyncio.run(main())
+    except asyncio.CancelledError:
+        return TERMINATED

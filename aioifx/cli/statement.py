@@ -52,7 +52,7 @@ def add_statement(parser: Parser, name: str = "sql", help: str = _SQL) -> None:
     parser.add_argument(name, metavar=name.upper(), help=help)
     group = parser.add_argument_group(
         "parameters",
-        "Values are text, which is read by the type of the parameter: 1.50, 2026-01-31, "
+        "Values are text, which is read by the type of the parameter: 1.50, 2026-01-31,\n"
         "'2026-01-31 10:00:00', t or f; BYTE and BLOB in hexadecimal.",
     )
     group.add_argument(

@@ -39,7 +39,7 @@ def add_parser(verbs: Verbs) -> None:
         help="write the rows of a query into a file: CSV, UNLOAD, Arrow, Parquet",
         description="Write the rows of a query into a file, in constant memory. `aioifx load` reads each format.",
         epilog=examples(
-            "aioifx unload informix://app@db1:9088/shop?server=ol_shop 'SELECT * FROM item' item.unl",
+            "aioifx unload 'informix://app@db1:9088/shop?server=ol_shop' 'SELECT * FROM item' item.unl",
             "aioifx unload @dsn.txt 'SELECT * FROM item WHERE id < ?' item.csv --param 1000",
             "aioifx unload 'SELECT * FROM item' item.parquet",
             "aioifx unload 'SELECT * FROM item' - --format csv | gzip > item.csv.gz",

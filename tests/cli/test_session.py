@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from argparse import Namespace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,8 @@ from aioifx.cli.parsing import Parser
 from aioifx.cli.session import run_connected
 from aioifx.server import Server
 from tests.cli.conftest import no_sessions
+
+ROOT = Path(__file__).parents[2]
 
 
 def arguments() -> Namespace:
@@ -31,6 +35,22 @@ async def test_the_connection_has_a_name_and_is_closed(server: Server) -> None:
 
     assert await asyncio.to_thread(run_connected, arguments(), use) == 7
     assert found[0].is_closed()
+    await no_sessions(server)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+async def test_sigterm_ends_the_statement_and_closes_the_connection(server: Server) -> None:
+    sql = "SELECT COUNT(*) FROM " + ", ".join(f"item i{number}" for number in range(24))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "aioifx", "query", sql,
+        cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    while not any(session.running and session.statements for session in server.stats.sessions):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    process.terminate()
+    assert await process.communicate() == (b"", b"")
+    assert process.returncode == 143
+    assert server.stats.interrupts == 1
     await no_sessions(server)
 
 
