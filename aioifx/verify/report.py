@@ -31,7 +31,7 @@ def as_dict(report: Report) -> dict[str, Any]:
 
 def _finding_as_dict(finding: Finding) -> dict[str, Any]:
     check = finding.check
-    return {
+    found: dict[str, Any] = {
         "name": check.name,
         "outcome": finding.outcome.value,
         "fact": check.fact,
@@ -39,6 +39,7 @@ def _finding_as_dict(finding: Finding) -> dict[str, Any]:
         "marks": list(check.marks),
         "seconds": round(finding.seconds, 3),
     }
+    return found | {"trace": list(finding.trace)} if finding.trace else found
 
 
 def _version() -> str:

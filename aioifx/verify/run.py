@@ -23,6 +23,7 @@ from aioifx.errors import (
 from aioifx.verify.check import Check, Outcome
 from aioifx.verify.checks import CHECKS
 from aioifx.verify.lab import CannotTry, Lab, Refuted, describe_error
+from aioifx.verify.redaction import CheckTrace
 
 _OPTIONS: Final[dict[str, Any]] = {"command_timeout": 20.0, "lock_wait": 5, "statement_cache_size": 0}
 """Options of the connection, unless the caller gives others."""
@@ -39,6 +40,8 @@ class Finding:
     detail: str
     """Why it was refuted or could not be tried; empty if it held."""
     seconds: float
+    trace: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    """Of a refuted check: the messages of its connections in the types of JSON, without values and names."""
 
 
 @dataclass(slots=True)
@@ -77,14 +80,16 @@ async def verify(
     Each check runs in a transaction that is rolled back, with temporary objects where possible. Others have a prefix
     that is unique to the run, and are dropped. CONNECT and RESOURCE suffice; checks that need more are not tried.
 
-    Args:     dsn, options: as for `aioifx.connect`; the database may be any in which you may create tables.
+    Args:     dsn, options: as for `aioifx.connect`; the database may be any in which you may create tables. With
+              *trace*, the report holds no traces.
               only: names of checks, or patterns such as ``*interrupt*``; empty for all.
               on_finding: called after each check.
     Raises:   InterfaceError: no check has such a name. DatabaseError: the first connection failed, or after a lost
               connection the next one.
     """
     checks = select_checks(only)
-    merged = {**_OPTIONS, **options}
+    trace = CheckTrace()
+    merged: dict[str, Any] = {**_OPTIONS, "trace": trace.add, "trace_values": False, **options}
 
     async def open_connection(**others: Any) -> Connection[Any]:
         return await connect(dsn, **{**merged, **others})
@@ -96,7 +101,7 @@ async def verify(
     )
     try:
         for check in checks:
-            finding = await _try_check(lab, check)
+            finding = await _try_check(lab, check, trace)
             report.findings.append(finding)
             if on_finding is not None:
                 on_finding(finding)
@@ -125,12 +130,15 @@ def _capabilities_of(conn: Connection[Any]) -> tuple[str, ...]:
     return tuple(name for name in capabilities.__slots__ if getattr(capabilities, name) is True)
 
 
-async def _try_check(lab: Lab, check: Check) -> Finding:
+async def _try_check(lab: Lab, check: Check, trace: CheckTrace) -> Finding:
+    trace.clear()
     started = time.monotonic()
     outcome, detail = await _outcome(lab, check)
     if outcome is Outcome.REFUTED and not lab.is_connected:  # a network may fail at any time
+        trace.clear()
         outcome, detail = await _outcome(lab, check)
-    return Finding(check, outcome, detail, time.monotonic() - started)
+    messages = trace.redacted() if outcome is Outcome.REFUTED else ()
+    return Finding(check, outcome, detail, time.monotonic() - started, messages)
 
 
 async def _outcome(lab: Lab, check: Check) -> tuple[Outcome, str]:
