@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from aioifx.sqltypes import TypeCode
 from aioifx.tracing.events import TraceEvent
@@ -129,10 +129,10 @@ def _redacted(name: str, value: Any, known: frozenset[str]) -> Any:
             if name in _OWN_TEXTS | _VERBATIM
             else _WORD.sub(lambda found: _kept(found[0], known), value)
         )
-    if isinstance(value, Mapping):
-        return _redacted_fields(value, known)
+    if isinstance(value, dict):
+        return _redacted_fields(cast("dict[str, Any]", value), known)
     if isinstance(value, list | tuple):
-        return [_redacted(name, item, known) for item in value]
+        return [_redacted(name, item, known) for item in cast("list[Any]", value)]
     return value
 
 
