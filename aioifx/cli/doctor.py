@@ -9,23 +9,25 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
-import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
-from typing import Final, TextIO
+from typing import Final
 
 from aioifx.cli.address import add_connection, destination
 from aioifx.cli.failures import CONNECTION, FAILED, USAGE
+from aioifx.cli.output import Lines, terminal_width
 from aioifx.cli.parsing import Verbs, add_verb, examples
 from aioifx.diagnosis.report import DiagnosisReport, DiagnosisStep
 
 _TIMEOUT: Final = 10.0
-_COLOURS: Final = {"ok": "32", "warning": "33", "failed": "1;31", "skipped": "2"}
-"""Codes of ANSI terminals."""
-_INDENT: Final = 34
+_STYLES: Final = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
+_OUTCOME_WIDTH: Final = max(map(len, _STYLES))
+_INDENT: Final = _OUTCOME_WIDTH + 27
+"""Column of what was found."""
+_MIN_WIDTH: Final = 60
 _MAX_WIDTH: Final = 120
+_LEAST_SECONDS: Final = 0.00005
+"""Shown as 0.1 ms; less is not shown."""
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -54,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     dsn, options = destination(arguments)
     options.pop("command_timeout", None)
-    view = None if arguments.json else View(sys.stdout)
+    view = None if arguments.json else View(Lines(), terminal_width())
     report = asyncio.run(
         diagnose(
             dsn, step_timeout=arguments.timeout, on_step=None if view is None else view.on_step, **options
@@ -77,14 +79,14 @@ def exit_code_of(report: DiagnosisReport) -> int:
 
 
 class View:
-    """Prints steps as they end: outcome, name, milliseconds, what was found, what to change."""
+    """Prints steps as they end: outcome, name, milliseconds, what was found, what to change.
 
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-        self._width = max(60, min(shutil.get_terminal_size().columns, _MAX_WIDTH))
-        self._has_colours = (
-            out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        )
+    Args:     width: columns of the terminal; None: lines may be of any length.
+    """
+
+    def __init__(self, lines: Lines, width: int | None) -> None:
+        self._lines = lines
+        self._width = sys.maxsize if width is None else max(_MIN_WIDTH, min(width, _MAX_WIDTH))
         self._server = ""
         self._left_out: list[str] = []
         """Steps that were skipped because one before them failed."""
@@ -95,52 +97,47 @@ class View:
         if step.server != self._server:
             self._end_server()
             self._server = step.server
-            self._print(f"\n{step.server}")
+            self._lines.print([(), ((step.server, "bold"),)])
         if step.outcome == "skipped" and self._has_failed:
             self._left_out.append(step.name)
             return
         self._has_failed = step.outcome == "failed"
-        for line in self._lines(step):
-            self._print(line)
+        time = f"{step.seconds * 1000:.1f} ms" if step.seconds >= _LEAST_SECONDS else ""
+        self._print(step.outcome, step.name, time, step.found)
+        for change in step.changes:
+            self._lines.print(
+                ((line, "bold"),) for line in self._wrapped(str(change), " " * _INDENT + "-> ", _INDENT + 3)
+            )
 
     def finish(self, report: DiagnosisReport) -> None:
         """Print the summary."""
         self._end_server()
-        self._print("\n" + textwrap.fill(_summary(report), self._width))
+        self._lines.print([(), *(((line, ""),) for line in self._wrapped(_summary(report), "", 0))])
 
     def _end_server(self) -> None:
         if self._left_out:
-            names = ", ".join(name.replace("_", " ") for name in self._left_out)
-            for line in self._wrapped(f"{self._outcome('skipped')} {'':25}", f"not tried: {names}"):
-                self._print(line)
+            self._print("skipped", "", "", f"not tried: {', '.join(map(_name_of, self._left_out))}")
         self._left_out, self._has_failed = [], False
 
-    def _lines(self, step: DiagnosisStep) -> Iterator[str]:
-        time = f"{step.seconds * 1000:9.1f} ms" if step.seconds >= 0.00005 else ""
-        head = f"{self._outcome(step.outcome)} {step.name.replace('_', ' '):12} {time:>12}"
-        yield from self._wrapped(head, step.found)
-        for change in step.changes:
-            arrow = "-> "
-            yield from textwrap.wrap(
-                str(change),
-                self._width,
-                initial_indent=" " * _INDENT + arrow,
-                subsequent_indent=" " * (_INDENT + len(arrow)),
-                break_on_hyphens=False,
-            )
+    def _print(self, outcome: str, name: str, time: str, text: str) -> None:
+        first, *rest = self._wrapped(text, " " * _INDENT, _INDENT)
+        head = f" {_name_of(name):12} {time:>12} ".ljust(_INDENT - _OUTCOME_WIDTH)
+        line = ((f"{outcome:{_OUTCOME_WIDTH}}", _STYLES[outcome]), (head + first[_INDENT:], ""))
+        self._lines.print([line, *(((more, ""),) for more in rest)])
 
-    def _wrapped(self, head: str, text: str) -> Iterator[str]:
-        lines = textwrap.wrap(text, self._width - _INDENT, break_on_hyphens=False) or [""]
-        yield f"{head} {lines[0]}".rstrip()
-        for line in lines[1:]:
-            yield " " * _INDENT + line
+    def _wrapped(self, text: str, first: str, indent: int) -> list[str]:
+        return textwrap.wrap(
+            text or " ",
+            self._width,
+            initial_indent=first,
+            subsequent_indent=" " * indent,
+            break_on_hyphens=False,
+            drop_whitespace=bool(text),
+        )
 
-    def _outcome(self, outcome: str) -> str:
-        text = f"{outcome:7}"
-        return f"\x1b[{_COLOURS[outcome]}m{text}\x1b[0m" if self._has_colours else text
 
-    def _print(self, line: str) -> None:
-        print(line, file=self._out, flush=True)
+def _name_of(step: str) -> str:
+    return step.replace("_", " ")
 
 
 def _summary(report: DiagnosisReport) -> str:

@@ -34,7 +34,7 @@ async def diagnose(
     """Find out, step by step, why a connection cannot be opened, or what it is like. Changes nothing at the server.
 
     With several servers, each is examined, one after another. Each gets two logins, and a third one to its sysmaster
-    for the locale of the database. A wrong password is sent once to each.
+    for the locale of the database. A wrong password is sent once to each. A *pam* handler is called in each login.
 
     Args:     dsn, options: those of `aioifx.connect`.
               step_timeout: time limit in seconds for each step.

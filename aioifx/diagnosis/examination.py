@@ -183,12 +183,14 @@ class Examination:
         return result
 
     async def _bounded(self, attempt: LoginAttempt, work: Awaitable[T]) -> T | DatabaseError:
-        """The result of *work*, or its error."""
+        """The result of *work*, or its error; an InterfaceError, such as of a PAM handler, as a ConnectError."""
         try:
             async with asyncio.timeout(self._steps.limit):
                 return await work
         except DatabaseError as error:
             return error
+        except InterfaceError as error:
+            return ConnectError(str(error))
         except TimeoutError:
             return attempt.timeout_error(self._steps.limit)
 
@@ -238,6 +240,8 @@ class Examination:
         return result
 
     async def _explain_database(self, attempt: LoginAttempt, error: DatabaseError) -> Failed:
+        if attempt.pam is not None:
+            return await logins.explain_login(attempt, error)
         databases = await self._bounded(
             attempt, query_sysmaster(attempt, self._password, "the databases", _DATABASES)
         )
@@ -252,7 +256,7 @@ class Examination:
     async def _locale(self, attempt: LoginAttempt) -> Finding:
         try:
             found = await query_locale(attempt, self._password)
-        except DatabaseError as error:
+        except Error as error:
             return Finding(str(error), outcome="skipped")
         return logins.locale(attempt.options, found)
 

@@ -101,22 +101,31 @@ def _login_changes(attempt: LoginAttempt, error: DatabaseError) -> tuple[Diagnos
         )
     if reply is not None and (reply.type == LoginType.REDIRECT or reply.redirect is not None):
         return _redirect_changes(reply)
-    if isinstance(error, AuthenticationError):
-        if options.password is None or error.sqlcode == _NO_TRUST:
-            return (DiagnosisChange("password", f"the password of {options.user}; none was given"),)
-        return (
-            DiagnosisChange("password", f"the password of {options.user} on the server's machine"),
-            DiagnosisChange("user", "a user that may log in there; the account may be locked or expired"),
-        )
+    if attempt.pam is not None and callable(options.pam):
+        return (DiagnosisChange("pam", "a handler that answers what the server's PAM module asks"),)
+    if attempt.pam is not None or isinstance(error, AuthenticationError):
+        return (*_password_changes(options, error), *((_PAM,) if attempt.pam is not None else ()))
     if isinstance(error, LocaleError):
         return _locale_changes("")
     if isinstance(error, NotSupportedError):
-        return (DiagnosisChange("the server", "version 12.10 or later, on a port without PAM"),)
+        return (DiagnosisChange("the server", "version 12.10 or later"),)
     if error.sqlcode in _FULL:
         return (
             DiagnosisChange("the server", "more sessions (onconfig: LIMITNUMSESSIONS), or smaller pools"),
         )
     return _general(error)
+
+
+_PAM: Final = DiagnosisChange("pam", "a callable, if the server's PAM module asks for more than the password")
+
+
+def _password_changes(options: ConnectOptions, error: DatabaseError) -> tuple[DiagnosisChange, ...]:
+    if options.password is None or error.sqlcode == _NO_TRUST:
+        return (DiagnosisChange("password", f"the password of {options.user}; none was given"),)
+    return (
+        DiagnosisChange("password", f"the password of {options.user} on the server's machine"),
+        DiagnosisChange("user", "a user that may log in there; the account may be locked or expired"),
+    )
 
 
 def _redirect_changes(reply: LoginReply) -> tuple[DiagnosisChange, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import threading
 from collections.abc import Iterator
@@ -16,7 +15,9 @@ from aioifx import DiagnosisChange, DiagnosisReport, DiagnosisStep
 from aioifx.cli import doctor
 from aioifx.cli.doctor import View, exit_code_of
 from aioifx.cli.main import main
+from aioifx.cli.output import Lines
 from aioifx.diagnosis import checks, examination
+from tests.cli.test_output import use_terminal
 from tests.diagnosis.ports import closed
 
 SERVER = "db1:9088"
@@ -56,56 +57,64 @@ Not connected. See the changes after ->, the likeliest first.
 """
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def shown(out: io.StringIO, report: DiagnosisReport) -> str:
-    view = View(out)
+def shown(report: DiagnosisReport, capsys: pytest.CaptureFixture[str], width: int | None = 80) -> str:
+    view = View(Lines(), width)
     for step in report.steps:
         view.on_step(step)
     view.finish(report)
-    return out.getvalue()
+    return capsys.readouterr().out
 
 
 @pytest.fixture(autouse=True)
-def width(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    for name in ("NO_COLOR", "TERM", "AIOIFX_DSN", "AIOIFX_PASSWORD"):
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AIOIFX_DSN", "AIOIFX_PASSWORD"):
         monkeypatch.delenv(name, raising=False)
 
 
-def test_lines_for_people() -> None:
-    assert shown(io.StringIO(), DiagnosisReport(STEPS)) == AT_80
+def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(DiagnosisReport(STEPS), capsys) == AT_80
 
 
-def test_a_wide_terminal_breaks_no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    text = shown(io.StringIO(), DiagnosisReport(STEPS))
+@pytest.mark.parametrize("width", [None, 120])
+def test_there_are_fewer_lines_if_there_is_room(
+    width: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = shown(DiagnosisReport(STEPS), capsys, width)
     assert "the server is not named ol_shop (SQLCODE -761); it is 'ol_main' (option: server)\n" in text
 
 
-def test_no_line_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for columns in (60, 80, 120, 300):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        lines = shown(io.StringIO(), DiagnosisReport(STEPS)).splitlines()
-        assert max(map(len, lines)) <= min(columns, 120)
+def test_no_line_is_wider_than_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    for width in (60, 80, 120, 300):
+        lines = shown(DiagnosisReport(STEPS), capsys, width).splitlines()
+        assert max(map(len, lines)) <= min(width, 120)
 
 
-def test_a_terminal_has_colours_and_nothing_else_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    report = DiagnosisReport(STEPS)
-    coloured = shown(Terminal(), report)
-    assert "\x1b[32mok     \x1b[0m" in coloured and "\x1b[1;31mfailed \x1b[0m" in coloured
-    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
-        with monkeypatch.context() as patch:
-            patch.setenv(name, value)
-            assert shown(Terminal(), report) == AT_80
+def test_a_pipe_gets_one_line_for_each_step(capsys: pytest.CaptureFixture[str]) -> None:
+    long = DiagnosisStep(
+        "login", "failed", 0.0, "word " * 100, (DiagnosisChange("user", "x " * 200),), SERVER
+    )
+    lines = shown(DiagnosisReport((long,)), capsys, None).splitlines()
+    assert [line[:8].strip() for line in lines] == ["", "db1:9088", "failed", "", "", "Not conn"]
 
 
-def test_several_servers_are_apart() -> None:
+def test_a_step_without_a_finding_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    report = DiagnosisReport((DiagnosisStep("version", "ok", 0.0, ""),))
+    assert shown(report, capsys).startswith("ok      version\n")
+
+
+def test_a_terminal_has_styles_and_nothing_else_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rich")
+    data = use_terminal(monkeypatch)
+    view = View(Lines(), 80)
+    for step in STEPS:
+        view.on_step(step)
+    assert b"\x1b[32mok     \x1b[0m address" in data.getvalue()
+    assert b"\x1b[1;31mfailed \x1b[0m server name" in data.getvalue()
+
+
+def test_several_servers_are_apart(capsys: pytest.CaptureFixture[str]) -> None:
     other = DiagnosisStep("tcp", "ok", 0.001, "connected", (), "db2:9088")
-    text = shown(io.StringIO(), DiagnosisReport((*STEPS, other)))
+    text = shown(DiagnosisReport((*STEPS, other)), capsys)
     assert "not tried: login, round trip\n\ndb2:9088\nok      tcp" in text
     assert text.endswith("\nConnected, but a step failed.\n")
 
@@ -120,7 +129,9 @@ def test_several_servers_are_apart() -> None:
         (["ok", "failed"], 3, "Not connected. See"),
     ],
 )
-def test_exit_codes_and_summaries(outcomes: list[Any], code: int, summary: str) -> None:
+def test_exit_codes_and_summaries(
+    outcomes: list[Any], code: int, summary: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     names = ("address", "tcp", "tls")
     report = DiagnosisReport(
         tuple(
@@ -129,7 +140,7 @@ def test_exit_codes_and_summaries(outcomes: list[Any], code: int, summary: str) 
         )
     )
     assert exit_code_of(report) == code
-    assert shown(io.StringIO(), report).splitlines()[-1].startswith(summary)
+    assert shown(report, capsys).splitlines()[-1].startswith(summary)
 
 
 def test_a_check_that_failed_is_not_a_connection_that_failed() -> None:

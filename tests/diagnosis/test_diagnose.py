@@ -40,6 +40,7 @@ from tests.diagnosis.ports import (
 from tests.injection import Injection, Manner, eventually
 from tests.scripted import Peer, accepted
 from tests.scripted import listening as scripted
+from tests.server.protocol.test_pam import password_and_code
 
 SECRET = "tr0ub4dor&3"
 QUOTED = "tr0ub4dor%263"
@@ -601,6 +602,37 @@ async def test_a_full_server() -> None:
     async with serve(options) as server, aioifx.connect(server.dsn):
         step, _, changes = failure(await diagnose(server.dsn))
     assert step == "login" and "more sessions" in changes["the server"]
+
+
+async def test_pam_is_answered() -> None:
+    async with aioifx.server.running(pam=password_and_code) as dsn:
+        report = await diagnose(dsn, pam=lambda style, text: "right" if "assword" in text else "123")
+    assert report.ok
+    assert step_of(report, "capabilities").details["pam"] is True
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ({}, ["password", "pam"]),
+        ({"password": "right"}, ["password", "user", "pam"]),
+        ({"pam": lambda style, text: "wrong"}, ["pam"]),
+        ({"pam": lambda style, text: None}, ["pam"]),
+        ({"pam": lambda style, text: 5}, ["pam"]),
+    ],
+)
+async def test_pam_that_is_not_answered(options: dict[str, Any], settings: list[str]) -> None:
+    async with aioifx.server.running(pam=password_and_code) as dsn:
+        step, _, changes = failure(await diagnose(dsn, **options))
+    assert (step, [*changes]) == ("login", settings)
+
+
+async def test_pam_with_codes_that_are_used_up() -> None:
+    answers = ["right", "123"]
+    async with aioifx.server.running(pam=password_and_code) as dsn:
+        report = await diagnose(dsn, pam=lambda style, text: answers.pop(0) if answers else None)
+    step, _, changes = failure(report)
+    assert (step, [*changes]) == ("database", ["pam"])
 
 
 # -- several servers --------------------------------------------------------------------------------------------------
