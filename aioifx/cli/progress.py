@@ -5,6 +5,7 @@ Without a terminal there is none, so that logs stay readable.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 from aioifx.cli.output import is_terminal, rich_module
+from aioifx.errors import visible
 
 Update: TypeAlias = Callable[[int, int], None]
 """Called with the number of rows, and of what the total counts, so far."""
@@ -26,6 +28,7 @@ def progress(label: str, total: int | None = None, *, is_quiet: bool = False) ->
 
     Args:     total: of bytes or of rows; None: unknown.
     """
+    label = visible(label)
     if is_quiet or not is_terminal(sys.stderr):
         yield lambda rows, done: None
     elif (bars := rich_module("progress")) is None:
@@ -39,7 +42,7 @@ def progress(label: str, total: int | None = None, *, is_quiet: bool = False) ->
 @contextmanager
 def _shown_by_rich(bars: Any, label: str, total: int | None) -> Generator[Update]:
     console = rich_module("console").Console(stderr=True)
-    columns = [bars.TextColumn("{task.description}"), bars.BarColumn()]
+    columns = [bars.TextColumn("{task.description}", markup=False), bars.BarColumn()]
     if total is not None:
         columns.append(bars.TaskProgressColumn())
     columns += [bars.TextColumn("{task.fields[rows]}"), bars.TimeElapsedColumn()]
@@ -63,6 +66,7 @@ def _shown_as_text(label: str, total: int | None) -> Generator[Update]:
         nonlocal longest
         part = f" {100 * min(done, total) // total:3} %" if total else ""
         text = f"{label}{part}  {_rows(rows, began)}"
+        text = text[: _width() - 1]  # a second line could not be erased
         longest = max(longest, len(text))
         print(f"\r{text:<{longest}}", end="", file=sys.stderr, flush=True)
 
@@ -71,6 +75,14 @@ def _shown_as_text(label: str, total: int | None) -> Generator[Update]:
     finally:
         if longest:
             print(f"\r{'':{longest}}\r", end="", file=sys.stderr, flush=True)
+
+
+def _width() -> int:
+    """Columns of the terminal that stderr is."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def _seldom(show: Update) -> Update:

@@ -69,6 +69,19 @@ def test_nothing_remains_after_an_error(with_rich: bool, monkeypatch: pytest.Mon
     assert terminal.getvalue().endswith(end)
 
 
+@pytest.mark.parametrize("with_rich", [True, False])
+def test_a_label_is_text_and_a_line_fits(with_rich: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = use_terminal(monkeypatch)
+    if with_rich:
+        pytest.importorskip("rich")
+    else:
+        monkeypatch.setattr(module, "rich_module", lambda name: None)
+    with progress("[/b]\x1b[31m" + "x" * (20 if with_rich else 200), 4000) as update:
+        update(10, 20)
+    assert "[/b]\\x1b[31mxxx" in terminal.getvalue()
+    assert with_rich or max(map(len, terminal.getvalue().split("\r"))) == 79
+
+
 def test_updates_are_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = use_terminal(monkeypatch)
     monkeypatch.setattr(module, "rich_module", lambda name: None)
