@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from aioifx.codecs.text import CodeSet, code_set_of
+from aioifx.codecs.tuple_frames import whole_payload, whole_size
 from aioifx.errors import Error, InterfaceError, ProtocolError
 from aioifx.sqltypes import Column
 from aioifx.wire import replies, requests
@@ -46,10 +47,11 @@ class Undecoded(NamedTuple):
     reason: str
 
 
-class EncodedRow(NamedTuple):
-    """The payload of SQ_TUPLE."""
+class EncodedRows(NamedTuple):
+    """The payloads of a run of SQ_TUPLE."""
 
-    payload: bytes
+    payloads: list[bytes]
+    """Empty if the decoder does not keep them."""
     columns: tuple[Column, ...]
     """Empty if they are not known."""
 
@@ -66,7 +68,9 @@ class Message:
     size: int
     """Bytes, with the tag."""
     contents: list[Any]
-    """The content of each message of the run, as the wire package reads it; None if it has only a tag."""
+    """What the wire package reads of each message of the run, of SQ_TUPLE `EncodedRows`; None if it has only a tag."""
+    count: int = 1
+    """Number of messages."""
 
     @property
     def content(self) -> Any:
@@ -87,9 +91,17 @@ class Decoder:
 
     Args:     starts_with_login: False if the first bytes come after the login.
               capabilities: the layouts until SQ_PROTOCOLS is answered.
+              keeps_rows: whether the payloads of rows are kept; their number always is.
     """
 
-    def __init__(self, *, starts_with_login: bool = True, capabilities: Capabilities | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        starts_with_login: bool = True,
+        capabilities: Capabilities | None = None,
+        keeps_rows: bool = True,
+    ) -> None:
+        self.keeps_rows = keeps_rows
         self.capabilities = capabilities or Capabilities()
         self.code_set: CodeSet = code_set_of(_DEFAULT_LOCALE, "replace")
         """Of SQL and names; the login states it."""
@@ -194,14 +206,15 @@ class _Direction:
             self._parser = None
         return [Message(self._is_sent, UNDECODED, self._exchange, size, [Undecoded(data, reason)])]
 
-    def _add(self, name: str, content: Any = None) -> None:
+    def _add(self, name: str, content: Any = None, count: int = 1) -> None:
         size, self._begin = self._inbox.consumed - self._begin, self._inbox.consumed
         last = self._found[-1] if self._found else None
         if last is not None and name in _MERGED and last.name == name and last.exchange == self._exchange:
             last.size += size
             last.contents.append(content)
+            last.count += count
         else:
-            self._found.append(Message(self._is_sent, name, self._exchange, size, [content]))
+            self._found.append(Message(self._is_sent, name, self._exchange, size, [content], count))
         self._decoder.on_message(self._exchange, content)
 
     def _end_group(self, name: str) -> None:
@@ -238,7 +251,7 @@ class _Direction:
             tag = inbox.data[inbox.pos] << 8 | inbox.data[inbox.pos + 1]
             if tag == Op.TUPLE:
                 await skip_tuple(inbox)
-                self._add_row()
+                self._add_rows()
                 continue
             inbox.skip(2)
             if tag == Op.EOT and not has_answer:
@@ -273,9 +286,17 @@ class _Direction:
             return None
         raise ProtocolError(f"unknown message {tag}")
 
-    def _add_row(self) -> None:
-        inbox = self._inbox
-        begin = inbox.pos - (inbox.consumed - self._begin)
-        size = int.from_bytes(inbox.data[begin + 4 : begin + TUPLE_HEAD], "big")
-        payload = bytes(inbox.data[begin + TUPLE_HEAD : begin + TUPLE_HEAD + size])
-        self._add(name_of(Op.TUPLE), EncodedRow(payload, self._decoder.columns_of(self._exchange)))
+    def _add_rows(self) -> None:
+        """Add the row that was skipped, and all after it that are here."""
+        inbox, decoder = self._inbox, self._decoder
+        data, end = inbox.data, len(inbox.data)
+        pos = inbox.pos - (inbox.consumed - self._begin)
+        payloads: list[bytes] = []
+        count = 0
+        while (size := whole_size(data, pos, end)) >= TUPLE_HEAD:
+            if decoder.keeps_rows:
+                payloads.append(whole_payload(data, pos, end) or b"")
+            count += 1
+            pos += size
+        inbox.pos = pos
+        self._add(name_of(Op.TUPLE), EncodedRows(payloads, decoder.columns_of(self._exchange)), count)

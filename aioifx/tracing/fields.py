@@ -8,7 +8,7 @@ Invariants:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
@@ -19,7 +19,7 @@ from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import Error
 from aioifx.sqltypes import Column, TypeCode
-from aioifx.tracing.decoder import EncodedRow, Message, Undecoded
+from aioifx.tracing.decoder import EncodedRows, Message, Undecoded
 from aioifx.tracing.sql_text import hide_literals
 from aioifx.wire import (
     challenges,
@@ -58,8 +58,8 @@ class View:
 def fields_of(message: Message, view: View) -> dict[str, Any]:
     """The fields of a message in the types of JSON."""
     content: object = message.content
-    if isinstance(content, EncodedRow):
-        return {"rows": [_row(row, view) for row in message.contents]} if view.values else {}
+    if isinstance(content, EncodedRows):
+        return {"rows": [row for run in message.contents for row in _rows(run, view)]} if view.values else {}
     if isinstance(content, objects.Blob):
         return _data(b"".join(piece.data for piece in message.contents), view)
     if isinstance(content, requests.Put):
@@ -153,13 +153,14 @@ def _description(content: descriptions.Description, view: View) -> dict[str, Any
     }
 
 
-def _row(row: EncodedRow, view: View) -> object:
-    """The values of a row; its bytes if the columns are not known."""
-    try:
-        decoder = _decoder_of(row.columns, view.code_set)
-        return [_value(value) for value in decoder.decode_payload(row.payload)]
-    except Error:
-        return row.payload.hex()
+def _rows(run: EncodedRows, view: View) -> Iterator[object]:
+    """The values of each row; its bytes if the columns are not known."""
+    for payload in run.payloads:
+        try:
+            decoder = _decoder_of(run.columns, view.code_set)
+            yield [_value(value) for value in decoder.decode_payload(payload)]
+        except Error:
+            yield payload.hex()
 
 
 @lru_cache(maxsize=64)

@@ -63,6 +63,7 @@ class ChannelTracer:
             if self._file.parts:
                 self._stop(error)
                 return
+            self._file.close()
             raise InterfaceError(f"trace: cannot write to {self._file.path!r}: {error.strerror}") from error
 
     def channel(self, kind: type[Channel] = Channel) -> TracedChannel:
@@ -71,14 +72,9 @@ class ChannelTracer:
 
     def on_failure(self, address: str, error: DatabaseError) -> None:
         """A connection could not be opened."""
-        self.emit(
-            TraceEvent(
-                time.time(),
-                0,
-                "failed",
-                fields={"address": address, **_error_fields(error, values=self.values)},
-            )
-        )
+        fields = {"address": address, **_error_fields(error, values=self.values)}
+        self.emit(TraceEvent(time.time(), 0, "failed", fields=fields))
+        self._close_unless_used()
 
     def on_open(self) -> None:
         """Called once for each channel."""
@@ -87,6 +83,9 @@ class ChannelTracer:
     def on_closed(self) -> None:
         """Called once for each channel that was open."""
         self._channels -= 1
+        self._close_unless_used()
+
+    def _close_unless_used(self) -> None:
         if not self._channels and self._file is not None:
             self._file.close()
 
@@ -174,7 +173,7 @@ class TracedChannel(Channel):
         self.number = 0
         """Number of the connection, once it is open."""
         self._tracer = tracer
-        self._decoder: Decoder | None = Decoder()
+        self._decoder: Decoder | None = Decoder(keeps_rows=tracer.values)
         """None after a defect."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -218,15 +217,13 @@ class TracedChannel(Channel):
         decoder, now = self._decoder, time.time()
         assert decoder is not None
         try:
-            for message in decode(data):
+            messages = decode(data)
+            view = View(decoder.code_set, self._tracer.values)
+            for message in messages:
                 kind: EventKind = "sent" if message.is_sent else "received"
-                fields = fields_of(message, View(decoder.code_set, self._tracer.values))
-                count = len(message.contents)
-                self._tracer.emit(
-                    TraceEvent(
-                        now, self.number, kind, message.name, message.exchange, message.size, count, fields
-                    )
-                )
+                place = message.name, message.exchange, message.size, message.count
+                event = TraceEvent(now, self.number, kind, *place, fields_of(message, view))
+                self._tracer.emit(event)
         except Exception as error:
             # Without the error's text, which may hold a value.
             self._decoder = None

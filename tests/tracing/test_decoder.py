@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aioifx.tracing.decoder import LOGIN, LOGIN_REPLY, UNDECODED, Decoder, Message, name_of
+from aioifx.tracing.decoder import LOGIN, LOGIN_REPLY, UNDECODED, Decoder, EncodedRows, Message, name_of
 from aioifx.tracing.fields import View, fields_of
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.handshake import LoginReply, LoginRequest, login_frame, put_login, put_login_reply
@@ -46,7 +46,7 @@ NAMES_OF_JDBC = {
 
 
 def names(messages: list[Message]) -> list[str]:
-    return [message.name for message in messages for _ in message.contents]
+    return [message.name for message in messages for _ in range(message.count)]
 
 
 def conversations(file: str) -> Iterator[list[Frame]]:
@@ -132,12 +132,16 @@ def merged(messages: list[Message]) -> list[tuple[bool, str, int, int, list[Any]
     """Runs that were cut, in one piece again."""
     found: list[tuple[bool, str, int, int, list[Any]]] = []
     for message in messages:
+        contents = [*message.contents]
+        if isinstance(message.content, EncodedRows):
+            contents = [payload for run in message.contents for payload in run.payloads]
+            assert len(contents) == message.count
         is_run = message.name in ("SQ_TUPLE", "SQ_BLOB", "SQ_PUT")
         if is_run and found and found[-1][:3] == (message.is_sent, message.name, message.exchange):
             last = found.pop()
-            found.append((*last[:3], last[3] + message.size, last[4] + message.contents))
+            found.append((*last[:3], last[3] + message.size, last[4] + contents))
         else:
-            found.append((message.is_sent, message.name, message.exchange, message.size, [*message.contents]))
+            found.append((message.is_sent, message.name, message.exchange, message.size, contents))
     return found
 
 
@@ -261,8 +265,16 @@ def test_a_row_knows_the_columns_of_its_statement() -> None:
     decoder = decoder_of(case[0])
     messages = [message for frame in case for message in fed(decoder, frame)]
     (rows,) = [message for message in messages if message.name == "SQ_TUPLE"]
-    assert len(rows.contents) == 5
+    assert rows.count == 5 and len(rows.content.payloads) == 5
     assert [column.name for column in rows.content.columns] == ["id", "name", "pad"]
+
+
+def test_rows_are_counted_if_they_are_not_kept() -> None:
+    case = next(case for case in conversations("select") if case[0].case == "autofree")
+    decoder = Decoder(starts_with_login=False, keeps_rows=False)
+    messages = [message for frame in case for message in fed(decoder, frame)]
+    (rows,) = [message for message in messages if message.name == "SQ_TUPLE"]
+    assert rows.count == 5 and rows.size == 290 and rows.content.payloads == []
 
 
 def test_a_redirect_is_a_login_reply() -> None:

@@ -21,7 +21,7 @@ from aioifx.server import ServerOptions, serve
 from aioifx.server.protocol.pam import PamAsk
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.tracing import fields as module
-from aioifx.tracing.decoder import UNDECODED, Decoder, EncodedRow, Message, Undecoded
+from aioifx.tracing.decoder import UNDECODED, Decoder, EncodedRows, Message, Undecoded
 from aioifx.tracing.events import event_line
 from aioifx.tracing.fields import View, fields_of
 from aioifx.wire import challenges, completion, files, objects, replies, requests, session_requests
@@ -130,13 +130,13 @@ def test_fields(content: object, hidden: dict[str, Any], with_values: dict[str, 
 
 def test_rows_without_their_columns_are_shown_as_bytes() -> None:
     columns = (Column("a", SqlType(TypeCode.INTEGER)),)
-    row = EncodedRow(b"\0\0\0\7", columns)
-    assert shown(row) == {}
-    assert shown(row, view=SHOWING) == {"rows": [[7]]}
-    assert shown(row._replace(columns=()), view=SHOWING) == {"rows": ["00000007"]}
+    rows = EncodedRows([b"\0\0\0\7"], columns)
+    assert shown(rows) == {}
+    assert shown(rows, view=SHOWING) == {"rows": [[7]]}
+    assert shown(rows._replace(columns=()), view=SHOWING) == {"rows": ["00000007"]}
     unknown = (Column("a", SqlType(TypeCode.ROWREF)),)
-    assert shown(row._replace(columns=unknown), view=SHOWING) == {"rows": ["00000007"]}
-    assert shown(row._replace(payload=b"\0"), view=SHOWING) == {"rows": ["00"]}
+    assert shown(rows._replace(columns=unknown), view=SHOWING) == {"rows": ["00000007"]}
+    assert shown(rows._replace(payloads=[b"\0"]), view=SHOWING) == {"rows": ["00"]}
 
 
 def test_values_become_types_of_json() -> None:

@@ -21,6 +21,7 @@ from aioifx.errors import ConnectError, ConnectionLost, InterfaceError
 from aioifx.server import Server, ServerOptions, serve
 from aioifx.tracing import recorder
 from aioifx.tracing.events import event_of
+from aioifx.tracing.recorder import ChannelTracer
 from tests.certificates import certified, trusting
 
 
@@ -104,6 +105,17 @@ async def test_a_file_gets_a_header_each_time_it_is_opened(server: Server, tmp_p
             pass
     assert [header["values"] for header in headers_in(path)] == [True, True]
     assert len({event.connection for event in events_in(path)}) == 2
+
+
+def test_a_file_is_closed_without_connections(tmp_path: Path) -> None:
+    options = aioifx.ConnectOptions(host="127.0.0.1", user="u", server="s", trace=tmp_path / "x")
+    tracer = options.tracer
+    assert isinstance(tracer, ChannelTracer) and tracer._file is not None
+    tracer.check()
+    assert tracer._file._close is not None
+    tracer.on_failure("a", ConnectError("b"))
+    assert tracer._file._close is None
+    assert [event.kind for event in events_in(tmp_path / "x")] == ["failed"]
 
 
 async def test_an_address_may_name_the_file(server: Server, tmp_path: Path) -> None:
@@ -290,6 +302,14 @@ async def test_a_file_that_cannot_be_written_is_refused_before_a_socket_opens(tm
         InterfaceError, match=r"^trace: cannot write to '.*missing/x': No such file or directory$"
     ):
         await aioifx.connect(host="127.0.0.1", port=1, server="s", trace=tmp_path / "missing" / "x")
+
+
+async def test_a_disk_that_is_full_from_the_begin_on() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no /dev/full")
+    with pytest.raises(InterfaceError, match="^trace: cannot write to '/dev/full': No space left on device$"):
+        await aioifx.connect(host="127.0.0.1", port=1, server="s", trace=full)
 
 
 async def test_a_file_that_cannot_be_opened_again_does_not_prevent_connections(
