@@ -34,7 +34,7 @@ _DATABASES: Final = "SELECT name FROM sysdatabases ORDER BY name"
 _NO_DATABASE: Final = Finding("no database is given", outcome="skipped")
 
 _PORT: Final = DiagnosisChange("port", SQLI_PORT)
-_STARTED: Final = DiagnosisChange("the server", "started: onstat - on its machine says On-Line")
+_STARTED: Final = DiagnosisChange("the server", "running: onstat - on its machine should say On-Line")
 _FIREWALL: Final = DiagnosisChange("the firewall", "one that lets this machine connect to host and port")
 _HOST: Final = DiagnosisChange("host", "the name or address of the server's machine")
 
@@ -159,27 +159,19 @@ class Examination:
         attempt = LoginAttempt(logins.without_database(self._options), self._address)
         attempt.use(self._channel, tls=self._uses_tls)
         self._opened.append(attempt.drop_unless_done)
-        listened = time.perf_counter() - began
+        began_login = time.perf_counter()
         result = await self._bounded(attempt, attempt.log_in(self._password))
-        seconds = time.perf_counter() - began - listened
-        failed = logins.failed_step(attempt, result) if isinstance(result, DatabaseError) else ""
-        findings: dict[str, tuple[float, Callable[[], Finding]]] = {
-            "listener": (listened, partial(Finding, "SQLI")),
-            "server_name": (0.0, partial(logins.server_name, attempt)),
-            "login": (seconds, partial(Finding, f"as {self._options.user}")),
-            "version": (0.0, partial(logins.version, attempt)),
-            "capabilities": (0.0, partial(logins.capabilities, attempt)),
-        }
-        for name, (own_seconds, finding) in findings.items():
-            if name == failed:
-                assert isinstance(result, DatabaseError)
-                explain = (
-                    self._explain_listener if name == "listener" else partial(logins.explain_login, attempt)
-                )
-                steps.fail(name, began + (0 if name == "listener" else listened), await explain(result))
-            steps.add(name, own_seconds, finding())
+        seconds = time.perf_counter() - began_login
+        if not isinstance(result, DatabaseError):
+            self._opened.append(result.terminate)
+        elif attempt.reply is None:
+            steps.fail("listener", began, await self._explain_listener(result, attempt.hint))
+        steps.add("listener", began_login - began, Finding(SQLI))
+        for name, describe in logins.LOGIN_STEPS.items():
+            if isinstance(result, DatabaseError) and name == logins.failed_step(result):
+                steps.fail(name, began_login, await logins.explain_login(attempt, result))
+            steps.add(name, seconds if name == "login" else 0.0, describe(attempt))
         assert isinstance(result, Connection)
-        self._opened.append(result.terminate)
         return result
 
     async def _bounded(self, attempt: LoginAttempt, work: Awaitable[T]) -> T | DatabaseError:
@@ -194,7 +186,11 @@ class Examination:
         except TimeoutError:
             return attempt.timeout_error(self._steps.limit)
 
-    async def _explain_listener(self, error: Error) -> Failed:
+    async def _explain_listener(self, error: Error, hint: str = "") -> Failed:
+        """Why there is no login reply.
+
+        Args:     hint: the end of the message, a guess that is found to be right or wrong here.
+        """
         first = self._channel.first
         spoken = protocol_of(first)
         if not (spoken or first or self._uses_tls):
@@ -209,7 +205,8 @@ class Examination:
             reason = self._channel.lost_by.reason or ""
             changes = certificates.changes_after_alert(reason)
             return Failed(f"the server ended TLS: {reason.lower().replace('_', ' ')}", *changes, **details)
-        return Failed(f"SQLI does not answer here: {error}", _PORT, _STARTED, **details)
+        reason = str(error).removesuffix(hint).removeprefix(f"{self._address}: ")
+        return Failed(f"SQLI does not answer here: {reason}", _PORT, _STARTED, **details)
 
     # -- database -----------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Final
 
@@ -55,6 +56,11 @@ def _own_name(attempt: LoginAttempt) -> str:
     return visible(attempt.reply.server.decode("latin-1")) if attempt.reply is not None else ""
 
 
+def user(attempt: LoginAttempt) -> Finding:
+    """Who has logged in."""
+    return Finding(f"as {attempt.options.user}", details={"user": attempt.options.user})
+
+
 def version(attempt: LoginAttempt) -> Finding:
     """The server's version."""
     text = attempt.reply.version.decode("latin-1") if attempt.reply is not None else ""
@@ -69,15 +75,22 @@ def capabilities(attempt: LoginAttempt) -> Finding:
     return Finding(f"{', '.join(names)}; not: {lacking}".replace("_", " "), details=found)
 
 
+LOGIN_STEPS: Final[Mapping[str, Callable[[LoginAttempt], Finding]]] = {
+    "server_name": server_name,
+    "login": user,
+    "version": version,
+    "capabilities": capabilities,
+}
+"""The steps of a login that the server has answered, each with what it found."""
+
+
 # -- rejected ---------------------------------------------------------------------------------------------------------
 
 
-def failed_step(attempt: LoginAttempt, error: DatabaseError) -> str:
-    """The step of a login without a database that failed."""
+def failed_step(error: DatabaseError) -> str:
+    """Which of `LOGIN_STEPS` has failed."""
     if error.sqlcode == _UNKNOWN_SERVER:
         return "server_name"
-    if attempt.reply is None:
-        return "listener"
     if isinstance(error, NotSupportedError):
         return "capabilities"
     return "login"

@@ -319,4 +319,6 @@ def _reason(error: OSError | UnicodeError) -> str:
             return str(text)
     if isinstance(error, OSError) and error.errno is not None and error.errno in errno.errorcode:
         return os.strerror(error.errno)
+    if isinstance(error, ConnectionResetError) and not error.args:  # asyncio's, in a TLS handshake
+        return os.strerror(errno.ECONNRESET)
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -307,6 +307,14 @@ async def test_a_rejected_certificate_closes_the_channel() -> None:
         assert not channel.is_open
 
 
+async def test_a_reset_in_the_handshake_is_reported_as_such() -> None:
+    async with listening(Peer([(None, Disconnect(reset=True))], framed=False)) as listener:
+        address = Address("127.0.0.1", listener.port)
+        channel = await open_channel(address)
+        with pytest.raises(ConnectError, match=r": Connection reset by peer$"):
+            await start_tls(channel, address, trusting(trustme.CA()))
+
+
 async def test_a_peer_without_tls_fails_the_handshake_with_a_hint() -> None:
     async with listening(Peer([(None, Disconnect(b"SSH-2.0-x\r\n"))], framed=False)) as listener:
         address = Address("127.0.0.1", listener.port)
