@@ -10,28 +10,35 @@ HIDDEN: Final = "?"
 
 # Quoted text in double quotes is a string unless DELIMIDENT is set, so it is hidden, too. An open quote or comment
 # extends to the end. A number takes the characters after it, so that no part of an odd literal is left.
-_LITERAL: Final = re.compile(
+_TOKEN: Final = re.compile(
     r"""
-    (?P<word> [^\W\d][\w$]*+ )
+    [^\W\d][\w$]*+
   | (?P<comment> -- [^\n]*+ | /\* .*? (?: \*/ | \Z ) )
-  | (?P<brace> \{ [^}]*+ \}?+ )
-  | ' [^']*+ '?+ | " [^"]*+ "?+
-  | [\d$][\w.$]*+
+  | \{ (?P<braces> [^}]*+ ) \}?+
+  | (?P<literal> ' [^']*+ '?+ | " [^"]*+ "?+ | [\d$][\w.$]*+ )
     """,
     re.VERBOSE | re.DOTALL,
 )
 
 
 def hide_literals(sql: str) -> str:
-    """*sql* with ``?`` for each literal, and without the text of comments, hints and collections in braces."""
-    return _LITERAL.sub(_replacement, sql)
+    """*sql* with ``?`` for each literal, and without the text of comments, hints and collections in braces.
 
-
-def _replacement(found: re.Match[str]) -> str:
-    if found["word"] is not None:
-        return found[0]
-    if found["brace"] is not None:
-        return "{?}"
-    if found["comment"] is not None:
-        return "/*?*/"
-    return HIDDEN
+    Braces enclose a comment or, after SET, MULTISET and LIST, a collection, in which a quoted text may hold braces. If
+    a quote is open at the first closing brace, its end depends on which of them it is, so the rest is hidden as well.
+    """
+    parts: list[str] = []
+    end = 0
+    for found in _TOKEN.finditer(sql):
+        parts.append(sql[end : found.start()])
+        end = found.end()
+        braces = found["braces"]
+        if braces is not None:
+            parts.append("{?}")
+            if braces.count("'") % 2 or braces.count('"') % 2:
+                return "".join([*parts, HIDDEN])
+        elif found["comment"] is not None:
+            parts.append("/*?*/")
+        else:
+            parts.append(found[0] if found["literal"] is None else HIDDEN)
+    return "".join([*parts, sql[end:]])
