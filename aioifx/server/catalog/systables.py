@@ -156,12 +156,23 @@ _SYSMASTER_COLUMNS: Final = {
     " is_buff_log integer, is_ansi integer, is_nls integer, is_case_insens integer, flags smallint",
     "sysdbslocale": f"dbs_dbsname {_NAME}, dbs_collate char(32)",
     "syssessions": "sid integer, username char(32), uid smallint, pid integer, hostname char(256), tty char(16),"
-    " connected integer, feprogram char(255)",
+    " connected integer, feprogram char(255), pooladdr integer, is_wlatch integer, is_wlock integer,"
+    " is_wbuff integer, is_wckpt integer, is_wlogbuf integer, is_wtrans integer, is_monitor integer,"
+    " is_incrit integer, state integer",
+    "syslocks": f"dbsname {_NAME}, tabname {_NAME}, rowidlk integer, keynum smallint, type char(4), owner integer,"
+    " waiter integer",
+    "systabnames": f"partnum integer, dbsname {_NAME}, owner {_OWNER}, tabname {_NAME}, collate char(32)",
+    # Columns that scripts for Informix use (observed: OpenAdmin Tool and others); the real tables have more.
+    "syslcktab": "address integer, partnum integer, rowidn integer, rowidr integer, keynum integer, grtime integer,"
+    " type integer, owner integer, wtlist integer",
+    "systxptab": "address integer, owner integer",
+    "sysrstcb": "address integer, sid integer, username char(32), lkwait integer",
+    "flags_text": "tabname char(32), flags integer, txt char(50)",
 }
 _SYSMASTER_FIRST: Final = 100
 """The first tabid of sysmaster's own tables (assumed: their tabids differ from release to release)."""
 
-SESSION_TABLES: Final = ("sysdatabases", "sysdbslocale", "syssessions")
+SESSION_TABLES: Final = tuple(name for name in _SYSMASTER_COLUMNS if name != "sysdual")
 """Tables of sysmaster that the engine fills before they are read (`plan.Plan.refresh`)."""
 
 

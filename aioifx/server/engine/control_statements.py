@@ -101,4 +101,4 @@ def _lock_table(state: SessionState, table: Table, *, exclusive: bool) -> None:
         raise SqlError(-524)
     if exclusive:
         with state.mapped_errors(-289, table.name, -113):
-            transactions.lock()
+            transactions.lock(table.name)

@@ -58,7 +58,10 @@ def _defining(state: SessionState, definition: Definition) -> Generator[None, No
     token = definition.changes[0].table.name if definition.changes else ""
     current = state.current
     try:
-        with state.mapped_errors(-211, token), current.transactions.writing(alone=False, shared=shared):
+        with (
+            state.mapped_errors(-211, token),
+            current.transactions.writing(token, alone=False, shared=shared),
+        ):
             yield
         current.objects.sweep()
     finally:

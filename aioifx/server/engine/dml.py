@@ -41,7 +41,7 @@ def run_change(
     """
     with (
         state.mapped_errors(_LOCKED_CHANGE[change.verb], change.table.name),
-        state.current.transactions.writing(alone=True, shared=is_shared(change.table)),
+        state.current.transactions.writing(change.table.name, alone=True, shared=is_shared(change.table)),
     ):
         change = _change_of(state, statement)  # the schema may have changed before the lock was acquired
         stored = state.bind(statement, values)
@@ -60,7 +60,7 @@ def insert_rows(state: SessionState, statement: Statement, rows: Sequence[Row]) 
     change = _change_of(state, statement)
     with (
         state.mapped_errors(_LOCKED_CHANGE[change.verb], change.table.name),
-        state.current.transactions.writing(alone=True, shared=is_shared(change.table)),
+        state.current.transactions.writing(change.table.name, alone=True, shared=is_shared(change.table)),
     ):
         return _insert(state, statement, rows)
 

@@ -250,7 +250,7 @@ class Engine:
             bound = numbered(query.sql, stored)
             with state.mapped_errors(-244, token):
                 if query.for_update:
-                    current.transactions.lock()
+                    current.transactions.lock(token)
                 current.transactions.on_query()
                 with state.interrupts.stopping():
                     rows = (

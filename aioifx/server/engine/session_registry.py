@@ -17,6 +17,7 @@ class SessionEntry:
     process_id: int = 0
     connected: datetime = field(default_factory=datetime.now)
     database: str = ""
+    program: str = ""
 
 
 class SessionRegistry:
@@ -27,11 +28,11 @@ class SessionRegistry:
         self._entries: dict[int, SessionEntry] = {}
         self._last_id = 0
 
-    def register(self, user: str, host: str = "", process_id: int = 0) -> SessionEntry:
+    def register(self, user: str, host: str = "", process_id: int = 0, program: str = "") -> SessionEntry:
         """Register a session; its id has not been used before."""
         with self._lock:
             self._last_id += 1
-            entry = SessionEntry(self._last_id, user, host, process_id)
+            entry = SessionEntry(self._last_id, user, host, process_id, program=program)
             self._entries[entry.session_id] = entry
             return entry
 

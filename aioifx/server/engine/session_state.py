@@ -47,7 +47,7 @@ class SessionState:
         self.entry = entry
         self.settings = settings
         self.database_locale = database_locale
-        self.defaults = SessionDefaults()
+        self.defaults = SessionDefaults(session_id=entry.session_id)
         self.options: dict[str, str | None] = {}
         """Values of SET ENVIRONMENT and similar statements."""
         self.interrupts = Interrupts()

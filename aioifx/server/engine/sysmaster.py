@@ -1,16 +1,23 @@
-"""Tables of sysmaster that show the server's own state: databases and sessions. Never: the contents of a database."""
+"""Tables of sysmaster that show the server's own state: databases, sessions, locks. Never: the contents of a database.
+
+A writer locks a whole database (`WriterLock`). Its lock is shown as one exclusive lock for each table that its
+transaction has locked or written, all with the same waiter. An open database is shown as a shared lock on its row of
+sysdatabases, as by Informix (documented: performance guide, Monitoring locks). Readers hold no locks.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.server.catalog import systables
 from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.dates import days_of
-from aioifx.server.sqlite.databases import Databases, LogMode
+from aioifx.server.sqlite.databases import SYSMASTER, Database, Databases, LogMode
+from aioifx.server.sqlite.transactions import Transactions
+from aioifx.server.sqlite.write_lock import HeldLock
 
 _Rows: TypeAlias = list[tuple[Stored, ...]]
 
@@ -54,6 +61,7 @@ def _sysdbslocale(databases: Databases, registry: SessionRegistry) -> _Rows:
 
 
 def _syssessions(databases: Databases, registry: SessionRegistry) -> _Rows:
+    waiting = _waiting(databases)
     return [
         (
             entry.session_id,
@@ -63,14 +71,134 @@ def _syssessions(databases: Databases, registry: SessionRegistry) -> _Rows:
             entry.host,
             "",  # tty
             int(entry.connected.timestamp()),
-            "",  # feprogram
+            entry.program,
+            0,  # pooladdr
+            0,  # is_wlatch
+            int(entry.session_id in waiting),
+            *_NO_FLAGS,
         )
         for entry in registry.entries()
     ]
+
+
+_NO_FLAGS: Final = (0,) * 7
+"""is_wbuff, is_wckpt, is_wlogbuf, is_wtrans, is_monitor, is_incrit, state"""
+
+
+# -- locks ------------------------------------------------------------------------------------------------------------
+
+
+class _Lock(NamedTuple):
+    """A row of syslocks, and of the tables underneath."""
+
+    partnum: int
+    database: str
+    table: str
+    rowid: int
+    type: str
+    owner: int
+    waiter: int | None
+    granted: int
+
+
+def _locks(databases: Databases, registry: SessionRegistry) -> list[_Lock]:
+    numbers = {database.name: number for number, database in enumerate(databases.all(), start=1)}
+    locks = [
+        _Lock(
+            _SYSDATABASES, SYSMASTER, "sysdatabases", numbers[entry.database], "S", entry.session_id, None,
+            int(entry.connected.timestamp()),
+        )
+        for entry in registry.entries()
+        if entry.database in numbers
+    ]  # fmt: skip
+    for database, held in _held(databases):
+        waiter = next((number for number in map(_session_of, held.waiters) if number), None)
+        for number, (table, since) in enumerate(sorted(held.tables.items()), start=1):
+            partnum = _FIRST_PARTNUM * (1 + numbers[database.name]) + number
+            owner = _session_of(held.holder)
+            locks.append(_Lock(partnum, database.name, table, 0, "X", owner, waiter, int(since)))
+    return locks
+
+
+def _held(databases: Databases) -> Iterator[tuple[Database, HeldLock]]:
+    for database in databases.all():
+        held = database.writer.held()
+        if held is not None:
+            yield database, held
+
+
+def _session_of(owner: object) -> int:
+    return owner.session_id if isinstance(owner, Transactions) else 0
+
+
+def _waiting(databases: Databases) -> set[int]:
+    return {_session_of(waiter) for _, held in _held(databases) for waiter in held.waiters}
+
+
+def _syslocks(databases: Databases, registry: SessionRegistry) -> _Rows:
+    return [
+        (lock.database, lock.table, lock.rowid, 0, lock.type, lock.owner, lock.waiter)
+        for lock in _locks(databases, registry)
+    ]
+
+
+def _systabnames(databases: Databases, registry: SessionRegistry) -> _Rows:
+    """Only tables with locks."""
+    found = {lock.partnum: lock for lock in _locks(databases, registry)}
+    return [
+        (lock.partnum, lock.database, databases.find(lock.database).owner, lock.table, "")
+        for lock in found.values()
+    ]
+
+
+def _syslcktab(databases: Databases, registry: SessionRegistry) -> _Rows:
+    return [
+        (
+            _LOCK + number, lock.partnum, lock.rowid, lock.rowid, 0, lock.granted, _LOCK_TYPES[lock.type],
+            _TRANSACTION + lock.owner, 0 if lock.waiter is None else _THREAD + lock.waiter,
+        )
+        for number, lock in enumerate(_locks(databases, registry))
+    ]  # fmt: skip
+
+
+def _systxptab(databases: Databases, registry: SessionRegistry) -> _Rows:
+    return [(_TRANSACTION + entry.session_id, _THREAD + entry.session_id) for entry in registry.entries()]
+
+
+def _sysrstcb(databases: Databases, registry: SessionRegistry) -> _Rows:
+    waited = {
+        lock.waiter: _LOCK + number
+        for number, lock in enumerate(_locks(databases, registry))
+        if lock.waiter is not None
+    }
+    return [
+        (_THREAD + entry.session_id, entry.session_id, entry.user, waited.get(entry.session_id, 0))
+        for entry in registry.entries()
+    ]
+
+
+def _flags_text(databases: Databases, registry: SessionRegistry) -> _Rows:
+    return [("syslcktab", code, text) for text, code in _LOCK_TYPES.items()]
+
+
+_SYSDATABASES: Final = _FIRST_PARTNUM + 2
+"""Its part number (observed: 100002 in the manual's output of onstat -k)."""
+_LOCK, _TRANSACTION, _THREAD = 0x10000000, 0x20000000, 0x30000000
+"""Addresses of the first lock, transaction and thread; made up, since only their equality matters."""
+_LOCK_TYPES: Final = {
+    "B": 1, "IS": 2, "S": 3, "SR": 4, "U": 5, "UR": 6, "IX": 7, "SIX": 8, "X": 9, "XR": 10,
+}  # fmt: skip
+"""Observed: scripts for Informix decode syslcktab.type so."""
 
 
 _MAKERS: Final[dict[str, Callable[[Databases, SessionRegistry], _Rows]]] = {
     "sysdatabases": _sysdatabases,
     "sysdbslocale": _sysdbslocale,
     "syssessions": _syssessions,
+    "syslocks": _syslocks,
+    "systabnames": _systabnames,
+    "syslcktab": _syslcktab,
+    "systxptab": _systxptab,
+    "sysrstcb": _sysrstcb,
+    "flags_text": _flags_text,
 }

@@ -240,7 +240,10 @@ class Session:
     async def _begin(self, login: LoginRequest, code_set: CodeSet) -> Conversation:
         """Start the session's thread, and create the conversation in it."""
         entry = self._registry.register(
-            self._rules.user or _user_of(login, code_set), login.host.decode("latin-1"), login.process_id
+            self._rules.user or _user_of(login, code_set),
+            login.host.decode("latin-1"),
+            login.process_id,
+            login.application.decode("latin-1"),
         )
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"aioifx-session-{entry.session_id}")
         environment = _environment_of(login)

@@ -26,12 +26,13 @@ _STATEMENT: Final = "ifx_statement"
 
 @dataclass(slots=True)
 class SessionDefaults:
-    """Isolation level and lock mode of a session; they outlive the DATABASE statement, not the session."""
+    """Number, isolation level and lock mode of a session; they outlive the DATABASE statement, not the session."""
 
     lock_wait: float | None = 0
     """Seconds; 0 for NOT WAIT, None for WAIT without a limit."""
     isolation: Isolation | None = None
     """None for the database's default: COMMITTED READ; DIRTY READ if unlogged, REPEATABLE READ in ANSI mode."""
+    session_id: int = field(default=0, compare=False)
 
 
 @dataclass(slots=True)
@@ -124,6 +125,11 @@ class Transactions:
             LogMode.LOGGED: Isolation.COMMITTED_READ,
             LogMode.ANSI: Isolation.REPEATABLE_READ,
         }[self._database.log_mode]
+
+    @property
+    def session_id(self) -> int:
+        """Number of the session, as sysmaster shows it."""
+        return self._defaults.session_id
 
     @property
     def is_waiting(self) -> bool:
@@ -243,27 +249,28 @@ class Transactions:
             if self.isolation is Isolation.REPEATABLE_READ and not self._connection.in_transaction:
                 self._begin("BEGIN")
 
-    def lock(self) -> None:
+    def lock(self, table: str = "") -> None:
         """Become the writer until the transaction ends: LOCK TABLE, FOR UPDATE.
 
+        Args:     table: for sysmaster.
         Raises:   LockRefused: another session is the writer.
         """
         work = self._work
         if work is None:
             return
         work.is_used = True
-        if work.is_writer:
-            return
-        self._acquire(brief=False)
-        if not self._connection.in_transaction:
-            self._begin("BEGIN IMMEDIATE")
-        work.is_writer = True
+        if not work.is_writer:
+            self._acquire(brief=False)
+            if not self._connection.in_transaction:
+                self._begin("BEGIN IMMEDIATE")
+            work.is_writer = True
+        self._database.writer.note_table(self, table)
 
     @contextmanager
-    def writing(self, *, alone: bool, shared: bool = True) -> Generator[None, None, None]:
+    def writing(self, table: str = "", *, alone: bool, shared: bool = True) -> Generator[None, None, None]:
         """Context of a statement that writes; if it fails, all its changes are undone.
 
-        Args:     alone: it is one SQLite statement, which undoes itself.
+        Args:     table: for sysmaster. alone: it is one SQLite statement, which undoes itself.
                   shared: it writes what other sessions see; False for the session's temporary tables.
         Raises:   LockRefused: another session writes. SqlError: -878, the transaction is READ ONLY.
         """
@@ -272,7 +279,7 @@ class Transactions:
             work.is_used = True
             if self.is_read_only and shared:
                 raise SqlError(-878)
-            self.lock()
+            self.lock(table)
             try:
                 if alone:
                     yield
@@ -285,6 +292,7 @@ class Transactions:
             return
         if shared:
             self._acquire(brief=True)
+            self._database.writer.note_table(self, table)
         try:
             if alone:
                 yield

@@ -12,7 +12,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from time import monotonic
+from time import monotonic, time
+from typing import NamedTuple
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.interrupts import INTERRUPTED
@@ -31,6 +32,16 @@ class LockRefused(Exception):
         self.isamcode = isamcode
 
 
+class HeldLock(NamedTuple):
+    """A write lock at one moment."""
+
+    holder: object
+    tables: dict[str, float]
+    """Tables that the holder has locked or written, each with the time since when, in seconds since the epoch."""
+    waiters: tuple[object, ...]
+    """In order of arrival."""
+
+
 class WriterLock:
     """The write lock of one database."""
 
@@ -39,6 +50,20 @@ class WriterLock:
         self._holder: object | None = None
         self._is_brief = False
         self._queue: deque[object] = deque()
+        self._tables: dict[str, float] = {}
+
+    def held(self) -> HeldLock | None:
+        """The lock as it is now; None if it is free."""
+        with self._changed:
+            if self._holder is None:
+                return None
+            return HeldLock(self._holder, dict(self._tables), tuple(self._queue))
+
+    def note_table(self, owner: object, table: str) -> None:
+        """Record what *owner* locks or writes; no effect if it does not hold the lock."""
+        with self._changed:
+            if owner is self._holder:
+                self._tables.setdefault(table, time())
 
     def is_waiting(self, owner: object) -> bool:
         """Whether *owner* waits for the lock."""
@@ -66,7 +91,7 @@ class WriterLock:
             self._queue.append(owner)
             try:
                 self._await_turn(owner, wait, interrupted)
-                self._holder, self._is_brief = owner, brief
+                self._holder, self._is_brief, self._tables = owner, brief, {}
             finally:
                 self._queue.remove(owner)
                 self._changed.notify_all()

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import date
@@ -11,6 +13,9 @@ from aioifx.server.catalog import catalog, systables
 from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.engine.sysmaster import refresh
 from aioifx.server.sqlite.databases import Databases, LogMode
+from aioifx.server.sqlite.transactions import Transactions
+from aioifx.sqltypes import Row
+from tests.server.talking import codes, error_from, query, run, server_core
 
 
 @pytest.fixture
@@ -67,4 +72,89 @@ def test_sessions_are_shown_while_they_last(connection: sqlite3.Connection) -> N
     registry.unregister(anna)
     refresh("syssessions", connection, databases, registry)
     assert [row["username"] for row in rows(connection, "syssessions")] == ["bert"]
+    databases.close()
+
+
+LOCK_AGES = """
+    select n.tabname, t.sid, min(l.grtime) from sysmaster:syslcktab l, sysmaster:systabnames n, sysmaster:systxptab x,
+    sysmaster:sysrstcb t where n.dbsname = 'demo' and l.partnum = n.partnum and l.owner = x.address
+    and x.owner = t.address group by 1, 2 order by 1"""
+
+
+def test_an_open_database_and_a_writer_are_locks() -> None:
+    with server_core() as core:
+        anna, bert = core.engine(user="anna"), core.engine(user="bert")
+        for table in ("a", "b", "c"):
+            run(anna, f"create table {table} (n int)")
+        syslocks = "select * from sysmaster:syslocks"
+        opened = [
+            ("sysmaster", "sysdatabases", 1, 0, "S", 1, None),
+            ("sysmaster", "sysdatabases", 1, 0, "S", 2, None),
+        ]
+        assert stripped(query(bert, syslocks)) == opened
+        run(anna, "begin work")
+        assert stripped(query(bert, syslocks)) == opened
+        run(anna, "insert into b values (1)")
+        run(anna, "lock table a in exclusive mode")
+        assert stripped(query(bert, syslocks)) == [
+            *opened, ("demo", "a", 0, 0, "X", 1, None), ("demo", "b", 0, 0, "X", 1, None),
+        ]  # fmt: skip
+        assert codes(error_from(bert, "insert into c values (1)")) == (-271, -107, "c")
+        now = time.time()
+        ages = query(bert, LOCK_AGES)
+        assert [(table.strip(), sid) for table, sid, _ in ages] == [("a", 1), ("b", 1)]
+        assert all(now - 60 < granted <= now for _, _, granted in ages)
+        run(anna, "rollback work")
+        assert stripped(query(bert, syslocks)) == opened
+
+
+def test_the_first_waiter_of_a_lock_is_shown() -> None:
+    with server_core() as core:
+        anna, bert, carl, dora = (core.engine(user=user) for user in ("anna", "bert", "carl", "dora"))
+        run(anna, "create table t (n int)")
+        run(anna, "begin work")
+        run(anna, "insert into t values (1)")
+        writer = core.databases.find("demo").writer
+
+        def wait_as(owner: Transactions) -> None:  # without the connection, which belongs to this thread
+            writer.acquire(owner, wait=None, brief=True, interrupted=lambda: False)
+            writer.release(owner)
+
+        waiting: list[threading.Thread] = []
+        for other in (bert, carl):
+            waiting.append(threading.Thread(target=wait_as, args=(other._state.current.transactions,)))
+            waiting[-1].start()
+            while not other.is_waiting:
+                pass
+        locks = "select tabname, type, owner, waiter from sysmaster:syslocks where dbsname = 'demo'"
+        assert stripped(query(dora, locks)) == [("t", "X", 1, 2)]
+        script = """
+            select s.username, s.is_wlock, w.username from sysmaster:syssessions s, outer (sysmaster:syslocks l,
+            sysmaster:syssessions w) where l.owner = s.sid and l.waiter = w.sid order by s.sid"""
+        assert stripped(query(dora, script)) == [
+            ("anna", 0, "bert"), ("bert", 1, None), ("carl", 1, None), ("dora", 0, None),
+        ]  # fmt: skip
+        waits = """
+            select w.sid, o.sid, f.txt from sysmaster:sysrstcb w, sysmaster:syslcktab l, sysmaster:systxptab x,
+            sysmaster:sysrstcb o, sysmaster:flags_text f where w.lkwait = l.address and l.owner = x.address
+            and x.owner = o.address and f.tabname = 'syslcktab' and f.flags = l.type"""
+        assert stripped(query(dora, waits)) == [(2, 1, "X")]
+        run(anna, "commit work")
+        for thread in waiting:
+            thread.join(20)
+        assert stripped(query(dora, locks)) == []
+
+
+def stripped(found: list[Row]) -> list[tuple[object, ...]]:
+    """Rows without the blanks of CHAR."""
+    return [tuple(cell.strip() if isinstance(cell, str) else cell for cell in row) for row in found]
+
+
+def test_a_session_is_shown_with_its_program(connection: sqlite3.Connection) -> None:
+    databases, registry = Databases(), SessionRegistry()
+    registry.register("anna", "desk", 12, "stock taking")
+    refresh("syssessions", connection, databases, registry)
+    assert [(row["feprogram"], row["is_wlock"]) for row in rows(connection, "syssessions")] == [
+        ("stock taking", 0)
+    ]
     databases.close()

@@ -142,3 +142,21 @@ def test_releasing_what_one_does_not_hold_changes_nothing() -> None:
     lock.release("b")
     with pytest.raises(LockRefused):
         lock.acquire("b", wait=0, brief=False, interrupted=never)
+
+
+def test_it_tells_its_holder_tables_and_waiters() -> None:
+    lock = WriterLock()
+    assert lock.held() is None
+    lock.note_table("a", "t")  # it holds nothing
+    lock.acquire("a", wait=0, brief=False, interrupted=never)
+    for table in ("t", "u", "t"):
+        lock.note_table("a", table)
+    lock.note_table("b", "v")
+    thread, _ = in_thread(lambda: lock.acquire("b", wait=None, brief=False, interrupted=never))
+    until_waiting(lock, "b")
+    held = lock.held()
+    assert held is not None
+    assert (held.holder, list(held.tables), held.waiters) == ("a", ["t", "u"], ("b",))
+    lock.release("a")
+    thread.join(20)
+    assert lock.held() == ("b", {}, ())
