@@ -14,11 +14,13 @@ from aioifx.client.bulk.text_formats import CsvFormat, UnloadFormat
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.config.resolve import parse_dsn
 from aioifx.client.connect.connect import connect
+from aioifx.client.connect.locks import LockDiagnosis, LockSession, TableLock
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.stream import Stream
 from aioifx.client.lobs.lob import Lob
 from aioifx.client.observation.operation import Observer, Operation
 from aioifx.client.pool.leases import Holder
+from aioifx.client.pool.locks import diagnose_locks
 from aioifx.client.pool.pool import Pool, create_pool
 from aioifx.client.pool.stats import Histogram, PoolStats
 from aioifx.client.session.stats import Stats
@@ -94,7 +96,9 @@ __all__ = [
     "IntervalYM",
     "Lob",
     "LocaleError",
+    "LockDiagnosis",
     "LockError",
+    "LockSession",
     "LockTimeout",
     "NotNullViolation",
     "NotSupportedError",
@@ -121,6 +125,7 @@ __all__ = [
     "SqlType",
     "Stats",
     "Stream",
+    "TableLock",
     "TraceEvent",
     "Transaction",
     "TypeCode",
@@ -135,6 +140,7 @@ __all__ = [
     "connect",
     "create_pool",
     "diagnose",
+    "diagnose_locks",
     "parse_dsn",
     "rows",
     "speedups",

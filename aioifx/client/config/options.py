@@ -124,6 +124,7 @@ class OptionFields(TypedDict, total=False):
     json_dumps: JsonDumps | None
     observer: Observers | None
     slow_query: float | None
+    lock_diagnosis: bool | None
     trace: TraceTarget | None
     trace_values: bool | None
 
@@ -241,6 +242,8 @@ class ConnectOptions:
     slow_query: float | None = None
     """Seconds after which a call is logged at WARNING by ``aioifx.query``, with its statement, its caller and where the
     time went; 0: each call. None: none."""
+    lock_diagnosis: bool = False
+    """Whether a `LockError` gets notes about the sessions that hold the locks, as by `diagnose_locks`."""
     trace: TraceTarget | None = field(default=None, hash=False)
     """File to which events of the protocol are appended, or a function that is called with each `TraceEvent`."""
     trace_values: bool = False
@@ -328,6 +331,7 @@ class ConnectOptions:
         if self.row_factory is not None:
             check_row_factory(self.row_factory)
         checked_observers(self.observer)
+        check_flag("lock_diagnosis", self.lock_diagnosis)
         check_flag("trace_values", self.trace_values)
         object.__setattr__(self, "tracer", tracer_of(self.trace, self.trace_values))
         if self.slow_query is not None:
@@ -366,7 +370,7 @@ class ConnectOptions:
         return replace(
             self, database=database, role="any", locale=None, client_locale=None, db_locale=None,
             autocommit=True, isolation=None, lock_wait=None, read_only=False, row_factory=None, observer=(),
-            slow_query=None,
+            slow_query=None, lock_diagnosis=False,
         )  # fmt: skip
 
     @property
@@ -396,11 +400,11 @@ class ConnectOptions:
         return context_of(self.ssl_ca, self.ssl_cert, self.ssl_key)
 
     def observation(self, pool: str = "") -> Observation | None:
-        """Reports the operations of a connection, or of the pool of this name; None without observers."""
+        """Reports the operations of a connection, or of the pool of this name; None if no option needs it."""
         observers = checked_observers(self.observer)
         if self.slow_query is not None or query_logger.isEnabledFor(logging.DEBUG):
             observers = (*observers, QueryLog(self.slow_query))
-        if not observers:
+        if not (observers or self.lock_diagnosis):
             return None
         first = addresses(self.host, self.port, self.server)[0] if self.host else None
         target = Target(

@@ -179,6 +179,7 @@ def _from_text(name: str, text: str) -> object:
         "autocommit",
         "read_only",
         "pam",
+        "lock_diagnosis",
         "trace_values",
     ):
         if text.lower() not in _FLAGS:

@@ -13,6 +13,7 @@ import inspect
 import logging
 import time
 from collections.abc import Generator
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
 
@@ -27,7 +28,8 @@ from aioifx.client.connect.locales import log_in
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.connect.transport import StaggeredRace
 from aioifx.client.observation.observation import Observation, running
-from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, InterfaceError
+from aioifx.client.observation.operation import Operation
+from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, InterfaceError, LockError
 from aioifx.rows import Item, Record, RowFactory
 
 R = TypeVar("R")
@@ -103,15 +105,43 @@ async def open_connection(options: ConnectOptions, observation: Observation | No
     observation = observation or options.observation()
     if observation is None:
         return await _open_logged(options, None)
+    if options.lock_diagnosis:
+        observation.on_lock_error = partial(_note_locks, options)
     return await observation.run("connect", _open_observed(options, observation))
 
 
 async def _open_observed(options: ConnectOptions, observation: Observation) -> Connection[Any]:
     connection = await _open_logged(options, observation)
+    if options.lock_diagnosis:
+        await _learn_session_id(connection, options)
     operation = running()
     if operation is not None:
         connection.statements.base_session.identify(operation)
     return connection
+
+
+async def _learn_session_id(connection: Connection[Any], options: ConnectOptions) -> None:
+    """Query the session's number, by which a diagnosis tells its own locks apart.
+
+    Not where the query would start a transaction; the locks of the own session are then shown as those of others.
+    """
+    if not connection.database or connection.is_ansi or not options.autocommit:
+        return
+    try:
+        async with asyncio.timeout(options.connect_timeout):
+            await connection.session_id()
+    except BaseException:
+        connection.terminate()
+        raise
+
+
+async def _note_locks(options: ConnectOptions, operation: Operation, error: LockError) -> None:
+    """Add the locks behind an error to its notes, once."""
+    from aioifx.client.connect.locks import NOTE_SECONDS, diagnose  # it imports this module
+
+    if not any(note.startswith("locks: ") for note in getattr(error, "__notes__", ())):
+        database = operation.database or options.database
+        error.add_note(str(await diagnose(options, operation, database, error, NOTE_SECONDS)))
 
 
 async def _open_logged(options: ConnectOptions, observation: Observation | None) -> Connection[Any]:

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from aioifx.client.observation.operation import Observer, Operation, OperationName
+from aioifx.errors import LockError
 
 T = TypeVar("T")
 
@@ -109,6 +110,8 @@ class Observation:
         self._target = target
         self._pool = pool
         self._logged: set[tuple[int, type[Exception]]] = set()
+        self.on_lock_error: Callable[[Operation, LockError], Awaitable[None]] | None = None
+        """Awaited after an operation that ended with a LockError, before the caller gets it."""
 
     # -- start and end ------------------------------------------------------------------------------------------------
 
@@ -197,6 +200,8 @@ class Observation:
             operation.rows = rows_of(name, result)
         except BaseException as error:
             self.end(operation, error)
+            if self.on_lock_error is not None and isinstance(error, LockError):
+                await self.on_lock_error(operation, error)
             raise
         finally:
             current_operation.set(outer)
@@ -235,15 +240,20 @@ class Watch:
             start, self._start = self._start, None
             self._loop, self._pid = asyncio.get_running_loop(), os.getpid()
             self._operation = start()
-        outer = current_operation.get()
-        current_operation.set(self._operation)
+        operation, outer = self._operation, current_operation.get()
+        current_operation.set(operation)
         self._entered = entered = _now()
         try:
             return await work
+        except LockError as error:
+            if operation is not None and self._observation.on_lock_error is not None:
+                await self._observation.on_lock_error(operation, error)
+            raise
         finally:
             current_operation.set(outer)
             self._waited += _now() - entered
             self._entered = None
+            del operation  # it refers to the error, whose traceback refers to this frame
 
     def add_rows(self, count: int) -> None:
         if self._operation is not None:

@@ -18,6 +18,7 @@ from aioifx.client.api.connection import Connection
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.connect import open_connection
 from aioifx.client.observation.observation import Observation, queueing, running
+from aioifx.client.session.session import Session
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError
 
 logger: Final = logging.getLogger("aioifx.pool")
@@ -43,6 +44,10 @@ class PooledSession:
 
     def __repr__(self) -> str:
         return repr(self._connection)
+
+    @property
+    def session(self) -> Session:
+        return self._session
 
     # -- users --------------------------------------------------------------------------------------------------------
 

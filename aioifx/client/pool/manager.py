@@ -34,6 +34,7 @@ from aioifx.client.pool.leases import Acquirer, Holder, Lease, Leases
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession, within_operation
 from aioifx.client.pool.listeners import PoolTimes, listeners_of
 from aioifx.client.session.loop_binding import LoopBinding
+from aioifx.client.session.session import Session
 from aioifx.client.session.timer import CoalescingTimer
 from aioifx.errors import (
     AuthenticationError,
@@ -94,6 +95,11 @@ class PoolManager:
             f"<Pool {self.name!r} {phase}: {len(state.idle)} idle, {len(state.in_use)} in use"
             f"{self._leases.longest(self._now())}, {len(state.waiting)} waiting, at most {state.limits.max_size}>"
         )
+
+    def any_session(self) -> Session | None:
+        """The session of any open connection; None if there is none."""
+        state = self.state
+        return next((pooled.session.session for pooled in (*state.in_use, *state.idle)), None)
 
     # -- starting -----------------------------------------------------------------------------------------------------
 

@@ -86,6 +86,7 @@ class Session:
         self.fast_path = FastPath(self.conversation)
         self.open_objects: dict[int, OpenObject] = {}
         """Open BLOB and CLOB objects by their descriptors at the server."""
+        self.options = options
         self.code_set = options.code_set
         self.file_code_set = options.client_code_set
         """Default encoding of text files."""
