@@ -99,13 +99,13 @@ def _day(seconds: float) -> str:
 
 
 async def rejected(
-    error: ssl.SSLCertVerificationError, address: Address, ips: list[str], authorities: str
+    error: ssl.SSLCertVerificationError, address: Address, ips: list[str], authorities: str, seconds: float
 ) -> Failed:
     """Why a certificate was rejected, and what to change.
 
-    Args:     authorities: the option ssl_ca.
+    Args:     authorities: the option ssl_ca.  seconds: time limit for reading it.
     """
-    found = await read_certificate(address, ips)
+    found = await read_certificate(address, ips, seconds)
     reason = error.verify_message or str(error)
     if found is None:
         return Failed(
@@ -158,19 +158,20 @@ def changes_after_alert(reason: str) -> tuple[DiagnosisChange, ...]:
     return (_CLIENT_CERTIFICATE, _VERSION)
 
 
-async def read_certificate(address: Address, ips: list[str]) -> Certificate | None:
-    """The certificate of a port, whether it is acceptable or not; None if it cannot be read.
+async def read_certificate(address: Address, ips: list[str], seconds: float) -> Certificate | None:
+    """The certificate of a port, whether it is acceptable or not; None if it cannot be read within *seconds*.
 
     Only a verified certificate is shown by Python. So a second handshake trusts the very certificate that the first one
     saw. No byte follows either handshake.
     """
     try:
-        data = (await _peer(address, ips, _trusting())).getpeercert(binary_form=True)
-        if data is None:
-            return None
-        peer = (await _peer(address, ips, _trusting(data))).getpeercert()
-        return certificate_of(peer) if peer else None
-    except (ConnectError, ssl.SSLError, ValueError, KeyError):
+        async with asyncio.timeout(seconds):
+            data = (await _peer(address, ips, _trusting())).getpeercert(binary_form=True)
+            if data is None:
+                return None
+            peer = (await _peer(address, ips, _trusting(data))).getpeercert()
+            return certificate_of(peer) if peer else None
+    except (ConnectError, TimeoutError, ssl.SSLError, ValueError, KeyError):
         return None
 
 
@@ -191,7 +192,6 @@ async def _peer(address: Address, ips: list[str], context: ssl.SSLContext) -> ss
     channel = await open_channel(address, context, ips=ips)
     tls: ssl.SSLObject = channel.transport.get_extra_info("ssl_object")
     channel.abort()
-    await channel.wait_closed()
     return tls
 
 

@@ -33,6 +33,8 @@ T = TypeVar("T")
 _DATABASES: Final = "SELECT name FROM sysdatabases ORDER BY name"
 _NO_DATABASE: Final = Finding("no database is given", outcome="skipped")
 
+_QUESTION_SECONDS: Final = 3.0
+
 _PORT: Final = DiagnosisChange("port", SQLI_PORT)
 _STARTED: Final = DiagnosisChange("the server", "running: onstat - on its machine should say On-Line")
 _FIREWALL: Final = DiagnosisChange("the firewall", "one that lets this machine connect to host and port")
@@ -120,7 +122,9 @@ class Examination:
             return Failed(str(error), DiagnosisChange(option, "a PEM file that this process can read"))
         cause = error.__cause__
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return await certificates.rejected(cause, self._address, self._ips, self._options.ssl_ca)
+            return await certificates.rejected(
+                cause, self._address, self._ips, self._options.ssl_ca, self._question_seconds
+            )
         reason = (cause.reason or "") if isinstance(cause, ssl.SSLError) else ""
         if "ALERT" in reason or "PROTOCOL" in reason:
             return Failed(str(error), *certificates.changes_after_alert(reason))
@@ -145,8 +149,13 @@ class Examination:
         )
 
     async def _identify(self, *, tried_tls: bool) -> str:
-        seconds = min(self._steps.limit, 3.0)
+        seconds = self._question_seconds
         return await identify(self._address, self._ips[:1], tried_tls=tried_tls, seconds=seconds)
+
+    @property
+    def _question_seconds(self) -> float:
+        """Time limit for a question that finds out why a step has failed; connecting and the reply have one each."""
+        return min(self._steps.limit / 2, _QUESTION_SECONDS)
 
     # -- login --------------------------------------------------------------------------------------------------------
 
@@ -239,10 +248,10 @@ class Examination:
     async def _explain_database(self, attempt: LoginAttempt, error: DatabaseError) -> Failed:
         if attempt.pam is not None:
             return await logins.explain_login(attempt, error)
-        databases = await self._bounded(
-            attempt, query_sysmaster(attempt, self._password, "the databases", _DATABASES)
+        databases, locale = await asyncio.gather(
+            self._bounded(attempt, query_sysmaster(attempt, self._password, "the databases", _DATABASES)),
+            self._bounded(attempt, query_locale(attempt, self._password)),
         )
-        locale = await self._bounded(attempt, query_locale(attempt, self._password))
         return logins.database_failure(
             self._options,
             error,

@@ -46,7 +46,7 @@ async def test_an_expired_certificate_of_a_foreign_authority_for_another_host_is
         "db.example", not_before=past, not_after=datetime.datetime(2021, 1, 1)
     ).configure_cert(context)
     async with listening(closing, ssl=context) as (port, received):
-        found = await read_certificate(Address("127.0.0.1", port), IPS)
+        found = await read_certificate(Address("127.0.0.1", port), IPS, 10)
     assert found is not None
     assert found.names == ("db.example",) and found.issuer
     assert found.details["not_after"] == "2021-01-01T00:00:00Z"
@@ -55,14 +55,19 @@ async def test_an_expired_certificate_of_a_foreign_authority_for_another_host_is
 
 async def test_a_port_without_a_certificate_has_none_to_read() -> None:
     async with listening(http) as (port, _):
-        assert await read_certificate(Address("127.0.0.1", port), IPS) is None
+        assert await read_certificate(Address("127.0.0.1", port), IPS, 10) is None
+
+
+async def test_reading_a_certificate_is_bounded_in_time() -> None:
+    async with listening(silent) as (port, _):
+        assert await read_certificate(Address("127.0.0.1", port), IPS, 0.05) is None
 
 
 async def test_a_certificate_that_cannot_be_read_has_the_reason_of_its_rejection() -> None:
     error = tls.SSLCertVerificationError("certificate verify failed")
     error.verify_message, error.verify_code = "unable to get issuer", 20
     with closed() as port:
-        failed = await rejected(error, Address("127.0.0.1", port), IPS, "")
+        failed = await rejected(error, Address("127.0.0.1", port), IPS, "", 10)
     assert failed.finding.found == "its certificate was rejected: unable to get issuer"
     assert [change.setting for change in failed.finding.changes] == ["ssl_ca"]
 
@@ -71,7 +76,7 @@ async def test_another_reason_is_the_servers() -> None:
     error = tls.SSLCertVerificationError("certificate verify failed")
     error.verify_message, error.verify_code = "key too weak", 66
     async with listening(closing, ssl=certified(trustme.CA(), "127.0.0.1")) as (port, _):
-        failed = await rejected(error, Address("127.0.0.1", port), IPS, "")
+        failed = await rejected(error, Address("127.0.0.1", port), IPS, "", 10)
     assert [change.setting for change in failed.finding.changes] == ["the server's certificate"]
 
 
