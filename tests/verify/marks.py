@@ -83,8 +83,8 @@ REASONS = {
     "server/protocol/oob.py: urgent data with another value is ignored": "it could end the session of a real server",
     "server/protocol/session.py: ignored before the login": "it could end the process that accepts logins",
     # -- variations that clients must survive, rather than assumptions ------------------------------------------------
-    "server/protocol/quirks.py: those that are assumed say why they are plausible": "about the quirks below",
-    "server/protocol/quirks.py: FREE of a cursor that": "a variation; aioifx ignores the error",
+    "server/protocol/quirks.py: those that are assumed say why": "about the quirks below",
+    "server/protocol/quirks.py: FREE of": "a variation; aioifx ignores the error",
     "server/protocol/quirks.py: servers before 7.24 do not have it": "a variation; see autofree-releases",
     "server/protocol/quirks.py: clients that close at once do not miss it": "a variation; any end will do",
     "server/protocol/quirks.py: FET_BUF_SIZE may be set for the server": "a variation; see fetch-size-in-force",

@@ -14,6 +14,7 @@ from aioifx.server.protocol.dispatch import HANDLERS, Conversation
 from aioifx.server.protocol.quirks import Quirk
 from aioifx.server.protocol.row_blocks import FetchRows, RowBlockWriter
 from aioifx.server.protocol.statement_handlers import refuse
+from aioifx.server.protocol.statement_table import PreparedStatement
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.sqltypes import Column, SqlType
@@ -52,6 +53,8 @@ class QuirkyContext(SessionContext):
         """The fetch that is being handled."""
         self.dones = 0
         """Number of SQ_DONEs and SQ_ERR 100 written."""
+        self.closed = set[PreparedStatement]()
+        """Statements whose cursors were closed with their last rows."""
         if Quirk.SEPARATE_END in quirks:
             self.writer_type = _SeparateEnd
         if Quirk.ALWAYS_OPTOFC in quirks:
@@ -192,10 +195,13 @@ def _handlers(context: QuirkyContext) -> Mapping[type, Handler]:
 
 def _fetch(usual: Handler, context: QuirkyContext, message: requests.Fetch | requests.ScrollFetch) -> None:
     dones, context.fetch = context.dones, message
+    prepared = context.current
     try:
         usual(context, message)
     finally:
         context.fetch = None
+    if prepared.cursor is None:
+        context.closed.add(prepared)
     is_done = context.dones > dones or isinstance(message, requests.ScrollFetch)
     if Quirk.DONE_WITH_EACH_BLOCK in context.quirks and not is_done:
         context.write_done(completion.Done())
@@ -219,10 +225,11 @@ def _close_strictly(usual: Handler, context: SessionContext, message: requests.C
         raise SqlError(_NOT_OPEN)
 
 
-def _release_with_error(usual: Handler, context: SessionContext, message: requests.Release) -> None:
-    had_cursor = bool(context.current.cursor_name)
+def _release_with_error(usual: Handler, context: QuirkyContext, message: requests.Release) -> None:
+    prepared = context.current
     usual(context, message)
-    if had_cursor:
+    if prepared in context.closed:
+        context.closed.remove(prepared)
         raise SqlError(_NOT_AVAILABLE)
 
 

@@ -1,8 +1,8 @@
 """Names of the ways in which a server may differ from the embedded one, with their evidence. Never: behaviour.
 
-Clients must work with each. Every quirk was seen in a server, is accepted by IBM's JDBC driver, or is documented;
-those that are assumed say why they are plausible. Left out is what JDBC does not survive, such as an SQ_DONE that
-counts rows before the last ones, and what has no known layout, such as types without bit 2.
+Every quirk was seen in a server, is accepted by IBM's JDBC driver, or is documented; those that are assumed say why.
+Left out is what no client survives, such as an SQ_DONE that counts rows before the last ones, and what has no known
+layout, such as types without bit 2.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Quirk(StrEnum):
     ERROR_ON_CLOSE = "error-on-close"
     """CLOSE of a cursor that is not open is error -259 (documented for ANSI databases: Guide to SQL Syntax, CLOSE)."""
     ERROR_ON_RELEASE = "error-on-release"
-    """RELEASE of a statement whose cursor was opened releases it and is error -404 (assumed: FREE of a cursor that
-    the server has freed is this error in ESQL/C)."""
+    """RELEASE is error -404 after the cursor was closed with its last row, and releases the statement (assumed: FREE of
+    a cursor that the server has freed is this error in ESQL/C; other clients do not survive it)."""
     NO_AUTOFREE = "no-autofree"
     """AUTOFREE is ignored: CLOSE leaves the statement prepared (assumed: servers before 7.24 do not have it)."""
     SILENT_EXIT = "silent-exit"

@@ -55,11 +55,15 @@ def test_a_cursor_is_closed_once(talking: Talking) -> None:
     assert [error(talk, *close), error(talk, *close)] == [0, -259]
 
 
-def test_a_statement_with_a_cursor_is_released_with_an_error(talking: Talking) -> None:
+def test_a_statement_whose_cursor_was_closed_with_its_last_row_is_released_with_an_error(
+    talking: Talking,
+) -> None:
     talk = talking(Quirk.ERROR_ON_RELEASE)
     statement_id = talk.prepare(ALL)
     release = requests.Id(statement_id), requests.Release()
+    talk.say(*opened(statement_id))
     assert [error(talk, *release), error(talk, *release)] == [0, -258]
+    talk.say(session_requests.Info(((b"OPTOFC", b"1"),)))
     talk.say(*opened(talk.prepare(ALL)))
     assert [error(talk, *release), error(talk, *release)] == [-404, -258]
 
