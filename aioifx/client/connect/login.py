@@ -423,7 +423,7 @@ class LoginAttempt:
             autofree=True,
             observation=self._observation,
         )
-        session.host, session.port = self.address.host, self.address.port
+        session.conversation.address = self.address.host, self.address.port
         session.server_name = self.address.server
         session.stats.round_trips += (3 if self._opened is None else 4) + self._pam_round_trips
         return session

@@ -60,6 +60,8 @@ class Conversation:
         is_observed: bool = False,
     ) -> None:
         self.channel = channel
+        self.address = "", 0
+        """Host and port of the server, for observers."""
         self.capabilities = capabilities
         self._usual_reader = _shared_reader(capabilities)
         self.stats = Stats()

@@ -111,8 +111,6 @@ class Session:
         """The server's session number, once queried."""
         self.user = options.user
         """User name of the login."""
-        self.host = ""
-        self.port = 0
         self.server_name = ""
         """The DBSERVERNAME or alias that was connected to."""
         self.has_lost_primary = False
@@ -189,7 +187,8 @@ class Session:
 
     def identify(self, operation: Operation) -> None:
         """Set the fields of *operation* about the server and the session."""
-        operation.host, operation.port, operation.server_name = self.host, self.port, self.server_name
+        operation.host, operation.port = self.conversation.address
+        operation.server_name = self.server_name
         operation.database, operation.user = self.database.name, self.user
         operation.session_id = self.session_id
 

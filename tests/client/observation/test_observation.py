@@ -237,7 +237,9 @@ async def test_without_an_observer_nothing_is_metered(server: Server) -> None:
         assert session.observation is None
         assert type(session.channel).__name__ == "Channel"
         assert type(session.dispatcher).__name__ == "Dispatcher"
-        assert (session.host, session.port) == ("127.0.0.1", server.port)
+        assert (
+            len(vars(session)) <= 30
+        )  # with more, CPython does not share their names, which slows all calls
 
 
 # -- streams and cursors ----------------------------------------------------------------------------------------------
