@@ -48,7 +48,8 @@ class Watch:
         happened = 0
         for _, events in self._epoll.poll(0):
             happened |= events
-        if happened & select.EPOLLPRI and self._read() == INTERRUPT:
+        # Nothing happened: there was a byte, and the stream was read past it in this turn of the loop, which drops it.
+        if not happened or (happened & select.EPOLLPRI and self._read() == INTERRUPT):
             self._notify()
         if happened & (select.EPOLLHUP | select.EPOLLERR):
             self.close()  # epoll reports a closed connection on every poll

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -81,12 +82,32 @@ async def hear_each_of_several_bytes() -> None:
 
 
 async def be_deaf_for_other_bytes() -> None:
+    real_read, seen = Watch._read, list[bytes]()
+
+    def read(watch: Watch) -> bytes:
+        seen.append(real_read(watch))
+        return seen[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Watch, "_read", read)
+        async with connected() as (client, heard):
+            client.send(b"C", socket.MSG_OOB)
+            await soon(lambda: seen == [b"C"])
+            client.send(b"B", socket.MSG_OOB)
+            await soon(lambda: heard.urgent)
+            assert heard.urgent == 1
+
+
+async def hear_a_byte_that_the_stream_was_read_past() -> None:
     async with connected() as (client, heard):
-        client.send(b"C", socket.MSG_OOB)
-        client.send(b"end")
-        await soon(lambda: heard.data == b"end")
         client.send(b"B", socket.MSG_OOB)
-        await soon(lambda: heard.urgent)
+        client.send(b"behind")
+        assert heard.watch is not None and heard.watch._socket is not None
+        waiting = select.poll()
+        waiting.register(heard.watch._socket, select.POLLIN)
+        assert waiting.poll(10_000)  # in this turn of the loop, which has both to handle
+        assert heard.watch._socket.recv(100) == b"behind"
+        heard.watch._look()
         assert heard.urgent == 1
 
 
@@ -117,6 +138,7 @@ async def leave_no_descriptor() -> None:
     [
         hear_a_byte_beside_the_stream,
         hear_each_of_several_bytes,
+        hear_a_byte_that_the_stream_was_read_past,
         be_deaf_for_other_bytes,
         be_quiet_when_the_client_resets_the_connection,
         leave_no_descriptor,
