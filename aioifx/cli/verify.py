@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import shutil
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,14 +11,19 @@ from typing import Final
 
 from aioifx.cli.address import Destination, add_connection, destination
 from aioifx.cli.failures import FAILED
+from aioifx.cli.output import Line, Lines, terminal_width
 from aioifx.cli.parsing import Verbs, add_verb, examples
 from aioifx.verify import Finding, Outcome, Report, verify
 from aioifx.verify.report import as_json
 from aioifx.verify.run import select_checks
 
-_MAX_WIDTH: Final = 140
-_WORDS: Final = {Outcome.HELD: "held", Outcome.REFUTED: "REFUTED", Outcome.NOT_TRIED: "not tried"}
-_WORD_WIDTH: Final = max(map(len, _WORDS.values()))
+_MAX_WIDTH: Final = 120
+_WORDS: Final = {
+    Outcome.HELD: ("held", "green"),
+    Outcome.REFUTED: ("REFUTED", "bold red"),
+    Outcome.NOT_TRIED: ("not tried", "dim"),
+}
+_WORD_WIDTH: Final = max(len(word) for word, _ in _WORDS.values())
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -56,49 +60,58 @@ def add_parser(verbs: Verbs) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Returns:  the exit code: 1 if a check was refuted."""
-    width = max(60, min(shutil.get_terminal_size().columns, _MAX_WIDTH))
+    lines, width = Lines(), min(terminal_width() or _MAX_WIDTH, _MAX_WIDTH)
     checks = select_checks(arguments.only)
     if arguments.list:
-        print("\n".join(line for check in checks for line in _entry(check.name, [check.fact], width)))
+        lines.print(line for check in checks for line in _entry(check.name, [check.fact], width))
         return 0
     where = destination(arguments)
     if arguments.report is not None:
         arguments.report.touch()  # a folder that does not exist is noticed before the checks
-    report = asyncio.run(_verify(where, arguments.only, max(len(check.name) for check in checks), width))
-    print("\n".join(_summary(report, width)))
+    name_width = max(len(check.name) for check in checks)
+    report = asyncio.run(_verify(where, arguments.only, lines, name_width, width))
+    lines.print(_summary(report, width))
     if arguments.report is not None:
         arguments.report.write_text(as_json(report), "utf-8")
-        print(f"\nThe report is in {arguments.report}.")
+        lines.print([[], [(f"The report is in {arguments.report}.", "")]])
     return 0 if report.is_proven else FAILED
 
 
-async def _verify(where: Destination, only: list[str], name_width: int, width: int) -> Report:
+async def _verify(where: Destination, only: list[str], lines: Lines, name_width: int, width: int) -> Report:
     def show(finding: Finding) -> None:
-        name, fact = finding.check.name, finding.check.fact
-        line = f"{_WORDS[finding.outcome]:<{_WORD_WIDTH}}  {name:<{name_width}}  {fact}"
-        print(line if len(line) <= width else f"{line[: width - 3]}...", flush=True)
+        word, style = _WORDS[finding.outcome]
+        left = width - _WORD_WIDTH - name_width - 4
+        fact = finding.check.fact
+        if len(fact) > left:
+            fact = f"{fact[: max(left - 3, 0)]}..."
+        name = f"{finding.check.name:<{name_width}}"
+        lines.print([[(f"{word:<{_WORD_WIDTH}}  ", style), (f"{name}  ", ""), (fact, "")]])
 
     return await verify(where.dsn, only=only, on_finding=show, **where.options)
 
 
-def _summary(report: Report, width: int) -> Iterator[str]:
-    for title, outcome in (("REFUTED", Outcome.REFUTED), ("COULD NOT BE TRIED", Outcome.NOT_TRIED)):
+def _summary(report: Report, width: int) -> Iterator[Line]:
+    for outcome in (Outcome.REFUTED, Outcome.NOT_TRIED):
         if found := report.of(outcome):
-            yield f"\n{title}"
+            yield []
+            yield [(outcome.value.upper(), _WORDS[outcome][1])]
             for finding in found:
                 yield from _entry(finding.check.name, [finding.check.fact, finding.detail], width)
     if report.left_behind:
-        yield "\nLEFT BEHIND: run these statements yourself"
-        yield from (f"  {statement}" for statement in report.left_behind)
+        yield []
+        yield [("LEFT BEHIND: run these statements yourself", "bold red")]
+        yield from ([(f"  {statement}", "")] for statement in report.left_behind)
     counts = ", ".join(
         f"{len(report.of(outcome))} {outcome.value}"
         for outcome in (Outcome.HELD, Outcome.REFUTED, Outcome.NOT_TRIED)
     )
     seconds = sum(finding.seconds for finding in report.findings)
-    yield f"\n{report.server_version}, database {report.log_mode}: {counts}, in {seconds:.0f} s"
+    yield []
+    yield [(f"{report.server_version}, database {report.log_mode}: {counts}, in {seconds:.0f} s", "bold")]
 
 
-def _entry(name: str, texts: Iterable[str], width: int) -> Iterator[str]:
-    yield f"  {name}"
+def _entry(name: str, texts: Iterable[str], width: int) -> Iterator[Line]:
+    yield [(f"  {name}", "bold")]
     for text in texts:
-        yield from textwrap.wrap(text, width, initial_indent=" " * 4, subsequent_indent=" " * 6)
+        for line in textwrap.wrap(text, width, initial_indent=" " * 4, subsequent_indent=" " * 6):
+            yield [(line, "")]

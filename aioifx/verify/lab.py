@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ _CREATES: Final = re.compile(
 )
 _INTO_TEMP: Final = re.compile(r"\bINTO\s+TEMP\s+(\w+)", re.IGNORECASE)
 _DROPS: Final = {"ROW TYPE": "DROP ROW TYPE {} RESTRICT", "DISTINCT TYPE": "DROP TYPE {} RESTRICT"}
+_ABANDON_TIMEOUT: Final = 5.0
 _GONE: Final = frozenset({-206, -218, -319, -329, -634, -674, -9628, -8300})
 """SQLCODEs of DROP for what does not exist: it was rolled back, or dropped with something else."""
 _UNABLE: Final = frozenset({-229, -242, -261, -271, -312, -388, -12053, -12054, -9810, -9990})
@@ -89,12 +91,22 @@ class Lab:
         conn = await self.open()
         if in_transaction and conn.log_mode == "logged":
             await conn.execute("BEGIN WORK")
+        elif in_transaction and conn.is_ansi:
+            conn.autocommit = False
 
     async def close(self) -> None:
         """Close the connection, after a last cleanup."""
         conn = await self.open()
         self._leave_behind()
         await conn.close()
+
+    async def abandon(self) -> None:
+        """Drop what the check has created, if that takes a few seconds at most, and the connection."""
+        try:
+            async with asyncio.timeout(_ABANDON_TIMEOUT):
+                await self.clean()
+        finally:
+            self.terminate()
 
     def terminate(self) -> None:
         """Drop the connection without waiting."""
@@ -166,12 +178,16 @@ class Lab:
             return await cursor.fetchall(), Columns(names, types)
 
     def note_created(self, sql: str) -> None:
-        """Remember to drop what a statement creates."""
+        """Remember to drop what a statement creates, unless a failed repetition of one tries to create it again."""
         if found := _CREATES.match(sql):
             kind = " ".join(found[1].upper().split())
-            self._created.append(_DROPS.get(kind, f"DROP {kind} {{}}").format(found[2]))
+            statement = _DROPS.get(kind, f"DROP {kind} {{}}").format(found[2])
         elif found := _INTO_TEMP.search(sql):
-            self._created.append(f"DROP TABLE {found[1]}")
+            statement = f"DROP TABLE {found[1]}"
+        else:
+            return
+        if statement not in self._created:
+            self._created.append(statement)
 
     async def clean(self) -> None:
         """End the transaction, and drop what the check has created. If the connection is lost, the next one does it."""
@@ -184,6 +200,7 @@ class Lab:
         conn = self.conn
         if conn.is_in_transaction() or conn.is_ansi:
             await conn.rollback()
+            conn.autocommit = True
         while self._created:
             statement = self._created[-1]
             try:
@@ -194,8 +211,6 @@ class Lab:
                 if error.sqlcode not in _GONE:
                     self.left_behind.append(f"{statement}: SQLCODE {error.sqlcode}")
             self._created.pop()
-        if conn.is_ansi:
-            await conn.commit()
 
     def _leave_behind(self) -> None:
         """Note what could not be dropped, because connections were lost."""

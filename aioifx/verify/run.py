@@ -107,7 +107,7 @@ async def verify(
                 on_finding(finding)
         await lab.close()
     except BaseException:
-        lab.terminate()
+        await lab.abandon()
         raise
     return report
 

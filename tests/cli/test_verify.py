@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from aioifx.cli import verify as verb
 from aioifx.cli.main import main
 from aioifx.server import running
 from aioifx.verify import CHECKS
@@ -19,19 +20,14 @@ async def call(dsn: str, *arguments: str) -> int:
     return await asyncio.to_thread(main, ["verify", dsn, *arguments])
 
 
-@pytest.fixture(autouse=True)
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
-
-
 async def test_checks_that_hold_end_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     async with running() as dsn:
         assert await call(dsn, *_TWO) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == [
-        "held       optofc-closes      With OPTOFC=1 the server closes a cursor with its last rows, and sa...",
-        "held       integer-cast-cuts  A conversion of a decimal to an integer cuts, and does not round.",
-    ]
+    assert lines[0].startswith("held       optofc-closes      With OPTOFC=1 the server closes a cursor")
+    assert lines[1] == (
+        "held       integer-cast-cuts  A conversion of a decimal to an integer cuts, and does not round."
+    )
     assert ", database logged: 2 held, 0 refuted, 0 could not be tried, in " in lines[-1]
 
 
@@ -77,3 +73,14 @@ async def test_no_connection_is_3(unused_tcp_port: int, capsys: pytest.CaptureFi
     dsn = f"informix://me@127.0.0.1:{unused_tcp_port}/x?server=y"
     assert await call(dsn, "--no-password", *_TWO) == 3
     assert capsys.readouterr().out == ""
+
+
+async def test_a_narrow_terminal_cuts_facts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(verb, "terminal_width", lambda: 60)
+    async with running(quirks=["no-optofc"]) as dsn:
+        assert await call(dsn, *_TWO) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "REFUTED    optofc-closes      With OPTOFC=1 the server cl..."
+    assert max(map(len, lines[:-1])) == 60

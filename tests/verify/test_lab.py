@@ -54,6 +54,15 @@ async def test_everything_that_a_check_creates_is_dropped(lab: Lab, in_transacti
         await lab.run("SELECT * FROM vfy_temp")
 
 
+async def test_a_failed_repetition_does_not_change_the_order_of_drops(lab: Lab) -> None:
+    await lab.start(in_transaction=False)
+    await lab.prepare("CREATE ROW TYPE vfy_row (a INT)", "CREATE TABLE vfy_typed (r vfy_row)")
+    with pytest.raises(aioifx.DatabaseError):
+        await lab.run("CREATE ROW TYPE vfy_row (b INT)")
+    await lab.clean()
+    assert lab.left_behind == []
+
+
 async def test_the_next_connection_drops_what_a_lost_one_has_left(lab: Lab) -> None:
     await lab.start(in_transaction=False)
     await lab.prepare(*_OBJECTS)

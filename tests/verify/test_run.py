@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 import aioifx
 from aioifx.errors import InterfaceError
-from aioifx.server import running
+from aioifx.server import Quirk, running
+from aioifx.server.sqlite.databases import LogMode
 from aioifx.verify import CHECKS, Check, Finding, Outcome, Report, run, verify
 from aioifx.verify.check import gives, sql_check
+from aioifx.verify.fetching import FETCHING
 from aioifx.verify.lab import CannotTry, Lab, Refuted
-from tests.verify.outcomes import NEVER_TRIED, names_of
+from aioifx.verify.sessions import SESSIONS
+from aioifx.verify.transfers import TRANSFERS
+from tests.verify.outcomes import NEVER_TRIED, names_of, report_of
 
 _FINE = sql_check("fine", "It holds.", "mark", gives("5", 5))
 
@@ -88,6 +94,27 @@ async def test_a_check_that_does_not_end_is_refuted(monkeypatch: pytest.MonkeyPa
     assert [finding.outcome for finding in report.findings] == [Outcome.REFUTED, Outcome.HELD]
 
 
+async def test_a_run_that_is_cancelled_drops_what_its_check_has_created(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = asyncio.Event()
+
+    async def wait(lab: Lab) -> None:
+        await lab.prepare("CREATE TABLE vfy_left (a INT)")
+        started.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(run, "CHECKS", (Check("waiting", "It waits.", (), wait, in_transaction=False),))
+    async with running() as dsn:
+        running_checks = asyncio.create_task(verify(dsn))
+        await started.wait()
+        running_checks.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running_checks
+        async with aioifx.connect(dsn) as conn:
+            assert await conn.fetch("SELECT 1 FROM informix.systables WHERE tabname LIKE 'aioifx_%'") == []
+
+
 async def test_names_and_patterns_select_checks() -> None:
     assert run.select_checks([]) == list(CHECKS)
     assert [check.name for check in run.select_checks(["scroll-*", "optofc-closes"])] == [
@@ -132,3 +159,40 @@ async def test_nothing_is_left_behind_by_all_checks() -> None:
     assert report.left_behind == []
     assert names_of(report, Outcome.NOT_TRIED) == NEVER_TRIED
     assert names_of(report, Outcome.REFUTED) == set()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("log_mode", [LogMode.ANSI, LogMode.UNLOGGED])
+async def test_no_check_is_refuted_in_databases_of_other_log_modes(log_mode: LogMode) -> None:
+    async with running(log_mode=log_mode) as dsn:
+        report = await verify(dsn)
+    assert {finding.check.name: finding.detail for finding in report.of(Outcome.REFUTED)} == {}
+    assert report.left_behind == []
+
+
+_REFUTED_BY = {
+    "no-autofree": {"autofree-releases"},
+    "standard-blocks": {"fetch-size-in-force"},
+    "large-blocks": {"fetch-size-in-force"},
+    "row-by-row": {"several-rows-per-reply", "fetch-size-in-force"},
+    "separate-end": {"done-ends-rows"},
+    "error-100": {"no-rows-without-error"},
+    "no-optofc": {"optofc-closes"},
+    "always-optofc": {"closes-only-when-asked"},
+    "no-interrupts": {"urgent-byte-interrupts", "interrupt-keeps-transaction"},
+    "late-interrupts": {"urgent-byte-interrupts", "interrupt-keeps-transaction"},
+    "no-transaction-states": {"transaction-levels"},
+    "no-bit-34": {"capability-bits"},
+    "no-bit-54": {"capability-bits"},
+    "no-bit-56": {"capability-bits"},
+    "no-bit-62": {"capability-bits"},
+}
+"""The checks that a quirk refutes; the client assumes nothing about the others."""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("quirk", list(Quirk))
+async def test_a_quirk_refutes_exactly_the_checks_about_it(quirk: Quirk) -> None:
+    report = await report_of([*FETCHING, *TRANSFERS, *SESSIONS], quirks=[quirk])
+    assert names_of(report, Outcome.REFUTED) == _REFUTED_BY.get(quirk, set())
+    assert report.left_behind == []
