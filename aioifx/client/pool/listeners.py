@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from aioifx.client.observation.observation import Observation
 from aioifx.client.pool.decisions import PoolState
+from aioifx.client.pool.stats import Counters
 
 logger: Final = logging.getLogger("aioifx.observer")
 
@@ -46,33 +47,39 @@ class PoolObserver(Protocol):
 
 
 class PoolTimes:
-    """Adds the times of one pool to its counters, and passes them on to its listeners."""
+    """Adds the times of one pool to its counters, and passes them on to its listeners.
 
-    __slots__ = ("_listeners", "_state")
+    Without listeners, its functions are those of the counters: an acquire and its release cost one call each.
+    """
 
-    def __init__(self, state: PoolState[Any, Any], listeners: Sequence[PoolListener] = ()) -> None:
-        self._state = state
+    __slots__ = ("_counters", "_listeners", "on_acquired", "on_opened", "on_released")
+
+    def __init__(self, counters: Counters, listeners: Sequence[PoolListener] = ()) -> None:
+        self._counters = counters
         self._listeners = listeners
-
-    def on_acquired(self, seconds: float) -> None:
-        self._state.counters.wait_time.record(seconds)
-        for listener in self._listeners:
-            _call(listener.on_acquired, seconds)
-
-    def on_released(self, seconds: float) -> None:
-        self._state.counters.use_time.record(seconds)
-        for listener in self._listeners:
-            _call(listener.on_released, seconds)
-
-    def on_opened(self, seconds: float) -> None:
-        self._state.counters.create_time.record(seconds)
-        for listener in self._listeners:
-            _call(listener.on_opened, seconds)
+        self.on_acquired = _all(counters.wait_time.record, [each.on_acquired for each in listeners])
+        self.on_released = _all(counters.use_time.record, [each.on_released for each in listeners])
+        self.on_opened = _all(counters.create_time.record, [each.on_opened for each in listeners])
 
     def on_timed_out(self) -> None:
-        self._state.counters.timed_out += 1
+        self._counters.timed_out += 1
         for listener in self._listeners:
             _call(listener.on_timed_out)
+
+
+def _all(
+    record: Callable[[float], None], others: Sequence[Callable[[float], object]]
+) -> Callable[[float], None]:
+    """A function that records a duration and passes it on."""
+    if not others:
+        return record
+
+    def record_and_pass_on(seconds: float) -> None:
+        record(seconds)
+        for other in others:
+            _call(other, seconds)
+
+    return record_and_pass_on
 
 
 def _call(method: Callable[..., object], *args: float) -> None:

@@ -76,7 +76,7 @@ class PoolManager:
         self.name = name
         self._slow_release = slow_release
         self.state: PoolState[PooledSession, Waiter] = PoolState(limits, random.random)
-        self._times = PoolTimes(self.state, listeners_of(self.observation, name, self.state))
+        self._times = PoolTimes(self.state.counters, listeners_of(self.observation, name, self.state))
         self._leases = Leases(debug)
         self._opening: set[asyncio.Task[None]] = set()
         self._resetting: set[asyncio.Task[None]] = set()
@@ -198,7 +198,7 @@ class PoolManager:
             self._drop(pooled, "its check or setup failed")
             raise
         now = self._now()
-        self._leases.add(conn, Lease(pooled, now, acquirer))
+        self._leases[conn] = Lease(pooled, now, acquirer)
         self._times.on_acquired(now - asked_at)
         return conn
 
@@ -207,12 +207,13 @@ class PoolManager:
 
         Raises:   InterfaceError: the connection is not from this pool, or is already released.
         """
-        if conn not in self._leases:
+        self._check_loop()
+        lease = self._leases.pop(conn, None)
+        if lease is None:
             raise InterfaceError(
                 f"conn: expected a connection of {self!r} that is not yet released, got {conn!r}"
             )
-        self._check_loop()
-        lease, now = self._leases.pop(conn), self._now()
+        now = self._now()
         held = now - lease.since
         self._times.on_released(held)
         if self._slow_release is not None and held > self._slow_release:

@@ -22,7 +22,7 @@ from aioifx.client.pool.decisions import Limits
 from aioifx.client.pool.leases import Holder
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, Hook, within_operation
 from aioifx.client.pool.manager import PoolManager
-from aioifx.client.pool.stats import Counters, PoolStats
+from aioifx.client.pool.stats import PoolStats
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, Record, RowFactory
@@ -164,19 +164,7 @@ class Pool(Queries[Item], NotCopied):
 
     def stats(self) -> PoolStats:
         """Sizes, counters and times at this moment. Valid in any thread."""
-        return self._snapshot(self._manager.state.counters)
-
-    def pop_stats(self) -> PoolStats:
-        """As `stats`; afterwards the counters and times start again at 0, most_waiting at *waiting*.
-
-        For one reader that reports at intervals. Several readers use `stats` and subtract.
-        """
-        state = self._manager.state
-        counters, state.counters = state.counters, Counters(most_waiting=len(state.waiting))
-        return self._snapshot(counters)
-
-    def _snapshot(self, counters: Counters) -> PoolStats:
-        state = self._manager.state
+        state, counters = self._manager.state, self._manager.state.counters
         return PoolStats(
             name=self._manager.name,
             min_size=state.limits.min_size,
@@ -197,6 +185,15 @@ class Pool(Queries[Item], NotCopied):
             use_time=counters.use_time.snapshot(),
             create_time=counters.create_time.snapshot(),
         )
+
+    def pop_stats(self) -> PoolStats:
+        """As `stats`; afterwards the counters and times start again at 0, most_waiting at *waiting*.
+
+        For one reader that reports at intervals. Several readers use `stats` and subtract.
+        """
+        stats = self.stats()
+        self._manager.state.counters.reset(stats.waiting)
+        return stats
 
     def holders(self) -> list[Holder]:
         """The connections that are acquired, longest held first.

@@ -50,6 +50,11 @@ class Recorder:
         if seconds > self.longest:
             self.longest = seconds
 
+    def reset(self) -> None:
+        """Start again without durations."""
+        self.counts[:] = [0] * len(self.counts)
+        self.total = self.longest = 0.0
+
     def snapshot(self) -> Histogram:
         counts = tuple(self.counts)
         return Histogram(count=sum(counts), total=self.total, longest=self.longest, counts=counts)
@@ -69,6 +74,13 @@ class Counters:
     wait_time: Recorder = field(default_factory=Recorder)
     use_time: Recorder = field(default_factory=Recorder)
     create_time: Recorder = field(default_factory=Recorder)
+
+    def reset(self, waiting: int) -> None:
+        """Start again at 0, and most_waiting at the number of tasks that are *waiting*."""
+        self.acquired = self.opened = self.closed = self.failed = self.rejected = self.timed_out = 0
+        self.most_waiting = waiting
+        for times in (self.wait_time, self.use_time, self.create_time):
+            times.reset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
