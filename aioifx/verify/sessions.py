@@ -29,10 +29,6 @@ _MOST_SECONDS: Final = 300
 """From the creation of a lock to a query that shows it, with slow servers and clocks."""
 _BEFORE_INTERRUPT: Final = 0.5
 _NEEDED: Final = ("type_names", "describe_input", "bigint", "savepoints", "long_text")
-_LOCK_TIMES: Final = (
-    "SELECT MIN(l.grtime), MAX(l.grtime) FROM syslcktab l, systxptab x, sysrstcb t "
-    "WHERE l.owner = x.address AND x.owner = t.address AND t.sid = ?"
-)
 _RAISED: Final = (-746, 100, -368, -937, -201)
 _OTHER_VARIABLES: Final = {
     "LKNOTIFY": "yes",
@@ -88,27 +84,6 @@ async def _locale_from_sysmaster(lab: Lab) -> None:
         found = await conn.fetchval(f"SELECT 'A\u00e9' || 'z' {ONE_ROW}")
     if found != "A\u00e9z":
         raise Refuted(f"a text came back as {found!a}")
-
-
-async def _program_of_a_session(lab: Lab) -> None:
-    name = "aioifx verify"
-    async with lab.another(application_name=name) as conn, lab.another(database="sysmaster") as master:
-        shown = await master.fetchval(
-            "SELECT feprogram FROM syssessions WHERE sid = ?", await conn.session_id()
-        )
-        if (shown or "").strip() != name:
-            raise Refuted("syssessions.feprogram is not the application's name")
-
-
-async def _age_of_locks(lab: Lab) -> None:
-    """The lock is that of the open database."""
-    async with lab.another() as conn, lab.another(database="sysmaster") as master:
-        row = await master.fetchrow(_LOCK_TIMES, await conn.session_id())
-        now = await master.fetchval(f"SELECT DBINFO('utc_current') {ONE_ROW}")
-        if row is None or not row[0]:
-            raise Refuted("syslcktab lists no lock of a session with an open database")
-        if not all(-60 <= now - granted <= 3600 for granted in row):
-            raise Refuted("syslcktab.grtime of a new lock is not the current time in UTC")
 
 
 async def _other_variables(lab: Lab) -> None:
@@ -308,23 +283,8 @@ SESSIONS: Final[tuple[Check, ...]] = (
     Check(
         "locale-from-sysmaster",
         "Without DB_LOCALE a client can open sysmaster, and read a database's locale there.",
-        (
-            "client/connect/locales.py: sysmaster has the server's locale",
-            "client/connect/locks.py: which applies to a client without DB_LOCALE",
-        ),
+        ("client/connect/locales.py: sysmaster has the server's locale",),
         _locale_from_sysmaster,
-    ),
-    Check(
-        "program-of-session",
-        "sysmaster:syssessions.feprogram is the application's name in the login.",
-        ("client/connect/locks.py: its option *application_name*",),
-        _program_of_a_session,
-    ),
-    Check(
-        "age-of-locks",
-        "sysmaster:syslcktab.grtime is the time of a lock in UTC.",
-        ("client/connect/locks.py: syslcktab.grtime is the",),
-        _age_of_locks,
     ),
     Check(
         "variables-of-other-clients",
