@@ -16,7 +16,7 @@ import re
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.addresses import Address
@@ -24,6 +24,7 @@ from aioifx.client.config.options import ConnectOptions
 from aioifx.client.config.sqlhosts import lookup
 from aioifx.client.connect.connect import password_of
 from aioifx.client.connect.login import LoginAttempt
+from aioifx.client.observation.operation import Operation
 from aioifx.errors import DatabaseError, visible
 
 NOTE_SECONDS: Final = 2.0
@@ -132,19 +133,13 @@ class LockDiagnosis:
         return "\n".join(lines) or f"locks: no other session has a lock in {self.database} any more"
 
 
-class LockTarget(Protocol):
-    """The server, database and session in which a statement failed."""
-
-    host: str
-    port: int
-    server_name: str
-    session_id: int | None
-
-
 async def diagnose(
-    options: ConnectOptions, target: LockTarget, database: str, error: DatabaseError, seconds: float
+    options: ConnectOptions, target: Operation, database: str, error: DatabaseError, seconds: float
 ) -> LockDiagnosis:
-    """The locks that may have caused *error*, within *seconds*. A failure is part of the result."""
+    """The locks that may have caused *error*, within *seconds*. A failure is part of the result.
+
+    Args:     target: names the server, and the failed session if it is known.
+    """
     own = target.session_id
     try:
         async with asyncio.timeout(seconds):
@@ -167,7 +162,7 @@ async def diagnose(
     )
 
 
-def _address_of(options: ConnectOptions, target: LockTarget) -> Address:
+def _address_of(options: ConnectOptions, target: Operation) -> Address:
     """The address of the server; one from a file of servers may say whether it has TLS."""
     if not options.host:
         for address in lookup(options.sqlhosts, target.server_name, options.uses_tls):

@@ -7,6 +7,7 @@ from typing import Any
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.checks import check_seconds
 from aioifx.client.connect.locks import LockDiagnosis, diagnose
+from aioifx.client.observation.operation import Operation
 from aioifx.client.pool.pool import Pool
 from aioifx.errors import DatabaseError, InterfaceError
 
@@ -40,5 +41,8 @@ async def diagnose_locks(
         raise InterfaceError(
             f"conn_or_pool: expected a Connection or a Pool, got {type(conn_or_pool).__name__}"
         )
-    database = session.database.name or session.options.database
-    return await diagnose(session.options, session, database, error, timeout)
+    target = Operation("execute")
+    session.identify(target)
+    return await diagnose(
+        session.options, target, target.database or session.options.database, error, timeout
+    )

@@ -6,7 +6,6 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from aioifx import Connection, LockDiagnosis, LockError, LockSession, RowLocked,
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect import locks
 from aioifx.client.connect.locks import diagnose
+from aioifx.client.observation.operation import Operation
 from aioifx.errors import ConnectError, DatabaseError, UndefinedTable
 from aioifx.server import Server, ServerOptions, serve
 from tests.injection import Manner, eventually, is_cancelled
@@ -153,7 +153,7 @@ async def diagnosed(
         return sysmaster
 
     monkeypatch.setattr(locks, "_connect", connect)
-    target = SimpleNamespace(host="db1", port=1, server_name="ol", session_id=own)
+    target = Operation("execute", host="db1", port=1, server_name="ol", session_id=own)
     options = ConnectOptions(host="db1", server="ol", user="u")
     found = await diagnose(options, target, "shop", LockError("locked", sql=sql), 5)
     assert sysmaster.is_terminated
