@@ -240,7 +240,13 @@ class Examination:
         database = result.statements.session.database
         opened = Finding(f"{database.name} opened", details={"database": database.name})
         steps.add("database", time.perf_counter() - began, opened)
-        await steps.run("locale", partial(self._locale, attempt))
+        began = time.perf_counter()
+        found = await self._bounded(attempt, query_locale(attempt, self._password))
+        try:
+            locale = logins.locale(attempt.options, found)
+        except Failed as failed:
+            steps.fail("locale", began, failed)
+        steps.add("locale", time.perf_counter() - began, locale)
         await steps.run("log_mode", partial(_now, logins.log_mode, database, self._options))
         await steps.run("role", partial(_now, logins.role, database, self._options))
         return result
@@ -253,18 +259,11 @@ class Examination:
             self._bounded(attempt, query_locale(attempt, self._password)),
         )
         return logins.database_failure(
-            self._options,
+            attempt,
             error,
             databases=[] if isinstance(databases, DatabaseError) else databases,
             locale="" if isinstance(locale, DatabaseError) else locale,
         )
-
-    async def _locale(self, attempt: LoginAttempt) -> Finding:
-        try:
-            found = await query_locale(attempt, self._password)
-        except Error as error:
-            return Finding(str(error), outcome="skipped")
-        return logins.locale(attempt.options, found)
 
     # -- session ------------------------------------------------------------------------------------------------------
 
@@ -293,11 +292,15 @@ class Examination:
             except DatabaseError as error:
                 return Finding(f"could not be checked: {error}", outcome="skipped")
 
-        await self._steps.run(name, tried)
+        await self._steps.run(name, tried, _explain_lost)
 
 
 async def _now(check: Callable[..., Finding], *arguments: object) -> Finding:
     return check(*arguments)
+
+
+async def _explain_lost(error: Error) -> Failed:
+    return Failed(str(error), logins.CONNECTION_LOST)
 
 
 async def _explain_name(error: Error) -> Failed:

@@ -98,7 +98,12 @@ def failed_step(error: DatabaseError) -> str:
 
 async def explain_login(attempt: LoginAttempt, error: DatabaseError) -> Failed:
     """Why a login without a database failed, and what to change."""
-    return Failed(str(error), *_login_changes(attempt, error), **_codes(error))
+    return Failed(_text(attempt, error), *_login_changes(attempt, error), **_codes(error))
+
+
+def _text(attempt: LoginAttempt, error: DatabaseError) -> str:
+    """The message without its guess what listens, which is known by now."""
+    return str(error).removesuffix(attempt.hint) if attempt.hint else str(error)
 
 
 def _codes(error: DatabaseError) -> dict[str, int]:
@@ -157,10 +162,19 @@ def _locale_changes(found: str) -> tuple[DiagnosisChange, ...]:
     return (DiagnosisChange("db_locale", "the database's locale, or locale='auto'"),)
 
 
+CONNECTION_LOST: Final = DiagnosisChange(
+    "the way to the server",
+    "one that keeps connections open; the server's message log (onstat -m) may say why it closed this one",
+)
+
+
 def _general(error: DatabaseError) -> tuple[DiagnosisChange, ...]:
-    """What is known of the SQLCODE."""
-    known = explain(error.sqlcode, error.isamcode) if error.sqlcode else None
-    return (DiagnosisChange("the server", known.advice.remedy),) if known is not None else ()
+    """What is known of the SQLCODE; 0 if the server has not answered."""
+    if not error.sqlcode:
+        return (CONNECTION_LOST,)
+    known = explain(error.sqlcode, error.isamcode)
+    remedy = known.advice.remedy if known is not None else f"see finderr {error.sqlcode} on its machine"
+    return (DiagnosisChange("the server", remedy),)
 
 
 # -- database ---------------------------------------------------------------------------------------------------------
@@ -172,13 +186,14 @@ def is_locale_failure(error: DatabaseError) -> bool:
 
 
 def database_failure(
-    options: ConnectOptions, error: DatabaseError, *, databases: list[str], locale: str
+    attempt: LoginAttempt, error: DatabaseError, *, databases: list[str], locale: str
 ) -> Failed:
     """Why the database was not opened, and what to change.
 
     Args:     databases: those of the server.  locale: the database's; empty if it is unknown.
     """
-    return Failed(str(error), *_database_changes(options, error, databases, locale), **_codes(error))
+    changes = _database_changes(attempt.options, error, databases, locale)
+    return Failed(_text(attempt, error), *changes, **_codes(error))
 
 
 def _database_changes(
@@ -201,12 +216,14 @@ def _database_changes(
 # -- the open database ------------------------------------------------------------------------------------------------
 
 
-def locale(options: ConnectOptions, found: str) -> Finding:
+def locale(options: ConnectOptions, found: str | DatabaseError) -> Finding:
     """The database's locale beside that of the connection.
 
-    Args:     options: those that the connection was opened with.  found: the database's locale.
+    Args:     options: those that the connection was opened with.  found: the database's locale, or why it is unknown.
     Raises:   Failed: their code sets differ.
     """
+    if isinstance(found, DatabaseError):
+        return Finding(str(found), outcome="skipped")
     own = options.db_locale or options.client_locale or DEFAULT_LOCALE
     details = {"database": found, "connection": own, "code_set": options.code_set.codec}
     if not found:

@@ -42,6 +42,7 @@ async def test_a_check_that_loses_the_connection_fails(dsn: str, monkeypatch: py
     steps = await examined(dsn)
     outcomes = {step.name: step.outcome for step in steps.done}
     assert (outcomes["round_trip"], outcomes["optofc"]) == ("failed", "skipped")
+    assert [change.setting for step in steps.done for change in step.changes] == ["the way to the server"]
 
 
 async def test_a_locale_that_cannot_be_queried_is_skipped(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,8 +69,8 @@ def test_the_step_that_failed(error: DatabaseError, step: str) -> None:
         (NotSupportedError(), {}, ["the server"]),
         (ConnectError(sqlcode=-25571), {}, ["the server"]),
         (ConnectError(sqlcode=-908), {}, ["the server"]),
-        (ConnectError(sqlcode=-31999), {}, []),
-        (ConnectError(), {}, []),
+        (ConnectError(sqlcode=-31999), {}, ["the server"]),
+        (ConnectError(), {}, ["the way to the server"]),
     ],
 )
 async def test_changes_after_a_login(
@@ -93,9 +93,15 @@ async def test_changes_after_a_login(
     ],
 )
 def test_changes_after_a_database(error: DatabaseError, databases: list[str], settings: list[str]) -> None:
-    options = options_with(database="shop")
-    failed = logins.database_failure(options, error, databases=databases, locale="")
+    failed = logins.database_failure(attempt(database="shop"), error, databases=databases, locale="")
     assert [change.setting for change in failed.finding.changes] == settings
+
+
+async def test_a_guess_of_what_listens_is_left_out_once_it_is_known() -> None:
+    failed_attempt = attempt(ACCEPTED)
+    failed_attempt.hint = "; is it a TLS port?"
+    failed = await logins.explain_login(failed_attempt, ConnectError("no answer; is it a TLS port?"))
+    assert failed.finding.found == "no answer"
 
 
 def opened(warnings: int) -> Database:
@@ -108,6 +114,7 @@ def test_locales_are_compared_by_their_code_sets() -> None:
     options = options_with(db_locale="de_DE.utf8")
     assert logins.locale(options, "en_US.57372").outcome == "ok"
     assert logins.locale(options, "").outcome == "skipped"
+    assert logins.locale(options, DatabaseError("no sysmaster")).outcome == "skipped"
     with pytest.raises(Failed) as caught:
         logins.locale(options, "en_US.819")
     assert [str(change) for change in caught.value.finding.changes] == [
