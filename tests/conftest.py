@@ -14,7 +14,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
-from tests.sampling import left_out
+from tests.sampling import left_out, repeated_on_uvloop
 
 # hypothesis imports this one when a law first needs it, and pytest rewrites it then: a compilation deep in the
 # stack, in which CPython 3.11 sometimes raises "AST constructor recursion depth mismatch". Here the stack is flat.
@@ -70,8 +70,11 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as `exhaustive` what the default suite leaves out of sampled tests, large tables and runs on uvloop."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark as `exhaustive` what the default suite leaves out of sampled tests, large tables and runs on uvloop.
+
+    Deselect what the exhaustive suite leaves out, unless cases are named on the command line.
+    """
     families: dict[tuple[pytest.Item | pytest.Collector | None, str], list[pytest.Function]] = {}
     for item in items:
         if isinstance(item, pytest.Function):
@@ -82,6 +85,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for family in families.values():
         for case in left_out(family, is_system=SYSTEM in family[0].path.parents):
             case.add_marker("exhaustive")
+    if has_exhaustive(config) and not any("[" in argument for argument in config.args):
+        repeated: set[pytest.Item] = set()
+        for family in families.values():
+            if SYSTEM in family[0].path.parents:
+                repeated.update(repeated_on_uvloop(family))
+        config.hook.pytest_deselected(items=[*repeated])
+        items[:] = [item for item in items if item not in repeated]
 
 
 @pytest.fixture(scope="session")

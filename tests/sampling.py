@@ -45,6 +45,17 @@ def left_out(family: Sequence[pytest.Function], *, is_system: bool) -> list[pyte
     return left
 
 
+def repeated_on_uvloop(family: Sequence[pytest.Function]) -> list[pytest.Function]:
+    """The cases on uvloop that no suite runs, of a sampled test of the whole system.
+
+    On asyncio the exhaustive suite runs all of its cases. On uvloop, whose transports alone differ, it runs the fewest
+    that have each value of each parameter.
+    """
+    if not family[0].get_closest_marker("sampled"):
+        return []
+    return not_in_the_sample([case for case in family if "uvloop" in case.callspec.id])
+
+
 def _number_of(case: pytest.Function) -> int:
     """The same in every run."""
     return zlib.crc32(case.name.encode())

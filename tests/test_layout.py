@@ -25,7 +25,7 @@ import aioifx
 import aioifx.server
 import aioifx.verify
 from tests.client.conftest import ON_SOCKETS
-from tests.sampling import LARGE, MOST, left_out, not_in_the_sample
+from tests.sampling import LARGE, MOST, left_out, not_in_the_sample, repeated_on_uvloop
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "aioifx"
@@ -279,6 +279,29 @@ def test_the_default_suite_keeps_each_value_of_each_parameter_of_a_sampled_test(
         assert len({params[name] for params in kept}) == count
     assert not_in_the_sample([*reversed(cases)]) == missing
     assert not_in_the_sample(cases[:1]) == []
+
+
+def test_matrices_of_the_whole_system_are_sampled_on_uvloop() -> None:
+    cases: list[Any] = [
+        SimpleNamespace(
+            name=f"{loop}-{way}-{call}",
+            callspec=SimpleNamespace(
+                params={"call": call, "way": way, "loop": loop}, id=f"{loop}-{way}-{call}"
+            ),
+            get_closest_marker=lambda name: name == "sampled",
+        )
+        for call in range(12)
+        for way in ("tcp", "tls")
+        for loop in ("asyncio", "uvloop")
+    ]
+    repeated = repeated_on_uvloop(cases)
+    kept = [case.callspec.params for case in cases[1::2] if case not in repeated]
+    assert not [case for case in repeated if case.callspec.params["loop"] == "asyncio"]
+    assert {params["call"] for params in kept} == {*range(12)}
+    assert {params["way"] for params in kept} == {"tcp", "tls"}
+    assert len(kept) <= 14
+    cases[0].get_closest_marker = lambda name: None
+    assert repeated_on_uvloop(cases) == []
 
 
 def test_the_default_suite_keeps_a_case_of_each_table_and_of_each_test_of_the_whole_system() -> None:
