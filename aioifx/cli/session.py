@@ -17,7 +17,6 @@ from aioifx.cli.address import destination
 from aioifx.cli.failures import TERMINATED
 from aioifx.client.api.connection import Connection
 from aioifx.client.connect.connect import connect
-from aioifx.errors import Error
 
 
 def run_connected(arguments: argparse.Namespace, use: Callable[[Connection[Any]], Awaitable[int]]) -> int:
@@ -34,13 +33,7 @@ def run_connected(arguments: argparse.Namespace, use: Callable[[Connection[Any]]
         with suppress(NotImplementedError, RuntimeError):  # on Windows, or not in the main thread
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         async with connect(dsn, **options) as conn:
-            try:
-                return await use(conn)
-            except asyncio.CancelledError:
-                # Sent after the interrupted statement has answered: nothing else may follow the urgent byte.
-                with suppress(Error):
-                    await conn.ping()
-                raise
+            return await use(conn)
 
     try:
         return asyncio.run(main())

@@ -229,14 +229,26 @@ class Conversation:
     async def exit(self) -> None:
         """SQ_EXIT, then close. The server rolls back an open transaction.
 
+        After an interrupt, it is sent after the statement's reply, as any request: a server that reads the stream past
+        the urgent byte drops the byte (documented: Linux, tcp(7); observed: the embedded server).
+
         Wire:     2 opcode, no SQ_EOT; the reply is SQ_EXIT, then the server closes (observed: JDBC, login.json)
         """
+        dispatcher = self.dispatcher
+        if dispatcher.is_open and dispatcher.interrupter.is_pending and self.channel.pending_replies:
+            dispatcher.defer_first(Cleanup(requests.put_eot, still_needed=self._begin_exit))
+        else:
+            self._begin_exit()
+        await self.channel.wait_closed()
+
+    def _begin_exit(self) -> bool:
+        """Send SQ_EXIT if that has not happened. False, so that nothing else is sent as cleanup."""
         if self.dispatcher.is_open:
             self.dispatcher.send(_EXIT, self._usual_reader)
             self.stats.round_trips += 1
             self.dispatcher.begin_close()
         self.channel.close_when_answered()
-        await self.channel.wait_closed()
+        return False
 
 
 @lru_cache(maxsize=64)

@@ -150,3 +150,50 @@ async def test_conversations_of_several_tasks_wait_for_one_another() -> None:
         held.release()
         await asyncio.gather(*tasks)
     assert order == [1, 2]
+
+
+@pytest.mark.parametrize("is_hit", [True, False])
+async def test_the_end_follows_the_reply_to_an_interrupted_statement(is_hit: bool) -> None:
+    # Nothing may be sent directly after the urgent byte: a server that reads on drops the byte.
+    held = Delayed((error(-213) if is_hit else done(1)) + EOT)
+    probe: list[Exchange] = [] if is_hit else [("Prepare(0) Describe WantDone", error(-213) + EOT)]
+    async with conversing(("Commit", held), *probe, (EXIT, EXIT)) as (conversation, peer):
+        conversation.dispatcher.channel.send_urgent = lambda byte: True  # type: ignore[method-assign]
+
+        async def running() -> None:
+            async with conversation.locked():
+                await conversation.exchange(commit(), interruptible=True)
+
+        async def waiting() -> None:
+            async with conversation.locked():
+                raise AssertionError("not reached")
+
+        await cancel_at(held, running())
+        assert conversation.dispatcher.interrupter.is_pending
+        ends = [asyncio.ensure_future(conversation.exit()) for _ in range(2)]
+        other = asyncio.ensure_future(waiting())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert len(peer.groups) == 1
+        held.release()
+        await asyncio.gather(*ends)
+        with pytest.raises(ConnectionLost):
+            await other
+        assert peer.received.endswith(EXIT) and len(peer.groups) == (2 if is_hit else 3)
+        assert conversation.stats.round_trips == 2  # a probe is not counted
+
+
+async def test_a_statement_that_stays_silent_does_not_delay_the_end_beyond_the_limit() -> None:
+    held = Delayed(done(1) + EOT)
+    async with conversing(("Commit", held)) as (conversation, peer):
+        conversation.dispatcher.channel.send_urgent = lambda byte: True  # type: ignore[method-assign]
+        conversation.dispatcher.interrupter.cancel_timeout = 0.01
+
+        async def running() -> None:
+            async with conversation.locked():
+                await conversation.exchange(commit(), interruptible=True)
+
+        await cancel_at(held, running())
+        await conversation.exit()
+        assert "no reply to a cancelled call within 0.01 s" in str(conversation.channel.failure)
+        assert len(peer.groups) == 1
