@@ -41,6 +41,7 @@ async def _fill(lab: Lab, conn: Connection[Any] | None = None) -> str:
     conn = lab.conn if conn is None else conn
     await lab.prepare(_TABLE, conn=conn)
     await conn.executemany(lab.named("INSERT INTO vfy_rows VALUES (?, ?)"), [(n, "x") for n in range(_ROWS)])
+    lab.forget()
     return lab.named(_QUERY)
 
 

@@ -58,10 +58,12 @@ class Lab:
 
     Args:     connect: opens a connection, with the options of the run and others that a check needs.
               prefix: precedes the names of all that checks create.
+              forget: called when a check has prepared its data, of which its trace need not have every row.
     """
 
-    def __init__(self, connect: Connect, prefix: str) -> None:
+    def __init__(self, connect: Connect, prefix: str, *, forget: Callable[[], None] = lambda: None) -> None:
         self._connect = connect
+        self.forget = forget
         self._prefix = prefix
         self._created: list[str] = []
         self.left_behind: list[str] = []

@@ -22,6 +22,7 @@ _KEPT: Final = _OWN_TEXTS | {
     "bytes",
     "code",
     "columns",
+    "cost",
     "event",
     "handle",
     "isamcode",

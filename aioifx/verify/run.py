@@ -94,7 +94,7 @@ async def verify(
     async def open_connection(**others: Any) -> Connection[Any]:
         return await connect(dsn, **{**merged, **others})
 
-    lab = Lab(open_connection, f"aioifx_{secrets.token_hex(3)}_")
+    lab = Lab(open_connection, f"aioifx_{secrets.token_hex(3)}_", forget=trace.clear)
     conn = await lab.open()
     report = Report(
         conn.server_version, conn.log_mode or "", _capabilities_of(conn), left_behind=lab.left_behind
