@@ -9,6 +9,7 @@ from typing import Any, Final
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.isolation import MAX_LOCK_WAIT
 from aioifx.client.connect import login_replies
+from aioifx.client.pool.locks import diagnose_locks
 from aioifx.client.session.interrupts import INTERRUPTED, URGENT_BYTE
 from aioifx.errors import DatabaseError, QueryCanceled, QueryTimeout
 from aioifx.verify.check import ONE_ROW, Check
@@ -24,6 +25,8 @@ _SLOW_ROWS: Final = 600
 _SLOW: Final = "SELECT COUNT(*) FROM vfy_slow x, vfy_slow y, vfy_slow z WHERE x.a + y.a + z.a < 0"
 """It takes seconds, and ends by itself if it cannot be interrupted."""
 _SLOW_BODY: Final = "DEFINE i, n INT; LET n = 0; FOR i = 1 TO 20000000 LET n = n + 1; END FOR; RETURN n;"
+_MOST_SECONDS: Final = 300
+"""From the creation of a lock to a query that shows it, with slow servers and clocks."""
 _BEFORE_INTERRUPT: Final = 0.5
 _NEEDED: Final = ("type_names", "describe_input", "bigint", "savepoints", "long_text")
 _RAISED: Final = (-746, 100, -368, -937, -201)
@@ -221,6 +224,26 @@ async def _ansi_commit(lab: Lab) -> None:
             raise Refuted("an INSERT took effect without a COMMIT")
 
 
+async def _lock_holder(lab: Lab) -> None:
+    lab.require_database(logged=True)
+    await lab.prepare("CREATE TABLE vfy_locked (a INT)")
+    table = lab.named("vfy_locked")
+    async with lab.another(application_name="aioifx-verify", lock_wait=None) as holder, holder.transaction():
+        await holder.execute(f"INSERT INTO {table} VALUES (1)")
+        failed = DatabaseError("", sqlcode=-244, isamcode=-107, sql=f"SELECT a FROM {table}")
+        found = await diagnose_locks(lab.conn, failed)
+        if found.failure:
+            raise CannotTry(f"sysmaster was not queried: {found.failure}")
+        session_id = await holder.session_id()
+    locks = [lock for lock in found.locks if lock.table == table and lock.holder.session_id == session_id]
+    if not locks:
+        raise Refuted("sysmaster does not show who holds a lock")
+    if "aioifx-verify" not in locks[0].holder.program:
+        raise Refuted("syssessions does not show the option application_name")
+    if any(lock.age is None or not 0 <= lock.age < _MOST_SECONDS for lock in locks):
+        raise Refuted(f"the ages of new locks are {[lock.age for lock in locks]} s")
+
+
 async def _statement_types(lab: Lab) -> None:
     for sql, kind in (
         ("CREATE ROW TYPE vfy_row (a INT)", StatementType.CREATE_ROW_TYPE),
@@ -326,6 +349,17 @@ SESSIONS: Final[tuple[Check, ...]] = (
         "In an ANSI database a statement without rows takes effect only with a COMMIT.",
         ("client/session/transactions.py: from JDBC's commit after its own query",),
         _ansi_commit,
+        in_transaction=False,
+    ),
+    Check(
+        "lock-holder",
+        "sysmaster shows who holds a lock, by the option application_name, and since when.",
+        (
+            "client/connect/locks.py: syslcktab.grtime is the",
+            "client/connect/locks.py: its option *application_name* (assumed)",
+            "client/connect/locks.py: which applies to a client without DB_LOCALE (assumed)",
+        ),
+        _lock_holder,
         in_transaction=False,
     ),
     Check(
