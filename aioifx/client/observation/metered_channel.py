@@ -31,7 +31,7 @@ class MeteredChannel(Channel):
         pending_reply.operation, pending_reply.sent_at = operation, _now()
         operation.meter = self
         before = self.bytes_out - operation.bytes_out  # `request` may call `send`
-        super().request(pending_reply, data)
+        Channel.request(self, pending_reply, data)  # `super` is slower
         operation.bytes_out = self.bytes_out - before
         if self.on_reply is None:  # the login, where no dispatcher counts
             operation.round_trips += 1
@@ -51,7 +51,7 @@ class MeteredChannel(Channel):
         now = _now()
         operation = self._add_server_time(now)
         try:
-            super().data_received(data)
+            Channel.data_received(self, data)
         finally:
             self._quiet_since = after = _now()
             if operation is not None:

@@ -231,6 +231,15 @@ async def test_what_an_observer_raises_is_logged_once_and_does_not_reach_the_cal
     ]
 
 
+async def test_a_traced_connection_can_be_observed(server: Server, recorder: Recorder) -> None:
+    events: list[aioifx.TraceEvent] = []
+    async with aioifx.connect(server.dsn, observer=recorder, trace=events.append) as conn:
+        await conn.fetch("select * from thing")
+        assert (recorder.last.round_trips, recorder.last.bytes_in > 50) == (2, True)
+        assert events
+    recorder.check()
+
+
 async def test_without_an_observer_nothing_is_metered(server: Server) -> None:
     async with aioifx.connect(server.dsn) as conn:
         session = conn.statements.session
