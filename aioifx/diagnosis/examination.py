@@ -96,7 +96,7 @@ class Examination:
         self._channel = await open_listening(self._address, self._ips)
         self._opened.append(self._channel.abort)
         host, port = self._channel.transport.get_extra_info("peername")[:2]
-        self._ips = [host, *(ip for ip in self._ips if ip != host)]
+        self._ips.sort(key=lambda ip: ip.partition("%")[0] != host)  # questions go to the same address
         return Finding(f"connected to {host}, port {port}", details={"address": host, "port": port})
 
     async def _listen(self) -> float:
