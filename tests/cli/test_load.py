@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import aioifx
 from aioifx.server import Server
 from tests.cli.conftest import Run, no_sessions
 
@@ -144,8 +145,9 @@ async def test_an_interrupt_while_a_pipe_is_silent_leaves_nothing(server: Server
     assert process.stdin is not None
     process.stdin.write(b"id,name\n51,x\n52,y\n")  # and it stays open
     await process.stdin.drain()
-    while not await rows(run):  # noqa: ASYNC110 - then it waits for more
-        await asyncio.sleep(0.01)
+    async with aioifx.connect(server.dsn) as conn:
+        while not await conn.fetchval("SELECT COUNT(*) FROM item WHERE id > 10"):  # then it waits for more
+            await asyncio.sleep(0.01)
     process.send_signal(signal.SIGINT)
     # Not communicate(): that would close stdin.
     assert process.stdout is not None and process.stderr is not None
