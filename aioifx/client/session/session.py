@@ -170,15 +170,6 @@ class Session:
     def is_open(self) -> bool:
         return self.dispatcher.is_open
 
-    @property
-    def host(self) -> str:
-        """Host of the server, as the options or the sqlhosts file name it."""
-        return self.conversation.address[0]
-
-    @property
-    def port(self) -> int:
-        return self.conversation.address[1]
-
     def observed(
         self,
         name: OperationName,
