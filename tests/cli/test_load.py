@@ -146,7 +146,8 @@ async def test_an_interrupt_while_a_pipe_is_silent_leaves_nothing(server: Server
     process.stdin.write(b"id,name\n51,x\n52,y\n")  # and it stays open
     await process.stdin.drain()
     async with aioifx.connect(server.dsn) as conn:
-        while not await conn.fetchval("SELECT COUNT(*) FROM item WHERE id > 10"):  # then it waits for more
+        # Then it waits for more.
+        while not await conn.fetchval("SELECT COUNT(*) FROM item WHERE id > 10"):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     process.send_signal(signal.SIGINT)
     # Not communicate(): that would close stdin.
