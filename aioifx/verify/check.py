@@ -8,7 +8,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
-from aioifx.errors import DatabaseError
+from aioifx.errors import DatabaseError, QueryTimeout
 from aioifx.sqltypes import Value
 from aioifx.verify.lab import Lab, Refuted, describe_error
 
@@ -17,6 +17,9 @@ ONE_ROW: Final = "FROM informix.systables WHERE tabid = 1"
 
 ANY_ERROR: Final = -1
 """In place of an SQLCODE that is not known."""
+
+_MAX_SHOWN: Final = 300
+"""Characters of a statement, or of rows, in a message."""
 
 Rows: TypeAlias = Sequence[tuple[object, ...]]
 Run: TypeAlias = Callable[[Lab], Awaitable[None]]
@@ -116,24 +119,29 @@ def sql_check(
 
 async def _try(lab: Lab, step: Step) -> None:
     """Raise `Refuted` unless *step* has the expected result."""
+    shown = _shortened(step.sql)
     try:
         found, columns = await lab.query(step.sql, *step.params)
     except DatabaseError as error:
-        if not error.connection_usable or (lab.is_unable(error) and error.sqlcode != step.sqlcode):
+        if (
+            not error.connection_usable
+            or isinstance(error, QueryTimeout)
+            or (lab.is_unable(error) and error.sqlcode != step.sqlcode)
+        ):
             raise
         if error.sqlcode != step.sqlcode and step.sqlcode != ANY_ERROR:
-            raise Refuted(f"{step.sql}: expected {_expected(step)}, got {describe_error(error)}") from error
+            raise Refuted(f"{shown}: expected {_expected(step)}, got {describe_error(error)}") from error
         if step.offset not in (-1, error.offset):
-            raise Refuted(f"{step.sql}: expected offset {step.offset}, got {error.offset}") from error
+            raise Refuted(f"{shown}: expected offset {step.offset}, got {error.offset}") from error
         if not (error.token or "").endswith(step.token):
-            raise Refuted(f"{step.sql}: the name in the error is another one") from error
+            raise Refuted(f"{shown}: the name in the error is another one") from error
         return
     got = [tuple(row) for row in found]
     if step.sqlcode or (step.rows is not None and not are_same(got, step.rows)):
-        raise Refuted(f"{step.sql}: expected {_expected(step)}, got {describe_rows(got)}")
+        raise Refuted(f"{shown}: expected {_expected(step)}, got {describe_rows(got)}")
     for expected, described in ((step.types, columns.types), (step.names, columns.names)):
         if expected and expected != described:
-            raise Refuted(f"{step.sql}: expected {', '.join(expected)}, got {', '.join(described)}")
+            raise Refuted(f"{shown}: expected {', '.join(expected)}, got {', '.join(described)}")
 
 
 def _expected(step: Step) -> str:
@@ -159,5 +167,9 @@ def _is_same(found: object, expected: object) -> bool:
 def describe_rows(found: Rows) -> str:
     """Rows as a message shows them."""
     if len(found) == 1:
-        return ", ".join(map(repr, found[0]))
-    return f"{len(found)} rows" + "".join(f"; {', '.join(map(repr, row))}" for row in found[:5])
+        return _shortened(", ".join(map(repr, found[0])))
+    return _shortened(f"{len(found)} rows" + "".join(f"; {', '.join(map(repr, row))}" for row in found[:5]))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."

@@ -151,6 +151,8 @@ async def _outcome(lab: Lab, check: Check) -> tuple[Outcome, str]:
         found = Outcome.REFUTED, str(refutation)
     except CannotTry as obstacle:
         found = Outcome.NOT_TRIED, str(obstacle)
+    except QueryTimeout:
+        found = await _outcome_of_timeout(lab)
     except DatabaseError as error:
         found = _outcome_of_error(lab, error)
     except (InterfaceError, NotSupportedError) as error:
@@ -164,14 +166,21 @@ async def _outcome(lab: Lab, check: Check) -> tuple[Outcome, str]:
     return found
 
 
+async def _outcome_of_timeout(lab: Lab) -> tuple[Outcome, str]:
+    """The outcome of a check with a statement that took too long: the server is slow, or waits for more bytes."""
+    try:
+        await lab.conn.ping()
+    except DatabaseError:
+        return Outcome.REFUTED, "a request was not answered, nor was it interrupted"
+    return Outcome.NOT_TRIED, "a statement took longer than its time limit"
+
+
 def _outcome_of_error(lab: Lab, error: DatabaseError) -> tuple[Outcome, str]:
     """The outcome of a check that ended with an error it does not expect."""
     if isinstance(error, NotSupportedError) and not error.sqlcode:
         return Outcome.NOT_TRIED, f"aioifx cannot do it: {error}"
     if lab.is_unable(error):
         return Outcome.NOT_TRIED, describe_error(error)
-    if isinstance(error, QueryTimeout) and not error.sqlcode:
-        return Outcome.REFUTED, "a request was not answered in time"
     if isinstance(error, ProtocolError):
         return Outcome.REFUTED, f"a reply could not be read: {error}"
     if isinstance(error, ConnectionLost):

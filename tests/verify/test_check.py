@@ -73,6 +73,14 @@ async def test_another_result_refutes(step: Step, message: str) -> None:
     assert message in str(refuted.value)
 
 
+async def test_a_long_statement_is_shortened_in_messages() -> None:
+    with pytest.raises(Refuted) as refuted:
+        await try_steps(gives(f"'{'x' * 1000}'", 5))
+    assert str(refuted.value).startswith(f"SELECT '{'x' * 200}")
+    assert "...: expected 5, got" in str(refuted.value)
+    assert len(str(refuted.value)) < 700
+
+
 async def test_a_failed_preparation_keeps_a_check_from_being_tried() -> None:
     with pytest.raises(CannotTry, match="the preparation failed: SQLCODE -206"):
         await try_steps(gives("5", 5), setup=("DELETE FROM nosuch",))

@@ -48,7 +48,7 @@ async def findings_of(monkeypatch: pytest.MonkeyPatch, *checks: Check) -> Report
         (aioifx.RowLocked("", sqlcode=-107), Outcome.NOT_TRIED, "SQLCODE -107"),
         (aioifx.PermissionDenied("", sqlcode=-387), Outcome.NOT_TRIED, "SQLCODE -387"),
         (aioifx.DatabaseError("", sqlcode=-999), Outcome.REFUTED, "it ended with SQLCODE -999"),
-        (aioifx.QueryTimeout("late"), Outcome.REFUTED, "a request was not answered in time"),
+        (aioifx.QueryTimeout("late"), Outcome.NOT_TRIED, "a statement took longer than its time limit"),
         (aioifx.ProtocolError("tag 7"), Outcome.REFUTED, "a reply could not be read: tag 7"),
         (aioifx.ConnectionLost("db1"), Outcome.REFUTED, "the connection was lost"),
         (InterfaceError("no"), Outcome.NOT_TRIED, "aioifx cannot do it: no"),
@@ -84,6 +84,20 @@ async def test_a_check_that_loses_its_connection_runs_again_on_a_new_one(
     report = await findings_of(monkeypatch, losing, _FINE)
     assert [finding.outcome for finding in report.findings] == [outcome, Outcome.HELD]
     assert len(runs) == 2
+
+
+async def test_a_request_that_is_neither_answered_nor_interrupted_refutes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def hang(lab: Lab) -> None:
+        lab.conn.terminate()
+        raise aioifx.QueryTimeout("late")
+
+    report = await findings_of(monkeypatch, Check("hanging", "It is answered.", (), hang), _FINE)
+    assert [(found.outcome, found.detail) for found in report.findings] == [
+        (Outcome.REFUTED, "a request was not answered, nor was it interrupted"),
+        (Outcome.HELD, ""),
+    ]
 
 
 async def test_a_check_that_does_not_end_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
