@@ -12,7 +12,7 @@ import asyncio
 import inspect
 import logging
 import time
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
@@ -103,15 +103,20 @@ async def open_connection(options: ConnectOptions, observation: Observation | No
     Raises:   InterfaceError: the sqlhosts file is not usable.
     """
     observation = observation or options.observation()
+    opening = _open_logged if logger.isEnabledFor(logging.DEBUG) else _open
     if observation is None:
-        return await _open_logged(options, None)
+        return await opening(options, None)
     if options.lock_diagnosis:
         observation.on_lock_error = partial(_note_locks, options)
-    return await observation.run("connect", _open_observed(options, observation))
+    return await observation.run("connect", _open_observed(options, observation, opening))
 
 
-async def _open_observed(options: ConnectOptions, observation: Observation) -> Connection[Any]:
-    connection = await _open_logged(options, observation)
+async def _open_observed(
+    options: ConnectOptions,
+    observation: Observation,
+    opening: Callable[[ConnectOptions, Observation], Awaitable[Connection[Any]]],
+) -> Connection[Any]:
+    connection = await opening(options, observation)
     if options.lock_diagnosis:
         await _learn_session_id(connection, options)
     operation = running()
@@ -145,8 +150,6 @@ async def _note_locks(options: ConnectOptions, operation: Operation, error: Lock
 
 
 async def _open_logged(options: ConnectOptions, observation: Observation | None) -> Connection[Any]:
-    if not logger.isEnabledFor(logging.DEBUG):
-        return await _open(options, observation)
     began = time.monotonic()
     logger.debug("connecting to %s as %s", options.destination, options.user)
     try:
