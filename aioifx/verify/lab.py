@@ -89,10 +89,13 @@ class Lab:
         return self.connection
 
     async def start(self, *, in_transaction: bool) -> None:
-        """Prepare the connection for the next check."""
+        """Prepare the connection for the next check.
+
+        Raises:   CannotTry: no transaction can be started.
+        """
         conn = await self.open()
         if in_transaction and conn.log_mode == "logged":
-            await conn.execute("BEGIN WORK")
+            await self.prepare("BEGIN WORK")
         elif in_transaction and conn.is_ansi:
             conn.autocommit = False
 

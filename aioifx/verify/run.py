@@ -15,6 +15,7 @@ from aioifx.client.connect.connect import connect
 from aioifx.errors import (
     ConnectionLost,
     DatabaseError,
+    Error,
     InterfaceError,
     NotSupportedError,
     ProtocolError,
@@ -142,9 +143,10 @@ async def _try_check(lab: Lab, check: Check, trace: CheckTrace) -> Finding:
 
 
 async def _outcome(lab: Lab, check: Check) -> tuple[Outcome, str]:
-    await lab.start(in_transaction=check.in_transaction)
+    await lab.open()
     try:
         async with asyncio.timeout(_CHECK_TIMEOUT):
+            await lab.start(in_transaction=check.in_transaction)
             await check.run(lab)
         found = Outcome.HELD, ""
     except Refuted as refutation:
@@ -156,14 +158,19 @@ async def _outcome(lab: Lab, check: Check) -> tuple[Outcome, str]:
     except DatabaseError as error:
         found = _outcome_of_error(lab, error)
     except (InterfaceError, NotSupportedError) as error:
-        found = Outcome.NOT_TRIED, f"aioifx cannot do it: {error}"
+        found = Outcome.NOT_TRIED, _impossible(error)
     except TimeoutError:
         found = Outcome.REFUTED, f"it did not end within {_CHECK_TIMEOUT:g} s"
         lab.terminate()
     except Exception as error:  # a defect of the check must not stop the others
-        found = Outcome.NOT_TRIED, f"the check failed: {type(error).__name__}: {error}"
+        found = Outcome.NOT_TRIED, f"the check failed: {type(error).__name__}"
     await lab.clean()
     return found
+
+
+def _impossible(error: Error) -> str:
+    """Without the message, which may name a server."""
+    return f"aioifx cannot do it: {type(error).__name__}"
 
 
 async def _outcome_of_timeout(lab: Lab) -> tuple[Outcome, str]:
@@ -178,7 +185,7 @@ async def _outcome_of_timeout(lab: Lab) -> tuple[Outcome, str]:
 def _outcome_of_error(lab: Lab, error: DatabaseError) -> tuple[Outcome, str]:
     """The outcome of a check that ended with an error it does not expect."""
     if isinstance(error, NotSupportedError) and not error.sqlcode:
-        return Outcome.NOT_TRIED, f"aioifx cannot do it: {error}"
+        return Outcome.NOT_TRIED, _impossible(error)
     if lab.is_unable(error):
         return Outcome.NOT_TRIED, describe_error(error)
     if isinstance(error, ProtocolError):

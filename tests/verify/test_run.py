@@ -54,9 +54,9 @@ async def findings_of(monkeypatch: pytest.MonkeyPatch, *checks: Check) -> Report
         (aioifx.QueryTimeout("late"), Outcome.NOT_TRIED, "a statement took longer than its time limit"),
         (aioifx.ProtocolError("tag 7"), Outcome.REFUTED, "a reply could not be read: tag 7"),
         (aioifx.ConnectionLost("db1"), Outcome.REFUTED, "the connection was lost"),
-        (InterfaceError("no"), Outcome.NOT_TRIED, "aioifx cannot do it: no"),
-        (aioifx.NotSupportedError("no"), Outcome.NOT_TRIED, "aioifx cannot do it: no"),
-        (ZeroDivisionError("zero"), Outcome.NOT_TRIED, "the check failed: ZeroDivisionError: zero"),
+        (InterfaceError("no"), Outcome.NOT_TRIED, "aioifx cannot do it: InterfaceError"),
+        (aioifx.NotSupportedError("no"), Outcome.NOT_TRIED, "aioifx cannot do it: NotSupportedError"),
+        (ZeroDivisionError("zero"), Outcome.NOT_TRIED, "the check failed: ZeroDivisionError"),
     ],
 )
 async def test_an_error_ends_only_its_check(
