@@ -33,13 +33,14 @@ def add_parser(verbs: Verbs) -> None:
         "verify",
         run,
         help="try at a server what aioifx assumes of servers",
-        description="Try at a server what aioifx assumes of servers. It takes about a minute, needs a database in which"
-        " the user has CONNECT and RESOURCE, and leaves nothing behind.",
+        description="Try at a server what aioifx assumes of servers. It takes about a minute, needs a database in\n"
+        "which the user has CONNECT and RESOURCE, and leaves nothing behind.",
         epilog=examples(
             "aioifx verify 'informix://me@db1:9088/test?server=ol_test' --report report.json",
             "aioifx verify --list",
             "aioifx verify @address.txt --only '*interrupt*' --only optofc-closes",
-        ),
+        )
+        + "\n\nexit codes: 0 nothing was refuted; 1 a check was refuted; 2 an option is wrong; 3 no connection",
     )
     add_connection(parser, timeout=20.0)
     parser.add_argument("--list", action="store_true", help="show the checks; no server is needed")

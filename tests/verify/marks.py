@@ -57,7 +57,6 @@ REASONS = {
     "channel.py: That it works there is assumed": "about sockets of Windows, not about servers",
     "client/bulk/text_formats.py: assumed to leave it unchanged": "dbaccess reads UNLOAD files, not the server",
     "client/config/environment.py: order of names that share a bucket": "the order of JDBC; servers accept any",
-    "server/protocol/statement_table.py: any limit will do": "a limit of the embedded server; see many-statements",
     "server/sql/complex_types.py: what JDBC accepts": "aioifx ignores the length, and takes any",
     "server/catalog/sysrows.py: seqid, any number": "any number is right",
     "server/catalog/systables.py: their tabids differ from release to release": "any number is right",

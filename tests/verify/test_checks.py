@@ -36,4 +36,11 @@ def test_each_check_and_each_reason_names_a_mark() -> None:
         if not any(mark.is_named(key) for mark in found)
     }
     assert strays == set()
+    checked = {key for check in CHECKS for key in check.marks}
+    needless = {
+        key
+        for key in REASONS
+        if all(any(map(mark.is_named, checked)) for mark in found if mark.is_named(key))
+    }
+    assert needless == set()
     assert [check.name for check in CHECKS if not check.marks] == []
