@@ -35,13 +35,15 @@ class Operation:
     host: str = ""
     """Host of the server, or the option's first one while no connection is open."""
     port: int = 0
+    """Port of the server."""
     server_name: str = ""
     """The DBSERVERNAME or alias."""
     database: str = ""
     """The open database, at the start of the operation; empty: none."""
     user: str = ""
+    """User name of the login."""
     session_id: int | None = None
-    """The server's session number, if `Connection.session_id` has been called; otherwise None."""
+    """The server's session number, if `Connection.session_id` has been called, also by *lock_diagnosis*; else None."""
     pool: str = ""
     """Name of the pool, if the connection belongs to one."""
     started_at: float = 0.0

@@ -31,6 +31,7 @@ from aioifx.client.session.settings import SessionSettings, Setting
 from aioifx.client.session.transactions import Transactions
 from aioifx.client.sql.scanner import first_words, named_database, scan, uses_client_file
 from aioifx.client.sql.statement_rules import alters_session
+from aioifx.codecs.text import CodeSet
 from aioifx.errors import DatabaseError, NotSupportedError
 from aioifx.sqltypes import SqlType
 from aioifx.wire import requests
@@ -88,8 +89,6 @@ class Session:
         """Open BLOB and CLOB objects by their descriptors at the server."""
         self.options = options
         self.code_set = options.code_set
-        self.file_code_set = options.client_code_set
-        """Default encoding of text files."""
         self.fetch_buffer = FetchBuffer(options.fetch_size)
         self.strip_char = options.strip_char
         self.lobs: Lobs = options.lobs
@@ -109,8 +108,6 @@ class Session:
         )
         self.session_id: int | None = None
         """The server's session number, once queried."""
-        self.user = options.user
-        """User name of the login."""
         self.server_name = ""
         """The DBSERVERNAME or alias that was connected to."""
         self.has_lost_primary = False
@@ -123,7 +120,16 @@ class Session:
         """Incremented when the session has another user: its connection was released to its pool."""
         self.known_types: dict[int, SqlType] = {}
         """Types of the open database that were looked up in its catalog, by extended id."""
-        self._role = options.role
+
+    @property
+    def user(self) -> str:
+        """User name of the login."""
+        return self.options.user
+
+    @property
+    def file_code_set(self) -> CodeSet:
+        """Default encoding of text files."""
+        return self.options.client_code_set
 
     # -- lock ---------------------------------------------------------------------------------------------------------
 
@@ -194,7 +200,7 @@ class Session:
 
     def _on_error(self, error: ServerError, reply: Reply) -> None:
         """Update the session's state from a reply with an error."""
-        if self._role == "primary" and error.isamcode in WRITE_ON_SECONDARY:
+        if self.options.role == "primary" and error.isamcode in WRITE_ON_SECONDARY:
             self.has_lost_primary = True
         if reply.transaction is not None:
             self.transactions.on_error(error, reply.transaction)
