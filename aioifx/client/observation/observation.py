@@ -2,7 +2,8 @@
 
 Invariants:
 1. An operation ends exactly once, also after a cancellation and when its stream is garbage-collected.
-2. An exception of an observer is logged, once for each of its types, and never reaches the caller.
+2. An exception of an observer is logged, once for each of its types, and never reaches the caller. KeyboardInterrupt
+   and SystemExit do, after all observers were called.
 3. Of nested operations the innermost is current; its connection counts for it.
 """
 
@@ -27,6 +28,9 @@ T = TypeVar("T")
 logger: Final = logging.getLogger("aioifx.observer")
 
 _now: Final = time.perf_counter
+_INTERRUPTS: Final = (KeyboardInterrupt, SystemExit)
+"""Raised by an observer, these reach the caller after all observers were called. A CancelledError, as of a future that
+an observer asks for its result, does not cancel the caller."""
 
 
 class Meter(Protocol):
@@ -109,7 +113,7 @@ class Observation:
         self.observers: Final = tuple(observers)
         self._target = target
         self._pool = pool
-        self._logged: set[tuple[int, type[Exception]]] = set()
+        self._logged: set[tuple[int, type[BaseException]]] = set()
         self.on_lock_error: Callable[[Operation, LockError], Awaitable[None]] | None = None
         """Awaited after an operation that ended with a LockError, before the caller gets it."""
 
@@ -126,11 +130,17 @@ class Observation:
         (session or self._target).identify(operation)
         operation.pool = self._pool
         operation.started_at, operation.began = time.time(), _now()
+        interrupt: BaseException | None = None
         for observer in self.observers:
             try:
                 observer.on_start(operation)
-            except Exception as error:
+            except _INTERRUPTS as error:
+                interrupt = error
+            except BaseException as error:
                 self._log(observer, error)
+        if interrupt is not None:
+            self.end(operation, interrupt)
+            raise interrupt
         return operation
 
     def end(
@@ -148,13 +158,18 @@ class Observation:
         operation.duration = duration = _now() - operation.began
         operation.wait_time = duration if waited is None else min(waited, duration)
         operation.error = error
+        interrupt: BaseException | None = None
         for observer in self.observers:
             try:
                 observer.on_end(operation)
-            except Exception as failure:
+            except _INTERRUPTS as failure:
+                interrupt = failure
+            except BaseException as failure:
                 self._log(observer, failure)
+        if interrupt is not None:
+            raise interrupt
 
-    def _log(self, observer: Observer, error: Exception) -> None:
+    def _log(self, observer: Observer, error: BaseException) -> None:
         key = id(observer), type(error)
         if key not in self._logged:
             self._logged.add(key)

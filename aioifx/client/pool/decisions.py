@@ -313,7 +313,6 @@ class PoolState(Generic[C, W]):
     def _assign(self, waiter: W, pooled: PooledConnection[C], now: float) -> Assign[C, W]:
         self.in_use.add(pooled)
         pooled.uses += 1
-        self.counters.acquired += 1
         return Assign(waiter, pooled, now - pooled.idle_since > self.limits.check_after_idle)
 
     def _due_openings(self, now: float) -> list[Open]:

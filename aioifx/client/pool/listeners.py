@@ -95,5 +95,11 @@ def listeners_of(
     """The listeners for a new pool, from those of its observers that listen to pools."""
     if observation is None:
         return ()
-    watching = [observer for observer in observation.observers if isinstance(observer, PoolObserver)]
-    return tuple(observer.watch_pool(name, state) for observer in watching)
+    listeners: list[PoolListener] = []
+    for observer in observation.observers:
+        if isinstance(observer, PoolObserver):
+            try:
+                listeners.append(observer.watch_pool(name, state))
+            except Exception:
+                logger.exception("an observer failed to watch a pool")
+    return (*listeners,)

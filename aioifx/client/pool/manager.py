@@ -434,8 +434,9 @@ class PoolManager:
     def _spawn(
         self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]] | None = None
     ) -> asyncio.Task[None]:
-        assert self._loop is not None
-        task = self._loop.create_task(work, context=self._context)
+        assert self._loop is not None and self._context is not None
+        # A copy for each task, because an operation is in a context variable while it runs.
+        task = self._loop.create_task(work, context=self._context.copy())
         if tasks is not None:
             tasks.add(task)
             task.add_done_callback(tasks.discard)

@@ -165,6 +165,7 @@ class Pool(Queries[Item], NotCopied):
     def stats(self) -> PoolStats:
         """Sizes, counters and times at this moment. Valid in any thread."""
         state, counters = self._manager.state, self._manager.state.counters
+        wait_time = counters.wait_time.snapshot()
         return PoolStats(
             name=self._manager.name,
             min_size=state.limits.min_size,
@@ -174,14 +175,14 @@ class Pool(Queries[Item], NotCopied):
             in_use=len(state.in_use),
             opening=state.opening,
             waiting=len(state.waiting),
-            acquired=counters.acquired,
+            acquired=wait_time.count,
             opened=counters.opened,
             closed=counters.closed,
             failed=counters.failed,
             rejected=counters.rejected,
             timed_out=counters.timed_out,
             most_waiting=counters.most_waiting,
-            wait_time=counters.wait_time.snapshot(),
+            wait_time=wait_time,
             use_time=counters.use_time.snapshot(),
             create_time=counters.create_time.snapshot(),
         )

@@ -70,7 +70,6 @@ class Recorder:
 class Counters:
     """Counters since the pool was created, or since `Pool.pop_stats`."""
 
-    acquired: int = 0
     opened: int = 0
     closed: int = 0
     failed: int = 0
@@ -83,7 +82,7 @@ class Counters:
 
     def reset(self, waiting: int) -> None:
         """Start again at 0, and most_waiting at the number of tasks that are *waiting*."""
-        self.acquired = self.opened = self.closed = self.failed = self.rejected = self.timed_out = 0
+        self.opened = self.closed = self.failed = self.rejected = self.timed_out = 0
         self.most_waiting = waiting
         for times in (self.wait_time, self.use_time, self.create_time):
             times.reset()

@@ -231,6 +231,65 @@ async def test_what_an_observer_raises_is_logged_once_and_does_not_reach_the_cal
     ]
 
 
+class Interrupting:
+    """Raises once, at the start or the end of an operation."""
+
+    def __init__(self, error: BaseException, at: str) -> None:
+        self.errors = [error]
+        self.at = at
+
+    def on_start(self, operation: Operation) -> None:
+        self.reach("start", operation)
+
+    def on_end(self, operation: Operation) -> None:
+        self.reach("end", operation)
+
+    def reach(self, at: str, operation: Operation) -> None:
+        if at == self.at and operation.name == "begin" and self.errors:
+            raise self.errors.pop()
+
+
+@pytest.mark.parametrize("at", ["start", "end"])
+async def test_an_observer_does_not_cancel_the_caller(server: Server, at: str) -> None:
+    before, after = Recorder(), Recorder()
+    interrupting = Interrupting(asyncio.CancelledError(), at)
+    async with aioifx.connect(server.dsn, observer=[before, interrupting, after]) as conn:
+        async with conn.transaction():
+            await conn.execute("delete from thing")
+    assert not interrupting.errors
+    assert before.names == after.names == ["connect", "begin", "execute", "commit"]
+    before.check()
+    after.check()
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+@pytest.mark.parametrize("at", ["start", "end"])
+async def test_an_interrupt_in_an_observer_reaches_the_caller_after_all_observers(
+    server: Server, at: str
+) -> None:
+    before, after = Recorder(), Recorder()
+    interrupting = Interrupting(SystemExit(3), at)
+    async with aioifx.connect(server.dsn, observer=[before, interrupting, after]) as conn:
+        with pytest.raises(SystemExit):
+            await conn.transaction().start()
+    gc.collect()
+    assert before.names == after.names == ["connect", "begin"]
+    before.check()
+    after.check()
+
+
+async def test_connections_that_a_pool_opens_at_once_do_not_share_an_operation(
+    server: Server, recorder: Recorder
+) -> None:
+    async with aioifx.create_pool(server.dsn, observer=recorder, min_size=6, max_size=6) as pool:
+        await pool.wait_ready()
+    connects = [operation for operation in recorder.ended if operation.name == "connect"]
+    assert [operation.round_trips for operation in connects] == [4] * 6
+    assert all(operation.bytes_in > 100 and operation.bytes_out > 100 for operation in connects)
+    assert all(operation.server_time <= (operation.duration or 0) for operation in connects)
+    recorder.check()
+
+
 async def test_a_traced_connection_can_be_observed(server: Server, recorder: Recorder) -> None:
     events: list[aioifx.TraceEvent] = []
     async with aioifx.connect(server.dsn, observer=recorder, trace=events.append) as conn:

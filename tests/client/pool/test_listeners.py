@@ -85,3 +85,17 @@ async def test_a_listener_that_fails_changes_nothing(
     await use(server, observer=[failing, listener])
     assert failing.events == listener.events == ["opened", "acquired", "timed out", "released"]
     assert [record.getMessage() for record in caplog.records] == ["a listener of a pool failed"] * 4
+
+
+class Unable(Listener):
+    def watch_pool(self, name: str, state: PoolState[Any, Any]) -> Listener:
+        raise ZeroDivisionError
+
+
+async def test_an_observer_that_cannot_watch_pools_changes_nothing(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    listener = Listener()
+    await use(server, observer=[Unable(), listener])
+    assert listener.events == ["opened", "acquired", "timed out", "released"]
+    assert [record.getMessage() for record in caplog.records] == ["an observer failed to watch a pool"]

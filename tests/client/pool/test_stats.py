@@ -119,3 +119,15 @@ async def test_pop_stats_returns_the_counters_and_resets_them(server: Server) ->
         last = pool.pop_stats()
         assert (last.opened, last.acquired, last.use_time.count, last.most_waiting) == (0, 1, 2, 1)
         assert pool.stats().most_waiting == 0
+
+
+async def test_a_connection_for_a_task_that_was_cancelled_is_not_an_acquire(server: Server) -> None:
+    async with pooled(server) as pool:
+        async with pool.acquire():
+            waiting = asyncio.create_task(pool.fetchval("select count(*) from log"))
+            await queued(pool, 1)
+        waiting.cancel()  # it has been assigned the connection, but has not run since
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        stats = pool.stats()
+    assert (stats.acquired, stats.wait_time.count, stats.use_time.count) == (1, 1, 1)
