@@ -13,7 +13,6 @@ import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable, Generator
-from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
 
@@ -28,8 +27,7 @@ from aioifx.client.connect.locales import log_in
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.connect.transport import StaggeredRace
 from aioifx.client.observation.observation import Observation, running
-from aioifx.client.observation.operation import Operation
-from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, InterfaceError, LockError
+from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, InterfaceError
 from aioifx.rows import Item, Record, RowFactory
 
 R = TypeVar("R")
@@ -106,8 +104,10 @@ async def open_connection(options: ConnectOptions, observation: Observation | No
     opening = _open_logged if logger.isEnabledFor(logging.DEBUG) else _open
     if observation is None:
         return await opening(options, None)
-    if options.lock_diagnosis:
-        observation.on_lock_error = partial(_note_locks, options)
+    if options.lock_diagnosis and observation.on_lock_error is None:
+        from aioifx.client.connect.locks import LockNotes  # it imports this module
+
+        observation.on_lock_error = LockNotes(options).add
     return await observation.run("connect", _open_observed(options, observation, opening))
 
 
@@ -128,25 +128,31 @@ async def _open_observed(
 async def _learn_session_id(connection: Connection[Any], options: ConnectOptions) -> None:
     """Query the session's number, by which a diagnosis tells its own locks apart.
 
-    Not where the query would start a transaction; the locks of the own session are then shown as those of others.
+    Not where the query would start a transaction; the locks of the own session are then shown as those of others. So
+    are they if the server refuses the query.
+
+    Raises:   ConnectError: the connection was lost, or the server does not answer within *connect_timeout*.
     """
     if not connection.database or connection.is_ansi or not options.autocommit:
         return
     try:
         async with asyncio.timeout(options.connect_timeout):
             await connection.session_id()
+    except DatabaseError as error:
+        if not connection.statements.session.is_open:
+            raise ConnectError(
+                f"the connection was lost after the login: {error}", sqlstate="08001"
+            ) from error
+        logger.debug("the session's number is unknown: %s", error)
+    except TimeoutError:
+        connection.terminate()
+        raise ConnectError(
+            f"the server did not answer within {options.connect_timeout:g} s after the login",
+            sqlstate="08001",
+        ) from None
     except BaseException:
         connection.terminate()
         raise
-
-
-async def _note_locks(options: ConnectOptions, operation: Operation, error: LockError) -> None:
-    """Add the locks behind an error to its notes, once."""
-    from aioifx.client.connect.locks import NOTE_SECONDS, diagnose  # it imports this module
-
-    if not any(note.startswith("locks: ") for note in getattr(error, "__notes__", ())):
-        database = operation.database or options.database
-        error.add_note(str(await diagnose(options, operation, database, error, NOTE_SECONDS)))
 
 
 async def _open_logged(options: ConnectOptions, observation: Observation | None) -> Connection[Any]:

@@ -14,9 +14,11 @@ import asyncio
 import os
 import re
 import socket
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.addresses import Address
@@ -25,7 +27,7 @@ from aioifx.client.config.sqlhosts import lookup
 from aioifx.client.connect.connect import password_of
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.observation.operation import Operation
-from aioifx.errors import DatabaseError, visible
+from aioifx.errors import DatabaseError, LockError, visible
 
 NOTE_SECONDS: Final = 2.0
 """Time limit of a diagnosis that is added to an error."""
@@ -133,6 +135,10 @@ class LockDiagnosis:
         return "\n".join(lines) or f"locks: no other session has a lock in {self.database} any more"
 
 
+_Locks: TypeAlias = list[TableLock] | str
+"""The locks in a database, or why they are unknown."""
+
+
 async def diagnose(
     options: ConnectOptions, target: Operation, database: str, error: DatabaseError, seconds: float
 ) -> LockDiagnosis:
@@ -140,18 +146,88 @@ async def diagnose(
 
     Args:     target: names the server, and the failed session if it is known.
     """
-    own = target.session_id
+    locks = await _within(seconds, _locks_in(options, target, database))
+    return _diagnosis(locks, target, database, error)
+
+
+class LockNotes:
+    """Adds the locks behind errors of a connection or a pool to their notes.
+
+    Errors of the same moment share the queries, so that many of them do not cause as many logins.
+    """
+
+    def __init__(self, options: ConnectOptions) -> None:
+        self._options = options
+        self._shared: dict[tuple[str, int, str], _SharedQueries] = {}
+
+    async def add(self, operation: Operation, error: LockError) -> None:
+        """Add a note, once."""
+        if any(note.startswith("locks: ") for note in getattr(error, "__notes__", ())):
+            return
+        database = operation.database or self._options.database
+        key = operation.host, operation.port, database
+        shared = self._shared.get(key)
+        if shared is None:
+            query = partial(_locks_in, self._options, operation, database)
+            shared = self._shared[key] = _SharedQueries(query)
+        locks = await _within(NOTE_SECONDS, shared.result())
+        error.add_note(str(_diagnosis(locks, operation, database, error)))
+
+
+class _SharedQueries:
+    """One run of the queries at a time. Those who ask during a run share the next one, which sees their locks."""
+
+    def __init__(self, query: Callable[[], Coroutine[Any, Any, _Locks]]) -> None:
+        self._query = query
+        self._turn = asyncio.Lock()
+        self._next: asyncio.Task[_Locks] | None = None
+        self._waiting: Counter[asyncio.Task[_Locks]] = Counter()
+
+    async def result(self) -> _Locks:
+        if self._next is None:
+            self._next = asyncio.create_task(self._run())
+        task = self._next
+        self._waiting[task] += 1
+        try:
+            return await asyncio.shield(task)
+        finally:
+            self._waiting[task] -= 1
+            if not self._waiting[task]:
+                del self._waiting[task]
+                if task is self._next:
+                    self._next = None
+                task.cancel()
+
+    async def _run(self) -> _Locks:
+        async with self._turn:
+            self._next = None
+            return await self._query()
+
+
+async def _locks_in(options: ConnectOptions, target: Operation, database: str) -> _Locks:
+    try:
+        conn = await _connect(options, _address_of(options, target))
+        try:
+            return await _query(conn, database)
+        finally:
+            conn.terminate()
+    except Exception as failure:
+        return f"{type(failure).__name__}: {failure}"
+
+
+async def _within(seconds: float, locks: Awaitable[_Locks]) -> _Locks:
     try:
         async with asyncio.timeout(seconds):
-            conn = await _connect(options, _address_of(options, target))
-            try:
-                locks = await _query(conn, database)
-            finally:
-                conn.terminate()
+            return await locks
     except TimeoutError:
-        return LockDiagnosis(database, failure=f"no answer within {seconds:g} s")
-    except Exception as failure:
-        return LockDiagnosis(database, failure=f"{type(failure).__name__}: {failure}")
+        return f"no answer within {seconds:g} s"
+
+
+def _diagnosis(locks: _Locks, target: Operation, database: str, error: DatabaseError) -> LockDiagnosis:
+    """The locks that may have caused *error*, of all or of those of the tables that its statement names."""
+    if isinstance(locks, str):
+        return LockDiagnosis(database, failure=locks)
+    own = target.session_id
     others = [lock for lock in locks if lock.holder.session_id != own]
     named = {word.lower() for word in _WORDS.findall(f"{error.sql or ''} {error.token}")}
     relevant = [lock for lock in others if lock.table.lower() in named] or others

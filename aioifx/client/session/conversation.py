@@ -60,7 +60,7 @@ class Conversation:
         is_observed: bool = False,
     ) -> None:
         self.channel = channel
-        self.address = "", 0
+        self.address: tuple[str, int] = "", 0
         """Host and port of the server, for observers."""
         self.capabilities = capabilities
         self._usual_reader = _shared_reader(capabilities)

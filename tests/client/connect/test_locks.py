@@ -324,6 +324,57 @@ async def test_a_lock_error_of_any_call_has_a_note(
     assert note.startswith("locks: item is locked (X, for ") and f"by session {number} (" in note
 
 
+async def test_lock_errors_of_many_tasks_share_the_queries(dsn: str, holder: Connection) -> None:
+    number = await holder.session_id()
+    logins = 0
+
+    def password() -> str:
+        nonlocal logins
+        logins += 1
+        return "secret"
+
+    size = 12
+    options: dict[str, Any] = {
+        "password": password,
+        "min_size": size,
+        "max_size": size,
+        "lock_diagnosis": True,
+    }
+    async with aioifx.create_pool(dsn, **options) as pool:
+        await pool.wait_ready()
+        logins = 0
+        errors = await asyncio.gather(*(failed(pool) for _ in range(size)))
+        assert all(f"by session {number} (" in error.__notes__[0] for error in errors)
+        assert 1 <= logins <= size // 2
+        assert pool.stats().opened == size
+
+
+async def test_queries_of_locks_end_when_no_task_waits_for_them(
+    dsn: str, holder: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[bool] = []
+    asked = asyncio.Event()
+
+    async def never(*_: object) -> Any:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    monkeypatch.setattr(locks, "_query", never)
+    async with aioifx.create_pool(dsn, max_size=3, lock_diagnosis=True) as pool:
+        tasks = [asyncio.ensure_future(pool.execute("insert into item values (2)")) for _ in range(3)]
+        await asked.wait()
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(result, asyncio.CancelledError) for result in results)
+        await eventually(lambda: ended == [True])
+        monkeypatch.undo()
+        assert "item is locked" in (await failed(pool)).__notes__[0]
+
+
 async def test_cursors_and_prepared_statements_have_notes_too(dsn: str, holder: Connection) -> None:
     async with aioifx.connect(dsn, lock_diagnosis=True) as conn:
         statement = await conn.prepare("insert into item values (?)")
@@ -392,9 +443,26 @@ async def test_a_connection_whose_number_cannot_be_learnt_is_not_opened(
 ) -> None:
     peer = Peer([*login(), (None, Disconnect())], with_login=True)
     async with listening(peer) as listener:
-        with pytest.raises((ConnectError, aioifx.ConnectionLost)):
+        with pytest.raises(ConnectError, match="the connection was lost after the login"):
             await aioifx.connect(**options_for(listener.port, database="stores", lock_diagnosis=True))
         await asyncio.wait_for(peer.gone.wait(), 10)
+
+
+async def test_a_server_that_does_not_tell_the_number_is_a_connect_error() -> None:
+    peer = Peer([*login(), (None, b"")], with_login=True)
+    async with listening(peer) as listener:
+        options = options_for(listener.port, database="stores", lock_diagnosis=True, connect_timeout=0.3)
+        with pytest.raises(ConnectError, match=r"did not answer within 0\.3 s after the login"):
+            await aioifx.connect(**options)
+        await asyncio.wait_for(peer.gone.wait(), 10)
+
+
+async def test_a_server_that_refuses_to_tell_the_number_is_connected_to() -> None:
+    peer = Peer([*login(), (None, error(-201) + EOT), GOODBYE], with_login=True)
+    async with listening(peer) as listener:
+        options = options_for(listener.port, database="stores", lock_diagnosis=True)
+        async with aioifx.connect(**options) as conn:
+            assert conn._session.session_id is None
 
 
 def test_a_session_is_ours_by_host_and_process() -> None:
