@@ -1,7 +1,7 @@
 """aioifx doctor: a diagnosis as lines for people, or as JSON. Never: how it is made, what a step means.
 
-Exit codes: 0 no step failed; 1 the connection works, but a step failed: another server, or a check; 2 the command line
-or an option is wrong; 3 no connection.
+Exit codes: 0 no step failed. 1 the connection works, but a check or a step for another server failed. 2 the command
+line or an option is wrong. 3 no connection.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 
 from aioifx.cli.address import add_connection, destination
 from aioifx.cli.failures import CONNECTION, FAILED, USAGE
-from aioifx.cli.output import Lines, terminal_width
+from aioifx.cli.output import LinePrinter, terminal_width
 from aioifx.cli.parsing import Verbs, add_verb, examples
 from aioifx.diagnosis.report import DiagnosisReport, DiagnosisStep
 
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     dsn, options = destination(arguments)
     options.pop("command_timeout", None)
-    view = None if arguments.json else View(Lines(), terminal_width())
+    view = None if arguments.json else View(LinePrinter(), terminal_width())
     report = asyncio.run(
         diagnose(
             dsn, step_timeout=arguments.timeout, on_step=None if view is None else view.on_step, **options
@@ -84,8 +84,8 @@ class View:
     Args:     width: columns of the terminal; None: lines may be of any length.
     """
 
-    def __init__(self, lines: Lines, width: int | None) -> None:
-        self._lines = lines
+    def __init__(self, printer: LinePrinter, width: int | None) -> None:
+        self._printer = printer
         self._width = sys.maxsize if width is None else max(_MIN_WIDTH, min(width, _MAX_WIDTH))
         self._server = ""
         self._left_out: list[str] = []
@@ -97,7 +97,7 @@ class View:
         if step.server != self._server:
             self._end_server()
             self._server = step.server
-            self._lines.print([(), ((step.server, "bold"),)])
+            self._printer.print([(), ((step.server, "bold"),)])
         if step.outcome == "skipped" and self._has_failed:
             self._left_out.append(step.name)
             return
@@ -105,14 +105,14 @@ class View:
         time = f"{step.seconds * 1000:.1f} ms" if step.seconds >= _LEAST_SECONDS else ""
         self._print(step.outcome, step.name, time, step.found)
         for change in step.changes:
-            self._lines.print(
+            self._printer.print(
                 ((line, "bold"),) for line in self._wrapped(str(change), " " * _INDENT + "-> ", _INDENT + 3)
             )
 
     def finish(self, report: DiagnosisReport) -> None:
         """Print the summary."""
         self._end_server()
-        self._lines.print([(), *(((line, ""),) for line in self._wrapped(_summary(report), "", 0))])
+        self._printer.print([(), *(((line, ""),) for line in self._wrapped(_summary(report), "", 0))])
 
     def _end_server(self) -> None:
         if self._left_out:
@@ -123,7 +123,7 @@ class View:
         first, *rest = self._wrapped(text, " " * _INDENT, _INDENT)
         head = f" {_name_of(name):12} {time:>12} ".ljust(_INDENT - _OUTCOME_WIDTH)
         line = ((f"{outcome:{_OUTCOME_WIDTH}}", _STYLES[outcome]), (head + first[_INDENT:], ""))
-        self._lines.print([line, *(((more, ""),) for more in rest)])
+        self._printer.print([line, *(((more, ""),) for more in rest)])
 
     def _wrapped(self, text: str, first: str, indent: int) -> list[str]:
         return textwrap.wrap(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, TextIO, TypeAlias
 
-Line: TypeAlias = Sequence[tuple[str, str]]
+StyledLine: TypeAlias = Sequence[tuple[str, str]]
 """Pieces of a line, each with a style of rich; "" for none."""
 
 
@@ -26,7 +26,7 @@ def is_terminal(file: TextIO | None) -> bool:
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal that stdout is; None if it is none, so that lines may be of any length."""
+    """Columns of the terminal at stdout; None if stdout is not a terminal, and lines may be of any length."""
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
 
 
@@ -36,7 +36,7 @@ def write_bytes(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-class Lines:
+class LinePrinter:
     """Prints lines to stdout, in style if it is a terminal and rich is installed."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Lines:
         self._console: Any = console and console.Console(file=sys.stdout, highlight=False, soft_wrap=True)
         self._text: Any = rich_module("text")
 
-    def print(self, lines: Iterable[Line]) -> None:
+    def print(self, lines: Iterable[StyledLine]) -> None:
         """Print, and pass it on."""
         for line in lines:
             *pieces, (last, style) = line or (("", ""),)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from aioifx.cli.address import Destination, add_connection, destination
 from aioifx.cli.failures import CONNECTION
-from aioifx.cli.output import Lines
+from aioifx.cli.output import LinePrinter
 from aioifx.cli.parsing import Verbs, add_verb, examples, seconds, whole
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.options import ConnectOptions
@@ -65,7 +65,7 @@ class _Ping:
         self._count = count
         self._interval = interval
         self._timeout = timeout
-        self._lines = Lines()
+        self._printer = LinePrinter()
         self._conn: Connection[Any] | None = None
         self.sent = 0
         self.times: list[float] = []
@@ -127,7 +127,7 @@ class _Ping:
             self._say(f"min / median / max: {found}")
 
     def _say(self, text: str) -> None:
-        self._lines.print([((text, ""),)])
+        self._printer.print([((text, ""),)])
 
 
 def _milliseconds(value: float) -> str:

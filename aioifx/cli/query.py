@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 from aioifx.cli.address import add_connection
 from aioifx.cli.arrow_files import write_batches
 from aioifx.cli.json_lines import json_lines
-from aioifx.cli.output import Lines, counted, is_terminal, say, terminal_width, write_bytes
+from aioifx.cli.output import LinePrinter, counted, is_terminal, say, terminal_width, write_bytes
 from aioifx.cli.parsing import Verbs, add_verb, examples, whole
 from aioifx.cli.session import run_connected
 from aioifx.cli.statement import Parameters, add_statement, statement_of
@@ -156,7 +156,7 @@ class _TableWriter:
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._table = Table(columns, terminal_width())
-        self._lines = Lines()
+        self._printer = LinePrinter()
         self._page: list[Row] = []
         self._count = 0
 
@@ -170,14 +170,14 @@ class _TableWriter:
 
     def _print(self) -> None:
         self._count += len(self._page)
-        self._lines.print(self._table.page(self._page))
+        self._printer.print(self._table.page(self._page))
         self._page.clear()
 
     def end(self, seconds: float, *, is_limited: bool) -> None:
         if self._page or not self._count:
             self._print()
         more = ", as limited" if is_limited else ""
-        self._lines.print([((f"({counted(self._count)}{more}, {seconds:.3f} s)", "dim"),)])
+        self._printer.print([((f"({counted(self._count)}{more}, {seconds:.3f} s)", "dim"),)])
 
 
 class _CsvWriter:

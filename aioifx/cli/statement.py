@@ -1,7 +1,7 @@
 """A statement and its parameters from a command line. Never: a connection, results.
 
-Parameters are text. Where the server describes the type of a placeholder, the text is read as LOAD reads it: numbers
-with a point, dates as 2026-01-31, BYTE and BLOB in hexadecimal. Text that does not read so is sent as it is, and the
+Parameters are text. If the server describes the type of a placeholder, the text is read as LOAD reads it. Numbers have
+a decimal point, dates are 2026-01-31, BYTE and BLOB are hexadecimal. Text in another form is sent unchanged, and the
 server converts or rejects it.
 """
 
@@ -116,7 +116,7 @@ def _sql_of(given: str) -> str:
             raise InterfaceError(f"SQL: {error.strerror}: {path}") from None
     else:
         text = given
-    # A semicolon ends a statement in scripts, but is none of it.
+    # A semicolon ends a statement in scripts, but does not belong to its SQL.
     return text.rstrip().removesuffix(";")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-from aioifx.cli.output import Line
+from aioifx.cli.output import StyledLine
 from aioifx.cli.value_texts import text_writer
 from aioifx.errors import cell_width, visible
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode
@@ -59,7 +59,7 @@ class Table:
         """Widths of the columns in the last header; None before the first, [] if rows are shown as lists."""
         self._count = 0
 
-    def page(self, rows: Sequence[Row]) -> Iterator[Line]:
+    def page(self, rows: Sequence[Row]) -> Iterator[StyledLine]:
         """The lines of these rows, after a header if the widths have changed."""
         cells = [[text(value) for text, value in zip(self._texts, row, strict=True)] for row in rows]
         for row in cells:
@@ -73,7 +73,7 @@ class Table:
             self._count += 1
             yield from (self._line(row, widths),) if widths else self._list(row)
 
-    def _header(self, widths: Sequence[int]) -> Iterator[Line]:
+    def _header(self, widths: Sequence[int]) -> Iterator[StyledLine]:
         if self._shown:
             yield ()
         line: list[tuple[str, str]] = []
@@ -85,7 +85,7 @@ class Table:
         yield line
         yield (("-+-".join("-" * width for width in widths), "dim"),)
 
-    def _line(self, row: Sequence[str | None], widths: Sequence[int]) -> Line:
+    def _line(self, row: Sequence[str | None], widths: Sequence[int]) -> StyledLine:
         line: list[tuple[str, str]] = []
         for cell, width, is_number in zip(row, widths, self._is_number, strict=True):
             text, style = (NULL, "dim") if cell is None else (cell, "")
@@ -95,7 +95,7 @@ class Table:
             )
         return line
 
-    def _list(self, row: Sequence[str | None]) -> Iterator[Line]:
+    def _list(self, row: Sequence[str | None]) -> Iterator[StyledLine]:
         """One row as a line for each value, where the columns do not fit side by side."""
         width = self._width or LONGEST
         names = min(max(map(cell_width, self._names)), max(width // 3, _SMALLEST))

@@ -11,7 +11,7 @@ from typing import Final
 
 from aioifx.cli.address import Destination, add_connection, destination
 from aioifx.cli.failures import FAILED
-from aioifx.cli.output import Line, Lines, terminal_width
+from aioifx.cli.output import LinePrinter, StyledLine, terminal_width
 from aioifx.cli.parsing import Verbs, add_verb, examples
 from aioifx.verify import Finding, Outcome, Report, verify
 from aioifx.verify.report import as_json
@@ -61,24 +61,26 @@ def add_parser(verbs: Verbs) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Returns:  the exit code: 1 if a check was refuted."""
-    lines, width = Lines(), min(terminal_width() or _MAX_WIDTH, _MAX_WIDTH)
+    printer, width = LinePrinter(), min(terminal_width() or _MAX_WIDTH, _MAX_WIDTH)
     checks = select_checks(arguments.only)
     if arguments.list:
-        lines.print(line for check in checks for line in _entry(check.name, [check.fact], width))
+        printer.print(line for check in checks for line in _entry(check.name, [check.fact], width))
         return 0
     where = destination(arguments)
     if arguments.report is not None:
         arguments.report.touch()  # a folder that does not exist is noticed before the checks
     name_width = max(len(check.name) for check in checks)
-    report = asyncio.run(_verify(where, arguments.only, lines, name_width, width))
-    lines.print(_summary(report, width))
+    report = asyncio.run(_verify(where, arguments.only, printer, name_width, width))
+    printer.print(_summary(report, width))
     if arguments.report is not None:
         arguments.report.write_text(as_json(report), "utf-8")
-        lines.print([[], [(f"The report is in {arguments.report}.", "")]])
+        printer.print([[], [(f"The report is in {arguments.report}.", "")]])
     return 0 if report.is_proven else FAILED
 
 
-async def _verify(where: Destination, only: list[str], lines: Lines, name_width: int, width: int) -> Report:
+async def _verify(
+    where: Destination, only: list[str], printer: LinePrinter, name_width: int, width: int
+) -> Report:
     def show(finding: Finding) -> None:
         word, style = _WORDS[finding.outcome]
         left = width - _WORD_WIDTH - name_width - 4
@@ -86,12 +88,12 @@ async def _verify(where: Destination, only: list[str], lines: Lines, name_width:
         if len(fact) > left:
             fact = f"{fact[: max(left - 3, 0)]}..."
         name = f"{finding.check.name:<{name_width}}"
-        lines.print([[(f"{word:<{_WORD_WIDTH}}  ", style), (f"{name}  ", ""), (fact, "")]])
+        printer.print([[(f"{word:<{_WORD_WIDTH}}  ", style), (f"{name}  ", ""), (fact, "")]])
 
     return await verify(where.dsn, only=only, on_finding=show, **where.options)
 
 
-def _summary(report: Report, width: int) -> Iterator[Line]:
+def _summary(report: Report, width: int) -> Iterator[StyledLine]:
     for outcome in (Outcome.REFUTED, Outcome.NOT_TRIED):
         if found := report.of(outcome):
             yield []
@@ -100,7 +102,7 @@ def _summary(report: Report, width: int) -> Iterator[Line]:
                 yield from _entry(finding.check.name, [finding.check.fact, finding.detail], width)
     if report.left_behind:
         yield []
-        yield [("LEFT BEHIND: run these statements yourself", "bold red")]
+        yield [("LEFT AT THE SERVER: run these statements yourself", "bold red")]
         yield from ([(f"  {statement}", "")] for statement in report.left_behind)
     counts = ", ".join(
         f"{len(report.of(outcome))} {outcome.value}"
@@ -111,7 +113,7 @@ def _summary(report: Report, width: int) -> Iterator[Line]:
     yield [(f"{report.server_version}, database {report.log_mode}: {counts}, in {seconds:.0f} s", "bold")]
 
 
-def _entry(name: str, texts: Iterable[str], width: int) -> Iterator[Line]:
+def _entry(name: str, texts: Iterable[str], width: int) -> Iterator[StyledLine]:
     yield [(f"  {name}", "bold")]
     for text in texts:
         for line in textwrap.wrap(text, width, initial_indent=" " * 4, subsequent_indent=" " * 6):

@@ -282,7 +282,7 @@ class Examination:
         await self._try("interrupt", partial(checks.interrupt, conn, options))
 
     async def _try(self, name: str, check: Callable[[], Awaitable[Finding]]) -> None:
-        """A step whose statement may fail, which is no failure of the connection."""
+        """Run a step whose outcome is "skipped" if its statement fails. A lost connection is an error."""
 
         async def tried() -> Finding:
             try:

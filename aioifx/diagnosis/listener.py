@@ -1,7 +1,7 @@
 """What listens on a port: what it says first, and how it answers other protocols than expected. Never: a password.
 
-Nothing is sent to a port that speaks first. The questions are asked only after a failure: a TLS handshake; a login
-without a password, as a user that no server has; a request of HTTP.
+Nothing is sent to a port that speaks first. Probes are sent only after a failure: a TLS handshake, a login, and an HTTP
+request. The login has no password, and a user that does not exist on any server.
 """
 
 from __future__ import annotations

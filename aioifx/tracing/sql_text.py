@@ -24,8 +24,8 @@ _TOKEN: Final = re.compile(
 def hide_literals(sql: str) -> str:
     """*sql* with ``?`` for each literal, and without the text of comments, hints and collections in braces.
 
-    Braces enclose a comment or, after SET, MULTISET and LIST, a collection, in which a quoted text may hold braces. If
-    a quote is open at the first closing brace, its end depends on which of them it is, so the rest is hidden as well.
+    Braces enclose a comment or, after SET, MULTISET and LIST, a collection. Quoted text in a collection may contain
+    braces. If a quote is open at the first closing brace, the end of the braces is ambiguous, and the rest is hidden.
     """
     parts: list[str] = []
     end = 0

@@ -36,7 +36,7 @@ COMPOSITES: Final[tuple[Check, ...]] = (
     ),
     sql_check(
         "row-field-count",
-        "A row with another number of fields fails with -9634.",
+        "A row with a different number of fields fails with -9634.",
         "server/sql/runtime/complex_values.py: assumed: duplicates in a",
         fails("INSERT INTO vfy_coll VALUES (2, NULL, ROW(1, 'q', 3))", -9634),
         setup=_COLLECTIONS,

@@ -15,7 +15,7 @@ from aioifx import DiagnosisChange, DiagnosisReport, DiagnosisStep
 from aioifx.cli import doctor
 from aioifx.cli.doctor import View, exit_code_of
 from aioifx.cli.main import main
-from aioifx.cli.output import Lines
+from aioifx.cli.output import LinePrinter
 from aioifx.diagnosis import checks, examination
 from tests.cli.test_output import use_terminal
 from tests.diagnosis.ports import closed
@@ -58,7 +58,7 @@ Not connected. See the changes after ->, the likeliest first.
 
 
 def shown(report: DiagnosisReport, capsys: pytest.CaptureFixture[str], width: int | None = 80) -> str:
-    view = View(Lines(), width)
+    view = View(LinePrinter(), width)
     for step in report.steps:
         view.on_step(step)
     view.finish(report)
@@ -105,7 +105,7 @@ def test_a_step_without_a_finding_has_a_line(capsys: pytest.CaptureFixture[str])
 def test_a_terminal_has_styles_and_nothing_else_has(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("rich")
     data = use_terminal(monkeypatch)
-    view = View(Lines(), 80)
+    view = View(LinePrinter(), 80)
     for step in STEPS:
         view.on_step(step)
     assert b"\x1b[32mok     \x1b[0m address" in data.getvalue()

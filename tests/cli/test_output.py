@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from aioifx.cli import output
-from aioifx.cli.output import Line, Lines, counted, is_terminal, rich_module, terminal_width
+from aioifx.cli.output import LinePrinter, StyledLine, counted, is_terminal, rich_module, terminal_width
 
-LINES: list[Line] = [(("a", "bold"), (" | ", "dim"), ("[red]b  ", "")), ()]
+LINES: list[StyledLine] = [(("a", "bold"), (" | ", "dim"), ("[red]b  ", "")), ()]
 
 
 class Terminal(io.TextIOWrapper):
@@ -34,25 +34,25 @@ def use_terminal(monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:
 def test_lines_in_style(monkeypatch: pytest.MonkeyPatch) -> None:
     data = use_terminal(monkeypatch)
     pytest.importorskip("rich")
-    Lines().print(LINES)
+    LinePrinter().print(LINES)
     assert data.getvalue() == b"\x1b[1ma\x1b[0m\x1b[2m | \x1b[0m[red]b\n\n"
 
 
 def test_lines_without_rich(monkeypatch: pytest.MonkeyPatch) -> None:
     data = use_terminal(monkeypatch)
     monkeypatch.setattr(output, "rich_module", lambda name: None)
-    Lines().print(LINES)
+    LinePrinter().print(LINES)
     assert data.getvalue() == b"a | [red]b\n\n"
 
 
 def test_a_file_gets_no_style(capsys: pytest.CaptureFixture[str]) -> None:
-    Lines().print(LINES)
+    LinePrinter().print(LINES)
     assert capsys.readouterr().out == "a | [red]b\n\n"
 
 
 def test_a_character_that_the_terminal_lacks_does_not_end_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
     data = use_terminal(monkeypatch)
-    Lines().print([(("\u673a", ""),)])
+    LinePrinter().print([(("\u673a", ""),)])
     assert data.getvalue() == b"?\n"
 
 

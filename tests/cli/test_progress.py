@@ -90,7 +90,9 @@ def test_updates_are_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "10 rows" in terminal.getvalue() and "1,500" not in terminal.getvalue()
 
 
-def test_none_where_stderr_is_no_terminal_or_when_asked_to_be_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_none_where_stderr_is_not_a_terminal_or_when_asked_to_be_quiet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     terminal = use_terminal(monkeypatch)
     with progress("loading t", 10, is_quiet=True) as update:
         update(1, 1)

@@ -203,7 +203,7 @@ async def test_a_server_that_is_not_there_ends_with_exit_code_3(run: Run) -> Non
     assert found.err.startswith("aioifx: could not connect to 127.0.0.1:1: ")
 
 
-async def test_a_value_that_is_none_of_its_type_is_rejected_by_the_server(run: Run) -> None:
+async def test_a_value_that_does_not_fit_its_type_is_rejected_by_the_server(run: Run) -> None:
     found = await run("query", "SELECT id FROM item WHERE day = ?", "--param", "tomorrow")
     assert found.code == 1 and "SQLCODE -12" in found.err
 

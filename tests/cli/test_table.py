@@ -30,7 +30,7 @@ def test_numbers_stand_right_and_others_left() -> None:
     ]
 
 
-def test_null_is_no_text_and_is_dim() -> None:
+def test_null_is_distinct_from_text_and_is_dim() -> None:
     found = table(None, name=TypeCode.VARCHAR)
     page = list(found.page([(None,), ("",), ("NULL",)]))
     assert page[2:] == [
@@ -71,7 +71,7 @@ def test_every_line_fits(width: int) -> None:
     assert max(map(cell_width, found)) <= width
     assert (
         width < 40 or max(map(cell_width, found)) > width - 3
-    )  # the room is used, but for half a wide character
+    )  # the width is used, but for half a wide character
 
 
 def test_too_many_columns_become_a_list_for_each_row() -> None:

@@ -84,7 +84,7 @@ def test_a_terminal_gets_lines_of_its_width(
         ("[]\n", "expected an object of JSON"),
     ],
 )
-def test_a_file_that_is_no_trace(
+def test_a_file_that_is_not_a_trace(
     content: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "x"

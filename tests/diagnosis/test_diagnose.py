@@ -67,9 +67,9 @@ def authority() -> trustme.CA:
 
 async def diagnose(dsn: str | None = None, **options: Any) -> DiagnosisReport:
     """A diagnosis that shows no password."""
-    told: list[DiagnosisStep] = []
-    report = await aioifx.diagnose(dsn, on_step=told.append, **options)
-    assert tuple(told) == report.steps
+    reported: list[DiagnosisStep] = []
+    report = await aioifx.diagnose(dsn, on_step=reported.append, **options)
+    assert tuple(reported) == report.steps
     for text in (repr(report), json.dumps(report.as_dict())):
         assert SECRET not in text and QUOTED not in text
     assert pickle.loads(pickle.dumps(report)) == report
@@ -80,7 +80,7 @@ async def diagnose(dsn: str | None = None, **options: Any) -> DiagnosisReport:
 
 
 async def all_gone(server: Server) -> None:
-    """Wait until the server's sessions have ended; it is told of a dropped connection a little later."""
+    """Wait until the server's sessions have ended; it notices a dropped connection a little later."""
     await eventually(lambda: not server._sessions)
 
 

@@ -21,12 +21,12 @@ async def explained(error: Error) -> Failed:
     return Failed(f"because {error}", CHANGE)
 
 
-async def test_a_step_is_recorded_and_told() -> None:
-    told: list[DiagnosisStep] = []
-    steps = Steps("db1:9088", 10, told.append)
+async def test_a_step_is_recorded_and_reported() -> None:
+    reported: list[DiagnosisStep] = []
+    steps = Steps("db1:9088", 10, reported.append)
     await steps.run("tcp", well)
     (step,) = steps.done
-    assert told == [step]
+    assert reported == [step]
     assert (step.name, step.outcome, step.found, step.server, step.details) == (
         "tcp", "ok", "well", "db1:9088", {"n": 1},
     )  # fmt: skip
@@ -63,7 +63,7 @@ async def test_a_step_that_takes_too_long_fails() -> None:
         assert steps.done[-1].found == found
 
 
-async def test_a_timeout_of_somebody_else_is_not_a_step_that_took_too_long() -> None:
+async def test_a_timeout_of_other_code_is_not_a_step_that_took_too_long() -> None:
     async def fail() -> Finding:
         raise TimeoutError
 

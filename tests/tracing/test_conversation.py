@@ -68,7 +68,7 @@ def test_a_last_line_that_is_not_whole_is_left_out(tmp_path: Path) -> None:
         (b'{"aioifx_trace": 99}\n', ", line 1: expected version 1 of the format, got 99"),
     ],
 )
-def test_a_file_that_is_no_trace(content: bytes, message: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_trace(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(content)
     with pytest.raises(InterfaceError) as raised:

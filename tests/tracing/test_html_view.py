@@ -102,7 +102,7 @@ def test_many_equal_groups_are_shown_once(tmp_path: Path) -> None:
     assert page.text.count("8 times") == 2
 
 
-def test_a_file_that_is_no_trace_writes_no_page(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_trace_writes_no_page(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("nonsense\n")
     with pytest.raises(InterfaceError):
         write_page(read_trace(tmp_path / "x"), Summary(), tmp_path / "x.html", title="x")

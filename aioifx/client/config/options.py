@@ -226,9 +226,9 @@ class ConnectOptions:
     """Where a server may read and write files of the client, for ``lotofile``, ``filetoblob`` and ``filetoclob`` with
     'client': a directory, or a function that opens files. None: nowhere."""
     pam: PamHandler | bool | None = field(default=None, hash=False)
-    """Answers the questions of a server with PAM: a callable or coroutine function from a `PamStyle` and the question's
-    text to the answer, where the answer None refuses the login. True: the password answers the first question of style
-    ECHO_OFF, and no other is answered. None: as True, but the login does not announce that questions are answered."""
+    """Answers the questions of a server with PAM: a callable or coroutine function of a `PamStyle` and the question's
+    text. It returns the answer, or None to end the login. True: the password answers the first question of style
+    ECHO_OFF, and the login ends at any other. None: as True, but the login does not announce support for PAM."""
     type_codecs: TypeCodecs = field(default_factory=dict[str, TypeCodec], hash=False)
     """Encoders and decoders by Informix type name; see `Connection.set_type_codec`."""
     adapters: Mapping[type[Any], Convert] = field(default_factory=dict[type[Any], Convert], hash=False)
@@ -238,7 +238,7 @@ class ConnectOptions:
     json_dumps: JsonDumps | None = None
     """Function from an object to JSON, as str or UTF-8, such as ``orjson.dumps``; None: `json.dumps`, without NaN."""
     observer: Observers | None = field(default=None, hash=False, repr=False)
-    """Is told of the start and the end of each operation: an `Observer`, or a sequence of them."""
+    """An `Observer`, or a sequence of them; called at the start and at the end of each operation."""
     slow_query: float | None = None
     """Seconds after which a call is logged at WARNING by ``aioifx.query``, with its statement, its caller and where the
     time went; 0: each call. None: none."""

@@ -1,1 +1,1 @@
-"""What calls cost, and who is told: operations, observers, counters. Never: a request, the caller's use of a reply."""
+"""Costs of calls, and their reports: operations, observers, counters. Never: a request, the caller's use of a reply."""

@@ -58,7 +58,7 @@ class MeteredChannel(Channel):
                 operation.bytes_in += len(data)
                 operation.decode_time += after - now
 
-    def settle(self, operation: Operation) -> None:
+    def add_outstanding_time(self, operation: Operation) -> None:
         for pending_reply in self.pending_replies:
             if pending_reply.operation is operation:
                 operation.server_time += _now() - max(self._quiet_since, pending_reply.sent_at)

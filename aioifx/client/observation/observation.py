@@ -36,8 +36,8 @@ an observer asks for its result, does not cancel the caller."""
 class Meter(Protocol):
     """What an operation's requests were sent through."""
 
-    def settle(self, operation: Operation) -> None:
-        """Called before the operation ends, for a reply that is still outstanding."""
+    def add_outstanding_time(self, operation: Operation) -> None:
+        """Add the server time of a reply that is still outstanding; called before the operation ends."""
         ...
 
 
@@ -154,7 +154,7 @@ class Observation:
             return
         meter, operation.meter = operation.meter, None
         if meter is not None:
-            meter.settle(operation)
+            meter.add_outstanding_time(operation)
         operation.duration = duration = _now() - operation.began
         operation.wait_time = duration if waited is None else min(waited, duration)
         operation.error = error

@@ -77,7 +77,7 @@ class Operation:
 
 
 class Observer(Protocol):
-    """Is told about operations by `connect(observer=...)` and `create_pool(observer=...)`.
+    """Gets the operations of `connect(observer=...)` and `create_pool(observer=...)`.
 
     Both methods are called in the event loop, and must not wait. What they raise is logged and goes no further,
     except KeyboardInterrupt and SystemExit.

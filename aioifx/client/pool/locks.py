@@ -1,4 +1,4 @@
-"""`diagnose_locks`: the locks behind an error, for a connection or a pool. Never: a query."""
+"""`diagnose_locks`: the locks that caused an error, for a connection or a pool. Never: a query."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def diagnose_locks(
     *conn_or_pool* sends nothing, so its transaction does not change. It may be closed. Of a pool, the server of one of
     its connections is asked.
 
-    The session's own locks are told apart if its number is known: with ``lock_diagnosis=True``, or after
+    The session's own locks are distinguished if its number is known: with ``lock_diagnosis=True``, or after
     `Connection.session_id`.
 
     Args:     timeout: seconds for all of it.

@@ -229,8 +229,8 @@ class Conversation:
     async def exit(self) -> None:
         """SQ_EXIT, then close. The server rolls back an open transaction.
 
-        After an interrupt, it is sent after the statement's reply, as any request: a server that reads the stream past
-        the urgent byte drops the byte (documented: Linux, tcp(7); observed: the embedded server).
+        After an interrupt, SQ_EXIT waits for the statement's reply, as any request does. A server that reads the stream
+        past the urgent byte drops the byte (documented: Linux, tcp(7); observed: the embedded server).
 
         Wire:     2 opcode, no SQ_EOT; the reply is SQ_EXIT, then the server closes (observed: JDBC, login.json)
         """

@@ -1,8 +1,8 @@
 """Names of the ways in which a server may differ from the embedded one, with their evidence. Never: behaviour.
 
 Every quirk was seen in a server, is accepted by IBM's JDBC driver, or is documented; those that are assumed say why.
-Left out is what no client survives, such as an SQ_DONE that counts rows before the last ones, and what has no known
-layout, such as types without bit 2.
+Differences that break every client are left out, such as an SQ_DONE that counts rows before the last ones. So are those
+whose layout is unknown, such as types without bit 2.
 """
 
 from __future__ import annotations

@@ -284,7 +284,7 @@ class Session:
         has_answered_all = channel.bytes_in == self._taken
         self._conversation = conversation
         self._expected = self._expect(conversation)
-        if self._rules.pam is not None and not await self._admit(conversation, self._rules.pam):
+        if self._rules.pam is not None and not await self._run_pam(conversation, self._rules.pam):
             return
         while not conversation.has_ended:
             batch = [await self._expected]
@@ -305,7 +305,7 @@ class Session:
             if _changes_reading(batch[-1]) and not conversation.has_ended:
                 self._expected = self._expect(conversation)
 
-    async def _admit(self, conversation: Conversation, check: PamCheck) -> bool:
+    async def _run_pam(self, conversation: Conversation, check: PamCheck) -> bool:
         """SQ_PROTOCOLS and PAM, before any other request.
 
         A client that skips SQ_PROTOCOLS or has no capability 44 is refused by SQ_EXIT (assumed).

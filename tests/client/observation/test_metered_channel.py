@@ -123,8 +123,8 @@ async def test_a_reply_that_does_not_come_is_server_time(clock: Clock) -> None:
     channel, operation, other = connected(clock), RunningOperation("fetch"), RunningOperation("fetch")
     ask(channel, b"request", operation)
     clock.now = 5.0
-    channel.settle(other)
-    channel.settle(operation)
+    channel.add_outstanding_time(other)
+    channel.add_outstanding_time(operation)
     assert (operation.server_time, other.server_time) == (5.0, 0.0)
     pending = ask(channel, b"request", other)
     operation.duration = 5.0
@@ -133,7 +133,7 @@ async def test_a_reply_that_does_not_come_is_server_time(clock: Clock) -> None:
     assert (operation.server_time, other.server_time) == (5.0, 2.0)
     with pytest.raises(ConnectionLost):
         await pending.future
-    channel.settle(other)
+    channel.add_outstanding_time(other)
     assert other.server_time == 2.0
 
 

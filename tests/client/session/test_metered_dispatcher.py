@@ -56,7 +56,7 @@ async def test_requests_from_within_a_reply_count(server: Server) -> None:
     recorder.check()
 
 
-async def test_a_call_behind_another_waits_in_the_queue(server: Server) -> None:
+async def test_a_call_after_another_waits_in_the_queue(server: Server) -> None:
     recorder = Recorder()
     async with aioifx.connect(server.dsn, observer=recorder) as conn:
         await conn.fetch(QUERY, 4)
