@@ -151,7 +151,7 @@ async def diagnose(
 
 
 class LockNotes:
-    """Adds the locks behind errors of a connection or a pool to their notes.
+    """Adds the locks that caused errors of a connection or a pool to their notes.
 
     Errors of the same moment share the queries, so that many of them do not cause as many logins.
     """
