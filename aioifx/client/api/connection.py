@@ -15,7 +15,7 @@ from aioifx.client.api.transaction import Transaction, commit_work, rollback_wor
 from aioifx.client.config.checks import Lobs, check_flag, check_lobs, check_row_factory, check_wait
 from aioifx.client.config.isolation import Isolation
 from aioifx.client.execution.block_reader import BlockReader
-from aioifx.client.execution.execute import Action, call
+from aioifx.client.execution.execute import Action, call, fetch_first_row
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
@@ -28,7 +28,7 @@ from aioifx.client.session.stats import Stats
 from aioifx.client.sql.placeholders import named_statement
 from aioifx.codecs.conversions import Convert, checked_codec, type_name
 from aioifx.errors import InterfaceError
-from aioifx.rows import Item, RowFactory
+from aioifx.rows import Item, RowFactory, tuple_row
 from aioifx.sqltypes import Value
 
 A = TypeVar("A")
@@ -110,7 +110,9 @@ class Connection(Queries[Item], NotCopied):
         """
         session = self._statements.session
         if session.session_id is None:
-            session.session_id = int(await self.fetchval(_SESSION_ID))
+            # Not `fetchval`, which would be an operation of the user.
+            number = await call(self._statements, _SESSION_ID, (), fetch_first_row, tuple_row, None)
+            session.session_id = int(number[0])
         return session.session_id
 
     @property

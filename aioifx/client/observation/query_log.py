@@ -10,7 +10,7 @@ import sys
 from typing import Final
 
 from aioifx.client.observation.operation import Operation
-from aioifx.errors import DatabaseError
+from aioifx.errors import DatabaseError, visible
 
 logger: Final = logging.getLogger("aioifx.query")
 
@@ -83,7 +83,7 @@ def _subject(operation: Operation) -> str:
     """The statement in one line, or the server."""
     if not operation.sql:
         return f": {operation.host}:{operation.port}" if operation.host else ""
-    text = " ".join(operation.sql.split())
+    text = visible(" ".join(operation.sql.split()))
     return f": {text[:_MAX_SQL]} ..." if len(text) > _MAX_SQL else f": {text}"
 
 

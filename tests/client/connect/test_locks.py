@@ -18,6 +18,7 @@ from aioifx.client.connect.locks import diagnose
 from aioifx.client.observation.operation import Operation
 from aioifx.errors import ConnectError, DatabaseError, UndefinedTable
 from aioifx.server import Server, ServerOptions, serve
+from tests.client.observing import Recorder
 from tests.injection import Manner, eventually, is_cancelled
 from tests.scripted import COMMAND, EOT, GOODBYE, Disconnect, Exchange, Peer, error, listening, login
 
@@ -446,6 +447,15 @@ async def test_a_connection_whose_number_cannot_be_learnt_is_not_opened(
         with pytest.raises(ConnectError, match="the connection was lost after the login"):
             await aioifx.connect(**options_for(listener.port, database="stores", lock_diagnosis=True))
         await asyncio.wait_for(peer.gone.wait(), 10)
+
+
+async def test_the_query_of_the_number_is_part_of_the_connect(dsn: str) -> None:
+    recorder = Recorder()
+    async with aioifx.connect(dsn, lock_diagnosis=True, observer=recorder) as conn:
+        (operation,) = recorder.ended
+        assert (operation.name, operation.session_id) == ("connect", await conn.session_id())
+        assert operation.round_trips == conn.stats.round_trips
+    recorder.check()
 
 
 async def test_a_server_that_does_not_tell_the_number_is_a_connect_error() -> None:

@@ -51,6 +51,8 @@ def test_an_operation_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
     assert logged(caplog, ended("cancel")) == "DEBUG cancel: 1.5000 s, 0 rows, 0 round trips"
     found = logged(caplog, ended("execute", "x" * 2000))
     assert found.endswith(f": {'x' * 1000} ...")
+    found = logged(caplog, ended("execute", "select 1 -- \x1b[2J\u202e\n"))
+    assert found.endswith(r": select 1 -- \x1b[2J\u202e")
 
 
 def test_a_failure_is_named_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
