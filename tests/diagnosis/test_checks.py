@@ -71,8 +71,15 @@ def test_milliseconds(seconds: float, text: str) -> None:
     assert checks._milliseconds(seconds) == text
 
 
-async def test_optofc_that_is_ignored() -> None:
-    found = await check(checks.optofc, ServerOptions(quirks=[Quirk.NO_OPTOFC]))
+@pytest.mark.parametrize("log_mode", LogMode)
+async def test_optofc_that_is_honoured(log_mode: LogMode) -> None:
+    found = await check(checks.optofc, ServerOptions(log_mode=log_mode))
+    assert found.outcome == "ok" and found.details == {"round_trips": 1.0}
+
+
+@pytest.mark.parametrize("log_mode", [LogMode.LOGGED, LogMode.ANSI])
+async def test_optofc_that_is_ignored(log_mode: LogMode) -> None:
+    found = await check(checks.optofc, ServerOptions(quirks=[Quirk.NO_OPTOFC], log_mode=log_mode))
     assert found.outcome == "warning" and found.details == {"round_trips": 2.0}
 
 
