@@ -102,14 +102,16 @@ def sql_check(
     setup: Sequence[str] = (),
     ansi: bool | None = None,
     logged: bool | None = None,
+    single_byte: bool = False,
 ) -> Check:
     """A check of statements of SQL. A failure of *setup* means that it cannot be tried.
 
     Args:     ansi, logged: the kind of database that it needs; None: any.
+              single_byte: whether it needs a database in which each character is one byte.
     """
 
     async def run(lab: Lab) -> None:
-        lab.require_database(ansi=ansi, logged=logged)
+        lab.require_database(ansi=ansi, logged=logged, single_byte=single_byte)
         await lab.prepare(*setup)
         for step in steps:
             await _try(lab, step)

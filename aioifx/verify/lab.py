@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aioifx.client.api.connection import Connection
@@ -21,6 +21,8 @@ _CREATES: Final = re.compile(
 )
 _INTO_TEMP: Final = re.compile(r"\bINTO\s+TEMP\s+(\w+)", re.IGNORECASE)
 _DROPS: Final = {"ROW TYPE": "DROP ROW TYPE {} RESTRICT", "DISTINCT TYPE": "DROP TYPE {} RESTRICT"}
+_IN_ALL_MULTI_BYTE: Final = "\u3042"
+"""A character that each code set with characters of several bytes has: HIRAGANA LETTER A."""
 _ABANDON_TIMEOUT: Final = 5.0
 _GONE: Final = frozenset({-206, -218, -319, -329, -634, -674, -9628, -8300})
 """SQLCODEs of DROP for what does not exist: it was rolled back, or dropped with something else."""
@@ -108,9 +110,11 @@ class Lab:
     async def abandon(self) -> None:
         """Drop what the check has created, if that takes a few seconds at most, and the connection."""
         try:
-            async with asyncio.timeout(_ABANDON_TIMEOUT):
-                await self.clean()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_ABANDON_TIMEOUT):
+                    await self.clean()
         finally:
+            self._leave_behind()
             self.terminate()
 
     def terminate(self) -> None:
@@ -135,8 +139,16 @@ class Lab:
         """*sql* with this run's names in place of those that start with ``vfy_``."""
         return _OWN.sub(self._prefix, sql)
 
-    def require_database(self, *, ansi: bool | None = None, logged: bool | None = None) -> None:
-        """Raise `CannotTry` unless the database has this kind; None: any."""
+    def require_database(
+        self, *, ansi: bool | None = None, logged: bool | None = None, single_byte: bool = False
+    ) -> None:
+        """Raise `CannotTry` unless the database has this kind; None: any.
+
+        Args:     single_byte: whether each character must be one byte.
+        """
+        codec = self.conn.statements.session.code_set.codec
+        if single_byte and len(_IN_ALL_MULTI_BYTE.encode(codec, "ignore")) > 1:
+            raise CannotTry("it needs a database in which each character is one byte")
         if ansi is not None and ansi is not self.conn.is_ansi:
             raise CannotTry(f"it needs {'an ANSI database' if ansi else 'a database that is not ANSI'}")
         if logged is not None and logged is not (self.conn.log_mode != "unlogged"):

@@ -86,7 +86,7 @@ async def verify(
               only: names of checks, or patterns such as ``*interrupt*``; empty for all.
               on_finding: called after each check.
     Raises:   InterfaceError: no check has such a name. DatabaseError: the first connection failed, or after a lost
-              connection the next one.
+              connection the next one. Notes of any exception name what was left at the server.
     """
     checks = select_checks(only)
     trace = CheckTrace()
@@ -107,8 +107,10 @@ async def verify(
             if on_finding is not None:
                 on_finding(finding)
         await lab.close()
-    except BaseException:
+    except BaseException as error:
         await lab.abandon()
+        for statement in lab.left_behind:
+            error.add_note(f"left behind: {statement}")
         raise
     return report
 

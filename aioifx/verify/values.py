@@ -126,6 +126,7 @@ VALUES: Final[tuple[Check, ...]] = (
         gives("UPPER('abc') || 'x'", "ABCx", type="VARCHAR(4)"),
         gives("LPAD('x', 5)", "    x", type="VARCHAR(5)"),
         gives("'abc' || 5", "abc5", type="VARCHAR(14)"),
+        single_byte=True,  # LPAD counts characters, the size of a VARCHAR is in bytes
     ),
     sql_check(
         "escape-of-one-character",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -11,6 +12,7 @@ from aioifx.errors import InterfaceError
 from aioifx.server import Quirk, running
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.verify import CHECKS, Check, Finding, Outcome, Report, run, verify
+from aioifx.verify import lab as lab_module
 from aioifx.verify.check import gives, sql_check
 from aioifx.verify.fetching import FETCHING
 from aioifx.verify.lab import CannotTry, Lab, Refuted
@@ -130,6 +132,30 @@ async def test_a_run_that_is_cancelled_drops_what_its_check_has_created(
             await running_checks
         async with aioifx.connect(dsn) as conn:
             assert await conn.fetch("SELECT 1 FROM informix.systables WHERE tabname LIKE 'aioifx_%'") == []
+
+
+async def test_a_cancelled_run_says_what_it_leaves_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = asyncio.Event()
+
+    async def hang(lab: Lab) -> None:
+        await asyncio.Event().wait()
+
+    async def wait(lab: Lab) -> None:
+        await lab.prepare("CREATE TABLE vfy_left (a INT)")
+        monkeypatch.setattr(lab, "clean", lambda: hang(lab))
+        started.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(lab_module, "_ABANDON_TIMEOUT", 0.01)
+    monkeypatch.setattr(run, "CHECKS", (Check("waiting", "It waits.", (), wait, in_transaction=False),))
+    async with running() as dsn:
+        running_checks = asyncio.create_task(verify(dsn))
+        await started.wait()
+        running_checks.cancel()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await running_checks
+    (note,) = cancelled.value.__notes__
+    assert re.fullmatch(r"left behind: DROP TABLE aioifx_\w+_left: not run", note)
 
 
 async def test_names_and_patterns_select_checks() -> None:
