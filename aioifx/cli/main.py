@@ -15,6 +15,7 @@ from typing import Final, TextIO
 
 from aioifx.cli import doctor, explain, load, ping, query, trace, unload, verify
 from aioifx.cli.failures import FAILED, INTERRUPTED, PIPE, exit_code_of, report
+from aioifx.cli.output import prepare_streams
 from aioifx.cli.parsing import Parser
 from aioifx.errors import Error
 
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:     arguments: None for those of the process.
     Returns:  the exit code.
     """
+    prepare_streams()
     given = _parser().parse_args(arguments)
     try:
         code: int = given.run(given)

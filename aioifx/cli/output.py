@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,15 @@ def rich_module(name: str) -> Any:
         return import_module(f"rich.{name}")
     except ImportError:
         return None
+
+
+def prepare_streams() -> None:
+    """Open streams that the caller has closed, and let stdout replace characters that the terminal lacks."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # until the process ends
+    if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
+        reconfigure(errors="replace")
 
 
 def is_terminal(file: TextIO | None) -> bool:
@@ -40,9 +50,6 @@ class LinePrinter:
     """Prints lines to stdout, in style if it is a terminal and rich is installed."""
 
     def __init__(self) -> None:
-        reconfigure = getattr(sys.stdout, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="replace")  # a character that the terminal lacks must not end the output
         console = rich_module("console") if is_terminal(sys.stdout) else None
         self._console: Any = console and console.Console(file=sys.stdout, highlight=False, soft_wrap=True)
         self._text: Any = rich_module("text")

@@ -155,3 +155,14 @@ def test_an_error_of_the_operating_system_names_the_file(
     use_verb(monkeypatch, fail)
     assert main(["try"]) == 1
     assert capsys.readouterr().err == "aioifx: No such file or directory: a.csv\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closing by the shell")
+@pytest.mark.parametrize(
+    "line", ["query 'informix://me@127.0.0.1:1/x?server=y' - --no-password <&-", "explain 201 >&- 2>&-"]
+)
+def test_a_closed_stream_is_empty(line: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -m aioifx {line}"
+    found = subprocess.run(["/bin/sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "Traceback" not in found.stderr and found.stdout == ""
+    assert found.returncode == (3 if "query" in line else 0)

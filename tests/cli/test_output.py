@@ -8,7 +8,15 @@ import sys
 import pytest
 
 from aioifx.cli import output
-from aioifx.cli.output import LinePrinter, StyledLine, counted, is_terminal, rich_module, terminal_width
+from aioifx.cli.output import (
+    LinePrinter,
+    StyledLine,
+    counted,
+    is_terminal,
+    prepare_streams,
+    rich_module,
+    terminal_width,
+)
 
 LINES: list[StyledLine] = [(("a", "bold"), (" | ", "dim"), ("[red]b  ", "")), ()]
 
@@ -52,6 +60,7 @@ def test_a_file_gets_no_style(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_character_that_the_terminal_lacks_does_not_end_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
     data = use_terminal(monkeypatch)
+    prepare_streams()
     LinePrinter().print([(("\u673a", ""),)])
     assert data.getvalue() == b"?\n"
 

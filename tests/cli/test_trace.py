@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ import aioifx
 from aioifx.cli.failures import FAILED, USAGE
 from aioifx.cli.main import main
 from aioifx.server import serve
+from aioifx.tracing.events import TraceEvent
+from aioifx.tracing.recorder import ChannelTracer
 
 
 @pytest.fixture
@@ -99,3 +103,17 @@ def test_a_file_that_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "No such file or directory" in capsys.readouterr().err
     assert main(["trace", str(tmp_path)]) == FAILED
     assert "Is a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [[], ["--summary"]])
+def test_a_character_that_the_terminal_lacks(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "shop.jsonl"
+    tracer = ChannelTracer(path, values=False)
+    tracer.emit(TraceEvent(1.0, 1, "sent", "SQ_PREPARE", 1, fields={"sql": "SELECT a FROM t\u00e4t"}))
+    tracer.emit(TraceEvent(2.0, 1, "received", "SQ_EOT", 1))
+    data = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(data, "ascii", newline="\n"))
+    assert main(["trace", str(path), *options]) == 0
+    assert b"SELECT a FROM t?t" in data.getvalue()
