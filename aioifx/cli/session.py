@@ -1,4 +1,4 @@
-"""A connection for a verb, in an event loop of its own. Never: what the verb does with it.
+"""An event loop for a verb, and a connection in it. Never: what the verb does with it.
 
 Ctrl-C and SIGTERM cancel the call in flight: the client interrupts its statement at the server, and the connection is
 closed as at the end. A second Ctrl-C ends at once.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -28,12 +28,25 @@ def run_connected(arguments: argparse.Namespace, use: Callable[[Connection[Any]]
     dsn, options = destination(arguments)
 
     async def main() -> int:
+        async with connect(dsn, **options) as conn:
+            return await use(conn)
+
+    return run_until_signal(main())
+
+
+def run_until_signal(work: Coroutine[Any, Any, int]) -> int:
+    """Run *work* in an event loop of its own. Ctrl-C and SIGTERM cancel it.
+
+    Returns:  the exit code that *work* returns.
+    Raises:   KeyboardInterrupt: Ctrl-C. Any exception of *work*.
+    """
+
+    async def main() -> int:
         task = asyncio.current_task()
         assert task is not None
         with suppress(NotImplementedError, RuntimeError):  # on Windows, or not in the main thread
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        async with connect(dsn, **options) as conn:
-            return await use(conn)
+        return await work
 
     try:
         return asyncio.run(main())

@@ -11,8 +11,9 @@ from typing import Final
 
 from aioifx.cli.address import Destination, add_connection, destination
 from aioifx.cli.failures import FAILED
-from aioifx.cli.output import LinePrinter, StyledLine, terminal_width
+from aioifx.cli.output import LinePrinter, StyledLine, say, terminal_width
 from aioifx.cli.parsing import Verbs, add_verb, examples
+from aioifx.cli.session import run_until_signal
 from aioifx.verify import Finding, Outcome, Report, verify
 from aioifx.verify.report import as_json
 from aioifx.verify.run import select_checks
@@ -70,12 +71,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.report is not None:
         arguments.report.touch()  # a folder that does not exist is noticed before the checks
     name_width = max(len(check.name) for check in checks)
-    report = asyncio.run(_verify(where, arguments.only, printer, name_width, width))
-    printer.print(_summary(report, width))
-    if arguments.report is not None:
-        arguments.report.write_text(as_json(report), "utf-8")
-        printer.print([[], [(f"The report is in {arguments.report}.", "")]])
-    return 0 if report.is_proven else FAILED
+
+    async def verify_and_report() -> int:
+        report = await _verify(where, arguments.only, printer, name_width, width)
+        printer.print(_summary(report, width))
+        if arguments.report is not None:
+            arguments.report.write_text(as_json(report), "utf-8")
+            printer.print([[], [(f"The report is in {arguments.report}.", "")]])
+        return 0 if report.is_proven else FAILED
+
+    return run_until_signal(verify_and_report())
 
 
 async def _verify(
@@ -90,7 +95,12 @@ async def _verify(
         name = f"{finding.check.name:<{name_width}}"
         printer.print([[(f"{word:<{_WORD_WIDTH}}  ", style), (f"{name}  ", ""), (fact, "")]])
 
-    return await verify(where.dsn, only=only, on_finding=show, **where.options)
+    try:
+        return await verify(where.dsn, only=only, on_finding=show, **where.options)
+    except asyncio.CancelledError as error:
+        for note in getattr(error, "__notes__", ()):
+            say(note)
+        raise
 
 
 def _summary(report: Report, width: int) -> Iterator[StyledLine]:

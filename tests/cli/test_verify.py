@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from aioifx.cli import verify as verb
 from aioifx.cli.main import main
-from aioifx.server import running
+from aioifx.server import Server, running
 from aioifx.verify import CHECKS
+
+ROOT = Path(__file__).parents[2]
 
 _TWO = ["--only", "optofc-closes", "--only", "integer-*"]
 
@@ -50,6 +53,19 @@ async def test_a_refuted_check_is_explained_and_reported(
     assert out.endswith(f"\nThe report is in {file}.\n")
     outcomes = [check["outcome"] for check in json.loads(file.read_text("utf-8"))["checks"]]
     assert outcomes == ["refuted", "held", "could not be tried"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+async def test_sigterm_cancels_the_checks(server: Server) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "aioifx", "verify",
+        cwd=ROOT, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    while not any(session.statements for session in server.stats.sessions):  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+    process.terminate()
+    assert (await process.communicate())[1] == b""
+    assert process.returncode == 143
 
 
 def test_the_list_needs_no_server(capsys: pytest.CaptureFixture[str]) -> None:
