@@ -14,15 +14,9 @@ async def test_all_hold() -> None:
     await require_all_held(FETCHING)
 
 
-_REFUTED_BY = {
-    "no-autofree": {"autofree-releases"},
-    "standard-blocks": {"fetch-size-in-force"},
-    "large-blocks": {"fetch-size-in-force"},
+_REFUTED_BY = {  # tests/verify/test_run.py has all quirks, and all checks
     "row-by-row": {"several-rows-per-reply", "fetch-size-in-force"},
-    "separate-end": {"done-ends-rows"},
-    "error-100": {"no-rows-without-error"},
     "no-optofc": {"optofc-closes"},
-    "always-optofc": {"closes-only-when-asked"},
 }
 
 

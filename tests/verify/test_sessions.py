@@ -16,14 +16,9 @@ async def test_all_hold() -> None:
 
 @pytest.mark.parametrize(
     ("quirk", "refuted"),
-    [
-        ("no-bit-34", {"capability-bits"}),
+    [  # tests/verify/test_run.py has all quirks
         ("no-bit-54", {"capability-bits"}),
-        ("no-bit-56", {"capability-bits"}),
-        ("no-bit-62", {"capability-bits"}),
-        ("no-bit-70", set()),
         ("no-transaction-states", {"transaction-levels"}),
-        ("ping-by-eot", set()),
     ],
 )
 async def test_a_quirk_refutes_the_checks_about_it(quirk: str, refuted: set[str]) -> None:

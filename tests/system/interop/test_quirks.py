@@ -1,20 +1,16 @@
-"""Other clients with servers that have quirks, which shows how plausible each is; and the checks of `aioifx.verify`."""
+"""Other clients with servers that have quirks, which shows how plausible each is."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Set
 from typing import Final
 
 import pytest
 
 from aioifx.server import Quirk, running
-from aioifx.verify import Outcome
-from aioifx.verify.checks import CHECKS
 from tests.system.interop.jdbc import Jdbc, JdbcError
 from tests.system.interop.test_informix_driver import connect, off_loop
 from tests.system.interop.test_jdbc import url_of
-from tests.verify.outcomes import names_of, report_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.exhaustive, pytest.mark.timeout(120)]
 
@@ -162,42 +158,3 @@ DRIVER_FAILS: Final = {Quirk.ERROR_100, Quirk.ALWAYS_OPTOFC, Quirk.NO_BIT_54, Qu
 async def test_informix_driver_works_with_a_quirk(quirk: Quirk) -> None:
     async with running(quirks=[quirk]) as dsn:
         assert await off_loop(lambda: _driver_session(dsn)) == DRIVER_SEES
-
-
-# -- verify ------------------------------------------------------------------------------------------------------------
-
-SLOW: Final = {"too-many-columns", "put-of-most-rows", "many-statements", "large-fetch-size"}
-"""Checks that take seconds, of limits that no quirk changes."""
-
-REFUTED: Final[Mapping[Quirk, Set[str]]] = {
-    Quirk.NO_AUTOFREE: {"autofree-releases"},
-    Quirk.STANDARD_BLOCKS: {"fetch-size-in-force"},
-    Quirk.LARGE_BLOCKS: {"fetch-size-in-force"},
-    Quirk.ROW_BY_ROW: {"several-rows-per-reply", "fetch-size-in-force"},
-    Quirk.SEPARATE_END: {"done-ends-rows"},
-    Quirk.ERROR_100: {"no-rows-without-error"},
-    Quirk.NO_OPTOFC: {"optofc-closes"},
-    Quirk.ALWAYS_OPTOFC: {"closes-only-when-asked"},
-    Quirk.NO_INTERRUPTS: {"urgent-byte-interrupts", "interrupt-keeps-transaction"},
-    Quirk.LATE_INTERRUPTS: {"urgent-byte-interrupts", "interrupt-keeps-transaction"},
-    Quirk.NO_TRANSACTION_STATES: {"transaction-levels"},
-    Quirk.NO_BIT_34: {"capability-bits"},
-    Quirk.NO_BIT_54: {"capability-bits"},
-    Quirk.NO_BIT_56: {"capability-bits"},
-    Quirk.NO_BIT_62: {"capability-bits"},
-}
-"""The checks that a quirk refutes. The other quirks refute none, since aioifx assumes nothing about the difference."""
-
-
-@pytest.mark.parametrize(("quirk", "refuted"), REFUTED.items())
-async def test_a_quirk_refutes_the_checks_about_it_and_no_others(quirk: Quirk, refuted: Set[str]) -> None:
-    report = await report_of([check for check in CHECKS if check.name not in SLOW], quirks=[quirk])
-    assert names_of(report, Outcome.REFUTED) == refuted
-    assert report.left_behind == []
-
-
-async def test_the_other_quirks_refute_no_check() -> None:
-    others = [quirk for quirk in Quirk if quirk not in REFUTED]
-    report = await report_of([check for check in CHECKS if check.name not in SLOW], quirks=others)
-    assert names_of(report, Outcome.REFUTED) == set()
-    assert report.left_behind == []
