@@ -15,6 +15,7 @@ from typing import Final, Self
 from aioifx.client.config.checks import check_flag
 from aioifx.client.config.isolation import Isolation, isolation_clause, lock_mode_clause
 from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.observation.observation import note
 from aioifx.client.session.failures import is_cancelled_or_timed_out
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
@@ -92,8 +93,7 @@ class Transaction(NotCopied):
         if self._state is not BlockState.NEW:
             raise InterfaceError(f"the transaction is {self._state.value}; create a new one")
         session = self._session
-        sql = f"SAVEPOINT {self._next_savepoint()}" if session.transactions.is_open else "BEGIN WORK"
-        await session.observed("begin", self._start(session), sql)
+        await session.observed("begin", self._start(session), self._begin_sql())
 
     async def _start(self, session: Session) -> None:
         async with session.turn(apply_settings=False):
@@ -118,6 +118,10 @@ class Transaction(NotCopied):
 
     async def _begin(self) -> None:
         session = self._session
+        if (
+            session.observation is not None
+        ):  # a transaction may have ended or begun since the operation started
+            note(sql=self._begin_sql())
         if not session.transactions.is_open:
             await session.transactions.begin(read_only=self._read_only)
             return
@@ -129,6 +133,10 @@ class Transaction(NotCopied):
                 session.transactions.rollback_to_later(name)
             raise
         self._savepoint = name
+
+    def _begin_sql(self) -> str:
+        """The statement that starts this transaction or savepoint, for observers."""
+        return f"SAVEPOINT {self._next_savepoint()}" if self._session.transactions.is_open else "BEGIN WORK"
 
     def _next_savepoint(self) -> str:
         # Named by depth: a savepoint stays at the server after a rollback to it, and the next one replaces it.

@@ -231,6 +231,24 @@ async def test_what_an_observer_raises_is_logged_once_and_does_not_reach_the_cal
     ]
 
 
+async def test_a_begin_after_a_rollback_that_is_yet_to_be_sent_is_no_savepoint(
+    conn: Connection, recorder: Recorder
+) -> None:
+    transaction = conn.transaction()
+    await transaction.start()
+    ending = asyncio.ensure_future(transaction.commit())
+    await asyncio.sleep(0)
+    ending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    async with conn.transaction():
+        await conn.execute("delete from thing")
+    assert [(one.name, one.sql) for one in recorder.ended] == [
+        ("begin", "BEGIN WORK"), ("commit", "COMMIT WORK"), ("begin", "BEGIN WORK"),
+        ("execute", "delete from thing"), ("commit", "COMMIT WORK"),
+    ]  # fmt: skip
+
+
 class Interrupting:
     """Raises once, at the start or the end of an operation."""
 
