@@ -6,7 +6,9 @@
 Invariants:
 1. Each character is examined a bounded number of times: no pattern backtracks.
 2. Literals and comments are in neither. A text in double quotes is a literal, as without DELIMIDENT, except in a name.
-3. Any text is accepted. A summary has known operations and the names after them; it is empty for an unknown verb.
+3. Braces after SET, MULTISET and LIST are a collection or a comment, which is hidden. If they have an open quote, the
+   rest of the statement is hidden too, since it depends on which of them they are.
+4. Any text is accepted. A summary has known operations and the names after them; it is empty for an unknown verb.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _TOKEN: Final = re.compile(
     rf"""
     (?P<directive> --\+ [^\n]*+ | /\*\+ .*? (?: \*/ | \Z ) | \{{\+ [^}}]*+ \}}?+ )
   | (?P<comment> {COMMENTS} )
-  | (?P<mark> (?: SET | MULTISET | LIST ) \s*+ \{{ )
+  | (?P<braces> (?: SET | MULTISET | LIST ) \s*+ \{{ [^}}]*+ \}}?+ )
   | (?P<time> (?: DATETIME | INTERVAL ) \s*+ \( [^()'"]*+ \) )
   | (?P<name>
       (?: {_WORD} | "[^"]*+" (?= \. ) | '[^']*+' (?= \. ) )
@@ -98,6 +100,13 @@ def _describe(sql: str) -> Description:
                 summary.add_name(value)
             case "literal" if value[0] == '"' and summary.block.expects_name:  # quoted, with DELIMIDENT
                 summary.add_name(value)
+            case "braces":
+                head, _, content = value.partition("{")
+                text.append(f"{head}{{?}}")
+                if content.count("'") % 2 or content.count('"') % 2:
+                    text.append("?")
+                    break
+                continue
             case "time":
                 value = f"{value[: value.index('(')]}(?)"
             case "number" | "literal":

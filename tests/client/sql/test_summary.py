@@ -91,8 +91,12 @@ def test_a_long_summary_ends_with_a_whole_name() -> None:
         ),
         (
             "SELECT SET{1, 'a'}, MULTISET {}, a::LIST(INT NOT NULL) FROM t",
-            "SELECT SET{?, ?}, MULTISET {}, a::LIST(INT NOT NULL) FROM t",
+            "SELECT SET{?}, MULTISET {?}, a::LIST(INT NOT NULL) FROM t",
         ),
+        # After SET braces may also be a comment, in which an apostrophe opens no text.
+        ("UPDATE t SET {a secret} b = 'secret'", "UPDATE t SET {?} b = ?"),
+        ("UPDATE t SET {it's a secret} b = 'secret', c = 1", "UPDATE t SET {?}?"),
+        ("INSERT INTO t VALUES (SET{'a}secret'}, 'secret')", "INSERT INTO t VALUES (SET{?}?"),
         ("SELECT a FROM t WHERE b IN (1, 2,3) OR c in(?,?)", "SELECT a FROM t WHERE b IN (?) OR c in(?)"),
         ("SELECT a FROM t WHERE b IN (?, f(1), 2)", "SELECT a FROM t WHERE b IN (?, f(?), ?)"),
         ("SELECT a -- secret\nFROM t{secret}WHERE /* secret */ b", "SELECT a \nFROM t WHERE  b"),
