@@ -231,7 +231,7 @@ async def test_what_an_observer_raises_is_logged_once_and_does_not_reach_the_cal
     ]
 
 
-async def test_a_begin_after_a_rollback_that_is_yet_to_be_sent_is_no_savepoint(
+async def test_a_begin_after_a_deferred_rollback_is_not_reported_as_a_savepoint(
     conn: Connection, recorder: Recorder
 ) -> None:
     transaction = conn.transaction()
