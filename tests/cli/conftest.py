@@ -10,6 +10,7 @@ import pytest
 
 from aioifx.cli.main import main
 from aioifx.server import Server, ServerOptions, serve
+from tests.injection import eventually
 
 
 class Outcome(NamedTuple):
@@ -32,8 +33,7 @@ INSERT INTO item (name, price, day) VALUES ('lamp', 35, MDY(12, 31, 1999));
 
 async def no_sessions(server: Server) -> None:
     """Wait until the server has noticed that each command has closed its connection."""
-    while server.stats.sessions:  # noqa: ASYNC110
-        await asyncio.sleep(0.001)
+    await eventually(lambda: not server.stats.sessions)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ import pytest
 from aioifx.cli import output
 from aioifx.server import Server, ServerOptions, serve
 from tests.cli.conftest import Run, no_sessions
+from tests.injection import eventually
 
 ROOT = Path(__file__).parents[2]
 
@@ -262,8 +263,9 @@ async def test_an_interrupt_ends_a_statement_that_has_no_rows_yet() -> None:
             cwd=ROOT, env={**os.environ, "AIOIFX_PASSWORD": "any"},
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        while not any(session.running and session.statements for session in server.stats.sessions):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await eventually(
+            lambda: any(session.running and session.statements for session in server.stats.sessions)
+        )
         process.send_signal(signal.SIGINT)
         assert await process.communicate() == (b"", b"")
         assert process.returncode == 130

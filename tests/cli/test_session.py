@@ -15,6 +15,7 @@ from aioifx.cli.parsing import Parser
 from aioifx.cli.session import run_connected
 from aioifx.server import Server
 from tests.cli.conftest import no_sessions
+from tests.injection import eventually
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,8 +46,7 @@ async def test_sigterm_ends_the_statement_and_closes_the_connection(server: Serv
         sys.executable, "-m", "aioifx", "query", sql,
         cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    while not any(session.running and session.statements for session in server.stats.sessions):  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
+    await eventually(lambda: any(session.running and session.statements for session in server.stats.sessions))
     process.terminate()
     assert await process.communicate() == (b"", b"")
     assert process.returncode == 143

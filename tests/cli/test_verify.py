@@ -13,6 +13,7 @@ from aioifx.cli import verify as verb
 from aioifx.cli.main import main
 from aioifx.server import Server, running
 from aioifx.verify import CHECKS
+from tests.injection import eventually
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,8 +62,7 @@ async def test_sigterm_cancels_the_checks(server: Server) -> None:
         sys.executable, "-m", "aioifx", "verify",
         cwd=ROOT, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    while not any(session.statements for session in server.stats.sessions):  # noqa: ASYNC110
-        await asyncio.sleep(0.001)
+    await eventually(lambda: any(session.statements for session in server.stats.sessions))
     process.terminate()
     assert (await process.communicate())[1] == b""
     assert process.returncode == 143
