@@ -35,6 +35,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvid
 
 from aioifx.client.observation.operation import Operation, OperationName, default_observers
 from aioifx.client.pool.decisions import PoolState
+from aioifx.client.pool.stats import BOUNDS
 from aioifx.client.sql.summary import describe
 from aioifx.errors import DatabaseError
 
@@ -54,9 +55,9 @@ Attributes: TypeAlias = dict[str, str | int]
 _SCHEMA: Final = Schemas.V1_33_0.value
 """The first version with everything that is used here."""
 
-_DURATIONS: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
+
 _ROWS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
-"""Bounds of the ranges, from the conventions."""
+"""Bounds of the ranges of numbers of rows, from the conventions."""
 
 # In development: packages of the conventions have these names in private modules only.
 _POOL_NAME: Final = "db.client.connection.pool.name"
@@ -223,9 +224,7 @@ class _Metrics:
         self._pools: list[weakref.ref[_PoolMetrics]] = []
 
         def times(name: str, description: str) -> Histogram:
-            return meter.create_histogram(
-                name, "s", description, explicit_bucket_boundaries_advisory=_DURATIONS
-            )
+            return meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=BOUNDS)
 
         def sizes(name: str, unit: str, description: str, *values: tuple[str, _Size]) -> None:
             meter.create_observable_up_down_counter(name, [self._observe(values)], unit, description)

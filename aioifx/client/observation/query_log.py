@@ -19,10 +19,10 @@ _MAX_SQL: Final = 1000
 
 _NOT_QUERIES: Final = frozenset({"connect", "acquire", "cancel"})
 
-# Frames that are not the caller's: ours, and those between a coroutine and what it awaits.
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
 _ASYNCIO: Final = os.path.dirname(asyncio.__file__) + os.sep
-_NOT_CALLERS: Final = (_PACKAGE, _ASYNCIO, contextlib.__file__)
+NOT_CALLERS: Final = (_PACKAGE, _ASYNCIO, contextlib.__file__)
+"""Files of frames that are not the caller's: ours, and those between a coroutine and what it awaits."""
 
 
 class QueryLog:
@@ -99,7 +99,7 @@ def called_at() -> str:
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - documented, and its name is for CPython alone
     while True:
         code = frame.f_code
-        if not code.co_filename.startswith(_NOT_CALLERS):
+        if not code.co_filename.startswith(NOT_CALLERS):
             return f", called at {code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
         if frame is outermost or frame.f_back is None:
             return f", called by the task {task.get_name()!r}"

@@ -7,7 +7,6 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-import os
 import traceback
 import weakref
 from dataclasses import dataclass
@@ -15,11 +14,9 @@ from itertools import islice
 from typing import Any, Final
 
 from aioifx.client.api.connection import Connection
+from aioifx.client.observation.query_log import NOT_CALLERS
 from aioifx.client.pool.decisions import PooledConnection
 from aioifx.client.pool.lifecycle import PooledSession
-
-_LEFT_OUT: Final = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(asyncio.__file__))
-"""Directories of frames that are left out of the place of an acquire: ours and asyncio's."""
 
 _FRAMES: Final = 8
 """Frames shown of the place of an acquire."""
@@ -95,7 +92,7 @@ class Leases(weakref.WeakKeyDictionary[Connection[Any], Lease]):
         if not self._debug:
             return _UNKNOWN
         task = asyncio.current_task()
-        frames = [f for f in traceback.extract_stack(limit=20) if not f.filename.startswith(_LEFT_OUT)]
+        frames = [f for f in traceback.extract_stack(limit=20) if not f.filename.startswith(NOT_CALLERS)]
         return Acquirer(task.get_name() if task else "", (*frames[-_FRAMES:],))
 
     def holders(self, now: float) -> list[Holder]:
