@@ -8,11 +8,11 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import CatalogChange, Definition, PutTable, Step
+from aioifx.server.sql.model.plan import Definition, PutTable, Step
 from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, Table
 from aioifx.server.sql.model.type_rules import is_large
 from aioifx.server.sql.syntax import nodes
@@ -45,9 +45,10 @@ def alter_table(node: nodes.AlterTable, table: Table, context: Context) -> Defin
         alteration.apply(action)
     changed = alteration.table
     if changed.is_temp:
-        return Definition(tuple(alteration.steps), (PutTable(changed), *alteration.others))
+        return Definition(tuple(alteration.steps), (PutTable(changed),))
     columns, types = with_type_numbers(changed.columns, context)
-    changes = (PutTable(replace(changed, columns=columns)), *alteration.others)
+    changed = replace(changed, columns=columns)
+    changes = tuple(PutTable(each) for each in (changed, *alteration.children.values()))
     return Definition(tuple(alteration.steps), changes, types)
 
 
@@ -85,7 +86,8 @@ class _Alteration:
     table: Table
     next_constrid: int
     steps: list[Step] = field(default_factory=list[Step])
-    others: list[CatalogChange] = field(default_factory=list[CatalogChange])
+    children: dict[int, Table] = field(default_factory=dict[int, Table])
+    """Other tables that have lost foreign keys, by tabid."""
 
     def apply(self, action: nodes.AlterAction) -> None:
         match action:
@@ -185,17 +187,22 @@ class _Alteration:
 
     def _free_children(self, key: Constraint) -> None:
         """Drop the foreign keys that reference a dropped key."""
+        self._drop_references(lambda reference: reference.parent_constrid == key.constrid)
+
+    def _drop_references(self, is_dropped: Callable[[Constraint], bool]) -> None:
+        """Drop foreign keys that reference this table, in whatever table they are."""
         for reference in list(self.context.schema.references_to(self.table.tabid)):
-            if reference.constraint.parent_constrid != key.constrid:
+            if not is_dropped(reference.constraint):
                 continue
-            if reference.child.tabid == self.table.tabid:
-                mine = [each for each in self.table.constraints if each.name == reference.constraint.name]
-                self.table, steps = _without(self.table, mine)
-                self.steps += [*redeclaration_steps(self.table, self._table_of), *steps]
+            is_own = reference.child.tabid == self.table.tabid
+            child = self.table if is_own else self.children.get(reference.child.tabid, reference.child)
+            gone = [each for each in child.constraints if each.constrid == reference.constraint.constrid]
+            freed, steps = _without(child, gone)
+            self.steps += [*redeclaration_steps(freed, self._table_of), *steps]
+            if is_own:
+                self.table = freed
             else:
-                freed, steps = _without(reference.child, [reference.constraint])
-                self.steps += [*redeclaration_steps(freed, self._table_of), *steps]
-                self.others.append(PutTable(freed))
+                self.children[freed.tabid] = freed
 
     # --- Columns ------------------------------------------------------------------------------------------------------
 
@@ -256,6 +263,7 @@ class _Alteration:
     def _modify_column(self, node: nodes.ColumnDef) -> None:
         """Replace a column's definition; its values are assigned to the new type."""
         old, new = self._column(node.name), column_of(node, self.context)
+        self._drop_column_constraints(old.name)
         key = self.table.primary_key
         if key is not None and new.name in key.columns:
             new = replace(new, is_nullable=False)
@@ -281,6 +289,24 @@ class _Alteration:
         self._require_values(before)
         keeps = old.is_declared_not_null and not old.is_serial
         self._build(node.constraints, None if keeps else node)
+
+    def _drop_column_constraints(self, name: str) -> None:
+        """Drop what MODIFY does not keep: constraints on this column alone, and foreign keys that reference it.
+
+        Source:   documented: MODIFY Clause, Altering the Structure of Tables.
+        """
+        self._drop_references(lambda reference: name in reference.parent_columns)
+        gone = [
+            each
+            for each in self.table.constraints
+            if each.columns == (name,) and each.kind is not ConstraintKind.NOT_NULL
+        ]
+        if not gone:
+            return
+        self.table, steps = _without(self.table, gone)
+        if any(each.kind is ConstraintKind.REFERENCES for each in gone):
+            self.steps += redeclaration_steps(self.table, self._table_of)
+        self.steps += steps
 
     def _put_column(self, column: ColumnDef) -> None:
         columns = tuple(column if each.name == column.name else each for each in self.table.columns)

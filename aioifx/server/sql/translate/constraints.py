@@ -154,9 +154,9 @@ class TableBuilder:
         constrid = self.next_constrid
         self.next_constrid += 1
         called = name.name if name is not None else f"{_LETTERS[kind]}{self.table.tabid}_{constrid}"
-        taken = self.context.schema.constraint(called) is not None or any(
-            each.name == called for each in self.table.constraints
-        )
+        found = self.context.schema.constraint(called)
+        is_elsewhere = found is not None and found[0].tabid != self.table.tabid
+        taken = is_elsewhere or any(each.name == called for each in self.table.constraints)
         if name is not None and taken:
             raise SqlError(-743, token=called, offset=name.offset)
         owner = (name.owner if name is not None else "") or self.table.owner

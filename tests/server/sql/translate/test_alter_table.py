@@ -53,7 +53,7 @@ def test_a_modified_columns_values_are_assigned_again() -> None:
     assert stores.rows("SELECT c FROM t WHERE c = 12") == [(Decimal("12.00"),)]
     stores.run("INSERT INTO t (k, n) VALUES (3, 1)")
     assert stores.rows("SELECT c FROM t WHERE k = 3") == [(Decimal("1.50"),)]
-    stores.run("ALTER TABLE t MODIFY (k BIGINT)")
+    stores.run("ALTER TABLE t MODIFY (k BIGINT PRIMARY KEY CONSTRAINT pk_t)")
     assert stores.described("SELECT k FROM t") == [("k", "BIGINT")]
     assert stores.error("INSERT INTO t (k, n) VALUES (3, 1)") == (-268, "ann.pk_t", 0)
 
@@ -70,7 +70,7 @@ def test_a_modified_columns_values_are_assigned_again() -> None:
         ("DROP (nope)", (-217, "nope")),
         ("MODIFY (nope INT)", (-217, "nope")),
         ("MODIFY (c CHAR(3) NOT NULL)", (-391, "c")),
-        ("MODIFY (n CHAR(3))", (-999, "MODIFY")),
+        ("ADD CONSTRAINT CHECK (n < k), MODIFY (n CHAR(3))", (-999, "MODIFY")),
         ("ADD CONSTRAINT UNIQUE (c) CONSTRAINT pk_p", (-743, "pk_p")),
         ("ADD CONSTRAINT CHECK (n > 3) CONSTRAINT cx", (-530, "ann.cx")),
         ("ADD CONSTRAINT FOREIGN KEY (n) REFERENCES p CONSTRAINT fk", (-525, "ann.fk")),
@@ -88,6 +88,30 @@ def test_an_invalid_alteration_is_refused_and_changes_nothing(
     assert stores.error(f"ALTER TABLE t {alteration}")[:2] == error
     assert stores.schema.tables == before
     assert stores.rows("SELECT * FROM t ORDER BY k") == [(1, 1, "12 "), (2, 5, None)]
+
+
+def test_a_modified_column_keeps_no_constraint_of_its_own() -> None:
+    stores = Workbench(
+        "CREATE TABLE p (a INT PRIMARY KEY CONSTRAINT pk_p, b INT UNIQUE CONSTRAINT un_b)",
+        "CREATE TABLE c (a INT REFERENCES p (a) CONSTRAINT fk_a, b INT REFERENCES p (b) CONSTRAINT fk_b, d INT,"
+        " CHECK (d > 0) CONSTRAINT ck_d, CHECK (d > a) CONSTRAINT ck_da, UNIQUE (a, d) CONSTRAINT un_ad)",
+    )
+
+    def names(table: str) -> list[str]:
+        return [each.name for each in stores.table(table).constraints]
+
+    stores.run("ALTER TABLE c MODIFY (d INT)")
+    assert names("c") == ["fk_a", "fk_b", "ck_da", "un_ad"]
+    stores.run("ALTER TABLE c MODIFY (a INT DEFAULT 3)")
+    assert names("c") == ["fk_b", "ck_da", "un_ad"]
+    stores.run("ALTER TABLE c ADD CONSTRAINT FOREIGN KEY (a) REFERENCES p CONSTRAINT fk_a")
+    stores.run("ALTER TABLE p MODIFY (a INT NOT NULL, b INT UNIQUE CONSTRAINT un_b)")
+    assert names("c") == ["ck_da", "un_ad"]
+    assert [name for name in names("p") if not name.startswith("n")] == ["un_b"]
+    assert stores.run("INSERT INTO p VALUES (1, 1)") == 1
+    assert stores.run("INSERT INTO p VALUES (1, 2)") == 1
+    assert stores.error("INSERT INTO p VALUES (2, 2)") == (-268, "ann.un_b", 0)
+    assert stores.run("INSERT INTO c VALUES (77, 77, 78)") == 1
 
 
 def test_duplicates_hinder_a_new_unique_constraint() -> None:
