@@ -54,6 +54,7 @@ ATTRIBUTES = {
 }
 
 FENCE = re.compile(r"^( *)```(\w+)[^\n]*\n(.*?)^\1```$", re.M | re.S)
+HAS_RAY = importlib.util.find_spec("ray") is not None
 CONNECTED_TO_EXAMPLE = re.compile(r"""(\b(?:connect|create_pool)\(\s*)(["'])informix://.*?\2""", re.S)
 
 
@@ -70,7 +71,19 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page, "python"))], ids=name_of)
+def programs() -> Iterator[Any]:
+    """Every page with code. That on Ray, which is large and has warnings of its own, runs where Ray is."""
+    for page in PAGES:
+        if any(blocks(page, "python")):
+            is_ray = page.stem == "ray"
+            missing = pytest.mark.skipif(
+                is_ray and not HAS_RAY, reason="Ray is not installed: pip install 'aioifx[ray]'"
+            )
+            ways = [missing, pytest.mark.filterwarnings("default")] if is_ray else []
+            yield pytest.param(page, marks=ways, id=name_of(page))
+
+
+@pytest.mark.parametrize("page", [*programs()])
 async def test_python_blocks_run_against_the_embedded_server(
     page: Path, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,7 +180,9 @@ def test_the_reference_shows_each_name_once() -> None:
 def test_every_documented_name_says_what_it_is() -> None:
     for path in directives():
         module, parts = aioifx, path.split(".")[1:]
-        if parts[0] in ("arrow", "asgi", "dask", "otel", "partitions", "rows", "server", "verify"):
+        if parts[0] == "ray" and not HAS_RAY:
+            continue
+        if parts[0] in ("arrow", "asgi", "dask", "otel", "partitions", "ray", "rows", "server", "verify"):
             module = importlib.import_module(f"aioifx.{parts.pop(0)}")
         owner, name = module, parts[-1]
         for part in parts[:-1]:
