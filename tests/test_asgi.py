@@ -187,6 +187,7 @@ async def shop() -> AsyncIterator[Server]:
         yield server
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("make", [starlette_app, fastapi_app])
 @pytest.mark.parametrize("request_bytes", [GET, POST], ids=["GET", "POST"])
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])

@@ -73,6 +73,7 @@ async def bag_of(server: Server, relation: str = "item", column: str = "id", **r
     return await asyncio.to_thread(lambda: read_bag(server.dsn, relation, column, **rest))
 
 
+@pytest.mark.exhaustive
 async def test_workers_read_every_row_once(server: Server, rows: list[Row], cluster: Any) -> None:
     bag = await bag_of(server, partitions=7, row_factory=aioifx.rows.tuple_row)
     assert bag.npartitions == 7
@@ -89,6 +90,7 @@ async def test_workers_read_a_query_with_parameters(server: Server, rows: list[R
     assert sorted(await computed(bag, cluster), key=str) == sorted(expected, key=str)
 
 
+@pytest.mark.exhaustive
 async def test_dasks_other_methods_work_on_the_result(server: Server, rows: list[Row], cluster: Any) -> None:
     bag = await bag_of(server, partitions=4, columns=["id", "price"])
     total = bag.pluck("price").sum()
@@ -234,6 +236,7 @@ async def test_nonsensical_arguments_are_rejected_at_once(
     assert server.stats.logins - before <= 1
 
 
+@pytest.mark.exhaustive
 def test_without_dask_the_message_names_the_extra() -> None:
     program = "import sys; sys.modules['dask'] = None; import aioifx.dask"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)

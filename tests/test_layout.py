@@ -112,6 +112,7 @@ def test_inner_packages_have_only_a_docstring_in_their_init_file() -> None:
             assert len(body) == 1 and isinstance(body[0], ast.Expr), f"{module} has code"
 
 
+@pytest.mark.exhaustive
 def test_each_module_says_in_its_first_line_what_it_must_never_know() -> None:
     silent = [
         module.as_posix()
@@ -133,6 +134,7 @@ def test_each_native_module_has_a_stub_is_built_and_optional() -> None:
     }
 
 
+@pytest.mark.exhaustive
 def test_only_codecs_native_imports_the_native_kernel() -> None:
     # That a module is not there must be noticed in one place; import-linter does not see what is not Python.
     knowing = {
@@ -144,6 +146,7 @@ def test_only_codecs_native_imports_the_native_kernel() -> None:
     assert knowing == {"codecs/native.py"}
 
 
+@pytest.mark.exhaustive
 def test_the_generated_page_of_modules_describes_each() -> None:
     run = subprocess.run(
         [sys.executable, ".build/plan.py"],
@@ -250,6 +253,7 @@ def test_pickles_name_public_paths() -> None:
         assert modules <= {"aioifx", "aioifx.rows"}
 
 
+@pytest.mark.exhaustive
 def test_no_module_looks_upward_under_type_checking() -> None:
     # import-linter counts type-only imports, so none could reach upward; there is no other reason to hide one.
     for module in modules():
@@ -350,6 +354,7 @@ def text_files() -> Iterator[Path]:
                 yield path
 
 
+@pytest.mark.exhaustive
 def test_no_file_names_a_path_of_somebodys_machine() -> None:
     # Brackets keep this pattern from finding itself.
     somebody = re.compile(rb"(?<![\w.$}-])/(?:work|tmp|root|home|Users)/[\w.]|[A-Z]:\\+Users")

@@ -169,6 +169,7 @@ def test_an_opaque_value_is_text_unless_it_cannot_be() -> None:
     assert codec(point).encode("(1,2)") == b"\0\0\0\0\5(1,2)"
 
 
+@pytest.mark.exhaustive
 @given(st.text(st.characters(codec="cp1252", exclude_characters="\0"), max_size=20))
 def test_text_of_another_code_set_comes_back(text: str) -> None:
     varchar = codec(VARCHAR20, CP1252)

@@ -100,6 +100,7 @@ async def program(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
         await process.communicate()
 
 
+@pytest.mark.exhaustive
 async def test_the_password_is_not_printed() -> None:
     async with program("--port", "0", "--user", "app", "--password", "se/cret") as process:
         assert process.stdout is not None

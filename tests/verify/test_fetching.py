@@ -28,6 +28,7 @@ async def test_a_quirk_refutes_the_checks_about_it(quirk: str) -> None:
     assert names_of(report, Outcome.NOT_TRIED) == set()
 
 
+@pytest.mark.exhaustive
 async def test_ansi_databases_may_send_row_by_row() -> None:
     report = await report_of(FETCHING, log_mode=LogMode.ANSI)
     assert names_of(report, Outcome.REFUTED) == set()

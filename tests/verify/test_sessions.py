@@ -27,6 +27,7 @@ async def test_a_quirk_refutes_the_checks_about_it(quirk: str, refuted: set[str]
     assert names_of(report, Outcome.REFUTED) == refuted
 
 
+@pytest.mark.exhaustive
 async def test_a_server_that_ignores_the_urgent_byte_is_noticed_and_left_alone() -> None:
     report = await report_of(["urgent-byte-interrupts", "interrupts-count-once"], quirks=["no-interrupts"])
     assert names_of(report, Outcome.REFUTED) == {"urgent-byte-interrupts"}

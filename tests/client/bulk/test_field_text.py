@@ -284,6 +284,7 @@ def test_a_table_comes_back(table: tuple[tuple[Column, ...], list[Row]], form: A
 
 
 # Law: any text is read or refused, for any type.
+@pytest.mark.exhaustive
 @given(typed_values(), st.text() | st.text(st.sampled_from("0123456789.,-+$€ eEtfnaif:"), max_size=12))
 def test_any_text_is_read_or_refused(sample: tuple[SqlType, Any], text: str) -> None:
     sql_type, _ = sample

@@ -511,6 +511,7 @@ async def test_a_missing_reply_ends_with_the_timeout() -> None:
     assert "TLS" in str(refused)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("step", "phase"),
     [(1, "negotiating the protocol"), (2, "setting the environment"), (3, "opening database stores")],
@@ -786,6 +787,7 @@ async def test_the_first_server_that_accepts_is_used_and_the_others_are_not_cont
     assert second.received == b""
 
 
+@pytest.mark.exhaustive
 async def test_after_servers_that_do_not_answer_the_next_is_tried() -> None:
     quiet, last = silent(), answering()
     async with ports(None, quiet, last) as found:

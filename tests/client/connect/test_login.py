@@ -186,6 +186,7 @@ async def test_a_target_with_another_hosts_certificate_gets_no_password(authorit
     assert target.received == b""
 
 
+@pytest.mark.exhaustive
 async def test_a_redirect_target_without_tls_gets_no_password_if_tls_is_on(authority: trustme.CA) -> None:
     target = Peer([(None, NO_REPLY)], framed=False)
     async with listening(target) as behind:

@@ -98,6 +98,7 @@ async def hang(_: Connection) -> None:
     await asyncio.get_running_loop().create_future()
 
 
+@pytest.mark.sampled
 async def test_an_init_that_hangs_has_as_long_as_the_login(server: Server) -> None:
     pool = create_pool(server.dsn, init=hang, connect_timeout=1)
     with pytest.raises(ConnectError, match=r"the hook did not finish within connect_timeout, 1 s"):
@@ -106,6 +107,7 @@ async def test_an_init_that_hangs_has_as_long_as_the_login(server: Server) -> No
     await eventually(lambda: not server.stats.sessions)
 
 
+@pytest.mark.exhaustive
 async def test_an_init_that_hangs_once_keeps_no_place_in_the_pool(server: Server) -> None:
     hangs = [True]
 

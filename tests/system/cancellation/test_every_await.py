@@ -31,7 +31,7 @@ LARGE: list[tuple[bytes | None, str | None]] = [(b"x" * 3000, None), (b"", "note
 """BYTE and TEXT values of the rows in another table."""
 
 EACH = 3
-"""The default suite, and uvloop, whose transports alone differ, try one suspension of so many."""
+"""The default suite, TLS and uvloop, whose transports alone differ, try one suspension of so many."""
 
 MOST = 200
 """No call here has as many suspensions; a test that would go on for ever ends there."""
@@ -356,7 +356,8 @@ async def test_a_call_cancelled_at_any_await_leaves_its_connection_usable(
     place: Place, call: Callable[[Connection], Any], manner: Manner, is_exhaustive: bool
 ) -> None:
     loop = asyncio.get_running_loop()
-    each = 1 if is_exhaustive and isinstance(loop, asyncio.SelectorEventLoop) else EACH
+    is_plain = "ssl" not in place.options and isinstance(loop, asyncio.SelectorEventLoop)
+    each = 1 if is_exhaustive and is_plain else EACH
     points = range(1 + CALLS.index(call) % each, MOST, each)
     complaints: list[Mapping[str, Any]] = []
     loop.set_exception_handler(lambda _, context: complaints.append(context))

@@ -54,8 +54,8 @@ FEW = 2
 EACH = 9
 """The default suite tries one fault of so many: an odd number, so that the kinds and ways differ."""
 
-ON_UVLOOP = 3
-"""One fault of so many is tried on uvloop, others for each operation; on asyncio's loop all are tried."""
+OF_OTHERS = 3
+"""One fault of so many is tried with TLS or on uvloop, whose transports alone differ; of asyncio's TCP all are."""
 
 WAITS = (Kind.STALL, Kind.CORRUPT)
 """Faults after which only a time limit helps."""
@@ -127,10 +127,10 @@ def faults_for(sent: Mapping[Way, bytes], *, is_tls: bool) -> Iterator[Fault]:
         yield Fault(Kind.DELAY, way)
 
 
-def some_of(faults: list[Fault], operation: int, is_exhaustive: bool) -> list[Fault]:
-    """All of them, on asyncio's loop; or a few, others for each operation."""
-    is_asyncio = isinstance(asyncio.get_running_loop(), asyncio.SelectorEventLoop)
-    each = EACH if not is_exhaustive else 1 if is_asyncio else ON_UVLOOP
+def some_of(place: Place, faults: list[Fault], operation: int, is_exhaustive: bool) -> list[Fault]:
+    """All of them, over TCP on asyncio's loop; or a few, others for each operation."""
+    is_plain = not place.is_tls and isinstance(asyncio.get_running_loop(), asyncio.SelectorEventLoop)
+    each = EACH if not is_exhaustive else 1 if is_plain else OF_OTHERS
     return faults[operation % each :: each]
 
 
@@ -322,7 +322,9 @@ async def test_an_operation_survives_every_fault(
 ) -> None:
     async with workers(place) as found:
         sent = await found[0].record(operation)
-        cases = some_of([*faults_for(sent, is_tls=place.is_tls)], OPERATIONS.index(operation), is_exhaustive)
+        cases = some_of(
+            place, [*faults_for(sent, is_tls=place.is_tls)], OPERATIONS.index(operation), is_exhaustive
+        )
         outcomes = await shared_out(found, cases, lambda worker, fault: worker.attempt(operation, fault))
     record_property("fault cases", dict(outcomes))
     assert outcomes.total() == len(cases)
@@ -359,7 +361,7 @@ async def test_a_connect_survives_every_fault(
         conn, link = await found[0].connected()
         sent = {way: link.recorded(way) for way in Way}
         await conn.close()
-        cases = some_of([*faults_for(sent, is_tls=place.is_tls)], 0, is_exhaustive)
+        cases = some_of(place, [*faults_for(sent, is_tls=place.is_tls)], 0, is_exhaustive)
         outcomes = await shared_out(found, cases, attempt)
     record_property("fault cases", dict(outcomes))
     assert outcomes.total() == len(cases)

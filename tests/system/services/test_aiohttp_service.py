@@ -92,6 +92,7 @@ async def test_it_runs_as_a_program_and_ends_at_sigterm() -> None:
     assert not re.search("Traceback|Warning", service.output)
 
 
+@pytest.mark.exhaustive
 async def test_as_a_program_it_cancels_requests_whose_client_has_gone(
     shop: Server, conn: aioifx.Connection
 ) -> None:

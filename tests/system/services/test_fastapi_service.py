@@ -110,6 +110,7 @@ def request_for(path: str) -> Scope:
 # -- as a program -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 async def test_it_runs_as_a_program_and_ends_at_sigterm() -> None:
     async with program("fastapi_service.py", PORT="0") as service:
         address = await service.prints(r"http://127\.0\.0\.1:\d+")
