@@ -103,6 +103,15 @@ class Connection(Queries[Item], NotCopied):
         """Whether the open database is an ANSI database, where a transaction is always open."""
         return self._session.database.is_ansi
 
+    @property
+    def isolation(self) -> str:
+        """Isolation level of the next statement, such as "committed_read"; names as in `transaction`.
+
+        Derived from the options, open blocks, SET ISOLATION and the log mode. A change by a routine of the server, such
+        as sysdbopen, is not seen.
+        """
+        return self._session.settings.isolation.replace(" ", "_")
+
     async def session_id(self) -> int:
         """The server's session number, as shown by ``onstat -g ses`` and sysmaster:syssessions.
 

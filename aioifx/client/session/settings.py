@@ -71,6 +71,11 @@ class SessionSettings:
         self._baseline = (isolation, lock_mode)
         self._overrides: list[Override] = []
 
+    @property
+    def isolation(self) -> str:
+        """The isolation level of the next statement, as the words of SET ISOLATION."""
+        return self._isolation.wanted
+
     # -- requested values ---------------------------------------------------------------------------------------------
 
     def push(self, isolation: str, lock_mode: str) -> Override:

@@ -399,6 +399,17 @@ async def test_the_statement_database_is_followed(dsn: str) -> None:
         assert none_open.value.sqlcode == -349
 
 
+async def test_the_isolation_level_of_the_next_statement(dsn: str) -> None:
+    async with aioifx.connect(dsn) as conn:
+        assert conn.isolation == "committed_read"
+        async with conn.transaction(isolation="repeatable_read"):
+            assert conn.isolation == "repeatable_read"
+        await conn.execute("SET ISOLATION TO COMMITTED READ LAST COMMITTED")
+        assert conn.isolation == "committed_read_last_committed"
+    async with aioifx.connect(dsn, isolation="dirty_read") as conn:
+        assert conn.isolation == "dirty_read"
+
+
 async def test_commands_that_are_not_described_are_followed_by_their_text() -> None:
     async with (
         running(quirks=["undescribed-commands"]) as dsn,

@@ -1,0 +1,199 @@
+"""The dialect: what Informix can do, connecting, transactions, isolation levels, errors. Never: the text of SQL."""
+
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+# pyright: reportUnknownMemberType=false
+# SQLAlchemy's base classes are annotated in part.
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import quote
+
+from sqlalchemy.engine import URL, Connection, default
+from sqlalchemy.pool import AsyncAdaptedQueuePool, Pool, QueuePool
+from sqlalchemy.sql import compiler as sql_compiler
+
+from aioifx import errors
+from aioifx.sqlalchemy.adapters import AdaptedModule
+from aioifx.sqlalchemy.compiler import InformixCompiler
+from aioifx.sqlalchemy.ddl import InformixDDLCompiler, InformixTypeCompiler
+from aioifx.sqlalchemy.reflection import InformixReflection
+from aioifx.sqlalchemy.types import COLSPECS
+
+_ISOLATION_LEVELS: Final = (
+    "AUTOCOMMIT",
+    "DIRTY READ",
+    "COMMITTED READ",
+    "COMMITTED READ LAST COMMITTED",
+    "CURSOR STABILITY",
+    "REPEATABLE READ",
+)
+
+_DEFAULTS: Final = {"autocommit": "false", "lobs": "inline", "DELIMIDENT": "y"}
+"""Options of a connection unless the URL has them. PEP 249 asks for the first; SQLAlchemy reads complete values and
+quotes names."""
+
+
+class InformixIdentifierPreparer(sql_compiler.IdentifierPreparer):
+    """Quotes names, which Informix understands with DELIMIDENT."""
+
+
+class InformixExecutionContext(default.DefaultExecutionContext):
+    """One execution of a statement."""
+
+    def create_server_side_cursor(self) -> Any:
+        return self._dbapi_connection.cursor(server_side=True)
+
+    def get_lastrowid(self) -> Any:
+        """The SERIAL of the last row inserted."""
+        return self.cursor.lastrowid
+
+    def fire_sequence(self, seq: Any, type_: Any) -> Any:
+        """The next value of a sequence."""
+        name = self.identifier_preparer.format_sequence(seq)
+        sql = f"SELECT {name}.NEXTVAL FROM informix.systables WHERE tabid = 1"
+        return self._execute_scalar(sql, type_)
+
+
+class InformixDialect(InformixReflection):
+    """The dialect of `create_engine`: it runs on aioifx.dbapi."""
+
+    name = "informix"
+    driver = "aioifx"
+
+    default_paramstyle = "qmark"
+    max_identifier_length = 128
+    supports_statement_cache = True
+    supports_native_boolean = True
+    supports_native_decimal = True
+    supports_sane_rowcount = True
+    supports_sane_multi_rowcount = True
+    supports_sequences = True
+    supports_alter = True
+    supports_comments = False
+    supports_empty_insert = False
+    supports_default_values = False
+    supports_default_metavalue = True
+    default_metavalue_token = "0"  # of a SERIAL column: the next value
+    supports_multivalues_insert = False
+    postfetch_lastrowid = True
+    insert_returning = update_returning = delete_returning = False
+    use_insertmanyvalues = False
+    requires_name_normalize = False
+
+    statement_compiler = InformixCompiler
+    ddl_compiler = InformixDDLCompiler
+    type_compiler_cls = InformixTypeCompiler
+    preparer = InformixIdentifierPreparer
+    execution_ctx_cls = InformixExecutionContext
+    colspecs = dict(COLSPECS)  # noqa: RUF012 - as in the base class
+
+    @classmethod
+    def import_dbapi(cls) -> Any:
+        return importlib.import_module("aioifx.dbapi")
+
+    @classmethod
+    def get_pool_class(cls, url: URL) -> type[Pool]:
+        return QueuePool
+
+    @classmethod
+    def get_async_dialect_cls(cls, url: URL) -> type[InformixDialect]:
+        return AsyncInformixDialect
+
+    # -- connecting ---------------------------------------------------------------------------------------------------
+
+    def create_connect_args(self, url: URL) -> Any:
+        """The URL as a DSN of aioifx; every option of a DSN is an option of the URL."""
+        return [dsn_of(url)], {}
+
+    def _get_server_version_info(self, connection: Connection) -> tuple[int, ...] | None:
+        sql = "SELECT DBINFO('version', 'full') FROM informix.systables WHERE tabid = 1"
+        found = re.search(r"(\d+)\.(\d+)", str(connection.exec_driver_sql(sql).scalar()))
+        return (int(found[1]), int(found[2])) if found else None
+
+    def _get_default_schema_name(self, connection: Connection) -> str:
+        sql = "SELECT USER FROM informix.systables WHERE tabid = 1"
+        return str(connection.exec_driver_sql(sql).scalar()).rstrip()
+
+    def _check_max_identifier_length(self, connection: Connection) -> None:
+        return None
+
+    def do_ping(self, dbapi_connection: Any) -> bool:
+        dbapi_connection.ping()
+        return True
+
+    def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
+        return isinstance(e, errors.DatabaseError) and not e.connection_usable
+
+    # -- isolation levels ---------------------------------------------------------------------------------------------
+
+    def get_isolation_level_values(self, dbapi_conn: Any) -> list[Any]:
+        return list(_ISOLATION_LEVELS)
+
+    def get_isolation_level(self, dbapi_connection: Any) -> Any:
+        if dbapi_connection.autocommit:
+            return "AUTOCOMMIT"
+        return dbapi_connection.isolation.replace("_", " ").upper()
+
+    def get_default_isolation_level(self, dbapi_conn: Any) -> Any:
+        return dbapi_conn.isolation.replace("_", " ").upper()
+
+    def set_isolation_level(self, dbapi_connection: Any, level: str) -> None:
+        dbapi_connection.autocommit = level == "AUTOCOMMIT"
+        if level != "AUTOCOMMIT":
+            cursor = dbapi_connection.cursor()
+            cursor.execute(f"SET ISOLATION TO {level}")
+            cursor.close()
+
+
+class AsyncInformixDialect(InformixDialect):
+    """The dialect of `create_async_engine`: it runs on the asyncio client."""
+
+    is_async = True
+    has_terminate = True
+    supports_statement_cache = True
+    supports_server_side_cursors = True
+
+    @classmethod
+    def import_dbapi(cls) -> Any:
+        return AdaptedModule()
+
+    @classmethod
+    def get_pool_class(cls, url: URL) -> type[Pool]:
+        return AsyncAdaptedQueuePool
+
+    def do_terminate(self, dbapi_connection: Any) -> None:
+        dbapi_connection.terminate()
+
+    def get_driver_connection(self, connection: Any) -> Any:
+        """The `aioifx.Connection` of a connection."""
+        return connection.client
+
+
+def dsn_of(url: URL) -> str:
+    """The DSN of aioifx for a URL of SQLAlchemy."""
+    address = ""
+    if url.username is not None:
+        address = _quoted(url.username)
+        if url.password is not None:
+            address += f":{_quoted(str(url.password))}"
+        address += "@"
+    if url.host:
+        address += f"[{url.host}]" if ":" in url.host else url.host
+    if url.port is not None:
+        address += f":{url.port}"
+    query = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in _options_of(url))
+    return f"informix://{address}/{_quoted(url.database or '')}?{query}"
+
+
+def _options_of(url: URL) -> Iterator[tuple[str, str]]:
+    yield from ((name, value) for name, value in _DEFAULTS.items() if name not in url.query)
+    for name, value in url.query.items():
+        yield name, value if isinstance(value, str) else ",".join(value)
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")

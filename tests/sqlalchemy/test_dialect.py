@@ -1,0 +1,224 @@
+"""The dialect: URL, versions, transactions, isolation levels, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import exc
+from sqlalchemy.dialects import registry
+from sqlalchemy.engine import make_url
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+import aioifx
+from aioifx.server import running
+from aioifx.sqlalchemy import AsyncInformixDialect, InformixDialect
+from aioifx.sqlalchemy.dialect import dsn_of
+
+TABLE = sa.table("t", sa.column("k", sa.Integer))
+
+
+@pytest.fixture
+async def table(engine: AsyncEngine) -> sa.TableClause:
+    async with engine.begin() as conn:
+        await conn.execute(sa.text("CREATE TABLE t (k INTEGER PRIMARY KEY)"))
+    return TABLE
+
+
+async def keys(engine: AsyncEngine) -> list[int]:
+    async with engine.connect() as conn:
+        return list((await conn.scalars(sa.select(TABLE.c.k).order_by(TABLE.c.k))).all())
+
+
+# -- the URL ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["informix", "informix.aioifx"])
+def test_the_entry_points_name_the_dialect(name: str) -> None:
+    dialect = registry.load(name)
+    assert dialect is InformixDialect
+    assert dialect.get_async_dialect_cls(make_url("informix://")) is AsyncInformixDialect
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (
+            "app:secret@db1:9088/shop?server=ol_shop",
+            "app:secret@db1:9088/shop?autocommit=false&lobs=inline&DELIMIDENT=y&server=ol_shop",
+        ),
+        (
+            "app:p%40ss+w%25rd@[::1]/shop?server=s&application_name=a+b&autocommit=true",
+            "app:p%40ss%2Bw%25rd@[::1]/shop?lobs=inline&DELIMIDENT=y&server=s&application_name=a%20b&autocommit=true",
+        ),
+        (
+            "app@/shop?host=db1%3A9088&host=db2&server=ol_shop&DELIMIDENT=n",
+            "app@/shop?autocommit=false&lobs=inline&host=db1%3A9088%2Cdb2&server=ol_shop&DELIMIDENT=n",
+        ),
+    ],
+)
+def test_the_url_becomes_a_dsn(url: str, expected: str) -> None:
+    dsn = dsn_of(make_url(f"informix+aioifx://{url}"))
+    assert dsn == f"informix://{expected}"
+    aioifx.parse_dsn(dsn)
+
+
+async def test_connect_args_override_the_url(url: str) -> None:
+    engine = create_async_engine(url, connect_args={"application_name": "shop", "lobs": "handles"})
+    async with engine.connect() as conn:
+        raw = await conn.get_raw_connection()
+        assert isinstance(raw.driver_connection, aioifx.Connection)
+        assert raw.driver_connection.autocommit is False
+    await engine.dispose()
+
+
+async def test_a_connection_failure_is_an_error_of_sqlalchemy_without_the_password() -> None:
+    async with running(user="app", password="right") as dsn:
+        url = make_url(dsn).set(drivername="informix+aioifx", password="geheim+7")
+        engine = create_async_engine(url)
+        with pytest.raises(exc.OperationalError) as caught:
+            async with engine.connect():
+                pass
+        assert isinstance(caught.value.orig, aioifx.AuthenticationError)
+        assert "geheim" not in str(caught.value)
+
+
+# -- connecting -------------------------------------------------------------------------------------------------------
+
+
+async def test_the_first_connection_tells_version_and_owner(engine: AsyncEngine) -> None:
+    async with engine.connect():
+        assert engine.dialect.server_version_info == (15, 0)
+        assert engine.dialect.default_schema_name == "informix"
+
+
+async def test_names_are_quoted_where_they_need_to_be(engine: AsyncEngine) -> None:
+    metadata = sa.MetaData()
+    table = sa.Table("Mixed Case", metadata, sa.Column("Key", sa.Integer, primary_key=True))
+    async with engine.begin() as conn:
+        await conn.run_sync(metadata.create_all)
+        await conn.execute(table.insert(), {"Key": 3})
+        assert (await conn.execute(sa.select(table.c.Key))).all() == [(3,)]
+
+
+async def test_a_lost_connection_invalidates_the_pool(url: str) -> None:
+    engine = create_async_engine(url)
+    async with engine.connect() as conn:
+        raw = await conn.get_raw_connection()
+        assert raw.driver_connection is not None
+        raw.driver_connection.terminate()
+        with pytest.raises(exc.DBAPIError) as caught:
+            await conn.execute(sa.text("SELECT tabname FROM systables WHERE tabid = 1"))
+        assert caught.value.connection_invalidated
+        await conn.rollback()
+        assert await conn.scalar(sa.text("SELECT tabid FROM systables WHERE tabid = 1")) == 1
+    await engine.dispose()
+
+
+async def test_pre_ping_replaces_a_connection_that_the_server_has_closed(url: str) -> None:
+    engine = create_async_engine(url, pool_pre_ping=True, pool_size=1)
+    async with engine.connect() as conn:
+        raw: Any = await conn.get_raw_connection()
+        first = raw.driver_connection
+    first.terminate()
+    async with engine.connect() as conn:
+        raw = await conn.get_raw_connection()
+        assert raw.driver_connection is not first
+        assert await conn.scalar(sa.text("SELECT tabid FROM systables WHERE tabid = 1")) == 1
+    await engine.dispose()
+
+
+# -- transactions -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_block_commits_and_an_exception_rolls_back(engine: AsyncEngine, table: Any) -> None:
+    async with engine.begin() as conn:
+        await conn.execute(table.insert().values(k=1))
+    with pytest.raises(ZeroDivisionError):
+        async with engine.begin() as conn:
+            await conn.execute(table.insert().values(k=2))
+            raise ZeroDivisionError
+    assert await keys(engine) == [1]
+
+
+async def test_savepoints(engine: AsyncEngine, table: Any) -> None:
+    async with engine.begin() as conn:
+        await conn.execute(table.insert().values(k=1))
+        inner = await conn.begin_nested()
+        await conn.execute(table.insert().values(k=2))
+        await inner.rollback()
+        async with conn.begin_nested():
+            await conn.execute(table.insert().values(k=3))
+    assert await keys(engine) == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        "DIRTY READ",
+        "COMMITTED READ",
+        "COMMITTED READ LAST COMMITTED",
+        "CURSOR STABILITY",
+        "REPEATABLE READ",
+        "AUTOCOMMIT",
+    ],
+)
+async def test_isolation_levels_for_one_connection(engine: AsyncEngine, level: Any) -> None:
+    default: Any = "COMMITTED READ"
+    async with engine.connect() as conn:
+        assert await conn.get_isolation_level() == default
+    async with engine.connect() as conn:
+        conn = await conn.execution_options(isolation_level=level)
+        assert await conn.get_isolation_level() == level
+    async with engine.connect() as conn:
+        assert await conn.get_isolation_level() == default
+
+
+async def test_autocommit_leaves_nothing_to_roll_back(engine: AsyncEngine, table: Any) -> None:
+    async with engine.connect() as conn:
+        conn = await conn.execution_options(isolation_level="AUTOCOMMIT")
+        await conn.execute(table.insert().values(k=1))
+        await conn.rollback()
+    assert await keys(engine) == [1]
+
+
+async def test_an_unlogged_database_needs_autocommit() -> None:
+    async with running(log_mode="unlogged") as dsn:
+        url = make_url(dsn).set(drivername="informix+aioifx")
+        engine = create_async_engine(url)
+        with pytest.raises(exc.NotSupportedError, match="has no log"):
+            async with engine.connect():
+                pass
+        engine = create_async_engine(url.update_query_dict({"autocommit": "true"}))
+        async with engine.begin() as conn:
+            await conn.execute(sa.text("CREATE TABLE t (k INTEGER)"))
+            await conn.execute(TABLE.insert().values(k=1))
+        assert await keys(engine) == [1]
+        await engine.dispose()
+
+
+# -- errors and results -----------------------------------------------------------------------------------------------
+
+
+async def test_errors_have_sqlalchemys_classes_and_the_clients_codes(engine: AsyncEngine, table: Any) -> None:
+    async with engine.begin() as conn:
+        await conn.execute(table.insert().values(k=1))
+        with pytest.raises(exc.IntegrityError) as caught:
+            await conn.execute(table.insert().values(k=1))
+        assert isinstance(caught.value.orig, aioifx.UniqueViolation)
+        assert not caught.value.connection_invalidated
+        with pytest.raises(exc.ProgrammingError):
+            await conn.execute(sa.text("SELECT nothing FROM t"))
+
+
+async def test_many_rows_report_the_number_of_rows(engine: AsyncEngine, table: Any) -> None:
+    async with engine.begin() as conn:
+        assert (await conn.execute(table.insert(), [{"k": k} for k in range(50)])).rowcount == 50
+        assert (await conn.execute(table.delete().where(table.c.k < 20))).rowcount == 20
+
+
+async def test_a_sequence_is_asked_for_its_next_value(engine: AsyncEngine) -> None:
+    async with engine.begin() as conn:
+        await conn.execute(sa.text("CREATE SEQUENCE numbers START WITH 5"))
+        assert await conn.run_sync(lambda conn: conn.scalar(sa.Sequence("numbers"))) == 5
