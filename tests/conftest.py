@@ -30,6 +30,8 @@ settings.register_profile("sample", settings.get_profile("ci"), max_examples=5)
 
 SYSTEM = Path(__file__).parent / "system"
 
+collect_ignore = ["compliance"]  # a session of its own: `poe compliance`
+
 
 def has_exhaustive(config: pytest.Config) -> bool:
     """Whether tests marked `exhaustive` are selected: not in the default suite."""

@@ -133,6 +133,9 @@ class InformixDialect(InformixReflection):
     def get_isolation_level_values(self, dbapi_conn: Any) -> list[Any]:
         return list(_ISOLATION_LEVELS)
 
+    def detect_autocommit_setting(self, dbapi_conn: Any) -> bool:
+        return bool(dbapi_conn.autocommit)
+
     def get_isolation_level(self, dbapi_connection: Any) -> Any:
         if dbapi_connection.autocommit:
             return "AUTOCOMMIT"
