@@ -64,9 +64,12 @@ class _Entry(NamedTuple):
 
 
 async def resolved_types(
-    types: Sequence[SqlType], known: KnownTypes, fetch: FetchRows
+    types: Sequence[SqlType], known: KnownTypes, fetch: FetchRows, catalog: str = "informix."
 ) -> tuple[SqlType, ...] | None:
-    """The types with their fields; None if all are complete as they are. Adds to *known*."""
+    """The types with their fields; None if all are complete as they are. Adds to *known*.
+
+    Args:     catalog: what precedes the name of a catalog table, ``database:informix.`` for another database
+    """
     if not any(map(_is_extended, types)):
         return None
     described = tuple(map(structured, types))
@@ -74,7 +77,7 @@ async def resolved_types(
     if wanted:
         known |= dict.fromkeys(wanted, SqlType(TypeCode.UDTVAR))
         try:
-            known |= _types_of(await _entries(wanted, described, fetch))
+            known |= _types_of(await _entries(wanted, described, fetch, catalog))
         except BaseException:
             for extended_id in wanted:
                 del known[extended_id]
@@ -113,16 +116,18 @@ def _merged(sql_type: SqlType, found: SqlType) -> SqlType:
 # --- the catalog ----------------------------------------------------------------------------------------------------
 
 
-def _query(ids: Sequence[int]) -> str:
+def _query(ids: Sequence[int], catalog: str) -> str:
     return (
         "select x.extended_id, x.owner, x.name, x.type, x.source,"
         " a.seqno, a.parent_no, a.fieldname, a.type, a.length, a.xtd_type_id"
-        " from informix.sysxtdtypes x left join informix.sysattrtypes a on a.extended_id = x.extended_id"
+        f" from {catalog}sysxtdtypes x left join {catalog}sysattrtypes a on a.extended_id = x.extended_id"
         f" where x.extended_id in ({', '.join(map(str, ids))}) order by 1, 6"
     )
 
 
-async def _entries(wanted: set[int], types: Sequence[SqlType], fetch: FetchRows) -> dict[int, _Entry]:
+async def _entries(
+    wanted: set[int], types: Sequence[SqlType], fetch: FetchRows, catalog: str
+) -> dict[int, _Entry]:
     """The catalog's entries of types, and of those that they are made of."""
     entries: dict[int, _Entry] = {}
     asked = set[int]()
@@ -132,7 +137,7 @@ async def _entries(wanted: set[int], types: Sequence[SqlType], fetch: FetchRows)
         if not due or len(asked) + len(due) > _MAX_IDS:
             break
         asked |= due
-        found = _grouped(await fetch(_query(sorted(due))))
+        found = _grouped(await fetch(_query(sorted(due), catalog)))
         entries |= found
         due = {one.extended_id for entry in found.values() for one in entry.attributes}
         due |= {entry.source for entry in found.values()}

@@ -106,8 +106,8 @@ def systables_row(table: Table, site: str | None = None) -> Step:
         table.kind.value.strip(),
         table.lock_level if stored else "",
         0.0,
-        16 if stored else 0,
-        16 if stored else 0,
+        table.first_extent if stored else 0,
+        table.next_extent if stored else 0,
         0,
         site,
         table.type_id,
@@ -252,9 +252,10 @@ def _sysdefaults_row(
 ) -> tuple[str | int | None, ...]:
     text: str | None = None
     if default.kind is DefaultKind.LITERAL:
-        # Six characters precede every literal that is not text (observed by tools that skip them; the
-        # encoding of the value in them is assumed not to matter).
-        text = default.text if family_of(column.type) is Family.TEXT else f"AAAAAA {default.text}"
+        # The encoded value precedes a literal, but not text and BOOLEAN (documented: sysdefaults; the characters are
+        # assumed not to matter).
+        plain = family_of(column.type) in (Family.TEXT, Family.BOOLEAN)
+        text = default.text if plain else f"AAAAAA {default.text}"
     return (table.tabid, number, default.kind.value, text, "T")
 
 

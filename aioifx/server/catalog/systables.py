@@ -162,6 +162,8 @@ _SYSMASTER_COLUMNS: Final = {
     "syslocks": f"dbsname {_NAME}, tabname {_NAME}, rowidlk integer, keynum smallint, type char(4), owner integer,"
     " waiter integer",
     "systabnames": f"partnum integer, dbsname {_NAME}, owner {_OWNER}, tabname {_NAME}, collate char(32)",
+    # Columns of the documented query for temporary tables; the real table has more.
+    "sysptnhdr": "partnum integer, flags integer, nkeys smallint, sid integer",
     # Columns that scripts for Informix use (observed: OpenAdmin Tool and others); the real tables have more.
     "syslcktab": "address integer, partnum integer, rowidn integer, rowidr integer, keynum integer, grtime integer,"
     " type integer, owner integer, wtlist integer",

@@ -245,7 +245,7 @@ class Engine:
             stored, on_close = self._keeping(stored)
         token = query.tables[0].name if query.tables else ""
         for shown in plan.refresh:
-            refresh(shown, current.connection, state.databases, state.registry)
+            refresh(shown, current.connection, state.databases, state.registry, state.entry)
         try:
             bound = numbered(query.sql, stored)
             with state.mapped_errors(-244, token):

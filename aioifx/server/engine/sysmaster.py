@@ -11,8 +11,8 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
-from aioifx.server.catalog import systables
-from aioifx.server.engine.session_registry import SessionRegistry
+from aioifx.server.catalog import catalog, systables
+from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.dates import days_of
 from aioifx.server.sqlite.databases import SYSMASTER, Database, Databases, LogMode
@@ -29,13 +29,23 @@ _FLAGS: Final = {LogMode.UNLOGGED: 0, LogMode.LOGGED: 1, LogMode.ANSI: 5}
 
 
 def refresh(
-    name: str, connection: sqlite3.Connection, databases: Databases, registry: SessionRegistry
+    name: str,
+    connection: sqlite3.Connection,
+    databases: Databases,
+    registry: SessionRegistry,
+    session: SessionEntry | None = None,
 ) -> None:
-    """Fill the session's copy of one of `systables.SESSION_TABLES`, as of now."""
+    """Fill the session's copy of one of `systables.SESSION_TABLES`, as of now.
+
+    Args:     session: whose temporary tables are shown; those of other sessions are not
+    """
     table = systables.session_table(name)
     connection.execute(f"DELETE FROM {table}")
+    rows = _MAKERS[name](databases, registry)
+    if session is not None and name in _OF_TEMPS:
+        rows += _temp_rows(name, connection, session)
     marks = ", ".join("?" * len(systables.SYSMASTER_TABLES[name].columns))
-    connection.executemany(f"INSERT INTO {table} VALUES ({marks})", _MAKERS[name](databases, registry))
+    connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
 
 def _sysdatabases(databases: Databases, registry: SessionRegistry) -> _Rows:
@@ -143,7 +153,7 @@ def _syslocks(databases: Databases, registry: SessionRegistry) -> _Rows:
 
 
 def _systabnames(databases: Databases, registry: SessionRegistry) -> _Rows:
-    """Only tables with locks."""
+    """Only tables with locks, and temporary tables."""
     found = {lock.partnum: lock for lock in _locks(databases, registry)}
     return [
         (lock.partnum, lock.database, databases.find(lock.database).owner, lock.table, "")
@@ -181,6 +191,22 @@ def _flags_text(databases: Databases, registry: SessionRegistry) -> _Rows:
     return [("syslcktab", code, text) for text, code in _LOCK_TYPES.items()]
 
 
+def _temp_rows(name: str, connection: sqlite3.Connection, session: SessionEntry) -> _Rows:
+    """The rows of the session's temporary tables."""
+    texts = connection.execute('SELECT noun FROM temp."ifx_tables" ORDER BY tabid').fetchall()
+    tables = [catalog.table_from_json(text, "temp") for (text,) in texts]
+    first = _TEMP_PARTNUM + (session.session_id << 16)
+    if name == "sysptnhdr":
+        return [(first + table.tabid, _TEMPORARY, len(table.indexes), session.session_id) for table in tables]
+    return [(first + table.tabid, session.database, table.owner, table.name, "") for table in tables]
+
+
+_OF_TEMPS: Final = ("systabnames", "sysptnhdr")
+_TEMPORARY: Final = 0x20
+"""sysptnhdr.flags: a temporary table (documented: sysptnhdr, the query for temporary tables)."""
+_TEMP_PARTNUM: Final = 0x40000000
+"""Part numbers of temporary tables; made up, since only their equality matters."""
+
 _SYSDATABASES: Final = _FIRST_PARTNUM + 2
 """Its part number (observed: 100002 in the manual's output of onstat -k)."""
 _LOCK, _TRANSACTION, _THREAD = 0x10000000, 0x20000000, 0x30000000
@@ -197,6 +223,7 @@ _MAKERS: Final[dict[str, Callable[[Databases, SessionRegistry], _Rows]]] = {
     "syssessions": _syssessions,
     "syslocks": _syslocks,
     "systabnames": _systabnames,
+    "sysptnhdr": lambda databases, registry: [],
     "syslcktab": _syslcktab,
     "systxptab": _systxptab,
     "sysrstcb": _sysrstcb,

@@ -117,3 +117,21 @@ def test_large_objects_have_their_lengths_and_spaces_in_the_catalog() -> None:
     assert stores.rows(spaces) == [("rootdbs", "M", 1), ("photos", "M", 2)]
     stores.run("DROP TABLE t")
     assert stores.rows("SELECT colno FROM sysblobs") == []
+
+
+def test_the_catalog_shows_the_lock_mode_and_the_extents_of_a_table() -> None:
+    stores = Workbench(
+        "CREATE TABLE a (n INT) EXTENT SIZE 64 NEXT SIZE 32 LOCK MODE ROW", "CREATE TABLE b (n INT)"
+    )
+    storage = "SELECT tabname, locklevel, fextsize, nextsize FROM systables WHERE tabid >= 100"
+    assert stores.rows(storage) == [("a", "R", 64, 32), ("b", "P", 16, 16)]
+    stores.run("ALTER TABLE a LOCK MODE (PAGE)")
+    stores.run("ALTER TABLE b LOCK MODE (ROW), ADD m INT")
+    assert stores.rows(storage) == [("a", "P", 64, 32), ("b", "R", 16, 16)]
+    dbspace = "SELECT DBINFO('dbspace', partnum) FROM systables WHERE tabid >= 100"
+    assert stores.rows(dbspace) == [("rootdbs",), ("rootdbs",)]
+
+
+def test_the_default_of_a_boolean_is_plain_text() -> None:
+    stores = Workbench("CREATE TABLE t (a BOOLEAN DEFAULT 't', b INT DEFAULT 1)")
+    assert stores.rows("SELECT TRIM(default) FROM sysdefaults ORDER BY colno") == [("t",), ("AAAAAA 1",)]

@@ -158,3 +158,18 @@ def test_a_session_is_shown_with_its_program(connection: sqlite3.Connection) -> 
         ("stock taking", 0)
     ]
     databases.close()
+
+
+def test_a_session_sees_its_own_temporary_tables() -> None:
+    temps = """
+        select n.tabname, h.sid from sysmaster:systabnames n, sysmaster:sysptnhdr h
+        where h.partnum = n.partnum and h.sid = dbinfo('sessionid') and bitand(h.flags, 32) <> 0 order by 1"""
+    with server_core() as core:
+        anna, bert = core.engine(user="anna"), core.engine(user="bert")
+        run(anna, "create temp table a (n int)")
+        run(anna, "create temp table b (n int) with no log")
+        run(bert, "create temp table c (n int)")
+        assert query(anna, temps) == [("a", 1), ("b", 1)]
+        assert query(bert, temps) == [("c", 2)]
+        run(anna, "drop table a")
+        assert query(anna, temps) == [("b", 1)]

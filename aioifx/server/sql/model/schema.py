@@ -151,6 +151,10 @@ class SequenceDef:
         return self.start if self.restart is None else self.restart
 
 
+LOCK_LEVELS: Final = {None: "P", "page": "P", "row": "R", "table": "T"}
+"""systables.locklevel by the word after LOCK MODE (documented: P and R)."""
+
+
 class TableKind(StrEnum):
     """The kind of an object in FROM, with its letter in systables.tabtype."""
 
@@ -185,6 +189,10 @@ class Table:
     """The tabids of everything a view or synonym reads, directly or not; it is dropped with any of them."""
     sequence: SequenceDef | None = None
     lock_level: str = "P"
+    first_extent: int = 16
+    """KB; the default is documented (CREATE TABLE, EXTENT SIZE)."""
+    next_extent: int = 16
+    """KB."""
     type_id: int = 0
     """The extended id of a typed table's type."""
     catalog: str = "main"

@@ -43,12 +43,14 @@ def dbinfo(settings: Settings, option: str | None) -> Stored:
 
 
 def dbinfo_about(settings: Settings, option: str | None, argument: Value) -> Stored:
-    """DBINFO('version', part) and DBINFO('utc_to_datetime', seconds)."""
+    """DBINFO('version', part), DBINFO('utc_to_datetime', seconds) and DBINFO('dbspace', partnum)."""
     match _name(option):
         case "version":
             return _answer(_VERSION_PARTS, argument, settings)
         case "utc_to_datetime":
             return None if argument is None else _local_time(whole(argument))
+        case "dbspace":
+            return _dbspace(argument)
         case _:
             raise SqlError(-728)
 
@@ -72,6 +74,19 @@ def _answer(table: Mapping[str, Callable[[Settings], Stored]], option: Value, se
     if answer is None:
         raise SqlError(-728)
     return answer(settings)
+
+
+def _dbspace(partnum: Value) -> str:
+    """All tables are in the root dbspace.
+
+    Source:   documented: -727 for NULL and for the part numbers of pseudo tables
+    """
+    if partnum is None or whole(partnum) < _FIRST_PARTNUM:
+        raise SqlError(-727)
+    return "rootdbs"
+
+
+_FIRST_PARTNUM: Final = 0x100000
 
 
 def _local_time(seconds: int) -> str:

@@ -781,7 +781,7 @@ class ColumnDef(Node):
 
 @dataclass(frozen=True, slots=True)
 class CreateTable(Node):
-    """CREATE TABLE and CREATE TEMP TABLE; storage clauses except the lock mode have been read and dropped.
+    """CREATE TABLE and CREATE TEMP TABLE; of the storage clauses, only the lock mode and the extents are kept.
 
     A typed table has the type of OF TYPE instead of columns.
     """
@@ -794,6 +794,10 @@ class CreateTable(Node):
     if_not_exists: bool = False
     lock_mode: Literal["row", "page", "table"] | None = None
     of_type: SqlType | None = None
+    first_extent: int | None = None
+    """KB."""
+    next_extent: int | None = None
+    """KB."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 """Storage clauses of tables and indexes: parsed in full, without effect. Never: a clause that has an effect.
 
-Only the lock mode is kept, because systables shows it.
+Only the lock mode and the sizes of extents are kept, because systables shows them.
 
 Source: the grammar is documented (Guide to SQL: Syntax, CREATE TABLE and CREATE INDEX, storage options).
 """
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from aioifx.server.sql.syntax.token_stream import TokenStream
 from aioifx.server.sql.syntax.tokens import TokenKind
@@ -15,6 +15,18 @@ from aioifx.server.sql.syntax.tokens import TokenKind
 LockMode: TypeAlias = Literal["row", "page", "table"]
 
 _LOCK_MODES: Final[dict[str, LockMode]] = {"row": "row", "page": "page", "table": "table"}
+
+
+class TableStorage(NamedTuple):
+    """What systables shows of a table's storage; None for the server's defaults."""
+
+    lock_mode: LockMode | None = None
+    first_extent: int | None = None
+    """KB."""
+    next_extent: int | None = None
+    """KB."""
+
+
 EXTRA_COLUMNS: Final = ("rowids", "crcols", "erkey", "vercols", "replcheck", "audit")
 
 
@@ -28,12 +40,16 @@ def parse_lock_mode(s: TokenStream) -> LockMode:
     return mode
 
 
-def parse_table_storage(s: TokenStream) -> LockMode | None:
+def parse_table_storage(s: TokenStream) -> TableStorage:
     """Read all clauses after the parentheses of CREATE TABLE, except WITH NO LOG."""
-    lock_mode: LockMode | None = None
+    storage = TableStorage()
     while True:
         if s.at("lock", "mode"):
-            lock_mode = parse_lock_mode(s)
+            storage = storage._replace(lock_mode=parse_lock_mode(s))
+        elif s.accept("extent", "size"):
+            storage = storage._replace(first_extent=s.integer())
+        elif s.accept("next", "size"):
+            storage = storage._replace(next_extent=s.integer())
         elif s.at("with") and s.at_any(*EXTRA_COLUMNS, ahead=1):
             s.advance()
             s.advance()
@@ -45,7 +61,7 @@ def parse_table_storage(s: TokenStream) -> LockMode | None:
         elif s.at("using") or s.at("security", "policy"):
             raise s.unsupported(s.token.text.upper())
         elif not _common_clause(s):
-            return lock_mode
+            return storage
 
 
 def parse_put(s: TokenStream) -> None:

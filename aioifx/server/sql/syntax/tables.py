@@ -80,12 +80,22 @@ def parse_create_table(s: TokenStream, offset: int) -> CreateTable:
     if not columns and of_type is None:
         raise s.refusal()
     no_log = temp and s.accept("with", "no", "log") is not None
-    lock_mode = parse_table_storage(s)
+    storage = parse_table_storage(s)
     no_log = no_log or (temp and s.accept("with", "no", "log") is not None)
     if s.at("as") or s.at("under"):
         raise s.unsupported(f"CREATE TABLE {s.token.text.upper()}")
     return CreateTable(
-        offset, table, tuple(columns), tuple(constraints), temp, no_log, if_not_exists, lock_mode, of_type
+        offset,
+        table,
+        tuple(columns),
+        tuple(constraints),
+        temp,
+        no_log,
+        if_not_exists,
+        storage.lock_mode,
+        of_type,
+        storage.first_extent,
+        storage.next_extent,
     )
 
 

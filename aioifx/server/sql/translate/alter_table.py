@@ -13,7 +13,14 @@ from dataclasses import dataclass, field, replace
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Definition, PutTable, Step
-from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, Table
+from aioifx.server.sql.model.schema import (
+    LOCK_LEVELS,
+    ColumnDef,
+    Constraint,
+    ConstraintKind,
+    Index,
+    Table,
+)
 from aioifx.server.sql.model.type_rules import is_large
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, check_sql, column_of
@@ -38,6 +45,8 @@ _TOO_MANY_DUPLICATES = (-371, -100, "")
 
 def alter_table(node: nodes.AlterTable, table: Table, context: Context) -> Definition:
     """ALTER TABLE, one action after the other."""
+    if node.lock_mode is not None:
+        table = replace(table, lock_level=LOCK_LEVELS[node.lock_mode])
     if not node.actions:
         return Definition((), (PutTable(table),))
     alteration = _Alteration(context, table, context.schema.next_constrid)

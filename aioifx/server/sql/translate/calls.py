@@ -211,6 +211,7 @@ _DBINFO_TYPES: Final = {
     "sessionid": INTEGER,
     "dbname": varchar(128),
     "dbhostname": varchar(255),
+    "dbspace": varchar(128),
     "version": varchar(255),
     "utc_current": INTEGER,
     "utc_to_datetime": datetime(Unit.YEAR, Unit.SECOND),

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.plan import Definition, Plan, PutTable, RemoveTable, Step
-from aioifx.server.sql.model.schema import ColumnDef, Index, IndexPart, Table, TableKind
+from aioifx.server.sql.model.schema import LOCK_LEVELS, ColumnDef, Index, IndexPart, Table, TableKind
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.alter_table import alter_table, renamed_column, without_foreign_keys
 from aioifx.server.sql.translate.complex_types import require_ordered
@@ -145,8 +145,13 @@ def _create_table(node: nodes.CreateTable, context: Context) -> Plan:
         is_temp=node.is_temp,
         is_logged=not node.no_log,
         catalog="temp" if node.is_temp else "main",
+        lock_level=LOCK_LEVELS[node.lock_mode],
         type_id=type_id,
     )
+    if node.first_extent is not None:
+        table = replace(table, first_extent=node.first_extent)
+    if node.next_extent is not None:
+        table = replace(table, next_extent=node.next_extent)
     table = _constrained(table, node, context)
     steps = tuple(creation_steps(table, context.schema.table_of))
     return Plan(type_, Definition(steps, (PutTable(table),), types))

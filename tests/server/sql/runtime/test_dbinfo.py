@@ -49,7 +49,13 @@ def test_what_is_not_known_is_refused() -> None:
     assert error_of(dbinfo.dbinfo, settings, "weather") == -728
     assert error_of(dbinfo.dbinfo, settings, None) == -728
     assert error_of(dbinfo.dbinfo_about, settings, "version", "flavour") == -728
-    assert error_of(dbinfo.dbinfo_about, settings, "dbspace", 1) == -728
+
+
+def test_tables_are_in_the_root_dbspace() -> None:
+    settings = kinds.settings()
+    assert dbinfo.dbinfo_about(settings, "dbspace", 0x100064) == "rootdbs"
+    assert error_of(dbinfo.dbinfo_about, settings, "dbspace", 99) == -727
+    assert error_of(dbinfo.dbinfo_about, settings, "dbspace", None) == -727
 
 
 def test_seconds_since_1970_become_local_time() -> None:

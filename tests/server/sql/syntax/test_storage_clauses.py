@@ -20,7 +20,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "create raw table t (a int) in dbs extent size 16 next size 32 lock mode row",
-            "CreateTable(t, [ColumnDef(a, INTEGER)], row)",
+            "CreateTable(t, [ColumnDef(a, INTEGER)], row, 16, 32)",
         ),
         (
             "create standard table t (a int) with crcols with rowids lock mode page",
@@ -33,7 +33,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         (
             "create table t (a int) partition by expression partition p1 (a < 5) in d1, partition p2 "
             "remainder in d2 extent size 16",
-            "CreateTable(t, [ColumnDef(a, INTEGER)])",
+            "CreateTable(t, [ColumnDef(a, INTEGER)], 16)",
         ),
         (
             "create table t (a int) fragment by round robin in d1, d2 lock mode table",
@@ -64,7 +64,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
     ],
 )
-def test_storage_clauses_leave_the_lock_mode_only(text: str, expected: str) -> None:
+def test_storage_clauses_leave_the_lock_mode_and_extents_only(text: str, expected: str) -> None:
     assert statement_shape(text) == expected
 
 
