@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import aioifx
+import aioifx.dbapi
 import aioifx.server
 import aioifx.verify
 from aioifx.client.config.options import AllOptionFields
@@ -37,6 +38,10 @@ INTERNAL = {
     "aioifx.Connection": {"statements"},
     "aioifx.CsvFormat": {"continues", "join", "names", "split"},
     "aioifx.Lob": {"belongs_to", "duplicate"},
+    "aioifx.dbapi.Connection": {  # the exceptions
+        "DataError", "DatabaseError", "Error", "IntegrityError", "InterfaceError", "InternalError",
+        "NotSupportedError", "OperationalError", "ProgrammingError", "Warning",
+    },
     "aioifx.Retry": {"pause", "run"},
     "aioifx.Transaction": {"invalidate"},
     "aioifx.UnloadFormat": {"continues", "join", "split"},
@@ -50,6 +55,9 @@ ATTRIBUTES = {
     "aioifx.Lob.is_text",
     "aioifx.Connection.server_version",
     "aioifx.Cursor.arraysize",
+    "aioifx.dbapi.Cursor.arraysize",
+    "aioifx.dbapi.Cursor.connection",
+    "aioifx.dbapi.Cursor.messages",
     "aioifx.IntervalYM.total_months",
 }
 
@@ -142,7 +150,11 @@ def public_classes() -> dict[str, type]:
         for name in module.__all__
         if inspect.isclass(getattr(module, name))
     }
-    return found | {"aioifx.partitions.Source": Source}
+    return found | {
+        "aioifx.partitions.Source": Source,
+        "aioifx.dbapi.Connection": aioifx.dbapi.Connection,
+        "aioifx.dbapi.Cursor": aioifx.dbapi.Cursor,
+    }
 
 
 def public_members(cls: type) -> set[str]:
@@ -159,6 +171,11 @@ def public_members(cls: type) -> set[str]:
 def test_every_public_name_is_in_the_reference() -> None:
     public = {f"aioifx.{name}" for name in aioifx.__all__} - {"aioifx.rows", "aioifx.speedups"}
     public |= {f"aioifx.server.{name}" for name in aioifx.server.__all__}
+    public |= {
+        f"aioifx.dbapi.{name}"
+        for name in aioifx.dbapi.__all__
+        if getattr(getattr(aioifx.dbapi, name), "__module__", "") == "aioifx.dbapi"
+    }
     public |= {f"aioifx.verify.{name}" for name in aioifx.verify.__all__} - {"aioifx.verify.CHECKS"}
     assert public - set(directives()) == set()
     assert "speedups" in reference_headings()
@@ -182,7 +199,8 @@ def test_every_documented_name_says_what_it_is() -> None:
         module, parts = aioifx, path.split(".")[1:]
         if parts[0] == "ray" and not HAS_RAY:
             continue
-        if parts[0] in ("arrow", "asgi", "dask", "otel", "partitions", "ray", "rows", "server", "verify"):
+        extras = {"arrow", "asgi", "dask", "dbapi", "otel", "partitions", "ray", "rows", "server", "verify"}
+        if parts[0] in extras:
             module = importlib.import_module(f"aioifx.{parts.pop(0)}")
         owner, name = module, parts[-1]
         for part in parts[:-1]:

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 import aioifx
+import aioifx.dbapi
 import aioifx.server
 import aioifx.verify
 from tests.client.conftest import ON_SOCKETS
@@ -107,7 +108,9 @@ def test_every_package_has_an_init_file() -> None:
 def test_inner_packages_have_only_a_docstring_in_their_init_file() -> None:
     public = {
         Path("__init__.py"),
-        *map(Path, ("server/__init__.py", "sqlalchemy/__init__.py", "verify/__init__.py")),
+        *map(
+            Path, ("dbapi/__init__.py", "server/__init__.py", "sqlalchemy/__init__.py", "verify/__init__.py")
+        ),
     }
     for module in modules():
         if module.name == "__init__.py" and module not in public:

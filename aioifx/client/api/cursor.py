@@ -88,8 +88,7 @@ class Cursor(NotCopied, Generic[R]):
         return self._statements.session
 
     def __repr__(self) -> str:
-        is_fetching = self._scrolling is not None or not (self._blocks is None or self._blocks.is_closed)
-        state = "closed" if self._closed else "fetching" if is_fetching else "idle"
+        state = "closed" if self._closed else "fetching" if self.is_fetching else "idle"
         return f"<Cursor {state}>"
 
     # -- attributes of PEP 249 ----------------------------------------------------------------------------------------
@@ -109,6 +108,16 @@ class Cursor(NotCopied, Generic[R]):
     def columns(self) -> tuple[Column, ...]:
         """The columns as the server described them; empty without a result."""
         return self._columns or ()
+
+    @property
+    def result(self) -> ExecuteResult | None:
+        """The result of the last statement, with its warnings; None for a query."""
+        return self._result
+
+    @property
+    def is_fetching(self) -> bool:
+        """Whether the cursor of a query is open at the server: rows may be left to fetch."""
+        return self._scrolling is not None or not (self._blocks is None or self._blocks.is_closed)
 
     @property
     def rowcount(self) -> int:
@@ -270,6 +279,18 @@ class Cursor(NotCopied, Generic[R]):
         rows = list(self._rows)
         while await self._more():
             rows += self._rows
+        self._fetched += len(rows)
+        return _map_rows(rows, convert)
+
+    async def fetch_block(self) -> list[R]:
+        """The rest of the block of rows in memory, or else the next block; empty at the end.
+
+        The size of a block is the option fetch_size, in bytes. A scroll cursor has blocks of one row.
+        """
+        convert = self._check_result()
+        rows = list(self._rows)
+        if not rows and await self._more():
+            rows = list(self._rows)
         self._fetched += len(rows)
         return _map_rows(rows, convert)
 

@@ -21,6 +21,8 @@ from aioifx.client.config.process_environment import raw_environment
 from aioifx.client.sql.suggest import did_you_mean
 from aioifx.errors import InterfaceError
 
+_NO_OPTIONS: Final[AllOptionFields] = {}
+
 
 def resolve(
     dsn: str | None,
@@ -28,10 +30,12 @@ def resolve(
     environ: Mapping[str, str] = os.environ,
     *,
     also: Collection[str] = (),
+    defaults: AllOptionFields = _NO_OPTIONS,
 ) -> ConnectOptions:
     """Merge keywords, DSN, process environment and defaults.
 
-    Args:     also: further keywords of the calling function, for hints.
+    Args:     also: further keywords of the calling function, for hints. defaults: those that differ from the fields of
+              ConnectOptions.
     Raises:   InterfaceError: an option is unknown, missing, invalid, or contradicts another.
     """
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
@@ -53,6 +57,8 @@ def resolve(
     if "fetch_size" not in given and (size := variables.get("FET_BUF_SIZE")) is not None:
         # As in JDBC: the variable sets the buffer size, and a value below 4096 is ignored (observed: select.json).
         given["fetch_size"] = max(_whole_from_text("FET_BUF_SIZE", size), MIN_FETCH_SIZE)
+    for name, value in defaults.items():
+        given.setdefault(name, value)
     if not given.get("user"):
         given["user"] = _operating_system_user(environ)
     # The types of keyword values are not checked here; ConnectOptions checks them.

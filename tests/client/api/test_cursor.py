@@ -101,6 +101,18 @@ async def test_fetchmany_takes_arraysize_and_crosses_blocks() -> None:
             await cursor.fetchmany(-1)
 
 
+async def test_a_block_is_what_is_left_of_it_or_the_next_one() -> None:
+    async with talking(ended) as (conn, _):
+        cursor = await conn.cursor().execute(QUERY)
+        assert cursor.is_fetching and cursor.result is None
+        assert await cursor.fetchone() == (1,)
+        assert await cursor.fetch_block() == [(2,)]
+        assert cursor.rownumber == 2
+        assert await cursor.fetch_block() == [(3,), (4,), (5,)]
+        assert not cursor.is_fetching
+        assert await cursor.fetch_block() == []
+
+
 async def test_a_cursor_is_iterated() -> None:
     async with talking(ended) as (conn, _):
         cursor = await conn.cursor(row_factory=rows.dict_row).execute(QUERY)
@@ -139,7 +151,8 @@ async def test_the_result_of_an_insert_is_returned() -> None:
     async with talking(insertion, ("Id(3) Bind(1) Execute", answer), release(3)) as (conn, _):
         cursor = await conn.cursor().execute(INSERT, (7,))
         assert (cursor.rowcount, cursor.lastrowid, cursor.description) == (1, 42, None)
-        for fetch in (cursor.fetchone, cursor.fetchmany, cursor.fetchall):
+        assert cursor.result is not None and cursor.result.serial == 42 and not cursor.is_fetching
+        for fetch in (cursor.fetchone, cursor.fetchmany, cursor.fetchall, cursor.fetch_block):
             with pytest.raises(InterfaceError, match="no result"):
                 await fetch()
 

@@ -80,6 +80,14 @@ def test_keywords_win_over_the_dsn_and_the_dsn_over_the_environment() -> None:
     assert resolve("informix://app@db1", {}, environ).server == "from_env"
 
 
+def test_defaults_of_the_calling_function_come_last() -> None:
+    defaults: AllOptionFields = {"autocommit": False, "lobs": "inline", "connect_timeout": 3}
+    found = resolve(URL + "&lobs=handles", {}, {"INFORMIXCONTIME": "7"}, defaults=defaults)
+    assert (found.autocommit, found.lobs, found.connect_timeout) == (False, "handles", 7)
+    assert resolve(URL, {"autocommit": True}, {}, defaults=defaults).autocommit is True
+    assert resolve(URL, {"autocommit": None}, {}, defaults=defaults).autocommit is False
+
+
 def test_none_is_as_good_as_not_given() -> None:
     nothing = {name: None for name in AllOptionFields.__annotations__}
     assert resolve(URL, typing.cast("AllOptionFields", nothing), {}) == parse_dsn(URL)
