@@ -3,8 +3,8 @@
 Invariants:
 1. At most one thread per process: it is started by the first connection, and ended by the interpreter's exit. A forked
    process starts its own, and never touches its parent's.
-2. After a KeyboardInterrupt, or another exception of a signal handler, the call is cancelled in the loop. This interrupts
-   its statement at the server. Only then does the exception reach the caller.
+2. After a KeyboardInterrupt, or another exception of a signal handler, the call is cancelled in the loop. This
+   interrupts its statement at the server. Only then does the exception reach the caller.
 3. What a call raises never ends the loop.
 """
 
