@@ -75,7 +75,7 @@ async def count_of(server: Server, query: str) -> int:
 
 
 @pytest.mark.parametrize(
-    "megabytes", [8, pytest.param(256, marks=[pytest.mark.exhaustive, pytest.mark.timeout(900)])]
+    "megabytes", [8, pytest.param(64, marks=[pytest.mark.exhaustive, pytest.mark.timeout(300)])]
 )
 async def test_a_document_goes_up_and_down_in_constant_memory(web: Running, megabytes: int) -> None:
     chunks = megabytes * 1024 * 1024 // len(CHUNK) + 1
