@@ -5,9 +5,10 @@ import datetime as dt
 import importlib.util
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from decimal import Decimal
+from importlib import import_module
 from typing import Any
 from unittest.mock import patch
 
@@ -410,3 +411,209 @@ async def test_large_values_are_whole_in_tables_and_batches(dsn: str) -> None:
         async with aclosing(batches):
             assert [batch.to_pylist() async for batch in batches] == [[{"photo": b""}, {"photo": b"\0"}]]
         assert (await fetch_arrow(conn, "select photo from large where id < 0")).num_rows == 0
+
+
+# --- Arrow in -------------------------------------------------------------------------------------------------------
+
+PEOPLE = pa.table(
+    {
+        "id": pa.array([1, 2, None, 4], pa.int64()),
+        "name": pa.chunked_array([["Ann", None], ["Bo", "Çi"]]),
+        "rate": [0.5, None, 1.5, 2.0],
+    }
+)
+PEOPLE_ROWS = [(1, "Ann", 0.5), (2, None, None), (None, "Bo", 1.5), (4, "Çi", 2.0)]
+
+
+@pytest.fixture
+async def people(dsn: str) -> AsyncIterator[aioifx.Connection[Any]]:
+    async with await aioifx.connect(dsn, row_factory=tuple_row) as conn:
+        await conn.execute("CREATE TABLE people (id INTEGER, name VARCHAR(20), rate FLOAT)")
+        yield conn
+
+
+async def stored(conn: aioifx.Connection[Any]) -> list[Any]:
+    rows = await conn.fetch("SELECT * FROM people ORDER BY name, id")
+    await conn.execute("DELETE FROM people")
+    return sorted(rows, key=repr)
+
+
+def exports_of(table: pa.Table) -> dict[str, Any]:
+    pd, polars = import_module("pandas"), import_module("polars")  # without types
+    return {
+        "table": table,
+        "record batch": table.combine_chunks().to_batches()[0],
+        "reader": pa.RecordBatchReader.from_batches(table.schema, table.to_batches()),
+        "slice": pa.concat_tables([table.slice(2), table, table]).slice(2, 4),
+        "polars": polars.from_arrow(table),
+        "pandas": table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get),
+    }
+
+
+@pytest.mark.parametrize("kind", exports_of(PEOPLE))
+async def test_load_and_executemany_take_what_exports_arrow(
+    people: aioifx.Connection[Any], kind: str
+) -> None:
+    expected = sorted(PEOPLE_ROWS, key=repr)
+    assert (await people.load("people", exports_of(PEOPLE)[kind])).rowcount == 4
+    assert await stored(people) == expected
+    sql = "INSERT INTO people VALUES (?, ?, ?)"
+    assert (await people.executemany(sql, exports_of(PEOPLE)[kind])).rowcount == 4
+    assert await stored(people) == expected
+    async with await people.prepare(sql) as statement:
+        assert (await statement.executemany(exports_of(PEOPLE)[kind])).rowcount == 4
+    assert await stored(people) == expected
+    async with people.cursor() as cursor:
+        assert (await cursor.executemany(sql, exports_of(PEOPLE)[kind])).rowcount == 4
+    assert await stored(people) == expected
+
+
+async def test_a_pool_takes_arrow_data(dsn: str, people: aioifx.Connection[Any]) -> None:
+    async with aioifx.create_pool(dsn, max_size=1) as pool:
+        await pool.load("people", PEOPLE)
+        await pool.executemany("INSERT INTO people VALUES (?, ?, ?)", PEOPLE)
+    assert await stored(people) == sorted(PEOPLE_ROWS * 2, key=repr)
+
+
+async def test_columns_are_found_by_their_names(people: aioifx.Connection[Any]) -> None:
+    moved = PEOPLE.select(["rate", "id", "name"])
+    await people.load("people", moved)
+    await people.load("people", named=moved, columns=["name", "id", "rate"])
+    await people.load("people", moved.rename_columns(["a", "b", "c"]), columns=["rate", "id", "name"])
+    await people.executemany("INSERT INTO people VALUES (:id, :name, :rate)", named=moved)
+    async with await people.prepare("INSERT INTO people VALUES (:id, :name, :rate)", named=True) as statement:
+        await statement.executemany(named=moved)
+    assert await stored(people) == sorted(PEOPLE_ROWS * 5, key=repr)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (PEOPLE.select(["id"]), "no value for parameter :name"),
+        (PEOPLE, "the statement has no parameter :rate"),
+        (
+            PEOPLE.select(["id", "name"]).rename_columns(["id", "id"]),
+            "named: expected one column 'id' in the Arrow data, got several",
+        ),
+    ],
+)
+async def test_a_name_without_a_column_is_refused(
+    people: aioifx.Connection[Any], data: Any, message: str
+) -> None:
+    sent = people.stats.round_trips
+    with pytest.raises(aioifx.InterfaceError, match=f"^{message}$"):
+        await people.executemany("INSERT INTO people (id, name) VALUES (:id, :name)", named=data)
+    assert people.stats.round_trips == sent
+
+
+async def test_the_columns_of_a_load_are_checked(people: aioifx.Connection[Any]) -> None:
+    with pytest.raises(
+        aioifx.InterfaceError, match=r"^columns: expected one column 'town' in the Arrow data, got none$"
+    ):
+        await people.load("people", named=PEOPLE, columns=["town"])
+    with pytest.raises(aioifx.InterfaceError, match=r"^row 0: expected 2 values, got 3$"):
+        await people.load("people", PEOPLE, columns=["id", "name"])
+    with pytest.raises(aioifx.InterfaceError, match=r"^row 0: expected 2 parameters, got 3"):
+        await people.executemany("INSERT INTO people (id, name) VALUES (?, ?)", PEOPLE)
+    with pytest.raises(aioifx.InterfaceError, match=r"^Arrow data: .*'to wn'"):
+        await people.load("people", pa.table({"to wn": [1]}))
+    assert await stored(people) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pa.array([[1]]), "column 'id': Arrow's type list is not supported"),
+        (pa.array([0], pa.timestamp("s", "UTC")), "column 'id': timestamp of the time zone 'UTC': .*"),
+    ],
+)
+async def test_unsupported_columns_are_refused_before_anything_is_sent(
+    people: aioifx.Connection[Any], column: Any, message: str
+) -> None:
+    sent = people.stats.round_trips
+    data = pa.table({"id": column})
+    with pytest.raises(aioifx.NotSupportedError, match=f"^{message}$"):
+        await people.load("people", data)
+    with pytest.raises(aioifx.NotSupportedError, match=f"^{message}$"):
+        await people.executemany("INSERT INTO people (id) VALUES (?)", data)
+    assert people.stats.round_trips == sent
+    assert await people.fetchval("SELECT COUNT(*) FROM people") == 0
+
+
+async def test_nan_is_refused_where_a_column_cannot_hold_it_and_null_is_null(
+    people: aioifx.Connection[Any],
+) -> None:
+    nan = pa.table({"id": [1.0, None, float("nan")]})
+    with pytest.raises(
+        aioifx.DataError, match=r"^row 2, column 'id': INTEGER accepts float only when it is"
+    ) as load:
+        await people.load("people", nan)
+    assert (load.value.row_index, load.value.column) == (2, "id")
+    sql = "INSERT INTO people (id) VALUES (?)"
+    with pytest.raises(aioifx.DataError, match=r"^row 2, parameter 1: INTEGER accepts float only") as many:
+        await people.executemany(sql, nan)
+    assert (many.value.row_index, many.value.parameter) == (2, 1)
+    done = await people.executemany(sql, nan, on_error="collect")
+    assert [error.row_index for error in done.errors] == [2]
+    assert await stored(people) == [(1, None, None), (None, None, None)]
+
+
+async def test_the_row_that_a_server_rejects_is_found(people: aioifx.Connection[Any]) -> None:
+    await people.execute("CREATE UNIQUE INDEX ones ON people (id)")
+    ids = pa.chunked_array([range(3000), [7]])
+    with pytest.raises(aioifx.UniqueViolation, match=r"^row 3000: "):
+        await people.load("people", pa.table({"id": ids}))
+    assert await stored(people) == []
+
+
+async def test_batches_are_read_as_they_are_sent_and_released(people: aioifx.Connection[Any]) -> None:
+    made = 0
+    live = 0
+
+    def batches() -> Iterator[Any]:
+        nonlocal made, live
+        for _ in range(20):
+            made += 1
+            live = max(live, pa.total_allocated_bytes() - before)
+            yield pa.record_batch({"id": pa.array(range(10_000), pa.int32())})
+
+    before = pa.total_allocated_bytes()
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"id": pa.int32()}), batches())
+    done = await people.load("people", reader)
+    assert (done.rowcount, made) == (200_000, 20)
+    assert live < 10 * 40_000, "the blocks in flight hold a few batches"
+    del reader
+    assert pa.total_allocated_bytes() == before
+
+
+async def test_a_stream_that_fails_ends_the_call_with_nothing_stored(people: aioifx.Connection[Any]) -> None:
+    def batches() -> Iterator[Any]:
+        yield pa.record_batch({"id": [1]})
+        raise ValueError("secret value 42")
+
+    schema = pa.schema({"id": pa.int64()})
+    for call in (
+        lambda data: people.load("people", data),
+        lambda data: people.executemany("INSERT INTO people (id) VALUES (?)", data),
+    ):
+        with pytest.raises(
+            aioifx.InterfaceError, match=r"^Arrow data: the stream failed with error 22$"
+        ) as caught:
+            await call(pa.RecordBatchReader.from_batches(schema, batches()))
+        assert "42" in str(caught.value.__cause__)
+    assert await stored(people) == []
+
+
+async def test_large_values_of_arrow_columns(people: aioifx.Connection[Any]) -> None:
+    await people.execute("CREATE TABLE papers (scan BYTE, body TEXT, whole BLOB)")
+    data = pa.table(
+        {
+            "scan": [b"\0\1", None],
+            "body": ["text", None],
+            "whole": pa.array([b"x" * 5000, None], pa.large_binary()),
+        }
+    )
+    await people.load("papers", data)
+    await people.executemany("INSERT INTO papers VALUES (?, ?, ?)", data)
+    rows = await people.fetch("SELECT * FROM papers", lobs="inline")
+    assert rows == [(b"\0\1", "text", b"x" * 5000), (None, None, None)] * 2

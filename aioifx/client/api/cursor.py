@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from aioifx.client.config.checks import Lobs, check_row_factory, row_maker
+from aioifx.client.execution.arrow_reader import ArrowTable
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
     OnError,
@@ -230,9 +231,9 @@ class Cursor(NotCopied, Generic[R]):
     async def executemany(
         self,
         sql: str,
-        rows: ParamRows | None = None,
+        rows: ParamRows | ArrowTable | None = None,
         *,
-        named: MappingRows | None = None,
+        named: MappingRows | ArrowTable | None = None,
         on_error: OnError = "raise",
         timeout: float | None = None,
     ) -> Self:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from aioifx.client.config.checks import Lobs, check_lobs
+from aioifx.client.execution.arrow_reader import ArrowData, ArrowTable, is_arrow
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
     OnError,
@@ -17,10 +18,11 @@ from aioifx.client.execution.execute import (
     executemany,
     fetch_all_rows,
     fetch_first_row,
+    named_rows,
     value_at,
 )
 from aioifx.client.execution.parameters import check_rows
-from aioifx.client.execution.pipeline import ParamRows
+from aioifx.client.execution.pipeline import BatchRows, ParamRows
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.row_plan import LobRows, RowPlans
 from aioifx.client.execution.statement import Statement
@@ -30,7 +32,7 @@ from aioifx.client.observation.observation import Watch
 from aioifx.client.session.failures import note_sql
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
-from aioifx.client.sql.placeholders import MappingRows, NamedRows, NamedStatement, NamedValues, is_list
+from aioifx.client.sql.placeholders import MappingRows, NamedStatement, NamedValues, is_list
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Column, SqlType, Value
@@ -192,9 +194,9 @@ class PreparedStatement(NotCopied, Generic[Item]):
 
     async def executemany(
         self,
-        rows: ParamRows | None = None,
+        rows: ParamRows | ArrowTable | None = None,
         *,
-        named: MappingRows | None = None,
+        named: MappingRows | ArrowTable | None = None,
         on_error: OnError = "raise",
         timeout: float | None = None,
     ) -> ExecuteResult:
@@ -282,16 +284,19 @@ class PreparedStatement(NotCopied, Generic[Item]):
                     )
         return values
 
-    def _rows_by_position(self, rows: ParamRows | None, named: MappingRows | None) -> ParamRows | NamedRows:
+    def _rows_by_position(
+        self, rows: ParamRows | ArrowTable | None, named: MappingRows | ArrowTable | None
+    ) -> BatchRows:
         """The rows of values for executemany."""
         names = self._names
         if named is not None and names is not None and rows is None:
-            return NamedRows(names, named)
+            return named_rows(names, named)
         if named is not None or names is not None:
             raise InterfaceError(_HOW_NAMED if names is None else _NAMED_ONLY)
+        if is_arrow(rows):
+            return ArrowData(rows)
         check_rows(rows)
-        assert rows is not None
-        return rows
+        return cast("ParamRows", rows)
 
 
 class _OwnStatement:

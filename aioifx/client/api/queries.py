@@ -13,6 +13,7 @@ from aioifx.client.bulk.sources import RowSource, SourceReader, open_mappings, o
 from aioifx.client.bulk.text_formats import TextFormat
 from aioifx.client.bulk.unload import Target, unload
 from aioifx.client.config.checks import Lobs, check_flag, check_lobs, check_timeout
+from aioifx.client.execution.arrow_reader import ArrowTable
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
     Action,
@@ -326,9 +327,9 @@ class Queries(ABC, Generic[Item]):
     async def executemany(
         self,
         sql: str,
-        rows: ParamRows | None = None,
+        rows: ParamRows | ArrowTable | None = None,
         *,
-        named: MappingRows | None = None,
+        named: MappingRows | ArrowTable | None = None,
         on_error: OnError = "raise",
         timeout: float | None = None,
     ) -> ExecuteResult:
@@ -341,7 +342,7 @@ class Queries(ABC, Generic[Item]):
         *rowcount* of the result is the sum over all rows, and *serial* the last serial value.
 
         Args:     rows: the values of each execution's placeholders, ``?``. named: instead, a mapping for each
-                  execution, with the values of ``:name``.
+                  execution, with the values of ``:name``. Both may be a table with Arrow's PyCapsule interface.
                   on_error: "collect" continues after rows that fail. The result has an error for each of them, with its
                   row_index.
                   timeout: seconds from one reply to the next; None: command_timeout.
@@ -362,7 +363,7 @@ class Queries(ABC, Generic[Item]):
         table: str,
         rows: RowSource | None = None,
         *,
-        named: MappingRows | None = None,
+        named: MappingRows | ArrowTable | None = None,
         columns: Sequence[str] | None = None,
         format: Format | None = None,
         delimiter: str | None = None,
@@ -380,10 +381,11 @@ class Queries(ABC, Generic[Item]):
         Values must have the Python types of their columns; the server converts nothing.
 
         Args:     table: ``name``, ``owner.name``, ``db:name`` or ``db@server:name``.
-                  rows: an iterable or async iterable of sequences; with *format*, a path, an open file, or chunks of
-                  text or bytes. named: an iterable or async iterable of mappings by column name instead.
-                  columns: names of the columns in each row. None: the names in the header or in the first mapping,
-                  else all columns of the table.
+                  rows: an iterable or async iterable of sequences, or a table with Arrow's PyCapsule interface; with
+                  *format*, a path, an open file, or chunks of text or bytes.
+                  named: an iterable or async iterable of mappings by column name instead, or a table.
+                  columns: names of the columns in each row. None: the names in the header, in the first mapping or of
+                  the Arrow data's columns, else all columns of the table.
                   format: "unload", "csv" or a TextFormat. Its details: *delimiter*, *header* (the first record holds
                   the column names), *encoding* and *dbdate* (the format of dates).
                   block: rows to send, and with commit="block" to commit, at a time. None: 128 KB of rows.
@@ -393,7 +395,8 @@ class Queries(ABC, Generic[Item]):
         Returns:  the number of rows, the last serial value, and warnings.
         Raises:   DatabaseError: for the first row rejected by the server, with its row_index if it can be found.
                   DataError: a value does not fit, or text cannot be parsed; with its row_index.
-                  InterfaceError: invalid arguments. NotSupportedError: a column's type cannot be loaded.
+                  InterfaceError: invalid arguments. NotSupportedError: a column's type cannot be loaded, or Arrow's
+                  type has no equivalent.
         """
         check_flag("header", header)
         spec = LoadSpec(table, columns, block, commit, progress)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from aioifx.client.bulk.sources import SourceReader
@@ -26,10 +28,17 @@ class Batch:
 
     first: int
     """0-based index of the first row."""
-    rows: list[Row]
-    """Kept until the server has accepted the batch, to find a row that it rejects."""
+    count: int
+    """Number of rows."""
+    portions: list[Sequence[Row]]
+    """The rows, kept until the server has accepted the batch, to find a row that it rejects."""
     messages: list[bytes | bytearray]
     """The SQ_PUT messages, in pieces because copying a batch takes time."""
+
+    @property
+    def rows(self) -> Iterator[Row]:
+        """The rows, one after another."""
+        return chain.from_iterable(self.portions)
 
 
 def check_block(block: object) -> None:
@@ -58,24 +67,25 @@ class Batches:
 
         Raises:   DataError: a value does not fit; names the row. Any exception of the source.
         """
-        first, rows, size = self._count, list[Row](), 0
+        first, size = self._count, 0
+        portions: list[Sequence[Row]] = []
         pieces: list[bytes | bytearray] = []
-        while wanted := self._wanted(len(rows), size):
+        while wanted := self._wanted(self._count - first, size):
             read = await self._reader.read(wanted)
+            if not read:
+                break
             if self._cursor.has_large_values:
                 read = await self._cursor.collect(read, self._count, self._reader.place)
             encoded = self._cursor.encode(read, self._count, self._reader.place)
             self._count += len(read)
-            self._width = len(encoded) // len(read) + 1 if read else self._width
-            if rows:
-                rows += read
-            else:
-                rows = read
+            self._width = len(encoded) // len(read) + 1
+            portions.append(read)
             pieces.append(encoded)
             size += len(encoded)
-            if len(read) < wanted:
+            if len(read) < wanted and not self._reader.reads_less:
                 break
-        return Batch(first, rows, self._cursor.messages(pieces, len(rows))) if rows else None
+        count = self._count - first
+        return Batch(first, count, portions, self._cursor.messages(pieces, count)) if count else None
 
     def _wanted(self, rows: int, size: int) -> int:
         """Number of rows to read next; 0 if the batch is full."""

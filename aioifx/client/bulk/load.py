@@ -166,7 +166,7 @@ class _Load:
                     following = await self._send(upcoming)
                 self._committed = self._tally.rowcount
                 if self._progress is not None:
-                    self._progress(upcoming.first + len(upcoming.rows))
+                    self._progress(upcoming.first + upcoming.count)
                 upcoming = following
             if upcoming is not None:
                 raise upcoming
@@ -302,7 +302,7 @@ class _Load:
     async def _batch_error(self, batch: Batch, rejection: ServerError) -> DatabaseError:
         """The error for a rejected batch, with the row's index if it can be found."""
         error = self._error(rejection)
-        which = self._reader.span(batch.first, batch.first + len(batch.rows) - 1)
+        which = self._reader.span(batch.first, batch.first + batch.count - 1)
         if rejection.sqlcode == INTERRUPTED:
             return error
         if not self._can_roll_back(batch):

@@ -30,6 +30,7 @@ from aioifx.client.bulk.text_formats import (
     async_records,
     records,
 )
+from aioifx.client.execution.arrow_reader import ArrowReader, ArrowTable, indices_of, is_arrow
 from aioifx.client.execution.parameters import check_rows, check_sequence
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.sql.placeholders import MappingRows
@@ -37,20 +38,22 @@ from aioifx.codecs.temporal_text import ISO_DATES
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, Row, Value
 
-RowSource: TypeAlias = ParamRows | TextSource | AsyncIterable[Chunk]
-"""Rows; or with a format, a path, an open file, or chunks of text or bytes."""
+RowSource: TypeAlias = ParamRows | ArrowTable | TextSource | AsyncIterable[Chunk]
+"""Rows, or a table with Arrow's PyCapsule interface; with a format a path, an open file, or chunks of text or bytes."""
 
 
-def open_mappings(rows: MappingRows, columns: Sequence[str] | None) -> SourceReader:
+def open_mappings(rows: MappingRows | ArrowTable, columns: Sequence[str] | None) -> SourceReader:
     """A reader of rows given as mappings by column name; reads nothing yet.
 
     Args:     columns: names and order; None for those of the first row.
     Raises:   InterfaceError: *rows* cannot be iterated.
     """
+    if is_arrow(rows):
+        return _ArrowRows(rows, columns)
     check_rows(rows)
     if isinstance(rows, AsyncIterable):
         return _AsyncNamedRows(rows, columns)
-    return _NamedRows(rows, columns)
+    return _NamedRows(cast("Iterable[Mapping[str, Value]]", rows), columns)
 
 
 def open_source(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DATES) -> SourceReader:
@@ -63,6 +66,8 @@ def open_source(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DA
         if isinstance(source, AsyncIterable):
             return _AsyncRecords(cast(AsyncIterable[Chunk], source), form, dbdate)
         return _Records(cast(TextSource, source), form, dbdate)
+    if is_arrow(source):
+        return _ArrowRows(source)
     if isinstance(source, (os.PathLike, Readable)):
         raise InterfaceError('format: expected "unload" or "csv" for a path or a file, got None')
     check_rows(source)
@@ -78,6 +83,8 @@ class SourceReader(ABC):
     """Where the column names come from."""
     has_values = False
     """Whether the caller supplies values; otherwise they are parsed from text."""
+    reads_less = False
+    """Whether `read` may return fewer rows before the end."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -106,8 +113,8 @@ class SourceReader(ABC):
         """Set the columns, which determine how text is parsed; values are not affected."""
 
     @abstractmethod
-    async def read(self, count: int) -> list[Row]:
-        """The next *count* rows; fewer at the end."""
+    async def read(self, count: int) -> Sequence[Row]:
+        """The next *count* rows; fewer at the end, and none after it."""
 
     def close(self) -> None:
         """Close the file if it was opened here."""
@@ -168,6 +175,39 @@ class _Rows(_Values):
         ]
         self.count += len(rows)
         return rows
+
+
+class _ArrowRows(_Values):
+    """Rows of an object that exports Arrow's layout.
+
+    Args:     wanted: names of the columns that make a row; None for all of them.
+    """
+
+    origin = "Arrow data"
+    reads_less = True
+
+    def __init__(self, data: ArrowTable, wanted: Sequence[str] | None = None) -> None:
+        super().__init__()
+        self._reader = ArrowReader(data)
+        self._wanted = wanted
+
+    async def peek_width(self) -> int | None:
+        await self._reader.open(self._select)
+        return len(self.names or ()) if self._reader.has_rows else None
+
+    def _select(self, names: tuple[str, ...]) -> Sequence[int]:
+        self.names = names if self._wanted is None else tuple(self._wanted)
+        return range(len(names)) if self._wanted is None else indices_of(self._wanted, names, "columns")
+
+    async def read(self, count: int) -> Sequence[Row]:
+        rows = await self._reader.read(count)
+        if rows is None:
+            return ()
+        self.count += len(rows)
+        return rows
+
+    def close(self) -> None:
+        self._reader.close()
 
 
 class _AsyncRows(_Values):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 from aioifx.client.config.options import MIN_FETCH_SIZE
+from aioifx.client.execution.arrow_reader import ArrowData, ArrowTable, is_arrow
 from aioifx.client.execution.parameters import check_rows
-from aioifx.client.execution.pipeline import ParamRows, execute_many, is_single_use
+from aioifx.client.execution.pipeline import BatchRows, ParamRows, execute_many, is_single_use
 from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, StatementSource
@@ -17,7 +18,14 @@ from aioifx.client.observation.observation import note
 from aioifx.client.session.failures import is_cancelled_or_timed_out, note_sql
 from aioifx.client.session.session import Session, command_type
 from aioifx.client.sql.identifiers import column_name, object_name
-from aioifx.client.sql.placeholders import MappingRows, NamedRows, NamedValues, bind_named, named_statement
+from aioifx.client.sql.placeholders import (
+    MappingRows,
+    NamedRows,
+    NamedStatement,
+    NamedValues,
+    bind_named,
+    named_statement,
+)
 from aioifx.client.sql.scanner import scan
 from aioifx.errors import DatabaseError, InterfaceError
 from aioifx.rows import Record, RowFactory, listed
@@ -118,14 +126,23 @@ async def execute_text(statements: StatementCache, sql: str, timeout: float | No
 def executemany(
     source: StatementSource,
     sql: str,
-    rows: ParamRows | NamedRows,
+    rows: BatchRows,
     *,
     collect: bool = False,
     timeout: float | None = None,
 ) -> Awaitable[ExecuteResult]:
     """Execute once for each row, in a transaction; see `executemany_statement`."""
     once = is_single_use(rows, source.session)
-    return call(source, sql, None, executemany_statement, (rows, collect), timeout, once)
+    work = call(source, sql, None, executemany_statement, (rows, collect), timeout, once)
+    return _with_arrow(rows, work) if isinstance(rows, ArrowData) else work
+
+
+async def _with_arrow(rows: ArrowData, work: Coroutine[Any, Any, ExecuteResult]) -> ExecuteResult:
+    try:
+        async with rows.opened():
+            return await work
+    finally:
+        work.close()  # it has not begun if the data cannot be used
 
 
 async def start(
@@ -231,7 +248,7 @@ async def execute_statement(statement: Statement, params: Sequence[Value], _: No
 
 
 async def executemany_statement(
-    statement: Statement, _: Sequence[Value], batch: tuple[ParamRows | NamedRows, bool]
+    statement: Statement, _: Sequence[Value], batch: tuple[BatchRows, bool]
 ) -> ExecuteResult:
     """Execute once for each row, in a transaction: outside one, a transaction is started for all rows.
 
@@ -317,17 +334,25 @@ def by_position(sql: str, args: Sequence[Value], named: NamedValues) -> tuple[st
 
 
 def rows_by_position(
-    sql: str, rows: ParamRows | None, named: MappingRows | None
-) -> tuple[str, ParamRows | NamedRows]:
+    sql: str, rows: ParamRows | ArrowTable | None, named: MappingRows | ArrowTable | None
+) -> tuple[str, BatchRows]:
     """The statement with placeholders, and the rows of its executions by position."""
     if named is None:
+        if is_arrow(rows):
+            return sql, ArrowData(rows)
         check_rows(rows)
-        assert rows is not None
-        return sql, rows
+        return sql, cast("ParamRows", rows)
     if rows is not None:
         raise InterfaceError("named: cannot be combined with values by position")
     statement = named_statement(sql)
-    return statement.sql, NamedRows(statement, named)
+    return statement.sql, named_rows(statement, named)
+
+
+def named_rows(statement: NamedStatement, named: MappingRows | ArrowTable) -> NamedRows | ArrowData:
+    """The rows of mappings, or of Arrow data by the names of its columns, by position."""
+    if is_arrow(named):
+        return ArrowData(named, statement.indices)
+    return NamedRows(statement, cast("MappingRows", named))
 
 
 def check_on_error(on_error: str) -> bool:

@@ -199,7 +199,7 @@ def check_sequence(params: object, what: str) -> None:
 
 
 def check_rows(rows: object) -> None:
-    """Raise InterfaceError unless *rows* can be iterated; text and mappings are not rows."""
+    """Raise InterfaceError unless *rows* can be iterated; text and mappings are not rows, nor is Arrow data."""
     kind = type(rows)
     if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, (Iterable, AsyncIterable)):
         raise InterfaceError(f"rows: expected an iterable or async iterable, got {kind.__name__}")

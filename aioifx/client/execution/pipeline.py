@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeAlias
 
+from aioifx.client.execution.arrow_reader import ArrowData, ArrowReader
 from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import STALE
@@ -29,6 +30,9 @@ from aioifx.wire.batch_replies import BatchTally, ExecutionsReader
 from aioifx.wire.outbox import Outbox
 
 ParamRows: TypeAlias = Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]]
+
+BatchRows: TypeAlias = ParamRows | NamedRows | ArrowData
+"""The rows of an executemany."""
 
 FLUSH: Final = 32 * 1024
 """Bytes of requests in one write."""
@@ -188,14 +192,16 @@ class _ExecutePipeline:
             self.statement.session.dispatcher.abandon(self.in_flight.popleft())
 
 
-def is_single_use(rows: ParamRows | NamedRows, session: Session) -> bool:
+def is_single_use(rows: BatchRows, session: Session) -> bool:
     """Whether the rows cannot be sent again after another PREPARE: they are consumed, or may be stored already."""
+    if isinstance(rows, ArrowData):
+        return not (rows.is_repeatable and session.database.is_logged)
     source = rows.source if isinstance(rows, NamedRows) else rows
     return not (isinstance(source, (list, tuple)) and session.database.is_logged)
 
 
 async def execute_many(
-    statement: Statement, rows: ParamRows | NamedRows, *, collect: bool = False
+    statement: Statement, rows: BatchRows, *, collect: bool = False
 ) -> tuple[BatchTally, tuple[DatabaseError, ...]]:
     """Execute *statement* once for each row, pipelined. The caller holds the session's lock.
 
@@ -232,9 +238,11 @@ async def execute_many(
     return pipeline.tally, pipeline.failures()
 
 
-async def _send_all(pipeline: _ExecutePipeline, rows: ParamRows | NamedRows) -> None:
-    """Send every row, waiting while the window is full; rows of an ordinary iterable need no await each."""
-    index = 0
+async def _send_all(pipeline: _ExecutePipeline, rows: BatchRows) -> None:
+    """Send every row, waiting while the window is full."""
+    if isinstance(rows, ArrowData):
+        async with rows.reader() as reader:
+            return await _send_arrow(pipeline, reader)
     if isinstance(rows, NamedRows):
         rows = rows.by_position()
     if pipeline.statement.lob_parameters is not None:
@@ -242,16 +250,35 @@ async def _send_all(pipeline: _ExecutePipeline, rows: ParamRows | NamedRows) -> 
     if pipeline.statement.large_parameters is not None:
         return await _send_large(pipeline, rows)
     if isinstance(rows, AsyncIterable):
+        index = 0
         async for params in rows:
             index += pipeline.extend(index, iter((params,)))
             if pipeline.is_full:
                 await pipeline.wait_for_window()
     else:
-        source = iter(rows)
-        while count := pipeline.extend(index, source):
-            index += count
-            if pipeline.is_full:
-                await pipeline.wait_for_window()
+        await _send_rows(pipeline, 0, rows)
+    return pipeline.flush()
+
+
+async def _send_rows(pipeline: _ExecutePipeline, index: int, rows: Iterable[Sequence[Value]]) -> int:
+    """Send the rows of an ordinary iterable, which need no await each; returns the index of the next row."""
+    source = iter(rows)
+    while count := pipeline.extend(index, source):
+        index += count
+        if pipeline.is_full:
+            await pipeline.wait_for_window()
+    return index
+
+
+async def _send_arrow(pipeline: _ExecutePipeline, reader: ArrowReader) -> None:
+    """Send the rows of Arrow data."""
+    statement, index = pipeline.statement, 0
+    if statement.lob_parameters is not None:
+        return await _send_one_by_one(pipeline, reader.rows())
+    if statement.large_parameters is not None:
+        return await _send_large(pipeline, reader.rows())
+    while (rows := await reader.read()) is not None:
+        index = await _send_rows(pipeline, index, rows)
     return pipeline.flush()
 
 

@@ -116,6 +116,15 @@ class NamedStatement(NamedTuple):
             raise InterfaceError(self._surplus(by_name))
         return values
 
+    def indices(self, names: Sequence[str]) -> tuple[int, ...]:
+        """For each placeholder the index of its name in *names*, those of the columns of Arrow data.
+
+        Raises:   InterfaceError: as `values`; or a name occurs twice.
+        """
+        if twice := next((name for index, name in enumerate(names) if name in names[:index]), None):
+            raise InterfaceError(f"named: expected one column {twice!r:.40} in the Arrow data, got several")
+        return self.values({name: index for index, name in enumerate(names)})
+
     def _by_name(self, given: NamedValues) -> Mapping[str, Value]:
         if isinstance(given, Mapping):
             by_name = {_name_of(key): value for key, value in given.items()}

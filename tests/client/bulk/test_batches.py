@@ -55,30 +55,30 @@ def test_every_row_is_in_one_block_and_the_blocks_follow_each_other(
     for batch in made:
         assert batch.first == first
         assert sum(map(len, batch.messages)) == sum(row[0] for row in batch.rows) + 4
-        assert int.from_bytes(batch.messages[-1], "big") == len(batch.rows)
-        first += len(batch.rows)
+        assert int.from_bytes(batch.messages[-1], "big") == batch.count
+        first += batch.count
     if rows is not None:
-        assert all(len(batch.rows) == rows for batch in made[:-1])
+        assert all(batch.count == rows for batch in made[:-1])
 
 
 @pytest.mark.parametrize("width", [1, 10, 100, 1000, 10_000, 1_000_000])
 async def test_blocks_are_about_as_large_as_they_should_be(width: int) -> None:
     made = await all_batches([width] * (4 * batches.BATCH_SIZE // width + 40))
     for batch in made[1:-1]:
-        size = len(batch.rows) * width
+        size = batch.count * width
         assert size < batches.BATCH_SIZE + 2 * max(width, 256)
-        assert size >= batches.BATCH_SIZE or len(batch.rows) == MAX_ROWS
+        assert size >= batches.BATCH_SIZE or batch.count == MAX_ROWS
 
 
 async def test_rows_that_grow_all_at_once_make_no_huge_block() -> None:
     made = await all_batches([8] * 1000 + [batches.BATCH_SIZE] * 300)
     assert max(sum(map(len, batch.messages)) for batch in made) <= 257 * batches.BATCH_SIZE
-    assert all(len(batch.rows) == 1 for batch in made[-20:])
+    assert all(batch.count == 1 for batch in made[-20:])
 
 
 async def test_a_block_of_stated_rows_may_be_as_large_as_it_gets() -> None:
     made = await all_batches([batches.BATCH_SIZE] * 7, rows=3)
-    assert [len(batch.rows) for batch in made] == [3, 3, 1]
+    assert [batch.count for batch in made] == [3, 3, 1]
 
 
 @pytest.mark.parametrize("rows", [0, -1, MAX_ROWS + 1])

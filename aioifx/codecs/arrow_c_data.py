@@ -1,0 +1,258 @@
+"""Arrow's C data interface: the fields and buffers of batches, and their release. Never: values, types of SQL.
+
+Source:   documented: the Arrow C data interface, the Arrow C stream interface, and the Arrow PyCapsule interface
+
+Invariants:
+1. What an object exports stays in its capsules, which stay alive with the `ArrowSource` or `ArrowBatch`. Each release
+   callback is called once: by `close` and `release`, or by the capsule's destructor or `__del__` if neither was called.
+2. The address of a buffer is valid until its batch is released.
+3. One thread at a time uses a source.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, cast
+from weakref import WeakSet
+
+from aioifx.errors import DataError, InterfaceError, NotSupportedError
+
+
+class _Schema(ctypes.Structure):
+    pass
+
+
+class _Array(ctypes.Structure):
+    pass
+
+
+class _Stream(ctypes.Structure):
+    pass
+
+
+_Schema._fields_ = [
+    ("format", ctypes.c_char_p),
+    ("name", ctypes.c_char_p),
+    ("metadata", ctypes.c_void_p),
+    ("flags", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("children", ctypes.POINTER(ctypes.POINTER(_Schema))),
+    ("dictionary", ctypes.POINTER(_Schema)),
+    ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(_Schema))),
+    ("private_data", ctypes.c_void_p),
+]
+_Array._fields_ = [
+    ("length", ctypes.c_int64),
+    ("null_count", ctypes.c_int64),
+    ("offset", ctypes.c_int64),
+    ("n_buffers", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.POINTER(ctypes.POINTER(_Array))),
+    ("dictionary", ctypes.POINTER(_Array)),
+    ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(_Array))),
+    ("private_data", ctypes.c_void_p),
+]
+_Stream._fields_ = [
+    ("get_schema", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.POINTER(_Schema))),
+    ("get_next", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.POINTER(_Array))),
+    ("get_last_error", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_Stream))),
+    ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(_Stream))),
+    ("private_data", ctypes.c_void_p),
+]
+
+_STRUCT: Final = "+s"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowField:
+    """The name and type of a column."""
+
+    name: str
+    format: str
+    """As the C data interface spells the type; for a dictionary the type of its indices."""
+    dictionary: ArrowField | None = None
+    """The type of the dictionary's values."""
+    children: tuple[ArrowField, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class ArrowColumn:
+    """The buffers of a column in one batch."""
+
+    length: int
+    offset: int
+    """Index of the first value in the buffers."""
+    has_nulls: bool
+    """False if it is known that there are none."""
+    buffers: tuple[int, ...]
+    """Addresses; 0 for an absent buffer. The first is the validity bitmap, which the null type lacks."""
+    dictionary: ArrowColumn | None = None
+    values: list[Any] | None = None
+    """Those of a dictionary, once they are read."""
+
+
+class ArrowBatch:
+    """Columns of one length, which live until `release`.
+
+    Args:     owner: what keeps *array* alive.
+    """
+
+    def __init__(self, array: _Array, fields: tuple[ArrowField, ...], owner: object = None) -> None:
+        self._array = array
+        self._owner = owner
+        self._release: Callable[[Any], None] | None = array.release
+        self._pointer = ctypes.pointer(array)
+        if array.n_children != len(fields):
+            raise InterfaceError(f"Arrow data: expected {len(fields)} columns, got {array.n_children}")
+        self.rows: int = array.length
+        if array.null_count and _has_null(array):
+            raise DataError("Arrow data: expected rows, got a struct that is null as a whole")
+        self.columns: tuple[ArrowColumn, ...] = tuple(
+            _column(array.children[index].contents, array.offset, array.length)
+            for index in range(array.n_children)
+        )
+
+    def release(self) -> None:
+        """Give the buffers back. Idempotent."""
+        release, self._release = self._release, None
+        if release and self._array.release:
+            self.columns = ()
+            release(self._pointer)
+
+    def __del__(self) -> None:
+        self.release()
+
+
+class ArrowSource:
+    """The batches of an object with ``__arrow_c_array__`` or ``__arrow_c_stream__``. The calls may block."""
+
+    def __init__(self, data: object) -> None:
+        exporter: Any = data
+        self._batches: WeakSet[ArrowBatch] = WeakSet()
+        self._stream: _Stream | None = None
+        self._single: ArrowBatch | None = None
+        self._is_at_end = False
+        if hasattr(type(data), "__arrow_c_array__"):
+            schema, array = exporter.__arrow_c_array__()
+            self.fields = _columns_of(_field(_Schema.from_address(_address(schema, b"arrow_schema"))))
+            found = _Array.from_address(_address(array, b"arrow_array"))
+            self._single = ArrowBatch(found, self.fields, array)
+            self._batches.add(self._single)
+        else:
+            self._capsule = exporter.__arrow_c_stream__()
+            self._stream = _Stream.from_address(_address(self._capsule, b"arrow_array_stream"))
+            self.fields = self._read_schema(self._stream)
+
+    def _read_schema(self, stream: _Stream) -> tuple[ArrowField, ...]:
+        schema = _Schema()
+        self._check(stream, stream.get_schema(ctypes.byref(stream), ctypes.byref(schema)))
+        try:
+            return _columns_of(_field(schema))
+        finally:
+            schema.release(ctypes.byref(schema))
+
+    def next(self) -> ArrowBatch | None:
+        """The next batch that has rows; None at the end, and after `close`."""
+        single, self._single = self._single, None
+        if single is not None:
+            return single if single.rows else None
+        stream = self._stream
+        while stream is not None and not self._is_at_end:
+            array = _Array()
+            self._check(stream, stream.get_next(ctypes.byref(stream), ctypes.byref(array)))
+            if not array.release:
+                self._is_at_end = True
+                break
+            batch = ArrowBatch(array, self.fields)
+            self._batches.add(batch)
+            if batch.rows:
+                return batch
+        return None
+
+    def _check(self, stream: _Stream, code: int) -> None:
+        """Raise the error of a callback; its text may quote data, so it is the cause only."""
+        if code:
+            text: int | None = stream.get_last_error(ctypes.byref(stream))
+            cause = OSError(code, ctypes.string_at(text).decode("utf-8", "replace") if text else "")
+            raise InterfaceError(f"Arrow data: the stream failed with error {code}") from cause
+
+    def close(self) -> None:
+        """Release the stream and its batches. Idempotent."""
+        self._single = None
+        for batch in [*self._batches]:
+            batch.release()
+        stream, self._stream = self._stream, None
+        if stream is not None and stream.release:
+            stream.release(ctypes.byref(stream))
+
+
+# --- reading structures ---------------------------------------------------------------------------------------------
+
+
+def _address(capsule: object, name: bytes) -> int:
+    """The address in a capsule.
+
+    Raises:   InterfaceError: it is another object. NotSupportedError: this Python has no capsules for ctypes.
+    """
+    try:
+        api = ctypes.pythonapi.PyCapsule_GetPointer
+    except AttributeError:
+        raise NotSupportedError("Arrow data: this Python gives no access to PyCapsules") from None
+    api.argtypes, api.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
+    try:
+        return cast("int", api(capsule, name))
+    except ValueError:
+        kind = type(capsule).__name__
+        raise InterfaceError(f"Arrow data: expected a PyCapsule of {name.decode()}, got {kind}") from None
+
+
+def _field(schema: _Schema) -> ArrowField:
+    if not schema.release:
+        raise InterfaceError("Arrow data: expected a schema, got one that was released")
+    return ArrowField(
+        (schema.name or b"").decode("utf-8", "replace"),
+        (schema.format or b"").decode("utf-8", "replace"),
+        _field(schema.dictionary.contents) if schema.dictionary else None,
+        tuple(_field(schema.children[index].contents) for index in range(schema.n_children)),
+    )
+
+
+def _columns_of(field: ArrowField) -> tuple[ArrowField, ...]:
+    if field.format != _STRUCT or field.dictionary is not None:
+        raise InterfaceError(
+            f"Arrow data: expected a table or record batch, got the type {field.format!r:.40}"
+        )
+    return field.children
+
+
+def _column(array: _Array, first: int, length: int) -> ArrowColumn:
+    """The column of a batch whose rows are *length* values from *first* on."""
+    buffers = tuple(array.buffers[index] or 0 for index in range(array.n_buffers))
+    if array.length < first + length:
+        raise InterfaceError(f"Arrow data: expected a column of {first + length} rows, got {array.length}")
+    values = array.dictionary
+    return ArrowColumn(
+        length,
+        array.offset + first,
+        bool(array.null_count and buffers and buffers[0]),
+        buffers,
+        _column(values.contents, 0, values.contents.length) if values else None,
+    )
+
+
+def _has_null(array: _Array) -> bool:
+    """Whether the validity bitmap has a zero; its number may be unknown."""
+    if not (array.n_buffers and array.buffers[0]):
+        return False
+    return 0 in validity(array.buffers[0], array.offset, array.length)
+
+
+def validity(address: int, first: int, count: int) -> list[int]:
+    """A bitmap as a list of 0 and 1."""
+    head = first & 7
+    data = ctypes.string_at(address + (first >> 3), (head + count + 7) >> 3)
+    bits = int.from_bytes(data, "little") >> head & (1 << count) - 1
+    return [48 != bit for bit in reversed(f"{bits:0{count}b}".encode())] if count else []

@@ -1,0 +1,301 @@
+"""Columns in Arrow's layout -> Python values, column by column. Never: rows, types of SQL, who releases a batch.
+
+Source:   documented: the Arrow C data interface (format strings), the Arrow columnar format (buffers)
+
+Invariants:
+1. A value has the class that `Connection.fetch` gives for such a column: NULL is None, and NaN is a float.
+2. Times finer than microseconds are cut, as every digit is that a DATETIME cannot hold.
+3. A value without a Python equivalent is an object whose class is named after the reason. Every type refuses it, as it
+   refuses any other value of an unsupported class: with its row and its column.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from collections.abc import Callable
+from ctypes import string_at
+from decimal import Decimal
+from functools import partial
+from itertools import pairwise
+from struct import iter_unpack, unpack
+from typing import Any, Final, TypeAlias
+
+from aioifx.codecs.arrow_c_data import ArrowColumn, ArrowField, validity
+from aioifx.errors import InterfaceError, NotSupportedError
+from aioifx.sqltypes import Value
+
+ReadValues: TypeAlias = Callable[[ArrowColumn, int, int], list[Value]]
+"""A column, and the range of its rows -> their values."""
+
+_Convert: TypeAlias = Callable[[Any], Value]
+
+
+def _unusable(reason: str) -> Value:
+    return type(reason, (), {})()
+
+
+_OUT_OF_RANGE: Final = _unusable("time outside the years 1 to 9999")
+_OUTSIDE_A_DAY: Final = _unusable("time outside of a day")
+_TOO_FINE: Final = _unusable("duration finer than microseconds")
+_NOT_UTF8: Final = _unusable("text that is not UTF-8")
+
+
+# --- fixed width ----------------------------------------------------------------------------------------------------
+
+
+def _buffer(column: ArrowColumn, index: int) -> int:
+    """The address of a buffer that values need."""
+    address = column.buffers[index] if 0 <= index < len(column.buffers) else 0
+    if not address:
+        raise InterfaceError(f"Arrow data: expected buffer {index} of a column, got none")
+    return address
+
+
+def _raw(column: ArrowColumn, first: int, last: int, width: int) -> bytes:
+    return string_at(_buffer(column, 1) + (column.offset + first) * width, (last - first) * width)
+
+
+def _items(data: bytes, letter: str) -> list[Any]:
+    view: Any = memoryview(data)
+    items: list[Any] = view.cast(letter).tolist()
+    return items
+
+
+def _without_nulls(values: list[Value], column: ArrowColumn, first: int, last: int) -> list[Value]:
+    """The values, with None where the validity bitmap has no bit."""
+    if not column.has_nulls:
+        return values
+    valid = validity(column.buffers[0], column.offset + first, last - first)
+    return [value if one else None for value, one in zip(values, valid, strict=True)]
+
+
+def _numbers(letter: str, width: int, column: ArrowColumn, first: int, last: int) -> list[Value]:
+    return _without_nulls(_items(_raw(column, first, last, width), letter), column, first, last)
+
+
+def _halves(column: ArrowColumn, first: int, last: int) -> list[Value]:
+    data = _raw(column, first, last, 2)
+    return _without_nulls(list(unpack(f"={last - first}e", data)), column, first, last)
+
+
+def _wide_integers(width: int, column: ArrowColumn, first: int, last: int) -> list[Value]:
+    data = _raw(column, first, last, width)
+    cut = (data[at : at + width] for at in range(0, len(data), width))
+    values: list[Value] = [int.from_bytes(one, sys.byteorder, signed=True) for one in cut]
+    return _without_nulls(values, column, first, last)
+
+
+def _booleans(column: ArrowColumn, first: int, last: int) -> list[Value]:
+    values: list[Value] = [*validity(_buffer(column, 1), column.offset + first, last - first)]
+    return _without_nulls(values, column, first, last)
+
+
+def _nulls(column: ArrowColumn, first: int, last: int) -> list[Value]:
+    return [None] * (last - first)
+
+
+def _fixed_bytes(width: int, column: ArrowColumn, first: int, last: int) -> list[Value]:
+    data = _raw(column, first, last, width)
+    values: list[Value] = [data[at * width : (at + 1) * width] for at in range(last - first)]
+    return _without_nulls(values, column, first, last)
+
+
+def _converted(read: ReadValues, convert: _Convert) -> ReadValues:
+    def converted(column: ArrowColumn, first: int, last: int) -> list[Value]:
+        return [None if value is None else convert(value) for value in read(column, first, last)]
+
+    return converted
+
+
+# --- text and bytes -------------------------------------------------------------------------------------------------
+
+
+def _offset_bytes(letter: str, width: int, column: ArrowColumn, first: int, last: int) -> list[Value]:
+    start = _buffer(column, 1) + (column.offset + first) * width
+    offsets = _items(string_at(start, (last - first + 1) * width), letter)
+    begin, end = offsets[0], offsets[-1]
+    data = string_at(_buffer(column, 2) + begin, end - begin) if end > begin else b""
+    values: list[Value] = [data[one - begin : two - begin] for one, two in pairwise(offsets)]
+    return _without_nulls(values, column, first, last)
+
+
+_INLINE: Final = 12
+"""Longest value that a view holds itself."""
+
+
+def _view_bytes(column: ArrowColumn, first: int, last: int) -> list[Value]:
+    """Views of 16 bytes: size, then up to 12 bytes, or a prefix, the index of a buffer and an offset in it."""
+    views = _raw(column, first, last, 16)
+
+    def value(at: int, size: int, buffer: int, offset: int) -> bytes:
+        if size <= _INLINE:
+            return views[at * 16 + 4 : at * 16 + 4 + size]
+        return string_at(_buffer(column, 2 + buffer) + offset, size)
+
+    # The view of a NULL may hold anything.
+    found = _without_nulls(list(iter_unpack("=iiii", views)), column, first, last)
+    return [None if one is None else value(at, one[0], *one[2:]) for at, one in enumerate(found)]
+
+
+def _text(value: bytes) -> Value:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return _NOT_UTF8
+
+
+# --- numbers and times ----------------------------------------------------------------------------------------------
+
+
+def _decimal(scale: int, value: int) -> Value:
+    return Decimal(f"{value}E{-scale}")
+
+
+_EPOCH: Final = dt.datetime(1970, 1, 1)
+_EPOCH_DAY: Final = _EPOCH.toordinal()
+_DAY: Final = 86_400_000_000
+_TICKS: Final = {"s": (1_000_000, 1), "m": (1_000, 1), "u": (1, 1), "n": (1, 1_000)}
+"""A unit of time in microseconds, as a fraction."""
+
+
+def _date(value: int) -> Value:
+    try:
+        return dt.date.fromordinal(value + _EPOCH_DAY)
+    except (ValueError, OverflowError):
+        return _OUT_OF_RANGE
+
+
+def _day(value: int) -> Value:
+    """A date64: milliseconds."""
+    return _date(value // 86_400_000)
+
+
+def _moment(times: int, parts: int, value: int) -> Value:
+    try:
+        return _EPOCH + dt.timedelta(microseconds=value * times // parts)
+    except OverflowError:
+        return _OUT_OF_RANGE
+
+
+def _clock(times: int, parts: int, value: int) -> Value:
+    amount = value * times // parts
+    if not 0 <= amount < _DAY:
+        return _OUTSIDE_A_DAY
+    return (_EPOCH + dt.timedelta(microseconds=amount)).time()
+
+
+def _duration(times: int, parts: int, value: int) -> Value:
+    amount, rest = divmod(value * times, parts)
+    if rest:
+        return _TOO_FINE
+    try:
+        return dt.timedelta(microseconds=amount)
+    except OverflowError:
+        return _OUT_OF_RANGE
+
+
+# --- from types to functions ----------------------------------------------------------------------------------------
+
+_LETTERS: Final = {
+    "c": "b",
+    "C": "B",
+    "s": "h",
+    "S": "H",
+    "i": "i",
+    "I": "I",
+    "l": "q",
+    "L": "Q",
+    "f": "f",
+    "g": "d",
+}
+_WIDTHS: Final = {"b": 1, "h": 2, "i": 4, "q": 8, "f": 4, "d": 8}
+
+
+def _fixed(letter: str) -> ReadValues:
+    return partial(_numbers, letter, _WIDTHS[letter.lower()])
+
+
+_SIMPLE: Final[dict[str, ReadValues]] = {
+    **{form: _fixed(letter) for form, letter in _LETTERS.items()},
+    "n": _nulls,
+    "b": _booleans,
+    "e": _halves,
+    "z": partial(_offset_bytes, "i", 4),
+    "Z": partial(_offset_bytes, "q", 8),
+    "vz": _view_bytes,
+    "u": _converted(partial(_offset_bytes, "i", 4), _text),
+    "U": _converted(partial(_offset_bytes, "q", 8), _text),
+    "vu": _converted(_view_bytes, _text),
+    "tdD": _converted(_fixed("i"), _date),
+    "tdm": _converted(_fixed("q"), _day),
+    **{f"tt{unit}": _converted(_fixed("i"), partial(_clock, *_TICKS[unit])) for unit in "sm"},
+    **{f"tt{unit}": _converted(_fixed("q"), partial(_clock, *_TICKS[unit])) for unit in "un"},
+    **{f"ts{unit}:": _converted(_fixed("q"), partial(_moment, *_TICKS[unit])) for unit in "smun"},
+    **{f"tD{unit}": _converted(_fixed("q"), partial(_duration, *_TICKS[unit])) for unit in "smun"},
+}
+
+_DECIMALS: Final[dict[int, ReadValues]] = {
+    32: _fixed("i"),
+    64: _fixed("q"),
+    128: partial(_wide_integers, 16),
+    256: partial(_wide_integers, 32),
+}
+
+_NAMES: Final = {
+    "+l": "list",
+    "+L": "list",
+    "+vl": "list",
+    "+vL": "list",
+    "+w": "list",
+    "+s": "struct",
+    "+m": "map",
+    "+u": "union",
+    "+r": "run-end encoded",
+    "ti": "interval",
+}
+
+
+def reader_for(field: ArrowField) -> ReadValues:
+    """The function that reads the values of a column.
+
+    Raises:   NotSupportedError: the type has no equivalent here; names the column and the type.
+    """
+    if field.dictionary is not None:
+        return _dictionary_reader(field, field.dictionary)
+    kind, _, details = field.format.partition(":")
+    if (found := _SIMPLE.get(field.format)) is not None:
+        return found
+    if kind == "w" and details.isdecimal():
+        return partial(_fixed_bytes, int(details))
+    if kind == "d":
+        _, scale, *bits = map(int, details.split(","))
+        if (read := _DECIMALS.get(bits[0] if bits else 128)) is not None:
+            return _converted(read, partial(_decimal, scale))
+    if kind in ("tss", "tsm", "tsu", "tsn"):
+        raise NotSupportedError(
+            f"column {field.name!r}: timestamp of the time zone {details!r:.40}: a DATETIME has no time zone,"
+            " convert it first",
+            column=field.name,
+        )
+    name = next((name for start, name in _NAMES.items() if kind.startswith(start)), field.format[:40])
+    raise NotSupportedError(f"column {field.name!r}: Arrow's type {name} is not supported", column=field.name)
+
+
+def _dictionary_reader(field: ArrowField, of_values: ArrowField) -> ReadValues:
+    indices, values = reader_for(ArrowField(field.name, field.format)), _named(of_values, field.name)
+    read_values = reader_for(values)
+
+    def read(column: ArrowColumn, first: int, last: int) -> list[Value]:
+        dictionary = column.dictionary
+        assert dictionary is not None, "the schema has a dictionary"
+        known = dictionary.values
+        if known is None:
+            known = dictionary.values = read_values(dictionary, 0, dictionary.length)
+        return [None if index is None else known[index] for index in indices(column, first, last)]
+
+    return read
+
+
+def _named(field: ArrowField, name: str) -> ArrowField:
+    return ArrowField(name, field.format, field.dictionary, field.children)
