@@ -137,6 +137,11 @@ class Connection(NotCopied):
         return self._connection.database
 
     @property
+    def isolation(self) -> str:
+        """Isolation level of the next statement, such as "committed_read"."""
+        return self._connection.isolation
+
+    @property
     def log_mode(self) -> LogMode | None:
         """Logging mode of the open database: "logged", "ansi" or "unlogged"; None if none is open."""
         return self._connection.log_mode

@@ -276,6 +276,7 @@ def test_large_values_come_inline(conn: dbapi.Connection) -> None:
 
 def test_facts_of_a_connection(conn: dbapi.Connection) -> None:
     assert (conn.database, conn.log_mode) == ("shop", "logged")
+    assert conn.isolation == "committed_read"
     assert "IBM Informix" in conn.server_version or conn.server_version
     assert repr(conn).startswith("<Connection open shop at ")
     conn.ping()
