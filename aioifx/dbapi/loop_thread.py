@@ -91,8 +91,7 @@ class LoopThread:
 
     async def _end(self) -> None:
         try:
-            closing = [connection.close(timeout=_CLOSE_TIMEOUT) for connection in self.connections]
-            await asyncio.gather(*closing, return_exceptions=True)
+            await asyncio.gather(*map(_end_connection, self.connections), return_exceptions=True)
             others = asyncio.all_tasks() - {asyncio.current_task()}
             for task in others:
                 task.cancel()
@@ -101,6 +100,12 @@ class LoopThread:
         finally:
             self._is_ending = True
             self.loop.stop()
+
+
+async def _end_connection(connection: Connection[Any]) -> None:
+    if not connection.is_closed():
+        connection.cancel()  # of a daemon thread
+    await connection.close(timeout=_CLOSE_TIMEOUT)
 
 
 class Call(Generic[T]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -19,7 +19,7 @@ from sqlalchemy.sql import compiler as sql_compiler
 from aioifx import errors
 from aioifx.sqlalchemy.adapters import AdaptedModule
 from aioifx.sqlalchemy.compiler import InformixCompiler
-from aioifx.sqlalchemy.ddl import InformixDDLCompiler, InformixTypeCompiler
+from aioifx.sqlalchemy.ddl import CONSTRUCT_ARGUMENTS, InformixDDLCompiler, InformixTypeCompiler
 from aioifx.sqlalchemy.reflection import InformixReflection
 from aioifx.sqlalchemy.types import COLSPECS
 
@@ -90,6 +90,17 @@ class InformixDialect(InformixReflection):
     preparer = InformixIdentifierPreparer
     execution_ctx_cls = InformixExecutionContext
     colspecs = dict(COLSPECS)  # noqa: RUF012 - as in the base class
+    construct_arguments = CONSTRUCT_ARGUMENTS
+
+    def __init__(
+        self,
+        json_serializer: Callable[[Any], str] | None = None,
+        json_deserializer: Callable[[str], Any] | None = None,
+        **kw: Any,
+    ) -> None:
+        super().__init__(**kw)
+        self._json_serializer = json_serializer
+        self._json_deserializer = json_deserializer
 
     @classmethod
     def import_dbapi(cls) -> Any:
@@ -106,8 +117,13 @@ class InformixDialect(InformixReflection):
     # -- connecting ---------------------------------------------------------------------------------------------------
 
     def create_connect_args(self, url: URL) -> Any:
-        """The URL as a DSN of aioifx; every option of a DSN is an option of the URL."""
-        return [dsn_of(url)], {}
+        """The URL as a DSN of aioifx; every option of a DSN is an option of the URL.
+
+        The connection decodes JSON, so it gets the engine's function.
+        """
+        return [dsn_of(url)], {} if self._json_deserializer is None else {
+            "json_loads": self._json_deserializer
+        }
 
     def _get_server_version_info(self, connection: Connection) -> tuple[int, ...] | None:
         sql = "SELECT DBINFO('version', 'full') FROM informix.systables WHERE tabid = 1"

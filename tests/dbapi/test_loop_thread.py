@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from aioifx import dbapi
 from aioifx.dbapi import loop_thread
+from tests.client.session.test_loop_binding import child
 from tests.dbapi.conftest import SLOW, Host
+from tests.injection import eventually
 
 signals = pytest.mark.skipif(os.name == "nt", reason="pthread_kill")
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
@@ -72,6 +80,41 @@ def test_what_code_of_the_user_raises_does_not_end_the_thread(conn: dbapi.Connec
 
 
 @signals
+def test_a_keyboard_interrupt_while_connecting(host: Host) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as thread:
+
+        def interrupt_once_connected() -> socket.socket:
+            peer, _ = listener.accept()
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            return peer
+
+        peer = thread.submit(interrupt_once_connected)
+        with pytest.raises(KeyboardInterrupt):
+            dbapi.connect(f"informix://app:secret@127.0.0.1:{listener.getsockname()[1]}/shop?server=ol_shop")
+        with peer.result(20) as abandoned:
+            while abandoned.recv(4096):
+                pass  # the login, and then its end
+
+
+def test_a_connection_that_is_open_as_the_interrupt_comes_is_dropped(
+    host: Host, conn: dbapi.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = loop_thread.Call[Any]._next_job
+
+    def interrupted(self: loop_thread.Call[Any]) -> Any:
+        monkeypatch.undo()
+        take(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop_thread.Call, "_next_job", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        dbapi.connect(host.dsn)
+    conn.ping()  # after what the loop has been told before
+    gc.collect()
+    host.call(eventually(lambda: len(host.server.stats.sessions) == 1)).result(20)
+
+
+@signals
 def test_an_interrupt_of_rows_that_are_produced_undoes_the_executemany(conn: dbapi.Connection) -> None:
     conn.autocommit = True
     cursor = conn.cursor()
@@ -84,6 +127,115 @@ def test_an_interrupt_of_rows_that_are_produced_undoes_the_executemany(conn: dba
     with pytest.raises(KeyboardInterrupt):
         cursor.executemany("insert into spot values (?)", rows())
     assert cursor.execute("select count(*) from spot").fetchone() == (0,)
+
+
+# -- forks and exits --------------------------------------------------------------------------------------------------
+
+
+@forks
+def test_a_fork_may_use_connections_of_its_own_alone(host: Host, conn: dbapi.Connection) -> None:
+    cursor = conn.cursor().execute("select a.n, b.n from number a, number b")
+    refused = f"InterfaceError: the connection belongs to the process {os.getpid()}, which has forked;"
+
+    def close() -> object:
+        cursor.close()
+        conn.close()
+        conn.terminate()
+        return conn.is_closed()
+
+    def use_own() -> object:
+        nonlocal cursor
+        del cursor  # collected here, it must not reach the parent's event loop
+        gc.collect()
+        with dbapi.connect(host.dsn) as own:
+            return own.cursor().execute("select count(*) from number").fetchone(), loop_thread._current
+
+    calls: list[Callable[[], object]] = [
+        cursor.fetchall,
+        lambda: conn.cursor().execute("select n from number"),
+        conn.commit,
+        conn.ping,
+        conn.cancel,
+    ]
+    for call in calls:
+        assert child(call).startswith(refused)
+    assert child(close) == "True"
+    text = child(use_own)
+    assert text.startswith("((200,), ") and repr(loop_thread._current) not in text
+    assert len(cursor.fetchall()) == 200 * 200
+    assert conn.cursor().execute("select count(*) from number").fetchone() == (200,)
+
+
+PROGRAM = """
+import atexit, contextlib, os, sys, threading
+from aioifx import dbapi
+
+dsn, slow = sys.argv[1:]
+conn = dbapi.connect(dsn)
+
+def last():
+    print("at exit", *conn.cursor().execute("select count(*) from number").fetchone())
+
+atexit.register(last)
+reading = conn.cursor().execute("select a.n, b.n from number a, number b")
+reading.fetchone()
+busy = dbapi.connect(dsn)
+started = threading.Event()
+
+def work():
+    started.set()
+    with contextlib.suppress(dbapi.Error):
+        busy.cursor().execute(slow)
+
+threading.Thread(target=work, daemon=True).start()
+started.wait()
+pid = os.fork() if hasattr(os, "fork") else None
+if pid == 0:
+    atexit.unregister(last)
+    own = dbapi.connect(dsn)
+    print("child", *own.cursor().execute("select count(*) from number").fetchone())
+    sys.exit()
+if pid:
+    assert os.waitpid(pid, 0)[1] == 0
+"""
+
+
+def test_an_interpreter_exits_with_open_connections_and_a_running_statement(host: Host) -> None:
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", PROGRAM, host.dsn, SLOW],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    said = ["child 200"] * hasattr(os, "fork") + ["at exit 200"]
+    assert (run.returncode, run.stdout.splitlines(), run.stderr) == (0, said, "")
+
+
+def test_after_the_end_of_the_thread_calls_raise_and_closing_does_nothing(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_thread, "_current", None)
+    monkeypatch.setattr(loop_thread, "_is_exiting", False)
+    conn = dbapi.connect(host.dsn)
+    cursor = conn.cursor().execute("select a.n, b.n from number a, number b")
+    loop_thread._end_at_exit()
+    assert conn.is_closed()
+    for use in (conn.commit, cursor.fetchall, lambda: cursor.execute("select n from number")):
+        with pytest.raises(
+            dbapi.InterfaceError, match="the interpreter is exiting, and the connection was closed"
+        ):
+            use()
+    cursor.close()
+    conn.close()
+    conn.terminate()
+    with pytest.raises(
+        dbapi.InterfaceError, match="the interpreter is exiting: a connection cannot be opened"
+    ):
+        dbapi.connect(host.dsn)
+
+
+# -- interrupts at any moment -----------------------------------------------------------------------------------------
 
 
 async def nothing() -> int:

@@ -1,9 +1,324 @@
-"""Types of Informix, and the conversion of values."""
+"""Values of every type: to the embedded server and back, as parameters and as literals."""
 
 from __future__ import annotations
 
-from aioifx.sqlalchemy import InformixDialect
+import datetime as dt
+import json
+import uuid
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import exc
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+import aioifx
+from aioifx.sqlalchemy import (
+    BIGSERIAL,
+    BSON,
+    BYTE,
+    DATETIME,
+    INT8,
+    INTERVAL,
+    JSON,
+    LIST,
+    LVARCHAR,
+    MONEY,
+    MULTISET,
+    NVARCHAR,
+    ROW,
+    SERIAL,
+    SET,
+    SMALLFLOAT,
+    TEXT,
+    TIME,
+    VARCHAR,
+    InformixDialect,
+)  # fmt: skip
 from aioifx.sqlalchemy.types import COLSPECS
+from aioifx.sqltypes import SqlType, TypeCode
+
+MOMENT = dt.datetime(2026, 5, 4, 9, 30, 1, 123450)
+
+VALUES: list[tuple[Any, Any]] = [
+    (sa.SmallInteger(), -5),
+    (sa.Integer(), 5),
+    (sa.BigInteger(), 2**40),
+    (INT8(), -(2**40)),
+    (BIGSERIAL(), 7),
+    (sa.Float(), 1.5),
+    (sa.Double(), 1e-20),
+    (sa.Float(asdecimal=True), Decimal("1.5")),
+    (SMALLFLOAT(), 0.25),
+    (sa.Numeric(10, 2), Decimal("9.50")),
+    (sa.Numeric(10, 0), Decimal(7)),
+    (sa.Numeric(10, 2, asdecimal=False), 9.5),
+    (sa.Numeric(), Decimal("1.25")),
+    (MONEY(8, 2), Decimal("3.10")),
+    (sa.CHAR(3), "abc"),
+    (sa.NCHAR(3), "abc"),
+    (sa.String(10), "it's"),
+    (sa.String(300), "x" * 300),
+    (sa.String(), "y"),
+    (sa.Unicode(9), "é"),
+    (VARCHAR(20, 5), "r"),
+    (NVARCHAR(20), "n"),
+    (LVARCHAR(), "z"),
+    (sa.Boolean(), True),
+    (sa.Boolean(), False),
+    (sa.Date(), dt.date(2026, 5, 4)),
+    (sa.DateTime(), MOMENT),
+    (sa.Time(), MOMENT.time()),
+    (DATETIME("year", "minute"), dt.datetime(2026, 5, 4, 9, 30)),
+    (DATETIME("year", "day"), dt.date(2026, 5, 4)),
+    (DATETIME("month", "day"), aioifx.Datetime(month=5, day=4)),
+    (TIME("minute"), dt.time(9, 30)),
+    (TIME("fraction", 2), dt.time(9, 30, 1, 120000)),
+    (sa.Interval(), dt.timedelta(days=-4, hours=3, microseconds=10)),
+    (sa.Interval(day_precision=3, second_precision=1), dt.timedelta(days=400, microseconds=100_000)),
+    (INTERVAL("hour", "minute", leading=4), dt.timedelta(hours=1000, minutes=3)),
+    (INTERVAL("second", "fraction", fraction=2), dt.timedelta(seconds=5.25)),
+    (INTERVAL("year", "month"), aioifx.IntervalYM(-2, -6)),
+    (sa.Uuid(), uuid.UUID(int=5)),
+    (sa.UUID(), uuid.UUID(int=6)),
+    (sa.Enum("a", "b"), "b"),
+]
+DOCUMENTS: list[tuple[Any, Any]] = [
+    (sa.JSON(), {"a": [1, "it's"], "b": None}),
+    (SET(sa.String(10)), {"a", "b"}),
+    (MULTISET(sa.Integer), [1, 1]),
+    (LIST(sa.Boolean), [True, False]),
+    (LIST(INTERVAL("hour", "minute")), [dt.timedelta(minutes=90)]),
+    (ROW({"street": sa.String(30), "at": TIME("minute")}), ("Main St", dt.time(9, 30))),
+]
+OBJECTS: list[tuple[Any, Any]] = [
+    (BSON(), {"a": 1}),
+    (sa.Text(), "long\ntext"),
+    (TEXT(space="blobs"), ""),
+    (sa.LargeBinary(), b"\0\1"),
+    (BYTE(), b""),
+    (sa.BLOB(), b"\0\2"),
+    (sa.CLOB(), "text"),
+    (sa.PickleType(), {"k": 1}),
+]
+
+
+@pytest.fixture
+async def connection(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    async with engine.connect() as conn:
+        yield conn
+
+
+def table_of(type_: Any) -> sa.Table:
+    key = sa.Column("id", sa.Integer, primary_key=True)
+    return sa.Table("item", sa.MetaData(), key, sa.Column("value", type_), prefixes=["TEMP"])
+
+
+async def stored(conn: AsyncConnection, type_: Any, *values: Any) -> list[Any]:
+    """The values as a column of the type returns them."""
+    table = table_of(type_)
+    await conn.execute(sa.schema.CreateTable(table))
+    try:
+        for value in values:
+            await conn.execute(table.insert().values(value=value))
+        return [*await conn.scalars(sa.select(table.c.value).order_by(table.c.id))]
+    finally:
+        await conn.execute(sa.schema.DropTable(table))
+
+
+def literal(value: Any, type_: Any) -> Any:
+    return sa.literal(value, type_, literal_execute=True)
+
+
+async def test_values_are_stored_and_returned(connection: AsyncConnection) -> None:
+    wrong: dict[str, Any] = {}
+    for type_, value in VALUES + DOCUMENTS:
+        null = [] if isinstance(type_, SERIAL) else [None]
+        got = await stored(connection, type_, value, literal(value, type_), *null)
+        same_class = isinstance(value, tuple) or type(got[0]) is type(value)  # a ROW is a Record
+        if got != [value, value, *null] or not same_class:
+            wrong[repr(type_)] = got
+    assert wrong == {}
+
+
+async def test_large_values_are_stored_and_returned(connection: AsyncConnection) -> None:
+    got = {repr(type_): await stored(connection, type_, value, None) for type_, value in OBJECTS}
+    assert got == {repr(type_): [value, None] for type_, value in OBJECTS}
+
+
+async def test_values_are_compared(connection: AsyncConnection) -> None:
+    wrong: list[Any] = []
+    for type_, value in VALUES:
+        table = table_of(type_)
+        await connection.execute(sa.schema.CreateTable(table))
+        await connection.execute(table.insert().values(value=value))
+        for other in (value, literal(value, type_)):
+            found = await connection.scalars(sa.select(table.c.id).where(table.c.value == other))
+            wrong += [] if found.all() == [1] else [type_]
+        await connection.execute(sa.schema.DropTable(table))
+    assert wrong == []
+
+
+async def test_functions_of_integers_are_integers(connection: AsyncConnection) -> None:
+    table = table_of(sa.Integer)
+    await connection.execute(sa.schema.CreateTable(table))
+    await connection.execute(table.insert(), [{"value": 1}, {"value": 2}])
+    row = (await connection.execute(sa.select(sa.func.sum(table.c.value), sa.func.count()))).one()
+    assert [repr(value) for value in row] == ["3", "2"]
+    await connection.execute(sa.schema.DropTable(table))
+
+
+@pytest.mark.parametrize("kind", [TypeCode.DECIMAL, TypeCode.FLOAT])
+def test_a_decimal_from_the_server_is_an_integer(kind: TypeCode) -> None:
+    process = sa.Integer().dialect_impl(InformixDialect()).result_processor(InformixDialect(), SqlType(kind))
+    assert process is not None
+    assert repr([process(Decimal("6.0")), process(None)]) == "[6, None]"
+
+
+async def test_bytes_of_other_classes_are_stored(connection: AsyncConnection) -> None:
+    assert await stored(connection, sa.LargeBinary(), bytearray(b"a"), memoryview(b"b")) == [b"a", b"b"]
+
+
+async def test_none_is_the_null_of_json(connection: AsyncConnection) -> None:
+    table = table_of(sa.JSON())
+    await connection.execute(sa.schema.CreateTable(table))
+    await connection.execute(table.insert(), [{"value": None}, {"value": sa.null()}, {"value": {}}])
+    found = await connection.scalars(sa.select(table.c.id).where(table.c.value.is_(None)))
+    assert found.all() == [1, 2]
+    await connection.execute(sa.schema.DropTable(table))
+
+
+async def test_json_in_text_is_decoded(connection: AsyncConnection) -> None:
+    query = sa.text("SELECT FIRST 1 '[1]' AS a, NULL::lvarchar AS b FROM systables").columns(
+        a=sa.JSON, b=sa.JSON
+    )
+    assert (await connection.execute(query)).one() == ([1], None)
+
+
+async def test_json_has_the_functions_of_the_engine(url: str) -> None:
+    def loads(text: str) -> Any:
+        return json.loads(text, parse_float=Decimal)
+
+    def dumps(value: Any) -> str:
+        return json.dumps(value, default=str)
+
+    engine = create_async_engine(url, json_serializer=dumps, json_deserializer=loads)
+    table = table_of(JSON())
+    async with engine.connect() as conn:
+        await conn.execute(sa.schema.CreateTable(table))
+        await conn.execute(table.insert().values(value={"price": 1.5, "on": dt.date(2026, 5, 4)}))
+        value = await conn.scalar(sa.select(table.c.value))
+    await engine.dispose()
+    assert repr(value) == "{'price': Decimal('1.5'), 'on': '2026-05-04'}"
+
+
+async def test_an_aware_datetime_is_refused(engine: AsyncEngine) -> None:
+    aware = MOMENT.replace(tzinfo=dt.UTC)
+    table = table_of(sa.DateTime(timezone=True))
+    async with engine.connect() as conn:
+        await conn.execute(sa.schema.CreateTable(table))
+        with pytest.raises(exc.DBAPIError, match="aware datetime"):
+            await conn.execute(table.insert().values(value=aware))
+        with pytest.raises(exc.CompileError, match="aware value"):
+            rendered(aware, sa.DateTime())
+
+
+def rendered(value: Any, type_: Any) -> str:
+    process = type_.dialect_impl(InformixDialect()).literal_processor(InformixDialect())
+    assert process is not None
+    text: str = process(value)
+    return text
+
+
+def test_literals_do_not_depend_on_the_session() -> None:
+    assert rendered(dt.date(2026, 5, 4), sa.Date()) == "MDY(5,4,2026)"
+    assert rendered(MOMENT, sa.DateTime()) == "DATETIME(2026-05-04 09:30:01.12345) YEAR TO FRACTION(5)"
+    assert rendered(MOMENT.date(), sa.DateTime()).startswith("DATETIME(2026-05-04 00:00:00.00000)")
+    assert rendered(MOMENT, DATETIME("year", "minute")) == "DATETIME(2026-05-04 09:30) YEAR TO MINUTE"
+    assert rendered(MOMENT.time(), TIME("second")) == "DATETIME(09:30:01) HOUR TO SECOND"
+    assert rendered(dt.timedelta(hours=-30), INTERVAL("day", "hour", leading=3)) == (
+        "INTERVAL(-1 06) DAY(3) TO HOUR"
+    )
+    assert rendered(Decimal("1E+3"), sa.Numeric()) == "1000"
+    assert rendered(True, sa.Boolean()) == "'t'::boolean"
+    assert rendered({"a": "it's"}, sa.JSON()) == """'{"a": "it''s"}'::JSON"""
+    assert rendered({"b": "x", "a": 1}, ROW({"a": sa.Integer, "b": sa.String(5)})) == "ROW(1,'x')"
+    assert rendered((1, None), ROW({"a": sa.Integer, "b": sa.String(5)})) == "ROW(1,NULL)"
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (sa.LargeBinary(), b"x"),
+        (BSON(), {}),
+        (SET(sa.Date), {dt.date(2026, 5, 4)}),
+        (LIST(sa.LargeBinary), [b"x"]),
+        (sa.Numeric(), Decimal("NaN")),
+        (sa.DateTime(), dt.time(9, 30)),
+    ],
+    ids=repr,
+)
+def test_what_has_no_literal_is_refused(type_: Any, value: Any) -> None:
+    statement = sa.select(sa.literal(value, type_))
+    with pytest.raises(exc.CompileError):
+        statement.compile(dialect=InformixDialect(), compile_kwargs={"literal_binds": True})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: DATETIME("year", "hours"),
+        lambda: DATETIME("second", "year"),
+        lambda: TIME("fraction", 6),
+        lambda: INTERVAL("month", "day"),
+        lambda: INTERVAL("day", "hour", leading=10),
+        lambda: INTERVAL("day", "fraction", fraction=0),
+    ],
+)
+def test_a_qualifier_that_informix_lacks_is_refused(make: Any) -> None:
+    with pytest.raises(exc.ArgumentError):
+        make()
+
+
+def test_types_are_instances_of_the_generic_ones() -> None:
+    generic: list[tuple[Any, type[Any]]] = [
+        (INT8(), sa.BigInteger),
+        (BIGSERIAL(), sa.BigInteger),
+        (SERIAL(), sa.Integer),
+        (SMALLFLOAT(), sa.Float),
+        (MONEY(8, 2), sa.Numeric),
+        (LVARCHAR(9), sa.String),
+        (VARCHAR(9, 3), sa.VARCHAR),
+        (TEXT(), sa.Text),
+        (BYTE(), sa.LargeBinary),
+        (DATETIME(), sa.DateTime),
+        (TIME(), sa.Time),
+        (JSON(), sa.JSON),
+    ]
+    assert [type_ for type_, base in generic if not isinstance(type_, base)] == []
+    assert INTERVAL()._type_affinity is sa.Interval
+    assert INTERVAL(leading=3).as_generic().day_precision == 3
+    assert [DATETIME("year", last).python_type for last in ("hour", "day", "month")] == [
+        dt.datetime,
+        dt.date,
+        aioifx.Datetime,
+    ]
+    assert INTERVAL("year", "month").python_type is aioifx.IntervalYM
+
+
+def test_types_are_copied_and_compared_by_their_arguments() -> None:
+    for type_ in (
+        DATETIME("year", "minute"),
+        TIME("fraction", 2),
+        INTERVAL("hour", "minute", 4),
+        VARCHAR(9, 3),
+    ):
+        copy = type_.copy()
+        assert repr(copy) == repr(type_)
+        assert copy._static_cache_key == type_._static_cache_key
+    assert DATETIME("year", "minute")._static_cache_key != DATETIME("year", "second")._static_cache_key
 
 
 def test_the_dialect_has_the_types_of_the_module() -> None:
