@@ -109,7 +109,7 @@ def test_a_connection_that_is_open_as_the_interrupt_comes_is_dropped(
     monkeypatch.setattr(loop_thread.Call, "_next_job", interrupted)
     with pytest.raises(KeyboardInterrupt):
         dbapi.connect(host.dsn)
-    conn.ping()  # after what the loop has been told before
+    conn.ping()  # the loop runs its callbacks in order
     gc.collect()
     host.call(eventually(lambda: len(host.server.stats.sessions) == 1)).result(20)
 

@@ -19,7 +19,7 @@ def of_the_server(host: Host) -> None:
 
 class TestCompliance(dbapi20.DatabaseAPI20Test):  # type: ignore[misc]  # the suite has no annotations
     driver = dbapi
-    lower_func = "shout"  # EXECUTE PROCEDURE takes a routine, and LOWER is none
+    lower_func = "shout"  # EXECUTE PROCEDURE does not call the built-in LOWER
 
     def _connect(self) -> dbapi.Connection:
         """Some tests of the suite leave their connection open, which causes a ResourceWarning."""
