@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy.dialects import registry
 
 from aioifx.server import running
+from tests.compliance.requirements import SKIPPED
 
 pytest_plugins = ["sqlalchemy.testing.plugin.pytestplugin"]
 
@@ -48,6 +49,14 @@ def pytest_configure(config: pytest.Config) -> None:
     driver = "aioifx" if config.getoption("--sync") else "aioifx_async"
     address = _open.enter_context(server()).removeprefix("informix")
     config.option.dburi = [f"informix+{driver}{address}&lock_wait=5"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        class_name, _, name = item.nodeid.rpartition("suite.py::")[2].partition("::")
+        reason = SKIPPED.get(f"{class_name.partition('_')[0]}::{name}")
+        if reason is not None:
+            item.add_marker(pytest.mark.skip(reason))
 
 
 @pytest.hookimpl(trylast=True)

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from sqlalchemy.testing import suite
 from sqlalchemy.testing.suite import *  # noqa: F403 # pyright: ignore[reportWildcardImportFromLibrary]
 
 import tests.compliance.provision  # noqa: F401 - it registers itself
+
+
+class ServerSideCursorsTest(suite.ServerSideCursorsTest):
+    def _is_server_side(self, cursor: Any) -> bool:
+        return bool(cursor.server_side)

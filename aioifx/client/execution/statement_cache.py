@@ -88,7 +88,7 @@ STALE: Final = frozenset(
 _CHANGED: Final = -710
 _EXECUTE_AGAIN: Final = "its table has changed since it was prepared; execute it again to prepare it again"
 
-_DDL_VERBS: Final = frozenset({"alter", "drop", "rename"})
+DDL_VERBS: Final = frozenset({"alter", "drop", "rename"})
 """After these, cached statements may be stale."""
 
 
@@ -199,12 +199,12 @@ class StatementCache:
 
     def invalidate_after(self, statement: Statement) -> None:
         """Invalidate cached statements after a successful statement that may have changed what they name."""
-        if not statement.returns_rows and statement.verb in _DDL_VERBS:
+        if not statement.returns_rows and statement.verb in DDL_VERBS:
             self.clear()
 
     def invalidate_after_text(self, sql: str) -> None:
         """`invalidate_after` by the text alone."""
-        if scan(sql).verb in _DDL_VERBS:
+        if scan(sql).verb in DDL_VERBS:
             self.clear()
 
     def invalidate(self) -> None:
