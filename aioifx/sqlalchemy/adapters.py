@@ -5,8 +5,6 @@ SQLAlchemy calls a driver without `await`, inside a greenlet, and waits through 
 Invariants:
 1. Every call runs the client's own method. Rows are plain tuples, and large values are complete.
 2. A connection of a `Pool` is returned to it, never closed, unless SQLAlchemy drops it.
-3. After DDL on one connection, every other connection of the engine prepares its statements again. In a transaction,
-   which SQLAlchemy always has, the client would raise -710 instead.
 """
 
 # pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
@@ -18,7 +16,7 @@ from __future__ import annotations
 import datetime
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from sqlalchemy.connectors.asyncio import (
     AsyncAdapt_dbapi_connection,
@@ -32,11 +30,11 @@ from aioifx import errors
 from aioifx.client.api.connection import Connection
 from aioifx.client.api.cursor import Cursor
 from aioifx.client.connect.connect import connect
-from aioifx.client.execution.statement_cache import DDL_VERBS
 from aioifx.client.pool.pool import Pool
-from aioifx.client.sql.scanner import scan
 from aioifx.rows import tuple_row
 from aioifx.sqlalchemy.compat import await_
+
+T = TypeVar("T")
 
 _EXCEPTIONS: Final = (
     "Warning", "Error", "InterfaceError", "DatabaseError", "DataError", "OperationalError", "IntegrityError",
@@ -55,6 +53,10 @@ class AdaptedCursor(AsyncAdapt_dbapi_cursor):
     def __init__(self, adapt_connection: AsyncAdapt_dbapi_connection) -> None:
         super().__init__(adapt_connection)
         self._keep(None, -1, None)
+
+    @property
+    def connection(self) -> Any:
+        return self._adapt_connection
 
     def _make_new_cursor(self, connection: Any) -> Any:
         return connection.cursor(row_factory=tuple_row, lobs="inline")
@@ -82,19 +84,14 @@ class AdaptedCursor(AsyncAdapt_dbapi_cursor):
 
     async def _execute_async(self, operation: Any, parameters: Any) -> None:
         # Without the lock of the base class: calls of a connection wait for their turn in the client.
-        connection = cast(AdaptedConnection, self._adapt_connection)
-        connection.renew_statements()
         cursor = cast(Cursor[Any], self._cursor)
         await cursor.execute(operation, () if parameters is None else parameters)
         description = cursor.description
         if description is not None:
             self._rows = deque(await cursor.fetchall())
-        elif scan(operation).verb in DDL_VERBS:
-            connection.on_ddl()
         self._keep(description, cursor.rowcount, cursor.lastrowid)
 
     async def _executemany_async(self, operation: Any, seq_of_parameters: Any) -> None:
-        cast(AdaptedConnection, self._adapt_connection).renew_statements()
         cursor = cast(Cursor[Any], self._cursor)
         await cursor.executemany(operation, seq_of_parameters)
         self._keep(None, cursor.rowcount, cursor.lastrowid)
@@ -106,8 +103,11 @@ class AdaptedStreamCursor(AsyncAdapt_dbapi_ss_cursor):
     __slots__ = ()
 
     async def _execute_async(self, operation: Any, parameters: Any) -> None:
-        cast(AdaptedConnection, self._adapt_connection).renew_statements()
         await self._cursor.execute(operation, () if parameters is None else parameters)
+
+    @property
+    def connection(self) -> Any:
+        return self._adapt_connection
 
     def _make_new_cursor(self, connection: Any) -> Any:
         return connection.cursor(row_factory=tuple_row, lobs="inline")
@@ -122,8 +122,6 @@ class AdaptedConnection(AsyncAdapt_terminate, AsyncAdapt_dbapi_connection):
     Args:     release: returns the connection to its pool; None: the connection is closed instead.
     """
 
-    __slots__ = ("_ddl_seen", "_release")
-
     _cursor_cls = AdaptedCursor
     _ss_cursor_cls = AdaptedStreamCursor
 
@@ -132,7 +130,6 @@ class AdaptedConnection(AsyncAdapt_terminate, AsyncAdapt_dbapi_connection):
     ) -> None:
         super().__init__(dbapi, cast(Any, connection))
         self._release = release
-        self._ddl_seen: int = dbapi.ddl_count
 
     @property
     def client(self) -> Connection[Any]:
@@ -147,24 +144,13 @@ class AdaptedConnection(AsyncAdapt_terminate, AsyncAdapt_dbapi_connection):
     def autocommit(self, value: bool) -> None:
         self.client.autocommit = value
 
-    @property
-    def isolation(self) -> str:
-        return self.client.isolation
+    def run(self, function: Callable[[Connection[Any]], Awaitable[T]]) -> T:
+        """Await ``function(client)``, as `aioifx.dbapi.Connection.run` does."""
+        return await_(function(self.client))
 
     def ping(self) -> None:
         """Check that the server answers, in one round trip."""
-        await_(self.client.ping())
-
-    def on_ddl(self) -> None:
-        """Called after DDL, after which the client has renewed the statements of this connection itself."""
-        self.dbapi.ddl_count += 1
-        self._ddl_seen = self.dbapi.ddl_count
-
-    def renew_statements(self) -> None:
-        """Prepare cached statements again if another connection of the engine has run DDL."""
-        if self._ddl_seen != self.dbapi.ddl_count:
-            self._ddl_seen = self.dbapi.ddl_count
-            self.client.statements.invalidate()
+        self.run(Connection.ping)
 
     def close(self) -> None:
         await_(self._terminate_graceful_close())
@@ -197,8 +183,6 @@ class AdaptedModule(AsyncAdapt_dbapi_module):
     def __init__(self) -> None:
         # Not the base class's __init__: in 2.0 it takes no argument, in 2.1 the driver's module.
         self.driver = self.dbapi_module = errors
-        self.ddl_count = 0
-        """Statements of the engine so far that changed a table."""
         for name in _EXCEPTIONS:
             setattr(self, name, getattr(errors, name))
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -16,11 +15,13 @@ from sqlalchemy.engine import URL, Connection, default
 from sqlalchemy.pool import AsyncAdaptedQueuePool, Pool, QueuePool
 from sqlalchemy.sql import compiler as sql_compiler
 
-from aioifx import errors
+from aioifx import dbapi, errors
+from aioifx.client.api.connection import Connection as Client
 from aioifx.sqlalchemy.adapters import AdaptedModule
 from aioifx.sqlalchemy.compiler import InformixCompiler
 from aioifx.sqlalchemy.ddl import CONSTRUCT_ARGUMENTS, InformixDDLCompiler, InformixTypeCompiler
 from aioifx.sqlalchemy.reflection import InformixReflection
+from aioifx.sqlalchemy.schema_changes import SchemaChanges
 from aioifx.sqlalchemy.types import COLSPECS
 
 _ISOLATION_LEVELS: Final = (
@@ -65,6 +66,7 @@ class InformixDialect(InformixReflection):
     driver = "aioifx"
 
     default_paramstyle = "qmark"
+    has_terminate = True
     max_identifier_length = 128
     supports_statement_cache = True
     supports_native_boolean = True
@@ -96,15 +98,17 @@ class InformixDialect(InformixReflection):
         self,
         json_serializer: Callable[[Any], str] | None = None,
         json_deserializer: Callable[[str], Any] | None = None,
-        **kw: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(**kw)
+        """Args:     all from the arguments of `create_engine`; *options* are those of SQLAlchemy's `DefaultDialect`."""
+        super().__init__(**options)
         self._json_serializer = json_serializer
         self._json_deserializer = json_deserializer
+        self._schema = SchemaChanges()
 
     @classmethod
     def import_dbapi(cls) -> Any:
-        return importlib.import_module("aioifx.dbapi")
+        return dbapi
 
     @classmethod
     def get_pool_class(cls, url: URL) -> type[Pool]:
@@ -137,12 +141,36 @@ class InformixDialect(InformixReflection):
     def _check_max_identifier_length(self, connection: Connection) -> None:
         return None
 
+    # -- statements ---------------------------------------------------------------------------------------------------
+
+    def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
+        connection = cursor.connection
+        self._schema.before_execute(connection)
+        cursor.execute(statement, parameters)
+        if cursor.description is None:
+            self._schema.on_executed(connection, statement)
+
+    def do_executemany(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
+        self._schema.before_execute(cursor.connection)
+        cursor.executemany(statement, parameters)
+
+    def do_commit(self, dbapi_connection: Any) -> None:
+        super().do_commit(dbapi_connection)  # type: ignore[no-untyped-call]
+        self._schema.on_commit(_connection_of(dbapi_connection))
+
+    def do_rollback(self, dbapi_connection: Any) -> None:
+        super().do_rollback(dbapi_connection)  # type: ignore[no-untyped-call]
+        self._schema.on_rollback(_connection_of(dbapi_connection))
+
     def do_ping(self, dbapi_connection: Any) -> bool:
         dbapi_connection.ping()
         return True
 
     def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
         return isinstance(e, errors.DatabaseError) and not e.connection_usable
+
+    def do_terminate(self, dbapi_connection: Any) -> None:
+        dbapi_connection.terminate()
 
     # -- isolation levels ---------------------------------------------------------------------------------------------
 
@@ -155,10 +183,10 @@ class InformixDialect(InformixReflection):
     def get_isolation_level(self, dbapi_connection: Any) -> Any:
         if dbapi_connection.autocommit:
             return "AUTOCOMMIT"
-        return dbapi_connection.isolation.replace("_", " ").upper()
+        return dbapi_connection.run(_isolation_of)
 
     def get_default_isolation_level(self, dbapi_conn: Any) -> Any:
-        return dbapi_conn.isolation.replace("_", " ").upper()
+        return dbapi_conn.run(_isolation_of)
 
     def set_isolation_level(self, dbapi_connection: Any, level: str) -> None:
         dbapi_connection.autocommit = level == "AUTOCOMMIT"
@@ -172,7 +200,6 @@ class AsyncInformixDialect(InformixDialect):
     """The dialect of `create_async_engine`: it runs on the asyncio client."""
 
     is_async = True
-    has_terminate = True
     supports_statement_cache = True
     supports_server_side_cursors = True
 
@@ -184,12 +211,19 @@ class AsyncInformixDialect(InformixDialect):
     def get_pool_class(cls, url: URL) -> type[Pool]:
         return AsyncAdaptedQueuePool
 
-    def do_terminate(self, dbapi_connection: Any) -> None:
-        dbapi_connection.terminate()
-
     def get_driver_connection(self, connection: Any) -> Any:
         """The `aioifx.Connection` of a connection."""
         return connection.client
+
+
+def _connection_of(connection: Any) -> Any:
+    """The connection of PEP 249, of which SQLAlchemy's pool may pass a proxy."""
+    return getattr(connection, "dbapi_connection", connection)
+
+
+async def _isolation_of(connection: Client[Any]) -> str:
+    """The isolation level by its name in SQL."""
+    return connection.isolation.replace("_", " ").upper()
 
 
 def dsn_of(url: URL) -> str:

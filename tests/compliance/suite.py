@@ -10,6 +10,8 @@ from sqlalchemy.testing.suite import *  # noqa: F403 # pyright: ignore[reportWil
 import tests.compliance.provision  # noqa: F401 - it registers itself
 
 
-class ServerSideCursorsTest(suite.ServerSideCursorsTest):
+class ServerSideCursorsTest(suite.ServerSideCursorsTest):  # type: ignore[no-redef]
+    """With cursors of other drivers than SQLAlchemy's own."""
+
     def _is_server_side(self, cursor: Any) -> bool:
         return bool(cursor.server_side)

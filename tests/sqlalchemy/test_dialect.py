@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -222,3 +223,40 @@ async def test_a_sequence_is_asked_for_its_next_value(engine: AsyncEngine) -> No
     async with engine.begin() as conn:
         await conn.execute(sa.text("CREATE SEQUENCE numbers START WITH 5"))
         assert await conn.run_sync(lambda conn: conn.scalar(sa.Sequence("numbers"))) == 5
+
+
+# -- create_engine ----------------------------------------------------------------------------------------------------
+
+
+def use_without_asyncio(url: str) -> tuple[list[int], list[int], str]:
+    engine = sa.create_engine(url, pool_pre_ping=True)
+    with engine.connect() as conn:
+        conn.execute(sa.text("CREATE TABLE t (k INTEGER PRIMARY KEY)"))
+        conn.execute(TABLE.insert(), [{"k": k} for k in range(3)])
+        conn.commit()
+        conn.execute(TABLE.delete())
+        conn.rollback()
+    with engine.connect() as conn:
+        found = list(conn.scalars(sa.select(TABLE.c.k).order_by(TABLE.c.k)).all())
+        streamed = list(conn.execution_options(yield_per=2).scalars(sa.select(TABLE.c.k)))
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
+        conn.execute(TABLE.delete().where(TABLE.c.k == 1))
+        level = str(conn.get_isolation_level())
+    with pytest.raises(exc.IntegrityError), engine.begin() as conn:
+        conn.execute(TABLE.insert(), {"k": 2})
+    with engine.connect() as conn:
+        raw = conn.connection.dbapi_connection
+        assert raw is not None
+        raw.terminate()
+        with pytest.raises(exc.OperationalError) as lost:
+            conn.scalars(sa.select(TABLE.c.k))
+        assert lost.value.connection_invalidated
+    with engine.connect() as conn:
+        assert len(conn.scalars(sa.select(TABLE.c.k)).all()) == 2
+    engine.dispose()
+    return found, streamed, level
+
+
+async def test_the_same_url_works_without_asyncio(url: str) -> None:
+    found, streamed, level = await asyncio.to_thread(use_without_asyncio, url)
+    assert (found, sorted(streamed), level) == ([0, 1, 2], [0, 1, 2], "AUTOCOMMIT")
