@@ -6,6 +6,7 @@ Source:   the grammar is documented (Guide to SQL: Syntax, the statements of the
 
 # pyright: reportUnknownMemberType=false, reportUnknownParameterType=false, reportUnknownArgumentType=false
 # pyright: reportMissingParameterType=false, reportUnknownVariableType=false, reportIncompatibleMethodOverride=false
+# pyright: reportPrivateUsage=false
 # SQLAlchemy's compilers are annotated in part.
 
 from __future__ import annotations
@@ -198,6 +199,16 @@ class InformixDDLCompiler(compiler.DDLCompiler):
     def define_constraint_onupdate_cascade(self, constraint: Any) -> str:
         return _default_action("onupdate", constraint.onupdate.upper())
 
+    def create_table_constraints(self, table: schema.Table, *args: Any, **kw: Any) -> str:
+        """The constraints in CREATE TABLE, with those that stand for unique indexes of foreign keys."""
+        text: str = super().create_table_constraints(table, *args, **kw)  # type: ignore[no-untyped-call]
+        unique = [index for index in table.indexes if index.unique and _constraint_of(index) == "foreign key"]
+        parts = [text] if text else []
+        for index in sorted(unique, key=lambda index: str(index.name)):
+            keys = ", ".join(self.preparer.quote(key.name) for key in index.columns)
+            parts.append(f"UNIQUE ({keys}) CONSTRAINT {self._prepared_index_name(index)}")
+        return ", \n\t".join(parts)
+
     def visit_add_constraint(self, create: Any, **kw: Any) -> str:
         table = self.preparer.format_table(create.element.table)
         return f"ALTER TABLE {table} ADD CONSTRAINT {self.process(create.element)}"
@@ -213,11 +224,16 @@ class InformixDDLCompiler(compiler.DDLCompiler):
     def visit_create_index(
         self, create: Any, include_schema: bool = False, include_table_schema: bool = True, **kw: Any
     ) -> str:
-        """CREATE INDEX, with its options in the order of Informix's grammar."""
+        """CREATE INDEX, with its options in the order of Informix's grammar.
+
+        Nothing for the columns of a constraint: Informix indexes them by itself and refuses another index (-350).
+        """
         index: Any = create.element
         self._verify_index_table(index)
-        if index.name is None or index.table is None:
+        if index.name is None:
             raise exc.CompileError("CREATE INDEX requires that the index have a name")
+        if _constraint_of(index):
+            return ""
         options: Options = index.dialect_options["informix"]
         words = ["CREATE"]
         words += ["UNIQUE"] if index.unique else []
@@ -230,6 +246,13 @@ class InformixDDLCompiler(compiler.DDLCompiler):
             for key in index.expressions
         )
         return f"{' '.join(words)} {name} ON {table} ({keys}){self._index_options(options)}"
+
+    def visit_drop_index(self, drop: Any, **kw: Any) -> str:
+        """DROP INDEX; one that CREATE INDEX left out may be missing."""
+        text: str = super().visit_drop_index(drop, **kw)  # type: ignore[no-untyped-call]
+        if drop.element.table is None or not _constraint_of(drop.element) or drop.if_exists:
+            return text
+        return text.replace("DROP INDEX ", "DROP INDEX IF EXISTS ", 1)
 
     def _index_options(self, options: Options) -> str:
         text = f" USING {options['using']}" if options["using"] else ""
@@ -284,6 +307,33 @@ class InformixDDLCompiler(compiler.DDLCompiler):
 
     def visit_drop_schema(self, drop: Any, **kw: Any) -> str:
         raise exc.CompileError("DROP SCHEMA: schemas are the owners of tables in Informix")
+
+
+def _constraint_of(index: schema.Index) -> str:
+    """The kind of a constraint of the table that has the columns of the index, in this order; empty if none has.
+
+    Keys and unique constraints come first: they make a unique index needless.
+    """
+    keys = [key.name if isinstance(key, schema.Column) else None for key in index.expressions]
+    kinds: dict[str, Any] = {
+        "key": (schema.PrimaryKeyConstraint, schema.UniqueConstraint),
+        "foreign key": schema.ForeignKeyConstraint,
+    }
+    assert index.table is not None
+    for kind, classes in kinds.items():
+        for constraint in index.table.constraints:
+            if isinstance(constraint, classes) and keys == [
+                column.name for column in _columns_of(constraint)
+            ]:
+                return kind
+    return ""
+
+
+def _columns_of(constraint: Any) -> Any:
+    """The columns of a constraint in the order of its DDL."""
+    if isinstance(constraint, schema.PrimaryKeyConstraint) and constraint._implicit_generated:
+        return constraint.columns_autoinc_first
+    return constraint.columns
 
 
 def _is_numbered(column: schema.Column[Any]) -> bool:

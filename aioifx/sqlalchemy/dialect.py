@@ -144,6 +144,8 @@ class InformixDialect(InformixReflection):
     # -- statements ---------------------------------------------------------------------------------------------------
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
+        if not statement:  # DDL that Informix does not need, such as a second index on the same columns
+            return
         connection = cursor.connection
         self._schema.before_execute(connection)
         cursor.execute(statement, parameters)

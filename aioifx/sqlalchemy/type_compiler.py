@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sqlalchemy import exc
-from sqlalchemy.sql import compiler, elements
+from sqlalchemy.sql import compiler, elements, sqltypes
 
 from aioifx.sqlalchemy.types import HOUR_TO_FRACTION, YEAR_TO_FRACTION
 
@@ -97,6 +97,11 @@ class InformixTypeCompiler(compiler.GenericTypeCompiler):
             return self._text("LVARCHAR", type_, length)
         reserve = getattr(type_, "reserve", None)
         return self._text(name, type_, f"{length},{reserve}" if reserve else length)
+
+    def visit_enum(self, type_: Any, **kw: Any) -> str:
+        """A length in bytes of UTF-8; SQLAlchemy's counts characters."""
+        length = max([type_.length or 0, *(len(value.encode()) for value in type_.enums)])
+        return self.visit_VARCHAR(sqltypes.VARCHAR(length, collation=type_.collation), **kw)
 
     def visit_LVARCHAR(self, type_: Any, **kw: Any) -> str:
         return self._text("LVARCHAR", type_, type_.length or (MAX_LVARCHAR if _is_cast(kw) else None))

@@ -21,7 +21,9 @@ from typing import Any, Final
 from sqlalchemy import exc
 from sqlalchemy.engine import Dialect
 from sqlalchemy.engine.processors import to_float
+from sqlalchemy.schema import FetchedValue
 from sqlalchemy.sql import elements, sqltypes, type_api
+from sqlalchemy.sql.base import SchemaEventTarget
 from sqlalchemy.sql.sqltypes import _AbstractInterval
 
 from aioifx.codecs.temporal_text import interval_formatter
@@ -64,14 +66,27 @@ class INT8(sqltypes.BigInteger):
     __visit_name__ = "INT8"
 
 
-class SERIAL(sqltypes.Integer):
-    """SERIAL(start): an INTEGER that the server numbers, for columns other than the primary key."""
+class SERIAL(SchemaEventTarget, sqltypes.Integer):
+    """SERIAL(start): an INTEGER that the server numbers, for columns other than the primary key.
+
+    Its columns are NOT NULL, and INSERT leaves them out unless they have a value.
+    """
 
     __visit_name__ = "SERIAL"
 
     def __init__(self, start: int | None = None) -> None:
         super().__init__()
         self.start = start
+
+    def _set_parent(self, parent: Any, **kw: Any) -> None:
+        parent.nullable = False
+        parent._on_table_attach(_fetch_number)
+
+
+def _fetch_number(column: Any, table: Any) -> None:
+    """Tell INSERT that the server numbers a column; of a primary key SQLAlchemy knows it."""
+    if not column.primary_key and column.default is None and column.server_default is None:
+        FetchedValue()._set_parent(column)
 
 
 class SERIAL8(SERIAL, INT8):
@@ -342,8 +357,9 @@ class INTERVAL(type_api.NativeForEmulated, _AbstractInterval):
 
     @classmethod
     def adapt_emulated_to_native(cls, impl: Any, **kw: Any) -> INTERVAL:
-        """The native type of SQLAlchemy's Interval."""
-        return cls(leading=impl.day_precision, fraction=impl.second_precision)
+        """The native type of SQLAlchemy's Interval, with at most Informix's five digits of a second."""
+        digits = impl.second_precision
+        return cls(leading=impl.day_precision, fraction=None if digits is None else min(digits, 5))
 
     def as_generic(self, allow_nulltype: bool = False) -> sqltypes.Interval:
         """SQLAlchemy's Interval."""

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import exc, schema
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from aioifx.sqlalchemy import BIGSERIAL, DATETIME, INTERVAL, SERIAL, TIME, InformixDialect
 
@@ -60,7 +61,7 @@ def test_a_key_that_the_server_numbers_is_serial(column: sa.Column[Any], text: s
 def test_identity_is_a_serial_with_a_start() -> None:
     assert column_text(sa.Integer, sa.Identity()) == "SERIAL NOT NULL"
     assert column_text(sa.BigInteger, sa.Identity(start=100)) == "BIGSERIAL(100) NOT NULL"
-    assert column_text(SERIAL(7)) == "SERIAL(7)"
+    assert column_text(SERIAL(7)) == "SERIAL(7) NOT NULL"
     with pytest.raises(exc.CompileError, match="expected INTEGER, BIGINT or INT8, got SMALLINT"):
         column_text(sa.SmallInteger, sa.Identity())
     with pytest.raises(exc.CompileError, match="start only"):
@@ -334,6 +335,37 @@ def test_the_key_of_an_index_may_be_a_function() -> None:
     assert sql(schema.CreateIndex(index)) == "CREATE INDEX ix ON item (sp_upper(b))"
 
 
+async def test_an_index_of_the_columns_of_a_constraint_is_that_of_the_constraint(engine: AsyncEngine) -> None:
+    metadata = sa.MetaData()
+    sa.Table("parent", metadata, sa.Column("id", sa.Integer, primary_key=True, index=True))
+    child = sa.Table(
+        "child",
+        metadata,
+        sa.Column("a", sa.Integer, primary_key=True),
+        sa.Column("b", sa.ForeignKey("parent.id"), index=True),
+        sa.Column("c", sa.ForeignKey("parent.id"), unique=True, index=True),
+        sa.Column("d", sa.Integer, unique=True),
+        sa.UniqueConstraint("a", "d", name="uq_ad"),
+        sa.Index("ix_ad", "a", "d"),
+        sa.Index("ix_da", "d", "a"),
+    )
+    left_out = {"ix_parent_id", "ix_child_b", "ix_child_c", "ix_ad"}
+    created = {index.name for index in child.indexes if sql(schema.CreateIndex(index))}
+    assert created == {"ix_da"}
+    assert "UNIQUE (c) CONSTRAINT ix_child_c )" in sql(schema.CreateTable(child))
+    async with engine.connect() as conn:
+        await conn.run_sync(metadata.create_all)
+        found = await conn.scalars(sa.text("SELECT idxname FROM sysindices WHERE tabid > 99"))
+        assert left_out.isdisjoint(names := set(found.all()))
+        assert "ix_da" in names
+        await conn.execute(metadata.tables["parent"].insert().values(id=1))
+        await conn.execute(child.insert().values(a=1, c=1, d=1))
+        with pytest.raises(exc.IntegrityError):
+            await conn.execute(child.insert().values(a=2, c=1, d=2))
+        for index in child.indexes:
+            await conn.execute(schema.DropIndex(index))
+
+
 def test_an_index_gets_a_name() -> None:
     assert (
         sql(schema.CreateIndex(indexed(lambda c: sa.Index(None, c.a))))
@@ -433,14 +465,35 @@ async def test_serials_of_one_table_number_apart(engine: AsyncEngine) -> None:
         "item",
         sa.MetaData(),
         sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("number", BIGSERIAL(100), sa.FetchedValue()),
+        sa.Column("number", BIGSERIAL(100)),
         sa.Column("name", sa.String(300)),
     )
+    assert not table.c.number.nullable
+    assert table.to_metadata(sa.MetaData()).c.number.server_default is not None
     async with engine.connect() as conn:
         await conn.run_sync(table.metadata.create_all)
         result = await conn.execute(table.insert().values(name="pen"))
         assert result.inserted_primary_key == (1,)
         assert await rows(conn, table) == [(1, 100, "pen")]
+
+
+async def test_the_orm_leaves_serials_to_the_server(engine: AsyncEngine) -> None:
+    class Base(DeclarativeBase):
+        pass
+
+    class Item(Base):
+        __tablename__ = "item"
+        id: Mapped[int] = mapped_column(SERIAL(5), primary_key=True)
+        number: Mapped[int] = mapped_column(BIGSERIAL(100))
+        name: Mapped[str | None]
+
+    async with engine.begin() as conn:
+        await conn.run_sync(Base.metadata.create_all)
+    async with AsyncSession(engine) as session:
+        session.add_all([Item(), item := Item(name="pen")])
+        await session.flush()
+        await session.refresh(item)
+        assert (item.id, item.number) == (6, 101)
 
 
 async def rows(conn: AsyncConnection, table: sa.Table) -> list[Any]:
