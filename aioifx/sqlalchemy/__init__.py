@@ -26,9 +26,10 @@ from aioifx.sqlalchemy.types import (
     TIME,
     VARCHAR,
 )  # fmt: skip
+from aioifx.sqlalchemy.upsert import Insert, insert
 
 __all__ = [
     "BIGSERIAL", "BSON", "BYTE", "DATETIME", "INT8", "INTERVAL", "JSON", "LIST", "LVARCHAR", "MONEY", "MULTISET",
     "NVARCHAR", "ROW", "SERIAL", "SERIAL8", "SET", "SMALLFLOAT", "TEXT", "TIME", "VARCHAR",
-    "AsyncInformixDialect", "InformixDialect", "NamedType",
+    "AsyncInformixDialect", "InformixDialect", "Insert", "NamedType", "insert",
 ]  # fmt: skip

@@ -2,25 +2,325 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 import sqlalchemy as sa
+from sqlalchemy import exc, func, literal, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from aioifx.sqlalchemy import InformixDialect
+from tests.sqlalchemy.stock import ITEM, PART, Case, differences, load, other_texts, sql
 
-TABLE = sa.table("item", sa.column("id", sa.Integer), sa.column("name", sa.String))
+I, P = ITEM.c, PART.c  # noqa: E741 - as short as `c`
+
+NUMBERS = select(I.id.label("n")).where(I.id == 1).cte("numbers", recursive=True)
+NUMBERS = NUMBERS.union_all(select(NUMBERS.c.n + 1).where(NUMBERS.c.n < 4))
+FRESH = select(I.id, I.name).where(I.fresh).cte("fresh_item")
+TOTAL = I.id + 1
+INNER = select(P.label).where(P.item == I.id).order_by(P.no)
+
+STRICT = sa.Table("strict", sa.MetaData(), sa.Column("a", sa.Integer, nullable=False))
+
+CASES = {
+    "FIRST and SKIP": Case(
+        select(I.id).order_by(I.id).limit(1).offset(1),
+        "SELECT SKIP ? FIRST ? item.id FROM item ORDER BY item.id",
+        [2],
+    ),
+    "DISTINCT after FIRST": Case(
+        select(P.item).distinct().order_by(P.item).limit(5),
+        "SELECT FIRST ? DISTINCT part.item FROM part ORDER BY part.item",
+        [1, 2],
+    ),
+    "FETCH FIRST": Case(
+        select(I.id).order_by(I.id).fetch(2), "SELECT FIRST ? item.id FROM item ORDER BY item.id", [1, 2]
+    ),
+    "a limit in a derived table": Case(
+        select(sa.func.count().label("n")).select_from(select(I.id).limit(2).subquery("two")),
+        "SELECT count(*) AS n FROM (SELECT FIRST ? item.id AS id FROM item) AS two",
+        [2],
+    ),
+    "a limit in a subquery": Case(
+        select(I.name).where(I.id == select(P.item).order_by(P.item.desc()).limit(1).scalar_subquery()),
+        "SELECT item.name FROM item WHERE item.id = "
+        "(SELECT * FROM (SELECT FIRST ? part.item FROM part ORDER BY part.item DESC) AS limited)",
+        ["two"],
+    ),
+    "no order in a subquery": Case(
+        select(I.id).where(sa.exists(INNER)).order_by(I.id),
+        "SELECT item.id FROM item WHERE EXISTS (SELECT part.label FROM part WHERE part.item = item.id) "
+        "ORDER BY item.id",
+        [1, 2],
+    ),
+    "no FROM": Case(select(sa.literal_column("1")), "SELECT 1 FROM sysmaster:sysdual", [1]),
+    "NULLS FIRST and LAST": Case(
+        select(I.id).order_by(I.made.desc().nulls_first(), I.id.asc().nulls_last()),
+        "SELECT item.id FROM item ORDER BY item.made DESC NULLS FIRST, item.id ASC NULLS LAST",
+        [3, 2, 1],
+    ),
+    "GROUP BY a column": Case(
+        select(P.item, func.count().label("n")).group_by(P.item).having(func.count() > 1),
+        "SELECT part.item, count(*) AS n FROM part GROUP BY part.item HAVING count(*) > ?",
+        [(1, 2)],
+    ),
+    "a label in GROUP BY": Case(
+        select((I.id % 2).label("odd"), func.count().label("n")).group_by("odd").order_by("odd"),
+        "SELECT MOD(item.id, ?) AS odd, count(*) AS n FROM item GROUP BY 1 ORDER BY odd",
+        [(0, 1), (1, 2)],
+    ),
+    "the same expression in three clauses": Case(
+        select(TOTAL, func.count().label("n")).group_by(TOTAL).order_by(TOTAL.desc()),
+        "SELECT item.id + ? AS anon_1, count(*) AS n FROM item GROUP BY 1 ORDER BY 1 DESC",
+        [(4, 1), (3, 1), (2, 1)],
+    ),
+    "joins": Case(
+        select(I.id, P.no).select_from(sa.outerjoin(ITEM, PART, I.id == P.item)).order_by(I.id, P.no),
+        "SELECT item.id, part.no FROM item LEFT OUTER JOIN part ON item.id = part.item ORDER BY item.id, part.no",
+        [(1, 1), (1, 2), (2, 1), (3, None)],
+    ),
+    "a full join": Case(
+        select(func.count().label("n")).select_from(sa.join(ITEM, PART, I.id == P.no, full=True)),
+        "SELECT count(*) AS n FROM item FULL OUTER JOIN part ON item.id = part.no",
+        [4],
+    ),
+    "a join on true": Case(
+        select(func.count().label("n")).select_from(sa.join(ITEM, PART, sa.true())),
+        "SELECT count(*) AS n FROM item JOIN part ON 1 = 1",
+        [9],
+    ),
+    "a self join by aliases": Case(
+        select(func.count().label("n")).where(ITEM.alias("a").c.id < ITEM.alias("b").c.id),
+        "SELECT count(*) AS n FROM item AS a, item AS b WHERE a.id < b.id",
+        [3],
+    ),
+    "LATERAL": Case(
+        select(I.id).select_from(sa.join(ITEM, INNER.lateral("l"), sa.true())),
+        "SELECT item.id FROM item JOIN LATERAL (SELECT part.label AS label FROM part "
+        "WHERE part.item = item.id ORDER BY part.no) AS l ON 1 = 1",
+        None,
+    ),
+    "UNION": Case(
+        sa.union(select(I.id.label("n")), select(P.no), select(literal(9))).order_by(sa.desc("n")),
+        "SELECT item.id AS n FROM item UNION SELECT part.no FROM part UNION "
+        "SELECT ?::INTEGER AS anon_1 FROM sysmaster:sysdual ORDER BY 1 DESC",
+        [9, 3, 2, 1],
+    ),
+    "UNION ALL by a column": Case(
+        sa.union_all(select(I.id), select(P.item)).order_by(I.id),
+        "SELECT item.id FROM item UNION ALL SELECT part.item FROM part ORDER BY 1",
+        [1, 1, 1, 2, 2, 3],
+    ),
+    "EXCEPT": Case(
+        sa.except_(select(I.id), select(P.item)),
+        "SELECT item.id FROM item MINUS SELECT part.item FROM part",
+        [3],
+    ),
+    "INTERSECT": Case(
+        sa.intersect(select(I.id), select(P.item)).order_by("id"),
+        "SELECT item.id FROM item INTERSECT SELECT part.item FROM part ORDER BY 1",
+        [1, 2],
+    ),
+    "a limit of a UNION": Case(
+        sa.union(select(I.id), select(P.item)).order_by("id").limit(1).offset(1),
+        "SELECT SKIP ? FIRST ? * FROM (SELECT item.id FROM item UNION SELECT part.item FROM part) AS limited "
+        "ORDER BY 1",
+        [2],
+    ),
+    "limits of the parts of a UNION": Case(
+        sa.union_all(
+            select(I.id).order_by(I.id).limit(1), select(I.id).order_by(I.id.desc()).limit(1)
+        ).order_by("id"),
+        "SELECT * FROM (SELECT FIRST ? item.id FROM item ORDER BY item.id) AS limited UNION ALL "
+        "SELECT * FROM (SELECT FIRST ? item.id FROM item ORDER BY item.id DESC) AS limited ORDER BY 1",
+        [1, 3],
+    ),
+    "a UNION in a subquery": Case(
+        select(I.id).where(I.id.in_(sa.union(select(P.item), select(P.no)).order_by("item").limit(1))),
+        "SELECT item.id FROM item WHERE item.id IN (SELECT * FROM (SELECT FIRST ? * FROM "
+        "(SELECT part.item FROM part UNION SELECT part.no FROM part) AS limited ORDER BY 1) AS limited)",
+        [1],
+    ),
+    "a common table": Case(
+        select(FRESH.c.name),
+        "WITH fresh_item AS (SELECT item.id AS id, item.name AS name FROM item WHERE item.fresh) "
+        "SELECT fresh_item.name FROM fresh_item",
+        ["one"],
+    ),
+    "a recursive common table": Case(
+        select(NUMBERS.c.n),
+        "WITH numbers(n) AS (SELECT item.id AS n FROM item WHERE item.id = ? UNION ALL "
+        "SELECT numbers.n + ? AS anon_1 FROM numbers WHERE numbers.n < ?) SELECT numbers.n FROM numbers",
+        [1, 2, 3, 4],
+    ),
+    "a limit of a UNION of common tables": Case(
+        sa.union_all(select(FRESH.c.id), select(FRESH.c.id + 1)).order_by("id").limit(1),
+        "WITH fresh_item AS (SELECT item.id AS id, item.name AS name FROM item WHERE item.fresh) "
+        "SELECT FIRST ? * FROM (SELECT fresh_item.id FROM fresh_item UNION ALL "
+        "SELECT fresh_item.id + ? AS anon_1 FROM fresh_item) AS limited ORDER BY 1",
+        [1],
+    ),
+    "FOR UPDATE": Case(
+        select(I.id).where(I.id == 1).with_for_update(),
+        "SELECT item.id FROM item WHERE item.id = ? FOR UPDATE",
+        [1],
+    ),
+    "FOR UPDATE OF": Case(
+        select(I.id).where(I.id == 1).with_for_update(of=[I.name, I.price]),
+        "SELECT item.id FROM item WHERE item.id = ? FOR UPDATE OF name, price",
+        [1],
+    ),
+    "FOR UPDATE OF a table": Case(
+        select(I.id).where(I.id == 1).with_for_update(of=ITEM, read=True),
+        "SELECT item.id FROM item WHERE item.id = ? FOR UPDATE",
+        [1],
+    ),
+    "directives": Case(
+        select(I.id)
+        .where(I.id == 1)
+        .with_hint(ITEM, "FULL(%(name)s)")
+        .with_hint(ITEM, "not for Informix", "oracle")
+        .with_statement_hint("FIRST_ROWS"),
+        "SELECT {+ FULL(item), FIRST_ROWS } item.id FROM item WHERE item.id = ?",
+        [1],
+    ),
+    "directives before FIRST": Case(
+        select(I.id).with_statement_hint("ORDERED", "informix").order_by(I.id).limit(1),
+        "SELECT {+ ORDERED } FIRST ? item.id FROM item ORDER BY item.id",
+        [1],
+    ),
+    "a sequence": Case(
+        select(sa.Sequence("numbering").next_value().label("n")),
+        "SELECT numbering.NEXTVAL AS n FROM sysmaster:sysdual",
+        [1],
+    ),
+}
 
 
-def sql(statement: sa.Executable) -> str:
-    return str(statement.compile(dialect=InformixDialect())).replace("\n", "")  # type: ignore[attr-defined]
+def test_the_text_of_queries() -> None:
+    assert other_texts(CASES) == {}
 
 
-def test_limit_and_offset_come_before_the_columns() -> None:
-    statement = sa.select(TABLE.c.id).limit(2).offset(3)
-    assert sql(statement) == "SELECT SKIP ? FIRST ? item.id FROM item"
+async def test_the_rows_of_queries(engine: AsyncEngine) -> None:
+    await load(engine)
+    async with engine.begin() as conn:
+        await conn.execute(sa.text("CREATE SEQUENCE numbering"))
+    assert await differences(engine, CASES) == {}
 
 
-async def test_a_select_without_from_has_one_row(engine: AsyncEngine) -> None:
+NAMES = select(I.id, I.name).order_by(I.id)
+
+CHANGES: dict[str, tuple[Any, str, list[tuple[Any, ...]]]] = {
+    "an INSERT of a query": (
+        ITEM.insert().from_select(["id", "name"], select(P.no + 10, literal("new")).where(P.item == 1)),
+        "INSERT INTO item (id, name) SELECT part.no + ? AS anon_1, ?::LVARCHAR AS anon_2 FROM part "
+        "WHERE part.item = ?",
+        [(11, "new"), (12, "new")],
+    ),
+    "an INSERT of a common table": (
+        PART.insert().from_select(["item", "no", "label"], select(FRESH.c.id + 8, FRESH.c.id, FRESH.c.name)),
+        "INSERT INTO part (item, no, label) WITH fresh_item AS (SELECT item.id AS id, item.name AS name FROM item "
+        "WHERE item.fresh) SELECT fresh_item.id + ? AS anon_1, fresh_item.id, fresh_item.name FROM fresh_item",
+        [],
+    ),
+    "an INSERT without values": (
+        ITEM.insert().values(),
+        "INSERT INTO item (id) VALUES (0)",
+        [(13, None)],  # after the rows rolled back
+    ),
+    "an UPDATE with a subquery": (
+        ITEM.update().values(name=select(func.max(P.label)).where(P.item == I.id).scalar_subquery()),
+        "UPDATE item SET name=(SELECT max(part.label) AS max_1 FROM part WHERE part.item = item.id)",
+        [(1, "nut"), (2, None), (3, None)],
+    ),
+    "an UPDATE from another table": (
+        ITEM.update().values(name=P.label + "!", price=7).where(I.id == P.item, P.no == 1),
+        "MERGE INTO item USING part ON (item.id = part.item AND part.no = ?) WHEN MATCHED THEN "
+        "UPDATE SET name=(part.label || ?), price=?",
+        [(1, "bolt!"), (2, None)],
+    ),
+    "an UPDATE with a condition as its value": (
+        ITEM.update().values(fresh=I.id > 1).where(I.id == 1),
+        "UPDATE item SET fresh=(CASE WHEN item.id > ? THEN 't'::BOOLEAN WHEN NOT (item.id > ?) "
+        "THEN 'f'::BOOLEAN END) WHERE item.id = ?",
+        [(1, "one")],
+    ),
+    "an UPDATE with a directive": (
+        ITEM.update().values(name="x").where(I.id == 3).with_hint("FULL(item)"),
+        "UPDATE {+ FULL(item) } item SET name=? WHERE item.id = ?",
+        [(3, "x")],
+    ),
+    "a DELETE with a directive": (
+        ITEM.delete().where(I.id == 3).with_hint("FULL(item)"),
+        "DELETE {+ FULL(item) } FROM item WHERE item.id = ?",
+        [],
+    ),
+    "a DELETE by another table": (
+        ITEM.delete().where(I.id == P.item, P.label == "nut"),
+        "DELETE FROM item WHERE EXISTS (SELECT 1 FROM part WHERE item.id = part.item AND part.label = ?)",
+        [],
+    ),
+}
+
+
+def test_the_text_of_changes() -> None:
+    texts = {name: (sql(statement), text) for name, (statement, text, _) in CHANGES.items()}
+    assert {name: text for name, (text, expected) in texts.items() if text != expected} == {}
+
+
+async def test_the_rows_after_changes(engine: AsyncEngine) -> None:
+    """Each change runs in a transaction of its own, which is rolled back."""
+    await load(engine)
+    before = [(1, "one"), (2, "two"), (3, "o'3%")]
+    gone = {"a DELETE with a directive": 3, "a DELETE by another table": 1}
     async with engine.connect() as conn:
-        assert (await conn.execute(sa.select(sa.literal_column("1"), sa.true(), sa.false()))).all() == [
-            (1, True, False)
+        for name, (statement, _, changed) in CHANGES.items():
+            assert (await conn.execute(statement)).rowcount >= 0
+            found = [tuple(row) for row in await conn.execute(NAMES)]
+            keys = [row[0] for row in changed]
+            expected = [row for row in before if row[0] not in [*keys, gone.get(name)]] + changed
+            assert (name, found) == (name, sorted(expected))
+            await conn.rollback()
+
+
+async def test_rows_are_counted_whatever_the_statement_becomes(engine: AsyncEngine) -> None:
+    await load(engine)
+    async with engine.begin() as conn:
+        merged = await conn.execute(ITEM.update().values(price=1).where(I.id == P.item, P.no == 1))
+        deleted = await conn.execute(PART.delete().where(I.id == P.item, I.fresh))
+    assert (merged.rowcount, deleted.rowcount) == (2, 2)
+
+
+async def test_the_serial_of_an_insert(engine: AsyncEngine) -> None:
+    await load(engine)
+    async with engine.begin() as conn:
+        keys = [
+            (await conn.execute(ITEM.insert().values(**values))).inserted_primary_key
+            for values in ({"name": "a"}, {"id": 40}, {})
         ]
+    assert keys == [(4,), (40,), (41,)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        (select(I.id).with_for_update(nowait=True), "FOR UPDATE: Informix lacks NOWAIT; lock_wait"),
+        (select(I.id).with_for_update(skip_locked=True), "FOR UPDATE: Informix lacks SKIP LOCKED"),
+        (select(I.id).limit(I.id + 1), "LIMIT and OFFSET: expected a number or parameter, got an expression"),
+        (select(I.id).fetch(1, with_ties=True), "FETCH FIRST: Informix lacks WITH TIES and PERCENT"),
+        (ITEM.update().values(name=P.label), "UPDATE: expected one other table and a WHERE that joins it"),
+        (
+            ITEM.update().values(name=P.label).where(I.id == P.item, P.item == FRESH.c.id),
+            "UPDATE: expected one other table",
+        ),
+        (
+            ITEM.update().values(name=FRESH.c.name).where(I.id == FRESH.c.id),
+            "UPDATE: expected no common table together with another table",
+        ),
+        (STRICT.insert().values(), "INSERT: expected values"),
+        (ITEM.insert().values([{"id": 1}, {"id": 2}]), "does not support in-place multirow inserts"),
+        (ITEM.delete().returning(I.id), "RETURNING: Informix lacks it"),
+    ],
+)
+def test_what_informix_lacks_is_an_error(statement: Any, message: str) -> None:
+    with pytest.raises(exc.CompileError, match=message):
+        sql(statement)

@@ -1,0 +1,351 @@
+"""Expressions as Informix's SQL: casts of parameters, conditions as values, operators. Never: functions.
+
+Where an expression stands decides its text, and travels down the tree as the keyword `place`:
+
+- `item`: by itself in a select list. A parameter and NULL need a type there: ``?::INTEGER``, ``NULL::LVARCHAR``.
+- `typed`: inside an item, or a result of CASE. Parameters get a cast; NULL does not.
+- `value`: an operand, or what INSERT and UPDATE store. Parameters take their type from the other operand.
+- none: a condition, or unknown.
+
+In the first three a condition becomes ``CASE WHEN .. THEN 't'::BOOLEAN ..``: Informix has no conditions as values.
+
+Source: documented (Guide to SQL: Syntax, "Expressions in the Select List": variables by themselves are not allowed
+there; Guide to SQL: Reference, BOOLEAN). DECODE takes two NULLs as equal (Syntax, "DECODE Function").
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownParameterType=false, reportMissingParameterType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportIncompatibleMethodOverride=false
+# pyright: reportPrivateUsage=false
+# mypy: disable-error-code="no-untyped-call, no-any-return, override"
+# SQLAlchemy's compilers are annotated in part, and a dialect overrides methods that start with an underscore.
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import exc
+from sqlalchemy import types as sqltypes
+from sqlalchemy.sql import compiler, elements, operators
+from sqlalchemy.util import memoized_property
+
+NO_TABLE: Final = " FROM sysmaster:sysdual"
+"""The table with one row that a SELECT without FROM reads."""
+
+_TEXT_CAST: Final = "LVARCHAR"
+"""A string of at most 2,048 bytes."""
+
+_MAX_PRECISION: Final = 32
+
+_ITEM_OPERATORS: Final = frozenset(
+    {operators.getitem, operators.json_getitem_op, operators.json_path_getitem_op}
+)
+_TEMPORAL: Final = (sqltypes.Date, sqltypes.DateTime, sqltypes.Time)
+_LARGE: Final = ("BLOB", "BYTE", "CLOB", "TEXT")
+
+
+def is_condition(element: Any) -> bool:
+    """Whether an expression is a condition, which cannot be a value."""
+    if isinstance(element, elements.BinaryExpression):
+        return _is_boolean(element) and element.operator not in _ITEM_OPERATORS
+    if isinstance(element, elements.UnaryExpression):
+        return element.operator in (operators.inv, operators.exists, operators.is_false)
+    return isinstance(element, elements.BooleanClauseList)
+
+
+def _is_boolean(element: Any) -> bool:
+    return element.type._type_affinity is sqltypes.Boolean
+
+
+def _is_untyped(element: Any) -> bool:
+    return isinstance(element, elements.Null | elements.BindParameter) and not getattr(
+        element, "expanding", False
+    )
+
+
+def _never_null(element: Any) -> bool:
+    return getattr(element, "operator", None) in (operators.exists, operators.is_, operators.is_not)
+
+
+class ExpressionCompiler(compiler.SQLCompiler):
+    """Compiles expressions."""
+
+    # -- types of casts -----------------------------------------------------------------------------------------------
+
+    def cast_type(self, type_: Any) -> str | None:
+        """The type that a value of *type_* is cast to, or None without one: large objects, unknown types."""
+        impl = type_._unwrapped_dialect_impl(self.dialect)
+        if isinstance(impl, sqltypes.NullType):
+            return None
+        if isinstance(impl, sqltypes.String) and impl.length is None:
+            return _TEXT_CAST if not isinstance(impl, sqltypes.Text) else f"{_TEXT_CAST}(32739)"
+        if isinstance(impl, sqltypes.Numeric) and not isinstance(impl, sqltypes.Float):
+            if impl.precision is None or impl.precision > _MAX_PRECISION:
+                return f"DECIMAL({_MAX_PRECISION})"  # without a scale the point floats
+        text = str(self.dialect.type_compiler_instance.process(type_))
+        return None if text.upper().startswith(_LARGE) else text
+
+    def visit_cast(self, cast: Any, place: str | None = None, **kw: Any) -> str:
+        type_text = self.cast_type(cast.type) or self.process(cast.typeclause, **kw)
+        return f"CAST({self.process(cast.clause, place='value', **kw)} AS {type_text})"
+
+    # -- parameters and constants -------------------------------------------------------------------------------------
+
+    def visit_bindparam(self, bindparam: Any, place: str | None = None, **kw: Any) -> str:
+        text = super().visit_bindparam(bindparam, **kw)
+        if place not in ("item", "typed") or bindparam.expanding:
+            return text
+        if kw.get("literal_binds"):
+            return self.visit_null(None, place) if text == "NULL" else text
+        type_text = _TEXT_CAST if bindparam.type._isnull else self.cast_type(bindparam.type)
+        return f"{text}::{type_text}" if type_text else text
+
+    def visit_null(self, expr: Any, place: str | None = None, **kw: Any) -> str:
+        return f"NULL::{_TEXT_CAST}" if place == "item" else "NULL"
+
+    def visit_true(self, expr: Any, **kw: Any) -> str:
+        return "'t'::BOOLEAN"
+
+    def visit_false(self, expr: Any, **kw: Any) -> str:
+        return "'f'::BOOLEAN"
+
+    def condition(self, element: Any, **kw: Any) -> str:
+        """The text of a condition."""
+        kw.pop("place", None)
+        if isinstance(element, elements.True_ | elements.False_):
+            return "1 = 1" if isinstance(element, elements.True_) else "1 = 0"
+        return str(self.process(element, **kw))
+
+    def _generate_delimited_and_list(self, clauses: Any, **kw: Any) -> str:
+        kw.pop("place", None)
+        if len(clauses) == 1 and isinstance(clauses[0], elements.True_ | elements.False_):
+            return self.condition(clauses[0])
+        return str(super()._generate_delimited_and_list(clauses, **kw))
+
+    def visit_is_true_unary_operator(self, element: Any, operator: Any, **kw: Any) -> str:
+        if isinstance(element.element, elements.True_ | elements.False_):
+            return self.condition(element.element)
+        return str(super().visit_is_true_unary_operator(element, operator, **kw))
+
+    # -- conditions and operators -------------------------------------------------------------------------------------
+
+    def _as_value(self, element: Any, text: str, place: str | None) -> str:
+        """*text* of a condition, as a value if it stands where one is needed."""
+        if place is None or not is_condition(element):
+            return text
+        otherwise = "ELSE" if _never_null(element) else f"WHEN NOT ({text}) THEN"
+        return f"CASE WHEN {text} THEN 't'::BOOLEAN {otherwise} 'f'::BOOLEAN END"
+
+    def visit_binary(
+        self, binary: Any, override_operator: Any = None, place: str | None = None, **kw: Any
+    ) -> str:
+        if binary.operator in _ITEM_OPERATORS:
+            return super().visit_binary(binary, override_operator=override_operator, **kw)
+        sides = (binary.left, binary.right)
+        untyped = all(_is_untyped(side) for side in sides)
+        text = super().visit_binary(
+            binary, override_operator=override_operator, place="typed" if untyped else "value", **kw
+        )
+        return self._as_value(binary, text, place)
+
+    def visit_unary(self, unary: Any, place: str | None = None, **kw: Any) -> str:
+        if is_condition(unary):
+            return self._as_value(unary, super().visit_unary(unary, **kw), place)
+        if unary.operator:
+            place = "typed" if isinstance(unary.element, elements.BindParameter) else "value"
+        return super().visit_unary(unary, place=place, **kw)
+
+    def visit_expression_clauselist(self, clauselist: Any, place: str | None = None, **kw: Any) -> str:
+        if not isinstance(clauselist, elements.BooleanClauseList):
+            return super().visit_expression_clauselist(clauselist, place="value", **kw)
+        return self._as_value(clauselist, super().visit_expression_clauselist(clauselist, **kw), place)
+
+    def visit_is__binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        if isinstance(binary.right, elements.True_ | elements.False_):
+            return f"{self.process(binary.left, **kw)} = {self.process(binary.right, **kw)}"
+        return f"{self.process(binary.left, **kw)} IS {self.process(binary.right, **kw)}"
+
+    def visit_is_not_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        if isinstance(binary.right, elements.True_ | elements.False_):
+            return self.visit_is_distinct_from_binary(binary, operator, **kw)
+        return f"{self.process(binary.left, **kw)} IS NOT {self.process(binary.right, **kw)}"
+
+    def visit_is_distinct_from_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return f"{self._decoded(binary, **kw)} = 1"
+
+    def visit_is_not_distinct_from_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return f"{self._decoded(binary, **kw)} = 0"
+
+    def _decoded(self, binary: Any, **kw: Any) -> str:
+        """0 if both sides are equal or NULL, else 1. The first argument has the type, so it is not a parameter."""
+        left, right = binary.left, binary.right
+        if isinstance(left, elements.BindParameter):
+            left, right = right, left
+        return f"DECODE({self.process(left, **kw)}, {self.process(right, **kw)}, 0, 1)"
+
+    def visit_mod_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return self._called("MOD", binary, **kw)
+
+    def visit_bitwise_and_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return self._called("BITAND", binary, **kw)
+
+    def visit_bitwise_or_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return self._called("BITOR", binary, **kw)
+
+    def visit_bitwise_xor_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return self._called("BITXOR", binary, **kw)
+
+    def visit_bitwise_not_op_unary_operator(self, element: Any, operator: Any, **kw: Any) -> str:
+        return f"BITNOT({self.process(element.element, **kw)})"
+
+    def visit_bitwise_lshift_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return self._shifted("*", binary, **kw)
+
+    def visit_bitwise_rshift_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return self._shifted("/", binary, **kw)
+
+    def _shifted(self, sign: str, binary: Any, **kw: Any) -> str:
+        kw["place"] = "typed"
+        left, right = self.process(binary.left, **kw), self.process(binary.right, **kw)
+        return f"FLOOR({left} {sign} POW(2, {right}))::BIGINT"
+
+    def _called(self, name: str, binary: Any, **kw: Any) -> str:
+        return f"{name}({self.process(binary.left, **kw)}, {self.process(binary.right, **kw)})"
+
+    def visit_sub_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        """``a - b``. Between two DATEs that is a number of days, which SQLAlchemy takes as an interval."""
+        left, right = binary.left, binary.right
+        if isinstance(right, elements.BindParameter) and isinstance(right.type, _TEMPORAL):
+            kw["place"] = "typed"
+        text = f"{self.process(left, **kw)} - {self.process(right, **kw)}"
+        both_dates = all(side.type._type_affinity is sqltypes.Date for side in (left, right))
+        return f"({text}) UNITS DAY" if both_dates else text
+
+    def visit_match_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return self._matched("MATCHES", binary, **kw)
+
+    def visit_not_match_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return self._matched("NOT MATCHES", binary, **kw)
+
+    def _matched(self, word: str, binary: Any, **kw: Any) -> str:
+        text = f"{self.process(binary.left, **kw)} {word} {self.process(binary.right, **kw)}"
+        escape = binary.modifiers.get("escape")
+        if escape is not None:
+            text += f" ESCAPE {self.render_literal_value(escape, sqltypes.STRINGTYPE)}"
+        return text
+
+    def visit_regexp_match_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return self._regex("regex_match", binary.left, (binary.right,), binary, **kw)
+
+    def visit_not_regexp_match_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return f"NOT {self.visit_regexp_match_op_binary(binary, operator, **kw)}"
+
+    def visit_regexp_replace_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return self._regex("regex_replace", binary.left, binary.right.clauses, binary, **kw)
+
+    def _regex(self, name: str, text: Any, patterns: Any, binary: Any, **kw: Any) -> str:
+        """A call of the extension for regular expressions.
+
+        Source: documented (Database Extensions Guide, "regex_match function"): copts 3 ignores case.
+        """
+        flags = binary.modifiers.get("flags")
+        if flags not in (None, "i"):
+            raise exc.CompileError(f"flags of a regular expression: expected 'i', got {flags!r}")
+        arguments = [self.process(argument, **kw) for argument in (text, *patterns)]
+        if flags:
+            arguments += ["0", "3"] if name == "regex_replace" else ["3"]
+        return f"{name}({', '.join(arguments)})"
+
+    def visit_between_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        if binary.modifiers.get("symmetric"):
+            raise exc.CompileError("BETWEEN SYMMETRIC: Informix lacks it")
+        return str(super().visit_between_op_binary(binary, operator, **kw))
+
+    def visit_not_between_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        if binary.modifiers.get("symmetric"):
+            raise exc.CompileError("BETWEEN SYMMETRIC: Informix lacks it")
+        return str(super().visit_not_between_op_binary(binary, operator, **kw))
+
+    # -- IN and VALUES ------------------------------------------------------------------------------------------------
+
+    @memoized_property
+    def _tuples(self) -> dict[str, list[str]]:
+        """The columns that each parameter of a tuple's IN is compared with."""
+        return {}
+
+    def visit_in_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        if isinstance(binary.left, elements.Tuple):
+            return self._tuple_in(binary, **kw)
+        return str(self._generate_generic_binary(binary, " IN ", **kw))
+
+    def visit_not_in_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        if isinstance(binary.left, elements.Tuple):
+            return f"NOT {self._tuple_in(binary, **kw)}"
+        return str(self._generate_generic_binary(binary, " NOT IN ", **kw))
+
+    def _tuple_in(self, binary: Any, **kw: Any) -> str:
+        """IN of a tuple: Informix compares single values, so each tuple becomes a chain of AND."""
+        if not isinstance(binary.right, elements.BindParameter):
+            raise exc.CompileError("IN of a tuple: expected a list of tuples, got a query")
+        name = self._truncate_bindparam(binary.right)
+        self._tuples[name] = [self.process(column, **kw) for column in binary.left.clauses]
+        return str(self.process(binary.right, **kw))
+
+    def _tuples_compared(self, name: str, tuples: list[list[str]]) -> str:
+        columns = self._tuples[name]
+        chains = (
+            " AND ".join(f"{column} = {value}" for column, value in zip(columns, values, strict=True))
+            for values in tuples
+        )
+        return " OR ".join(f"({chain})" for chain in chains)
+
+    def _literal_execute_expanding_parameter(self, name: str, parameter: Any, values: Any, **kw: Any) -> Any:
+        update, text = super()._literal_execute_expanding_parameter(name, parameter, values, **kw)
+        if name in self._tuples and values and not parameter.literal_execute:
+            text = self._tuples_compared(name, [["?"] * len(value) for value in values])
+        return update, text
+
+    def _literal_execute_expanding_parameter_literal_binds(
+        self, parameter: Any, values: Any, **kw: Any
+    ) -> Any:
+        name = self._truncate_bindparam(parameter)
+        if name not in self._tuples or not values:
+            return super()._literal_execute_expanding_parameter_literal_binds(parameter, values, **kw)
+        types = parameter.type.types
+        tuples = [
+            [self.render_literal_value(part, type_) for part, type_ in zip(value, types, strict=True)]
+            for value in values
+        ]
+        return (), self._tuples_compared(name, tuples)
+
+    def visit_empty_set_op_expr(self, type_: Any, expand_op: Any, **kw: Any) -> str:
+        """What stands in the parentheses of an empty IN."""
+        return self.visit_empty_set_expr(type_) if len(type_) == 1 else "1 = 0"
+
+    def visit_empty_set_expr(self, element_types: Any, **kw: Any) -> str:
+        columns = ", ".join(f"NULL::{self.cast_type(type_) or _TEXT_CAST}" for type_ in element_types)
+        return f"SELECT {columns}{NO_TABLE} WHERE 1 = 0"
+
+    def _render_values(self, element: Any, **kw: Any) -> str:
+        """VALUES as a UNION ALL of rows, the only form of a table of constants."""
+        kw.setdefault("literal_binds", element.literal_binds)
+        kw["place"] = "item"
+        rows = [elements.Tuple(*row, types=element._column_types) for rows in element._data for row in rows]
+        selects = (", ".join(self.process(value, **kw) for value in row.clauses) for row in rows)
+        return " UNION ALL ".join(f"SELECT {values}{NO_TABLE}" for values in selects)
+
+    # -- CASE ---------------------------------------------------------------------------------------------------------
+
+    def visit_case(self, clause: Any, place: str | None = None, **kw: Any) -> str:
+        words = ["CASE"]
+        if clause.value is not None:
+            words.append(self.operand(clause.value, **kw))
+        for condition, result in clause.whens:
+            when = self.condition(condition, **kw) if clause.value is None else self.process(condition, **kw)
+            words += ["WHEN", when, "THEN", self.process(result, place="typed", **kw)]
+        if clause.else_ is not None:
+            words += ["ELSE", self.process(clause.else_, place="typed", **kw)]
+        return " ".join([*words, "END"])
+
+    def operand(self, element: Any, **kw: Any) -> str:
+        is_parameter = isinstance(element, elements.BindParameter)
+        return str(self.process(element, place="typed" if is_parameter else "value", **kw))

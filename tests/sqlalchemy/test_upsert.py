@@ -1,0 +1,188 @@
+"""Upserts: the text of the MERGE, and what the embedded server makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import exc, select
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from aioifx.sqlalchemy import insert
+from tests.sqlalchemy.stock import ITEM, PART, load, sql
+
+I = ITEM.c  # noqa: E741 - as short as `c`
+ROW = insert(ITEM).values(id=2, name="new", price=1)
+HEAD = (
+    "MERGE INTO item USING (SELECT CAST(? AS INTEGER) AS id, CAST(? AS VARCHAR(20)) AS name, "
+    "CAST(? AS DECIMAL(10, 2)) AS price FROM sysmaster:sysdual) AS excluded ON ({0}) "
+)
+TAIL = "WHEN NOT MATCHED THEN INSERT (id, name, price) VALUES (excluded.id, excluded.name, excluded.price)"
+
+
+@pytest.mark.parametrize(
+    ("statement", "key", "change", "row"),
+    [
+        (
+            ROW.on_conflict_do_update(),
+            "id",
+            "name = excluded.name, price = excluded.price",
+            (2, "new", 1),
+        ),
+        (
+            ROW.on_conflict_do_update(set_={"name": I.name + "/" + ROW.excluded.name, I.price: 9}),
+            "id",
+            "name = (item.name || ? || excluded.name), price = ?",
+            (2, "two/new", 9),
+        ),
+        (
+            ROW.on_conflict_do_update(index_elements=[I.id, "price"], set_={"name": sa.null()}),
+            "id price",
+            "name = NULL",
+            None,
+        ),
+        (ROW.on_conflict_do_update(set_={"fresh": I.id > 1}), "id", None, (2, "two", 2.5)),
+        (ROW.on_conflict_do_nothing(), "id", "", (2, "two", 2.5)),
+    ],
+)
+async def test_an_upsert_is_a_merge(
+    engine: AsyncEngine, statement: Any, key: str, change: str | None, row: tuple[Any, ...] | None
+) -> None:
+    if change is not None:
+        keys = " AND ".join(f"item.{name} = excluded.{name}" for name in key.split())
+        update = f"WHEN MATCHED THEN UPDATE SET {change} " if change else ""
+        assert sql(statement) == HEAD.format(keys).replace("DECIMAL(10, 2)", price_type()) + update + TAIL
+    await load(engine)
+    found = select(I.id, I.name, I.price).where(I.id == 2)
+    async with engine.connect() as conn:
+        if row is not None:
+            await conn.execute(statement)
+            assert [tuple(found) for found in await conn.execute(found)] == [row]
+
+
+def price_type() -> str:
+    return sql(select(sa.cast(1, I.price.type).label("x"))).split(" AS ")[1].rstrip(")") + ")"
+
+
+async def test_many_rows_some_of_which_exist(engine: AsyncEngine) -> None:
+    await load(engine)
+    statement = insert(PART).on_conflict_do_update(set_={"label": insert(PART).excluded.label})
+    rows = [{"item": 1, "no": no, "label": f"part {no}"} for no in range(2, 6)]
+    async with engine.begin() as conn:
+        assert (await conn.execute(statement, rows)).rowcount == 4
+        assert (await conn.execute(statement, rows)).rowcount == 4
+        found = select(PART.c.no, PART.c.label).where(PART.c.item == 1).order_by(PART.c.no)
+        assert [tuple(row) for row in await conn.execute(found)] == [
+            (1, "bolt"),
+            *((no, f"part {no}") for no in range(2, 6)),
+        ]
+
+
+async def test_defaults_of_the_model_are_inserted(engine: AsyncEngine) -> None:
+    table = sa.Table(
+        "counted",
+        sa.MetaData(),
+        sa.Column("name", sa.String(9), primary_key=True),
+        sa.Column("count", sa.Integer, default=1),
+        sa.Column("changes", sa.Integer, server_default="0"),
+    )
+    statement = insert(table).values(name="a")
+    statement = statement.on_conflict_do_update(set_={"count": table.c.count + statement.excluded.count})
+    async with engine.begin() as conn:
+        await conn.run_sync(table.metadata.create_all)
+        for _ in range(3):
+            await conn.execute(statement)
+        assert [tuple(row) for row in await conn.execute(select(table))] == [("a", 3, 0)]
+
+
+def test_a_large_object_is_not_in_the_source() -> None:
+    table = sa.Table(
+        "doc", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("x", sa.LargeBinary)
+    )
+    statement = insert(table).values(id=1, x=b"1")
+    expected = (
+        "MERGE INTO doc USING (SELECT CAST(? AS INTEGER) AS id FROM sysmaster:sysdual) AS excluded "
+        "ON (doc.id = excluded.id) WHEN MATCHED THEN UPDATE SET x = ? "
+        "WHEN NOT MATCHED THEN INSERT (id, x) VALUES (excluded.id, ?)"
+    )
+    assert sql(statement.on_conflict_do_update()) == expected
+    assert sql(statement.on_conflict_do_update(set_={"x": statement.excluded.x})) == expected
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class Setting(Base):
+    __tablename__ = "setting"
+    name: Mapped[str] = mapped_column(sa.String(9), primary_key=True)
+    value: Mapped[str | None] = mapped_column(sa.String(9))
+
+
+async def test_the_orm(engine: AsyncEngine) -> None:
+    statement = insert(Setting)
+    statement = statement.on_conflict_do_update(set_={"value": statement.excluded.value})
+    async with engine.begin() as conn:
+        await conn.run_sync(Base.metadata.create_all)
+    async with AsyncSession(engine) as session:
+        for value in "ab":
+            await session.execute(statement, [{"name": "x", "value": value}, {"name": value, "value": value}])
+        await session.execute(insert(Setting).values(name="x", value="c").on_conflict_do_nothing())
+        await session.commit()
+        found = await session.scalars(select(Setting).order_by(Setting.name))
+        assert [(setting.name, setting.value) for setting in found] == [("a", "a"), ("b", "b"), ("x", "b")]
+
+
+def test_the_key_of_the_cache_has_what_the_update_does() -> None:
+    statements = [
+        ROW,
+        ROW.on_conflict_do_nothing(),
+        ROW.on_conflict_do_nothing(index_elements=["name"]),
+        ROW.on_conflict_do_update(),
+        ROW.on_conflict_do_update(set_={"name": "a"}),
+        ROW.on_conflict_do_update(set_={"price": 1}),
+        ROW.on_conflict_do_update(set_={"name": I.name}),
+    ]
+    keys = [statement._generate_cache_key() for statement in statements]
+    assert all(key is not None for key in keys)
+    assert [keys.index(key) for key in keys] == list(range(len(keys)))
+    other = ROW.on_conflict_do_update(set_={"name": "b"})._generate_cache_key()
+    assert other == keys[4]
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (
+            lambda: ROW.on_conflict_do_nothing().on_conflict_do_nothing(),
+            exc.InvalidRequestError,
+            "expected one call",
+        ),
+        (lambda: ROW.on_conflict_do_nothing(["colour"]), exc.ArgumentError, "column: expected one of item"),
+        (
+            lambda: insert(sa.table("t", sa.column("a"))).on_conflict_do_nothing(),
+            exc.ArgumentError,
+            "index_elements: expected at least one column",
+        ),
+        (
+            lambda: sql(insert(ITEM).values(name="x").on_conflict_do_nothing()),
+            exc.CompileError,
+            "index_elements: expected columns with a value, got id",
+        ),
+        (
+            lambda: sql(insert(ITEM).values([{"id": 1}, {"id": 2}]).on_conflict_do_nothing()),
+            exc.CompileError,
+            "on_conflict: expected the values of one row",
+        ),
+        (
+            lambda: sql(insert(ITEM).from_select(["id"], select(PART.c.no)).on_conflict_do_nothing()),
+            exc.CompileError,
+            "on_conflict: expected the values of one row",
+        ),
+    ],
+)
+def test_what_merge_cannot_do_is_an_error(build: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        build()
