@@ -320,7 +320,7 @@ class InformixCompiler(FunctionCompiler):
         source: list[str] = []
         values: dict[str, str] = {}
         for column, name, value, _ in row:
-            cast_type = self.cast_type(column.type)
+            cast_type = None if self.is_large(column.type) else self.cast_type(column.type)
             values[column.name] = f"{SOURCE}.{name}" if cast_type else value
             if cast_type:
                 source.append(f"CAST({value} AS {cast_type}) AS {name}")

@@ -72,21 +72,31 @@ class ExpressionCompiler(compiler.SQLCompiler):
     # -- types of casts -----------------------------------------------------------------------------------------------
 
     def cast_type(self, type_: Any) -> str | None:
-        """The type that a value of *type_* is cast to, or None without one: large objects, unknown types."""
+        """The type of a parameter of *type_*, or None without one: binary large objects, unknown types."""
         impl = type_._unwrapped_dialect_impl(self.dialect)
         if isinstance(impl, sqltypes.NullType):
             return None
+        if self.is_large(type_):
+            return f"{_TEXT_CAST}(32739)" if isinstance(impl, sqltypes.String) else None
         if isinstance(impl, sqltypes.String) and impl.length is None:
-            return _TEXT_CAST if not isinstance(impl, sqltypes.Text) else f"{_TEXT_CAST}(32739)"
+            return _TEXT_CAST
+        return self._typed(elements.TypeClause(type_))
+
+    def is_large(self, type_: Any) -> bool:
+        """Whether a column of *type_* is a large object, which nothing is cast to."""
+        return str(self.dialect.type_compiler_instance.process(type_)).upper().startswith(_LARGE)
+
+    def _typed(self, clause: Any, **kw: Any) -> str:
+        impl = clause.type._unwrapped_dialect_impl(self.dialect)
         if isinstance(impl, sqltypes.Numeric) and not isinstance(impl, sqltypes.Float):
             if impl.precision is None or impl.precision > _MAX_PRECISION:
                 return f"DECIMAL({_MAX_PRECISION})"  # without a scale the point floats
-        text = str(self.dialect.type_compiler_instance.process(type_))
-        return None if text.upper().startswith(_LARGE) else text
+        return self.process(clause, **kw)
 
     def visit_cast(self, cast: Any, place: str | None = None, **kw: Any) -> str:
-        type_text = self.cast_type(cast.type) or self.process(cast.typeclause, **kw)
-        return f"CAST({self.process(cast.clause, place='value', **kw)} AS {type_text})"
+        return (
+            f"CAST({self.process(cast.clause, place='value', **kw)} AS {self._typed(cast.typeclause, **kw)})"
+        )
 
     # -- parameters and constants -------------------------------------------------------------------------------------
 

@@ -212,7 +212,7 @@ CASES = {
     ),
     "casts": Case(
         item(sa.cast(I.id, sa.String).label("s"), sa.cast("7", sa.Integer).label("n")),
-        of_one("CAST(item.id AS LVARCHAR) AS s, CAST(? AS INTEGER) AS n"),
+        of_one("CAST(item.id AS LVARCHAR(32739)) AS s, CAST(? AS INTEGER) AS n"),
         [("1", 7)],
     ),
     "a cast of NULL": Case(
