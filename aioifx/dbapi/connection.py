@@ -354,10 +354,11 @@ class Cursor(NotCopied):
         return self
 
     def __next__(self) -> Any:
-        row = self.fetchone()
-        if row is None:
-            raise StopIteration
-        return row
+        for row in self._rows:
+            return row
+        for row in self._fetch(1):
+            return row
+        raise StopIteration
 
     def scroll(self, value: int, mode: str = "relative") -> None:
         """Move to before another row, with a scroll cursor. See `aioifx.Cursor.scroll`.

@@ -53,7 +53,11 @@ class LoopThread:
         self._is_ending = False
         # A daemon, because the interpreter joins other threads before it calls `atexit` functions.
         self._thread = threading.Thread(target=self._main, name="aioifx.dbapi", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # from CPython 3.12 on, when the interpreter is exiting
+            self.loop.close()
+            raise InterfaceError(f"the background event loop cannot be started: {error}") from error
 
     def _main(self) -> None:
         while not self._is_ending:
@@ -70,7 +74,8 @@ class LoopThread:
 
     def run(self, work: Callable[[], Awaitable[T]]) -> T:
         """Await ``work()`` in the loop, and return its result or raise its exception."""
-        return Call[T](self).run(work)
+        call: Call[T] = Call(self)  # a subscript would cost as much as the rest of this
+        return call.run(work)
 
     def check(self) -> None:
         """Raise InterfaceError if the calling code cannot wait for the loop."""
@@ -78,7 +83,7 @@ class LoopThread:
             raise self.binding.refusal()
         if self._is_ending:
             raise InterfaceError("the interpreter is exiting, and the connection was closed")
-        if threading.current_thread() is self._thread:
+        if threading.get_ident() == self._thread.ident:
             raise InterfaceError(
                 "a blocking call cannot be made from the background event loop, where row factories, codecs,"
                 " adapters and observers run"

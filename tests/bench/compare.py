@@ -119,6 +119,7 @@ def python_peers(dsn: str, postgres: str | None) -> Iterator[Contestant]:
 
     yield of("informix-driver", "informix-driver", dsn)
     yield of("informix-driver aio", "informix-driver-aio", dsn)
+    yield of(f"aioifx.dbapi {aioifx.speedups}", "aioifx-dbapi", dsn)
     for loop, end in (("asyncio", ""), ("uvloop", " uvloop")):
         if aioifx.speedups == "native":
             yield of(f"aioifx native{end}", "aioifx", dsn, loop)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import aioifx
+from aioifx import dbapi
 from aioifx.rows import tuple_row
 from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
@@ -222,6 +223,13 @@ class InformixDriver(Peer):
             return len(rows)
 
         return work
+
+
+class AioifxDbapi(InformixDriver):
+    """Our blocking module; it blocks the event loop of its process as well, and runs one of its own."""
+
+    def _connected(self, **parameters: Any) -> Any:
+        return dbapi.connect(self.dsn, **{"autocommit": True, **parameters})
 
 
 class InformixDriverAio(InformixDriver):

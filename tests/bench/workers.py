@@ -24,6 +24,7 @@ from typing import Any, Final, TypeAlias
 from aioifx.sqltypes import Row
 from tests.bench.informix_peers import (
     Aioifx,
+    AioifxDbapi,
     AioifxObserved,
     AioifxTables,
     AioifxTuples,
@@ -40,6 +41,7 @@ CHECKED: Final = 60
 
 PEERS: Final[dict[str, type[Peer]]] = {
     "aioifx": Aioifx,
+    "aioifx-dbapi": AioifxDbapi,
     "aioifx-observed": AioifxObserved,
     "aioifx-tables": AioifxTables,
     "aioifx-tuples": AioifxTuples,

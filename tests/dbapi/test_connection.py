@@ -352,6 +352,16 @@ def test_a_garbage_collected_connection_warns_and_is_closed(host: Host) -> None:
     assert reference() is None
 
 
+def test_an_abandoned_cursor_is_closed_at_the_server(conn: dbapi.Connection) -> None:
+    before = conn.run(_round_trips)
+    cursor = conn.cursor().execute("select a.n, b.n from number a, number b")
+    assert cursor.fetchone() is not None
+    del cursor
+    gc.collect()
+    conn.ping()
+    assert conn.run(_round_trips) == before + 5  # BEGIN, PREPARE, OPEN, CLOSE, the ping
+
+
 def test_failures_leave_no_garbage(conn: dbapi.Connection) -> None:
     gc.collect()
     for _ in range(3):

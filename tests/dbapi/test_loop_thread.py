@@ -235,6 +235,20 @@ def test_after_the_end_of_the_thread_calls_raise_and_closing_does_nothing(
         dbapi.connect(host.dsn)
 
 
+def test_a_thread_that_cannot_be_started_is_an_error(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(loop_thread, "_current", None)
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    with pytest.raises(
+        dbapi.InterfaceError, match="the background event loop cannot be started: can't create"
+    ):
+        dbapi.connect(host.dsn)
+    assert loop_thread._current is None
+    gc.collect()
+
+
 # -- interrupts at any moment -----------------------------------------------------------------------------------------
 
 
