@@ -2,7 +2,7 @@
 
 What Informix lacks is written in what it has: UPDATE of a table from another one and upserts as MERGE, DELETE with
 other tables as EXISTS, FIRST in a subquery as a derived table, GROUP BY and ORDER BY by position where an expression
-is not allowed. What has no counterpart is a `CompileError`: RETURNING, SKIP LOCKED, FETCH .. WITH TIES.
+is not allowed. What has no counterpart is a `CompileError`: SKIP LOCKED, FETCH .. WITH TIES.
 
 Source: documented (Guide to SQL: Syntax; SELECT, UPDATE, DELETE, INSERT, MERGE, "Restricting return values with the
 SKIP, LIMIT, and FIRST options", "Dependencies between the GROUP BY and Projection clauses", "Optimizer Directives as
@@ -230,9 +230,6 @@ class InformixCompiler(FunctionCompiler):
 
     def format_from_hint_text(self, sqltext: str, table: Any, hint: str, iscrud: bool) -> str:
         return f"{_directives([hint])}{sqltext}" if iscrud else sqltext
-
-    def returning_clause(self, *args: Any, **kw: Any) -> str:
-        raise exc.CompileError("RETURNING: Informix lacks it")
 
     # -- UPDATE and DELETE --------------------------------------------------------------------------------------------
 

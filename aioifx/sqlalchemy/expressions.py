@@ -94,9 +94,13 @@ class ExpressionCompiler(compiler.SQLCompiler):
         return self.process(clause, **kw)
 
     def visit_cast(self, cast: Any, place: str | None = None, **kw: Any) -> str:
-        return (
-            f"CAST({self.process(cast.clause, place='value', **kw)} AS {self._typed(cast.typeclause, **kw)})"
-        )
+        clause = cast.clause.typed_expression if isinstance(cast.clause, elements.TypeCoerce) else cast.clause
+        place = "value"
+        if isinstance(clause, elements.BindParameter) and not clause.type._isnull:
+            # A parameter has the cast's type, unless its own is another one.
+            is_other = clause.type._type_affinity is not cast.type._type_affinity
+            place = "typed" if is_other else place
+        return f"CAST({self.process(clause, place=place, **kw)} AS {self._typed(cast.typeclause, **kw)})"
 
     # -- parameters and constants -------------------------------------------------------------------------------------
 

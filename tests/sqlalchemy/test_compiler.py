@@ -318,7 +318,6 @@ async def test_the_serial_of_an_insert(engine: AsyncEngine) -> None:
         ),
         (STRICT.insert().values(), "INSERT: expected values"),
         (ITEM.insert().values([{"id": 1}, {"id": 2}]), "does not support in-place multirow inserts"),
-        (ITEM.delete().returning(I.id), "RETURNING: Informix lacks it"),
     ],
 )
 def test_what_informix_lacks_is_an_error(statement: Any, message: str) -> None:

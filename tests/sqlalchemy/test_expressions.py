@@ -215,6 +215,11 @@ CASES = {
         of_one("CAST(item.id AS LVARCHAR(32739)) AS s, CAST(? AS INTEGER) AS n"),
         [("1", 7)],
     ),
+    "a cast of a parameter of another type": Case(
+        select(sa.cast(sa.type_coerce(literal(7), sa.Integer), sa.String(9)).label("s")),
+        "SELECT CAST(?::INTEGER AS VARCHAR(9)) AS s FROM sysmaster:sysdual",
+        ["7"],
+    ),
     "a cast of NULL": Case(
         select(sa.cast(sa.null(), sa.Integer).label("n")),
         "SELECT CAST(NULL AS INTEGER) AS n FROM sysmaster:sysdual",
