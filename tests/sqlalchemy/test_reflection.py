@@ -2,17 +2,474 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pytest
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.engine import ObjectKind, ObjectScope
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+import aioifx.server
+from aioifx.sqlalchemy import (
+    BIGSERIAL,
+    BSON,
+    BYTE,
+    DATETIME,
+    INT8,
+    INTERVAL,
+    JSON,
+    LIST,
+    LVARCHAR,
+    MONEY,
+    ROW,
+    SERIAL,
+    SET,
+    SMALLFLOAT,
+    TEXT,
+    TIME,
+    VARCHAR,
+    NamedType,
+)
+
+T = TypeVar("T")
+
+SHOP = (
+    "CREATE TABLE customer (id SERIAL PRIMARY KEY CONSTRAINT pk_customer, code CHAR(6) NOT NULL,"
+    " country CHAR(2), UNIQUE (country, code) CONSTRAINT uq_code)",
+    "CREATE TABLE orders (number INT, customer INT REFERENCES customer ON DELETE CASCADE CONSTRAINT fk_customer,"
+    " country CHAR(2), code CHAR(6), state VARCHAR(10), total DECIMAL(8,2), PRIMARY KEY (number) CONSTRAINT pk_orders,"
+    " FOREIGN KEY (country, code) REFERENCES customer (country, code) CONSTRAINT fk_code,"
+    " CHECK (total > 0 AND state IN ('new', 'sent', 'it''s lost'  )) CONSTRAINT ck_orders)"
+    " EXTENT SIZE 64 NEXT SIZE 32 LOCK MODE ROW",
+    "CREATE UNIQUE INDEX ix_total ON orders (total DESC, state)",
+    "CREATE VIEW totals (country, total) AS SELECT country, SUM(total) FROM orders GROUP BY country",
+    "CREATE SYNONYM clients FOR customer",
+    "CREATE PRIVATE SYNONYM mine FOR orders",
+    "CREATE SEQUENCE numbers START WITH 5",
+    'CREATE TABLE "joe".notes (id INT)',
+)
 
 
-async def test_names_of_tables_and_views(engine: AsyncEngine) -> None:
-    def names(conn: sa.Connection) -> tuple[list[str], list[str]]:
-        inspector = sa.inspect(conn)
-        assert inspector.has_table("item") and not inspector.has_table("other")
-        return inspector.get_table_names(), inspector.get_view_names()
+async def reflected(engine: AsyncEngine, ddl: tuple[str, ...], read: Callable[[sa.Inspector], T]) -> T:
+    """What *read* finds after some DDL."""
+    async with engine.connect() as conn:
+        for statement in ddl:
+            await conn.exec_driver_sql(statement)
+        found = await conn.run_sync(lambda sync: read(sa.inspect(sync)))
+        await conn.commit()
+        return found
+
+
+# --- names ----------------------------------------------------------------------------------------------------------
+
+
+async def test_names_of_tables_views_synonyms_and_sequences(engine: AsyncEngine) -> None:
+    def names(inspector: Any) -> dict[str, object]:
+        return {
+            "tables": inspector.get_table_names(),
+            "joe": inspector.get_table_names("joe"),
+            "views": inspector.get_view_names(),
+            "synonyms": inspector.get_synonym_names(),
+            "sequences": (inspector.get_sequence_names(), inspector.get_sequence_names("joe")),
+            "owners": inspector.get_schema_names(),
+        }
+
+    assert await reflected(engine, SHOP, names) == {
+        "tables": ["customer", "notes", "orders"],
+        "joe": ["notes"],
+        "views": ["totals"],
+        "synonyms": ["clients", "mine"],
+        "sequences": (["numbers"], []),
+        "owners": ["informix", "joe"],
+    }
+
+
+async def test_existence(engine: AsyncEngine) -> None:
+    def exists(inspector: Any) -> list[bool]:
+        has = inspector.has_table
+        return [
+            has("customer"), has("totals"), has("clients"), has("notes"), has("notes", "joe"), has("systables"),
+            has("nothing"), has("numbers"), has("customer", "joe"),
+            inspector.has_sequence("numbers"), inspector.has_sequence("customer"),
+            inspector.has_index("orders", "ix_total"), inspector.has_index("orders", "pk_orders"),
+            inspector.has_index("nothing", "ix_total"),
+        ]  # fmt: skip
+
+    expected = [True] * 6 + [False] * 3 + [True, False, True, False, False]
+    assert await reflected(engine, SHOP, exists) == expected
+
+
+async def test_a_private_synonym_of_another_user_needs_its_owner() -> None:
+    async with aioifx.server.running() as dsn:
+        address = dsn.replace("informix://", "informix+aioifx://")
+        for user, expected in (("ann", ["pub", "secret"]), ("bob", ["pub"])):
+            engine = create_async_engine(address.replace("informix@", f"{user}@"))
+            ddl = (
+                "CREATE TABLE t (a INT)", "CREATE SYNONYM pub FOR t", "CREATE PRIVATE SYNONYM secret FOR t",
+            )  # fmt: skip
+            found = await reflected(
+                engine,
+                ddl if user == "ann" else (),
+                lambda inspector: inspector.get_synonym_names(),  # type: ignore[attr-defined]
+            )
+            assert found == expected
+            await engine.dispose()
+
+
+async def test_in_an_ansi_database_names_without_owner_are_those_of_the_user() -> None:
+    ddl = ("CREATE TABLE a (k INT PRIMARY KEY)", 'CREATE TABLE "joe".b (k INT PRIMARY KEY)')
+    keys = "CREATE TABLE c (k INT REFERENCES a, j INT REFERENCES joe.b)"
+
+    def read(inspector: sa.Inspector) -> object:
+        parents = [(key["referred_schema"], key["referred_table"]) for key in inspector.get_foreign_keys("c")]
+        return inspector.get_table_names(), inspector.get_table_names("joe"), parents
+
+    async with aioifx.server.running(log_mode="ansi") as dsn:
+        engine = create_async_engine(dsn.replace("informix://", "informix+aioifx://"))
+        found = await reflected(engine, (*ddl, keys), read)
+        await engine.dispose()
+    assert found == (["a", "c"], ["b"], [(None, "a"), ("joe", "b")])
+
+
+# --- columns --------------------------------------------------------------------------------------------------------
+
+TYPES: dict[str, sa.types.TypeEngine[Any]] = {
+    "SMALLINT": sa.SMALLINT(),
+    "INTEGER": sa.INTEGER(),
+    "BIGINT": sa.BIGINT(),
+    "INT8": INT8(),
+    "FLOAT": sa.FLOAT(),
+    "SMALLFLOAT": SMALLFLOAT(),
+    "DECIMAL(8,2)": sa.DECIMAL(8, 2),
+    "DECIMAL(9)": sa.DECIMAL(9),
+    "MONEY(10,2)": MONEY(10, 2),
+    "CHAR(5)": sa.CHAR(5),
+    "NCHAR(5)": sa.NCHAR(5),
+    "VARCHAR(200,50)": VARCHAR(200, 50),
+    "LVARCHAR(3000)": LVARCHAR(3000),
+    "DATE": sa.DATE(),
+    "DATETIME YEAR TO SECOND": DATETIME("year", "second"),
+    "DATETIME MONTH TO DAY": DATETIME("month", "day"),
+    "DATETIME YEAR TO FRACTION(5)": DATETIME("year", "fraction", 5),
+    "DATETIME HOUR TO MINUTE": TIME("minute"),
+    "INTERVAL YEAR(3) TO MONTH": INTERVAL("year", "month", 3),
+    "INTERVAL DAY TO SECOND": INTERVAL("day", "second", 2),
+    "INTERVAL SECOND(5) TO FRACTION(2)": INTERVAL("second", "fraction", 5, 2),
+    "BOOLEAN": sa.BOOLEAN(),
+    "BYTE": BYTE(),
+    "TEXT": TEXT(),
+    "BLOB": sa.BLOB(),
+    "CLOB": sa.CLOB(),
+    "JSON": JSON(),
+    "BSON": BSON(),
+    "SET(INTEGER NOT NULL)": SET(sa.INTEGER()),
+    "LIST(VARCHAR(20) NOT NULL)": LIST(VARCHAR(20)),
+    "ROW(x INTEGER, y LIST(DATE NOT NULL))": ROW({"x": sa.INTEGER(), "y": LIST(sa.DATE())}),
+    "price": NamedType("price", "informix"),
+    "address": NamedType("address", "informix"),
+}
+
+
+async def test_columns_of_every_type(engine: AsyncEngine) -> None:
+    ddl = (
+        "CREATE DISTINCT TYPE price AS DECIMAL(8,2)",
+        "CREATE ROW TYPE address (street VARCHAR(30), zip CHAR(5))",
+        f"CREATE TABLE t ({', '.join(f'c{number} {text}' for number, text in enumerate(TYPES))})",
+    )
+    columns = await reflected(engine, ddl, lambda inspector: inspector.get_columns("t"))
+    assert [repr(column["type"]) for column in columns] == [repr(expected) for expected in TYPES.values()]
+    assert [column["name"] for column in columns] == [f"c{number}" for number in range(len(TYPES))]
+    assert all(column["nullable"] and column["default"] is None for column in columns)
+
+
+async def test_serial_columns(engine: AsyncEngine) -> None:
+    ddl = (
+        "CREATE TABLE a (id BIGSERIAL PRIMARY KEY, n SERIAL)",
+        "CREATE TABLE b (id SERIAL, j INT, PRIMARY KEY (id, j))",
+    )
+    a, b = await reflected(engine, ddl, lambda i: (i.get_columns("a"), i.get_columns("b")))
+    assert [(type(one["type"]), one.get("autoincrement"), one["nullable"]) for one in (*a, *b)] == [
+        (sa.BIGINT, True, False),
+        (SERIAL, True, False),
+        (sa.INTEGER, True, False),
+        (sa.INTEGER, None, False),
+    ]
+    assert BIGSERIAL not in {type(one["type"]) for one in a}
+
+
+async def test_defaults_and_nulls(engine: AsyncEngine) -> None:
+    columns = {
+        "a INT DEFAULT 5 NOT NULL": ("5", False),
+        "b CHAR(8) DEFAULT 'it''s'": ("'it''s'", True),
+        "c DATE DEFAULT TODAY": ("TODAY", True),
+        "d DATETIME YEAR TO MINUTE DEFAULT CURRENT YEAR TO MINUTE": ("CURRENT YEAR TO MINUTE", True),
+        "e CHAR(32) DEFAULT USER": ("USER", True),
+        "f BOOLEAN DEFAULT 't'": ("'t'", True),
+        "g DECIMAL(8,2) DEFAULT -1.50": ("-1.50", True),
+        "h INT DEFAULT NULL": (None, True),
+        "i DATETIME YEAR TO DAY DEFAULT DATETIME(2026-05-04) YEAR TO DAY": (
+            "DATETIME(2026-05-04) YEAR TO DAY",
+            True,
+        ),
+    }
+    ddl = (f"CREATE TABLE t ({', '.join(columns)})",)
+    found = await reflected(engine, ddl, lambda inspector: inspector.get_columns("t"))
+    assert [(one["default"], one["nullable"]) for one in found] == list(columns.values())
+
+
+async def test_columns_of_views_synonyms_and_the_catalog(engine: AsyncEngine) -> None:
+    def read(inspector: sa.Inspector) -> object:
+        names = ("totals", "clients", "syschecks")
+        return [[column["name"] for column in inspector.get_columns(name)] for name in names]
+
+    assert await reflected(engine, SHOP, read) == [
+        ["country", "total"],
+        ["id", "code", "country"],
+        ["constrid", "type", "seqno", "checktext"],
+    ]
+
+
+async def test_names_with_upper_case_and_signs(engine: AsyncEngine) -> None:
+    ddl = ('CREATE TABLE "Order Items" ("Item No" INT PRIMARY KEY CONSTRAINT "PK Items", "Größe" INT)',)
+
+    def read(inspector: sa.Inspector) -> object:
+        names = [column["name"] for column in inspector.get_columns("Order Items")]
+        return inspector.get_table_names(), names, inspector.get_pk_constraint("Order Items")
+
+    assert await reflected(engine, ddl, read) == (
+        ["Order Items"],
+        ["Item No", "Größe"],
+        {"name": "PK Items", "constrained_columns": ["Item No"]},
+    )
+
+
+# --- constraints, indexes, options ----------------------------------------------------------------------------------
+
+
+async def test_constraints(engine: AsyncEngine) -> None:
+    def read(inspector: sa.Inspector) -> list[Any]:
+        return [
+            inspector.get_pk_constraint("customer"),
+            inspector.get_unique_constraints("customer"),
+            inspector.get_foreign_keys("orders"),
+            inspector.get_check_constraints("orders"),
+            inspector.get_pk_constraint("notes"),
+        ]
+
+    assert await reflected(engine, SHOP, read) == [
+        {"name": "pk_customer", "constrained_columns": ["id"]},
+        [{"name": "uq_code", "column_names": ["country", "code"]}],
+        [
+            {
+                "name": "fk_customer", "constrained_columns": ["customer"], "referred_schema": None,
+                "referred_table": "customer", "referred_columns": ["id"], "options": {"ondelete": "CASCADE"},
+            },
+            {
+                "name": "fk_code", "constrained_columns": ["country", "code"], "referred_schema": None,
+                "referred_table": "customer", "referred_columns": ["country", "code"], "options": {},
+            },
+        ],
+        [{"name": "ck_orders", "sqltext": "total > 0 AND state IN ('new', 'sent', 'it''s lost'  )"}],
+        {"name": None, "constrained_columns": []},
+    ]  # fmt: skip
+
+
+async def test_a_schema_of_the_table_is_one_of_its_parents(engine: AsyncEngine) -> None:
+    def read(inspector: sa.Inspector) -> list[Any]:
+        schemas = ("informix", "demo:informix", "demo:")
+        return [inspector.get_foreign_keys("orders", schema)[0]["referred_schema"] for schema in schemas]
+
+    assert await reflected(engine, SHOP, read) == ["informix", "demo:informix", "demo:"]
+
+
+async def test_indexes(engine: AsyncEngine) -> None:
+    ddl = (
+        *SHOP,
+        "CREATE TABLE t (a INT, b INT)",
+        "CREATE UNIQUE INDEX u ON t (a)",
+        "CREATE CLUSTER INDEX c ON t (b, a)",
+        "ALTER TABLE t ADD CONSTRAINT PRIMARY KEY (a) CONSTRAINT pk",
+    )
+    orders, t = await reflected(engine, ddl, lambda i: (i.get_indexes("orders"), i.get_indexes("t")))
+    assert orders == [
+        {
+            "name": "ix_total", "column_names": ["total", "state"], "unique": True,
+            "column_sorting": {"total": ("desc",)},
+        }
+    ]  # fmt: skip
+    assert t == [
+        {
+            "name": "c", "column_names": ["b", "a"], "unique": False,
+            "dialect_options": {"informix_cluster": True},
+        },
+        {"name": "u", "column_names": ["a"], "unique": True},
+    ]  # fmt: skip
+
+
+async def test_storage_options(engine: AsyncEngine) -> None:
+    options = await reflected(engine, SHOP, lambda inspector: inspector.get_table_options("orders"))
+    assert options == {
+        "informix_extent_size": 64,
+        "informix_next_size": 32,
+        "informix_lock_mode": "row",
+        "informix_in": "rootdbs",
+    }
+
+
+async def test_the_definition_of_a_view(engine: AsyncEngine) -> None:
+    long = (
+        "CREATE VIEW v AS SELECT "
+        + ", ".join(f"{number} AS c{number}" for number in range(80))
+        + " FROM customer"
+    )
+    definition = await reflected(engine, (*SHOP, long), lambda inspector: inspector.get_view_definition("v"))
+    assert definition == long
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["get_columns", "get_pk_constraint", "get_foreign_keys", "get_indexes", "get_view_definition", "get_table_options"],
+)  # fmt: skip
+async def test_a_table_that_does_not_exist(engine: AsyncEngine, method: str) -> None:
+    with pytest.raises(sa.exc.NoSuchTableError, match=r"joe\.nothing"):
+        await reflected(engine, (), lambda inspector: getattr(inspector, method)("nothing", "joe"))
+
+
+# --- temporary tables, other databases ------------------------------------------------------------------------------
+
+
+async def test_temporary_tables(engine: AsyncEngine) -> None:
+    ddl = ("CREATE TEMP TABLE work (id SERIAL, price DECIMAL(8,2) NOT NULL)", "CREATE TABLE kept (a INT)")
+
+    def read(inspector: sa.Inspector) -> list[Any]:
+        several = inspector.get_multi_columns(scope=ObjectScope.TEMPORARY)
+        return [
+            inspector.get_temp_table_names(),
+            inspector.get_table_names(),
+            inspector.has_table("work"),
+            [(column["name"], repr(column["type"])) for column in inspector.get_columns("work")],
+            inspector.get_pk_constraint("work")["constrained_columns"],
+            inspector.get_indexes("work") + inspector.get_foreign_keys("work"),
+            list(several),
+            list(inspector.get_multi_columns(scope=ObjectScope.ANY)),
+        ]
+
+    assert await reflected(engine, ddl, read) == [
+        ["work"],
+        ["kept"],
+        True,
+        [("id", "SERIAL()"), ("price", "DECIMAL(precision=8, scale=2)")],
+        [],
+        [],
+        [(None, "work")],
+        [(None, "kept"), (None, "work")],
+    ]
+
+
+async def test_tables_of_another_database() -> None:
+    async with aioifx.server.running(["shop", "stock"]) as dsn:
+        address = dsn.replace("informix://", "informix+aioifx://")
+        stock = create_async_engine(address.replace("/shop", "/stock"))
+        ddl = ("CREATE TABLE part (id SERIAL PRIMARY KEY, tags SET(INTEGER NOT NULL))",)
+        await reflected(stock, ddl, lambda inspector: None)
+        await stock.dispose()
+
+        def read(inspector: sa.Inspector) -> list[Any]:
+            return [
+                inspector.get_table_names("stock:"),
+                inspector.get_table_names("stock:informix"),
+                [repr(column["type"]) for column in inspector.get_columns("part", "stock:informix")],
+                inspector.has_table("part"),
+                inspector.has_table("part", "stock:"),
+            ]
+
+        shop = create_async_engine(address)
+        found = await reflected(shop, (), read)
+        await shop.dispose()
+    assert found == [["part"], ["part"], ["INTEGER()", "SET(INTEGER())"], False, True]
+
+
+# --- several tables -------------------------------------------------------------------------------------------------
+
+
+async def test_several_tables_by_kind_and_name(engine: AsyncEngine) -> None:
+    def read(inspector: sa.Inspector) -> list[Any]:
+        keys: list[Any] = [
+            inspector.get_multi_columns(),
+            inspector.get_multi_columns(kind=ObjectKind.VIEW),
+            inspector.get_multi_pk_constraint(kind=ObjectKind.ANY),
+            inspector.get_multi_columns(filter_names=["orders", "totals", "nothing"]),
+            inspector.get_multi_columns(filter_names=["orders", "clients"], kind=ObjectKind.ANY),
+            inspector.get_multi_indexes(schema="joe"),
+        ]
+        return [sorted(name for _, name in each) for each in keys]
+
+    assert await reflected(engine, SHOP, read) == [
+        ["customer", "notes", "orders"],
+        ["totals"],
+        ["customer", "notes", "orders", "totals"],
+        ["orders"],
+        ["clients", "orders"],
+        ["notes"],
+    ]
+
+
+async def test_reflected_tables_can_be_created_again(engine: AsyncEngine) -> None:
+    def copy(conn: sa.Connection) -> None:
+        metadata = sa.MetaData()
+        metadata.reflect(conn)
+        before = {name: repr(table) for name, table in metadata.tables.items()}
+        assert {name for name in before} == {"customer", "notes", "orders"}
+        conn.exec_driver_sql("DROP VIEW totals")
+        metadata.drop_all(conn)
+        assert sa.inspect(conn).get_table_names() == []
+        metadata.create_all(conn)
+        again = sa.MetaData()
+        again.reflect(conn)
+        assert {name: repr(table) for name, table in again.tables.items()} == before
+        assert again.tables["orders"].c.customer.references(again.tables["customer"].c.id)
+
+    async with engine.connect() as conn:
+        for statement in SHOP:
+            await conn.exec_driver_sql(statement)
+        await conn.run_sync(copy)
+
+
+async def test_the_round_trips_do_not_depend_on_the_number_of_tables(engine: AsyncEngine, url: str) -> None:
+    """100 tables with keys, checks and indexes; docs/howto/sqlalchemy.md has the numbers."""
+
+    def trips(conn: sa.Connection) -> dict[str, int]:
+        client: Any = conn.connection.driver_connection
+        spent: dict[str, int] = {}
+
+        def count(what: str, read: Callable[[], object]) -> None:
+            before = client.stats.round_trips
+            read()
+            spent[what] = client.stats.round_trips - before
+
+        metadata = sa.MetaData()
+        count("all", lambda: metadata.reflect(conn))
+        assert len(metadata.tables) == 100
+        assert sum(len(table.foreign_keys) for table in metadata.tables.values()) == 99
+        count("all again", lambda: sa.MetaData().reflect(conn))
+        count("one", lambda: sa.Table("t50", sa.MetaData(), autoload_with=conn, resolve_fks=False))
+        count("another", lambda: sa.Table("t51", sa.MetaData(), autoload_with=conn, resolve_fks=False))
+        count("checkfirst", lambda: metadata.create_all(conn))
+        return spent
 
     async with engine.begin() as conn:
-        await conn.execute(sa.text("CREATE TABLE item (id INTEGER)"))
-        await conn.execute(sa.text("CREATE VIEW items AS SELECT id FROM item"))
-        assert await conn.run_sync(names) == (["item"], ["items"])
+        for number in range(100):
+            parent = f", FOREIGN KEY (p) REFERENCES t{number - 1}" if number else ""
+            await conn.exec_driver_sql(
+                f"CREATE TABLE t{number} (id SERIAL PRIMARY KEY, p INT, n INT DEFAULT 1, CHECK (n > 0){parent})"
+            )
+            await conn.exec_driver_sql(f"CREATE INDEX i{number} ON t{number} (n, p)")
+    fresh = create_async_engine(url)
+    async with fresh.connect() as conn:
+        spent = await conn.run_sync(trips)
+    await fresh.dispose()
+    if not hasattr(DefaultDialect, "has_multi_table"):  # SQLAlchemy 2.0 asks for one table after the other
+        spent["checkfirst"] -= 99
+    assert spent == {"all": 17, "all again": 8, "one": 18, "another": 6, "checkfirst": 3}
