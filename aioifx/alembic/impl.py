@@ -1,0 +1,331 @@
+"""How Alembic's operations run on Informix, and how autogenerate compares. Never: the text of a statement."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownParameterType=false, reportMissingParameterType=false
+# pyright: reportIncompatibleMethodOverride=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportMissingTypeArgument=false, reportPrivateUsage=false
+# Alembic's implementations are annotated in part.
+
+from __future__ import annotations
+
+import inspect as introspection
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from alembic.ddl.base import ColumnName
+from alembic.ddl.impl import ComparisonResult, DefaultImpl
+from alembic.util import CommandError, warn
+from sqlalchemy import (
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    UniqueConstraint,
+    inspect,
+    text,
+)
+from sqlalchemy.engine.reflection import Inspector
+from sqlalchemy.schema import DefaultClause
+from sqlalchemy.sql.elements import ClauseElement, False_, True_
+from sqlalchemy.types import TypeEngine, to_instance
+
+from aioifx.alembic import compare, constraints, ddl
+
+if TYPE_CHECKING:
+    from alembic.autogenerate.api import AutogenContext
+
+_TYPES = "aioifx.sqlalchemy"
+_NO_COMMENTS = "Informix has no comments on tables and columns; the comment is left out"
+
+
+class InformixImpl(DefaultImpl):
+    """Alembic's operations on Informix. DDL is part of transactions in databases with logging."""
+
+    __dialect__ = "informix"
+    transactional_ddl = True
+
+    def __init__(self, *args: Any, **kw: Any) -> None:
+        super().__init__(*args, **kw)
+        if self.context_opts.get("include_schemas"):
+            self._own_tables: frozenset[str] | None = None
+            self._include_name = self.context_opts.get("include_name")
+            self.context_opts["include_name"] = self._is_included
+
+    def _is_included(self, name: str | None, kind: str, parents: Any) -> bool:
+        """Leave out tables of other owners where no owner is named: those are compared under their owners.
+
+        Without an owner, Informix finds a table of any owner.
+        """
+        if kind == "table" and parents.get("schema_name") is None and self.connection is not None:
+            if self._own_tables is None:
+                owner = self.dialect.default_schema_name
+                self._own_tables = frozenset(inspect(self.connection).get_table_names(owner))
+            if name not in self._own_tables:
+                return False
+        return self._include_name is None or bool(self._include_name(name, kind, parents))
+
+    # --- columns --------------------------------------------------------------------------------------------------
+
+    def alter_column(
+        self,
+        table_name: str,
+        column_name: str,
+        *,
+        nullable: bool | None = None,
+        server_default: Any = False,
+        name: str | None = None,
+        type_: TypeEngine[Any] | None = None,
+        schema: str | None = None,
+        autoincrement: bool | None = None,
+        comment: Any = False,
+        existing_comment: str | None = None,
+        existing_type: TypeEngine[Any] | None = None,
+        existing_server_default: Any = None,
+        existing_nullable: bool | None = None,
+        existing_autoincrement: bool | None = None,
+        **kw: Any,
+    ) -> None:
+        """One MODIFY with everything that the column has then, and RENAME COLUMN.
+
+        What is not given is read from the catalog. So are the constraints that MODIFY drops; they are added again.
+
+        Raises:   alembic.util.CommandError: without a connection: existing_type or existing_nullable is missing.
+        """
+        if comment is not False:
+            warn(_NO_COMMENTS)
+        if nullable is not None or server_default is not False or type_ is not None:
+            serial = existing_autoincrement if autoincrement is None else autoincrement
+            known: dict[str, Any] = {
+                "type": type_ if type_ is not None else existing_type,
+                "nullable": nullable if nullable is not None else existing_nullable,
+                "default": server_default if server_default is not False else existing_server_default,
+                "autoincrement": serial,
+            }
+            inspector = None if self.connection is None or self.as_sql else inspect(self.connection)
+            column = _column(inspector, table_name, column_name, schema, known)
+            self._modify(inspector, table_name, column, schema)
+        if name is not None:
+            self._exec(ColumnName(table_name, column_name, name, schema=schema))
+
+    def _modify(
+        self, inspector: Inspector | None, table: str, column: Column[Any], schema: str | None
+    ) -> None:
+        modify = ddl.ModifyColumn(table, column, schema)
+        if inspector is None:
+            self.static_output(
+                "-- MODIFY drops the column's own constraints, and foreign keys that reference it"
+            )
+            self._exec(modify)
+            return
+        before = constraints.constraints_of(inspector, table, column.name, schema)
+        self._exec(modify)
+        if before:
+            inspector.clear_cache()
+            after = constraints.constraints_of(inspector, table, column.name, schema)
+            for name, constraint in before.items():
+                if name not in after:
+                    self.add_constraint(constraint)
+
+    # --- what Informix lacks --------------------------------------------------------------------------------------
+
+    def create_table_comment(self, table: Table) -> None:
+        """Leave the comment out, with a warning."""
+        warn(_NO_COMMENTS)
+
+    def drop_table_comment(self, table: Table) -> None:
+        """Leave the comment as it is: there is none."""
+
+    def create_column_comment(self, column: Column[Any]) -> None:
+        """Leave the comment out, with a warning."""
+        warn(_NO_COMMENTS)
+
+    # --- batches and offline scripts ------------------------------------------------------------------------------
+
+    def prep_table_for_batch(self, batch_impl: Any, table: Table) -> None:
+        """Drop the constraints whose names the new table takes: names are unique in the database."""
+        for constraint in table.constraints:
+            if constraint.name is not None and constraint.name in batch_impl.named_constraints:
+                self.drop_constraint(constraint)
+
+    def emit_begin(self) -> None:
+        """BEGIN WORK in a script."""
+        self.static_output("BEGIN WORK" + self.command_terminator)
+
+    def emit_commit(self) -> None:
+        """COMMIT WORK in a script."""
+        self.static_output("COMMIT WORK" + self.command_terminator)
+
+    def static_output(self, text: str) -> None:
+        """Write a statement, unless it is empty: an index that a constraint has is not created."""
+        if text != self.command_terminator:
+            super().static_output(text)
+
+    # --- autogenerate ---------------------------------------------------------------------------------------------
+
+    def correct_for_autogen_constraints(
+        self,
+        conn_uniques: set[UniqueConstraint],
+        conn_indexes: set[Index],
+        metadata_unique_constraints: set[UniqueConstraint],
+        metadata_indexes: set[Index],
+    ) -> None:
+        """Leave out indexes that only one side has and that a constraint on the same columns implies.
+
+        Informix indexes the columns of each key by itself, and refuses a second index on them (-350). A unique index
+        on the columns of a foreign key is a unique constraint of that name there.
+        """
+        constraints = {(each.name, *each.columns.keys()): each for each in conn_uniques}
+        for index in [each for each in metadata_indexes if each.unique]:
+            constraint = constraints.get((index.name, *index.columns.keys()))
+            if constraint is not None:
+                conn_uniques.discard(constraint)
+                metadata_indexes.discard(index)
+        existing, wanted = ({index.name for index in indexes} for indexes in (conn_indexes, metadata_indexes))
+        for indexes, others, uniques in (
+            (metadata_indexes, existing, metadata_unique_constraints),
+            (conn_indexes, wanted, conn_uniques),
+        ):
+            for index in [each for each in indexes if each.name not in others]:
+                if _is_implied(index, uniques):
+                    indexes.discard(index)
+
+    def compare_type(self, inspector_column: Column[Any], metadata_column: Column[Any]) -> bool:
+        """Whether the types differ, by the text that each has in DDL."""
+        compiler = self.dialect.type_compiler_instance
+        texts = [
+            compiler.process(column.type, type_expression=column)
+            for column in (inspector_column, metadata_column)
+        ]
+        return compare.canonical_type(texts[0]) != compare.canonical_type(texts[1])
+
+    def compare_server_default(
+        self,
+        inspector_column: Column[Any],
+        metadata_column: Column[Any],
+        rendered_metadata_default: str | None,
+        rendered_inspector_default: str | None,
+    ) -> bool:
+        """Whether the defaults differ, as values of the column: a model's has the text that it has in DDL."""
+        ddl_compiler = self.dialect.ddl_compiler(self.dialect, cast(Any, None))  # of no statement
+        wanted = ddl_compiler.get_column_default_string(metadata_column)
+        forms = [
+            compare.canonical_default(sql, metadata_column.type)
+            for sql in (rendered_inspector_default, wanted)
+        ]
+        return forms[0] != forms[1]
+
+    def compare_indexes(self, metadata_index: Index, reflected_index: Index) -> ComparisonResult:
+        """Whether two indexes differ: uniqueness, columns, functions and directions."""
+        different = self._compare_index_unique(metadata_index, reflected_index)
+        if different:
+            return ComparisonResult.Different(different)
+        wanted, found = (self._keys(index) for index in (metadata_index, reflected_index))
+        if wanted != found:
+            return ComparisonResult.Different(f"keys ({', '.join(found)}) to ({', '.join(wanted)})")
+        return ComparisonResult.Equal()
+
+    def _keys(self, index: Index) -> list[str]:
+        """What an index has in its parentheses, each in one form."""
+        texts = [self.render_ddl_sql_expr(cast(Any, each)) for each in index.expressions]
+        return [re.sub(r" ASC$", "", " ".join(text.split()), flags=re.I).replace('"', "") for text in texts]
+
+    def render_ddl_sql_expr(self, expr: ClauseElement, is_server_default: bool = False, **kw: Any) -> str:
+        """A default as text that DDL accepts, or another expression.
+
+        The current time has no qualifier in it: the column's is added in DDL.
+        """
+        if is_server_default and isinstance(expr, (True_, False_)):
+            return "'t'" if isinstance(expr, True_) else "'f'"
+        if is_server_default and getattr(expr, "name", None) in (
+            "now",
+            "current_timestamp",
+            "localtimestamp",
+        ):
+            return "CURRENT_TIMESTAMP"
+        return super().render_ddl_sql_expr(expr, is_server_default, **kw)
+
+    def render_type(self, type_obj: TypeEngine[Any], autogen_context: AutogenContext) -> str | Literal[False]:
+        """A type of the dialect in a script, and the import that it needs; False for others."""
+        if not type(type_obj).__module__.startswith(_TYPES):
+            return False
+        autogen_context.imports.add(f"import {_TYPES} as informix")
+        return f"informix.{type(type_obj).__name__}({', '.join(_arguments(type_obj, autogen_context))})"
+
+
+def _is_implied(index: Index, uniques: set[UniqueConstraint]) -> bool:
+    """Whether a primary key, unique constraint or foreign key has an index on the same columns."""
+    if not all(isinstance(each, Column) for each in index.expressions):
+        return False
+    for constraint in (*uniques, *(index.table.constraints if index.table is not None else ())):
+        is_key = isinstance(constraint, (PrimaryKeyConstraint, UniqueConstraint))
+        if not is_key and (index.unique or not isinstance(constraint, ForeignKeyConstraint)):
+            continue
+        if [each.name for each in index.columns] == [each.name for each in constraint.columns]:
+            return True
+    return False
+
+
+def _column(
+    inspector: Inspector | None, table: str, name: str, schema: str | None, known: Mapping[str, Any]
+) -> Column[Any]:
+    """The column as it is to be, from what is known and else from the catalog.
+
+    Raises:   alembic.util.CommandError: the table has no such column, or something is unknown without a catalog.
+    """
+    found: Mapping[str, Any] = {}
+    if inspector is not None:
+        columns = inspector.get_columns(table, schema)
+        if not (same := [column for column in columns if column["name"] == name]):
+            raise CommandError(f"alter_column {table}.{name}: no such column")
+        found = same[0]
+    missing = [f"existing_{key}" for key in ("type", "nullable") if known[key] is None and key not in found]
+    if missing:
+        options = ", ".join(missing)
+        raise CommandError(f"alter_column {table}.{name}: {options}: expected, as MODIFY repeats the column")
+    type_ = to_instance(known["type"] if known["type"] is not None else found["type"])
+    nullable = known["nullable"] if known["nullable"] is not None else found["nullable"]
+    default = _argument(known["default"])
+    if default is False and isinstance(sql := found.get("default"), str):
+        default = text(sql)
+    serial = known["autoincrement"]
+    if serial is None:
+        serial = found.get("autoincrement") is True
+    if serial and type_._type_affinity is Integer:
+        # Only the key of a table is numbered, so it is one here: DDL of a column has no PRIMARY KEY.
+        column: Column[Any] = Column(name, type_, primary_key=True, autoincrement=True)
+    else:
+        column = Column(name, type_, nullable=nullable, server_default=None if default is False else default)
+    Table(table, MetaData(), column, schema=schema)
+    return column
+
+
+def _argument(default: Any) -> Any:
+    """What to give as `server_default` to a column, for a default that another column has."""
+    return default.arg if isinstance(default, DefaultClause) else default
+
+
+def _arguments(type_obj: TypeEngine[Any], autogen_context: AutogenContext) -> list[str]:
+    """The arguments that construct a type, as Python."""
+    found: list[str] = []
+    for parameter in list(introspection.signature(type(type_obj).__init__).parameters.values())[1:]:
+        value = getattr(type_obj, parameter.name, None)
+        if parameter.kind is parameter.VAR_KEYWORD or value is None or value == parameter.default:
+            continue
+        found.append(f"{parameter.name}={_python(value, autogen_context)}")
+    return found
+
+
+def _python(value: Any, autogen_context: AutogenContext) -> str:
+    from alembic.autogenerate.render import (
+        _repr_type as repr_type,
+    )  # Alembic is not complete when this module is loaded
+
+    if isinstance(value, TypeEngine):
+        return str(repr_type(value, autogen_context))
+    if isinstance(value, tuple):
+        items = "".join(f"{_python(item, autogen_context)}, " for item in value)
+        return f"({items})"
+    return repr(value)
