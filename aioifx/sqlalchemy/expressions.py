@@ -36,7 +36,7 @@ _TEXT_CAST: Final = "LVARCHAR"
 
 _MAX_PRECISION: Final = 32
 
-_ITEM_OPERATORS: Final = frozenset(
+ITEM_OPERATORS: Final = frozenset(
     {operators.getitem, operators.json_getitem_op, operators.json_path_getitem_op}
 )
 _TEMPORAL: Final = (sqltypes.Date, sqltypes.DateTime, sqltypes.Time)
@@ -46,7 +46,7 @@ _LARGE: Final = ("BLOB", "BYTE", "CLOB", "TEXT")
 def is_condition(element: Any) -> bool:
     """Whether an expression is a condition, which cannot be a value."""
     if isinstance(element, elements.BinaryExpression):
-        return _is_boolean(element) and element.operator not in _ITEM_OPERATORS
+        return _is_boolean(element) and element.operator not in ITEM_OPERATORS
     if isinstance(element, elements.UnaryExpression):
         return element.operator in (operators.inv, operators.exists, operators.is_false)
     return isinstance(element, elements.BooleanClauseList)
@@ -152,7 +152,7 @@ class ExpressionCompiler(compiler.SQLCompiler):
     def visit_binary(
         self, binary: Any, override_operator: Any = None, place: str | None = None, **kw: Any
     ) -> str:
-        if binary.operator in _ITEM_OPERATORS:
+        if binary.operator in ITEM_OPERATORS:
             return super().visit_binary(binary, override_operator=override_operator, **kw)
         sides = (binary.left, binary.right)
         untyped = all(_is_untyped(side) for side in sides)

@@ -1,4 +1,4 @@
-"""Functions as Informix's SQL, and EXTRACT, windows and FILTER. Never: operators.
+"""Functions as Informix's SQL, and EXTRACT, windows, FILTER and values of JSON. Never: operators.
 
 Source: documented (Guide to SQL: Syntax, "Expression"): CURRENT, TODAY, USER and SYSDATE are words; SUBSTR, CHR and
 CEIL have these names; DBINFO takes a literal; there is no EXTRACT, GREATEST, LEAST and FILTER.
@@ -15,9 +15,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sqlalchemy import exc
+from sqlalchemy import types as sqltypes
 from sqlalchemy.sql import elements, operators
 
-from aioifx.sqlalchemy.expressions import ExpressionCompiler
+from aioifx.sqlalchemy.expressions import ITEM_OPERATORS, ExpressionCompiler
 
 _FIELDS: Final = {
     "year": "YEAR({0})",
@@ -47,6 +48,15 @@ _WORDS: Final = {
     "user": "USER",
 }
 """Functions without arguments that are keywords of Informix."""
+
+_DOCUMENT_VALUES: Final = (
+    (sqltypes.Boolean, "BSON_VALUE_BOOLEAN({0})"),
+    (sqltypes.Integer, "BSON_VALUE_BIGINT({0})"),
+    (sqltypes.Float, "BSON_VALUE_DOUBLE({0})"),
+    (sqltypes.Numeric, "CAST(BSON_VALUE_DOUBLE({0}) AS {1})"),
+    (sqltypes.String, "BSON_VALUE_LVARCHAR({0})"),
+)
+"""The function that reads a value of each type from a document."""
 
 _RENAMED: Final = {"ceiling": "CEIL", "char": "CHR", "substring": "SUBSTR"}
 
@@ -114,6 +124,30 @@ class FunctionCompiler(ExpressionCompiler):
         if extract.field not in _FIELDS:
             raise exc.CompileError(f"EXTRACT: expected {', '.join(_FIELDS)}, got {extract.field}")
         return _FIELDS[extract.field].format(self.operand(extract.expr, **kw))
+
+    # -- JSON ---------------------------------------------------------------------------------------------------------
+
+    def visit_json_getitem_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        """A value of a document.
+
+        Source: documented (Guide to SQL: Syntax, "BSON_VALUE_LVARCHAR function" and its kind).
+        """
+        for type_, text in _DOCUMENT_VALUES:
+            if isinstance(binary.type, type_):
+                column, path = self._path_of(binary, **kw)
+                arguments = f"{column}::BSON, {' || '.join(path)}"
+                return text.format(arguments, self.cast_type(binary.type))
+        raise exc.CompileError("JSON: expected as_string(), as_integer() or another type for a value")
+
+    def visit_json_path_getitem_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return self.visit_json_getitem_op_binary(binary, operator, **kw)
+
+    def _path_of(self, element: Any, **kw: Any) -> tuple[str, list[str]]:
+        """The document, and the parts of the path to a value of it."""
+        if not isinstance(element, elements.BinaryExpression) or element.operator not in ITEM_OPERATORS:
+            return self.process(element, **kw), []
+        column, path = self._path_of(element.left, **kw)
+        return column, [*path, *(["'.'"] if path else []), self.process(element.right, **kw)]
 
     def visit_sequence(self, sequence: Any, **kw: Any) -> str:
         return f"{self.preparer.format_sequence(sequence)}.NEXTVAL"

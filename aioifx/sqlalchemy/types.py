@@ -28,6 +28,7 @@ from sqlalchemy.sql.sqltypes import _AbstractInterval
 
 from aioifx.codecs.temporal_text import interval_formatter
 from aioifx.sqlalchemy.composites import Process, quoted
+from aioifx.sqlalchemy.json_paths import JSONIndex, JSONPath
 from aioifx.sqltypes import (
     Datetime,
     IntervalYM,
@@ -438,5 +439,7 @@ COLSPECS: Final[dict[type[sqltypes.TypeEngine[Any]], type[sqltypes.TypeEngine[An
     sqltypes.Time: _Time,
     sqltypes.Interval: INTERVAL,
     sqltypes.JSON: JSON,
+    sqltypes.JSON.JSONIndexType: JSONIndex,
+    sqltypes.JSON.JSONPathType: JSONPath,
 }
 """What converts values of SQLAlchemy's generic types."""
