@@ -171,19 +171,36 @@ class InformixDDLCompiler(compiler.DDLCompiler):
 
     # -- constraints --------------------------------------------------------------------------------------------------
 
-    def define_constraint_preamble(self, constraint: Any, **kw: Any) -> str:
-        """Nothing: in Informix the name follows the constraint."""
-        return ""
+    # SQLAlchemy writes the name first; a method for that alone exists since 2.1 only.
+
+    def visit_primary_key_constraint(self, constraint: Any, **kw: Any) -> str:
+        return self._named_last(constraint, super().visit_primary_key_constraint(constraint, **kw))
+
+    def visit_unique_constraint(self, constraint: Any, **kw: Any) -> str:
+        return self._named_last(constraint, super().visit_unique_constraint(constraint, **kw))
+
+    def visit_foreign_key_constraint(self, constraint: Any, **kw: Any) -> str:
+        return self._named_last(constraint, super().visit_foreign_key_constraint(constraint, **kw))
+
+    def visit_check_constraint(self, constraint: Any, **kw: Any) -> str:
+        text: str = super().visit_check_constraint(constraint, **kw)  # type: ignore[no-untyped-call]
+        return self._named_last(constraint, text)
+
+    def visit_column_check_constraint(self, constraint: Any, **kw: Any) -> str:
+        text: str = super().visit_column_check_constraint(constraint, **kw)  # type: ignore[no-untyped-call]
+        return self._named_last(constraint, text)
+
+    def _named_last(self, constraint: Any, text: str) -> str:
+        name = None if constraint.name is None else self.preparer.format_constraint(constraint)
+        if name is None or not text:
+            return text
+        return f"{text.removeprefix(f'CONSTRAINT {name} ')} CONSTRAINT {name}"
 
     def define_constraint_deferrability(self, constraint: Any) -> str:
-        """The name of a constraint, which ends it.
-
-        Every constraint can be deferred with SET CONSTRAINTS, and none is deferred before that.
-        """
+        """Nothing: every constraint can be deferred with SET CONSTRAINTS, and none is deferred before that."""
         if (constraint.initially or "").upper() == "DEFERRED" or constraint.deferrable is False:
             raise exc.CompileError("Informix has deferrable constraints only, checked immediately by default")
-        name = None if constraint.name is None else self.preparer.format_constraint(constraint)
-        return "" if name is None else f" CONSTRAINT {name}"
+        return ""
 
     def define_constraint_match(self, constraint: Any) -> str:
         if constraint.match is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import json
 import uuid
@@ -141,6 +142,25 @@ async def test_values_are_stored_and_returned(connection: AsyncConnection) -> No
         if got != [value, value, *null] or not same_class:
             wrong[repr(type_)] = got
     assert wrong == {}
+
+
+async def test_values_without_asyncio_are_the_same(url: str) -> None:
+    types = {f"c{number}": type_ for number, (type_, _) in enumerate(VALUES + DOCUMENTS + OBJECTS)}
+    values = {f"c{number}": value for number, (_, value) in enumerate(VALUES + DOCUMENTS + OBJECTS)}
+    columns = [sa.Column(name, type_) for name, type_ in types.items() if not isinstance(type_, SERIAL)]
+    table = sa.Table("item", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), *columns)
+
+    def store() -> Any:
+        engine = sa.create_engine(url)
+        with engine.connect() as conn:
+            table.metadata.create_all(conn)
+            conn.execute(table.insert(), {column.name: values[column.name] for column in columns})
+            row = conn.execute(sa.select(*columns)).mappings().one()
+        engine.dispose()
+        return row
+
+    row = await asyncio.to_thread(store)
+    assert row == {column.name: values[column.name] for column in columns}
 
 
 async def test_large_values_are_stored_and_returned(connection: AsyncConnection) -> None:
