@@ -231,7 +231,7 @@ class Catalog:
     # -- constraints and indexes --------------------------------------------------------------------------------------
 
     def constraints(self, connection: Connection) -> Mapping[int, Sequence[ConstraintEntry]]:
-        """Constraints by tabid, in the order in which they were made; without those for NOT NULL."""
+        """Constraints by tabid, by name; without those for NOT NULL."""
         return self._part("constraints", self._read_constraints, connection)
 
     def _read_constraints(self, connection: Connection) -> dict[int, list[ConstraintEntry]]:
@@ -246,7 +246,7 @@ class Catalog:
             f" LEFT OUTER JOIN {catalog}sysindices i ON i.tabid = p.tabid AND i.idxname = p.idxname"
             " WHERE k.constrtype <> 'N' AND "
         )
-        rows = list(self._of_tables(connection, sql, "k.tabid", " ORDER BY k.constrid"))
+        rows = list(self._of_tables(connection, sql, "k.tabid", " ORDER BY k.constrname"))
         parents = self._keys(connection, [(row[6], row[10]) for row in rows if row[6] is not None])
         constraints: dict[int, list[ConstraintEntry]] = defaultdict(list)
         for tabid, constrid, name, kind, index, rule, ptabid, pname, powner, is_own, keys in rows:

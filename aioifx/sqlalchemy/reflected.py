@@ -36,7 +36,6 @@ def column(entry: ColumnEntry, primary_key: Collection[str]) -> ReflectedColumn:
         "type": sql_type,
         "nullable": entry.nullable,
         "default": default_sql(entry.type, entry.default_kind, entry.default),
-        "comment": None,
     }
     if serial:
         found["autoincrement"] = True

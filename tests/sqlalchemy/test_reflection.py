@@ -263,12 +263,12 @@ async def test_constraints(engine: AsyncEngine) -> None:
         [{"name": "uq_code", "column_names": ["country", "code"]}],
         [
             {
-                "name": "fk_customer", "constrained_columns": ["customer"], "referred_schema": None,
-                "referred_table": "customer", "referred_columns": ["id"], "options": {"ondelete": "CASCADE"},
-            },
-            {
                 "name": "fk_code", "constrained_columns": ["country", "code"], "referred_schema": None,
                 "referred_table": "customer", "referred_columns": ["country", "code"], "options": {},
+            },
+            {
+                "name": "fk_customer", "constrained_columns": ["customer"], "referred_schema": None,
+                "referred_table": "customer", "referred_columns": ["id"], "options": {"ondelete": "CASCADE"},
             },
         ],
         [{"name": "ck_orders", "sqltext": "total > 0 AND state IN ('new', 'sent', 'it''s lost'  )"}],
