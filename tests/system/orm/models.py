@@ -177,7 +177,7 @@ class Category(Base):
     """Its parent is one of its kind."""
 
     __tablename__ = "category"
-    __table_args__ = (UniqueConstraint("parent_id", "name"),)
+    __table_args__ = (UniqueConstraint("parent_id", "name", name="u_category_name"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str]

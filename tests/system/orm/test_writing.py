@@ -41,14 +41,15 @@ async def test_each_new_object_gets_its_serial(db: Database) -> None:
 
 
 async def test_a_key_that_is_given_is_kept(db: Database) -> None:
-    def add(session: Session) -> int:
-        session.add(Item(id=4711, sku="X", name="x", price=1))
+    def add(session: Session) -> tuple[int, int]:
+        session.add(given := Item(id=4711, sku="X", name="x", price=1))
         session.flush()
         session.add(following := Item(sku="Y", name="y", price=1))
         session.flush()
-        return following.id
+        return given.id, following.id
 
-    assert await db.run(add) == 4712
+    given, following = await db.run(add)
+    assert given == 4711 < following
 
 
 async def test_rows_without_objects_are_inserted_in_one_run(db: Database) -> None:
@@ -253,6 +254,7 @@ async def test_values_come_back_as_they_were(db: Database) -> None:
         assert (order.status, order.placed) == (Status.SENT, dt.datetime(2026, 3, 4, 5, 6, 7))
 
         everybody = select(Customer.name)
+        assert session.scalars(everybody.where(Customer.active.is_(False))).all() == ["Zoë"]
         assert session.scalars(everybody.where(Customer.credit < 0)).all() == ["Zoë"]
         assert session.scalars(everybody.where(Customer.address == Address("Quay 1", "x"))).all() == []
         assert session.scalars(everybody.join(Order).where(Order.status == Status.SENT)).all() == ["Zoë"]
