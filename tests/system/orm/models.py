@@ -13,7 +13,6 @@ from sqlalchemy import (
     Boolean,
     Column,
     DateTime,
-    Dialect,
     Enum,
     ForeignKey,
     Integer,
@@ -55,10 +54,10 @@ class Cents(TypeDecorator[Decimal]):
     impl = BigInteger
     cache_ok = True
 
-    def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> int | None:
+    def process_bind_param(self, value: Decimal | None, dialect: Any) -> int | None:
         return None if value is None else int(value * 100)
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> Decimal | None:
+    def process_result_value(self, value: Any, dialect: Any) -> Decimal | None:
         return None if value is None else Decimal(value).scaleb(-2)
 
 
