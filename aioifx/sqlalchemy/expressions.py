@@ -32,7 +32,8 @@ NO_TABLE: Final = " FROM sysmaster:sysdual"
 """The table with one row that a SELECT without FROM reads."""
 
 _TEXT_CAST: Final = "LVARCHAR"
-"""A string of at most 2,048 bytes."""
+_MAX_TEXT: Final = 2048
+"""Bytes of an LVARCHAR without a length. A row has at most 32,767, so that the greatest length would fit once."""
 
 _MAX_PRECISION: Final = 32
 
@@ -64,6 +65,30 @@ def _is_untyped(element: Any) -> bool:
 
 def _never_null(element: Any) -> bool:
     return getattr(element, "operator", None) in (operators.exists, operators.is_, operators.is_not)
+
+
+class _ShortText(sqltypes.TypeDecorator[Any]):
+    """The type of text that is cast to LVARCHAR, which would cut longer text silently."""
+
+    impl = sqltypes.String
+    cache_ok = True
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def bind_processor(self, dialect: Any) -> Any:
+        process = self.inner._cached_bind_processor(dialect)
+
+        def checked(value: Any) -> Any:
+            value = value if process is None else process(value)
+            if isinstance(value, str) and len(value.encode()) > _MAX_TEXT:
+                raise ValueError(
+                    f"text in a select list: expected at most {_MAX_TEXT} bytes; give literal() a String(length)"
+                )
+            return value
+
+        return checked
 
 
 class ExpressionCompiler(compiler.SQLCompiler):
@@ -105,13 +130,24 @@ class ExpressionCompiler(compiler.SQLCompiler):
     # -- parameters and constants -------------------------------------------------------------------------------------
 
     def visit_bindparam(self, bindparam: Any, place: str | None = None, **kw: Any) -> str:
-        text = super().visit_bindparam(bindparam, **kw)
         if place not in ("item", "typed") or bindparam.expanding:
-            return text
+            return super().visit_bindparam(bindparam, **kw)
         if kw.get("literal_binds"):
+            text = super().visit_bindparam(bindparam, **kw)
             return self.visit_null(None, place) if text == "NULL" else text
         type_text = _TEXT_CAST if bindparam.type._isnull else self.cast_type(bindparam.type)
+        if type_text == _TEXT_CAST:
+            bindparam = bindparam._with_binary_element_type(_ShortText(bindparam.type))
+        text = super().visit_bindparam(bindparam, **kw)
         return f"{text}::{type_text}" if type_text else text
+
+    def render_literal_value(self, value: Any, type_: Any, **kw: Any) -> str:
+        """A literal, without line breaks: they are an error within one (documented: -282)."""
+        text = super().render_literal_value(value, type_, **kw)
+        if not isinstance(value, str) or "\n" not in text:
+            return text
+        lines = "' || CHR(10) || '".join(text.split("\n"))
+        return f"({lines})"
 
     def visit_null(self, expr: Any, place: str | None = None, **kw: Any) -> str:
         return f"NULL::{_TEXT_CAST}" if place == "item" else "NULL"

@@ -1,5 +1,8 @@
 """Paths to values of JSON documents, as parameters of Informix's functions. Never: the documents."""
 
+# pyright: reportIncompatibleMethodOverride=false
+# SQLAlchemy's type of a processor has a keyword.
+
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -205,10 +205,30 @@ CASES = {
         ),
         [(1, 7, 2, -2, 16)],
     ),
+    "times and intervals": Case(
+        item(
+            (I.sold + datetime.timedelta(days=1)).label("a"),
+            (I.sold - datetime.timedelta(hours=1)).label("b"),
+            (I.sold - datetime.datetime(2024, 2, 29)).label("c"),
+            (I.made + 1).label("d"),
+        ),
+        of_one(
+            "item.sold + ? AS a, item.sold - ? AS b, item.sold - ?::DATETIME YEAR TO FRACTION(5) AS c, "
+            "item.made + ? AS d"
+        ),
+        [
+            (
+                datetime.datetime(2024, 3, 1, 13, 14, 15, 123450),
+                datetime.datetime(2024, 2, 29, 12, 14, 15, 123450),
+                datetime.timedelta(hours=13, minutes=14, seconds=15, microseconds=123450),
+                datetime.date(2024, 3, 1),
+            )
+        ],
+    ),
     "days between dates": Case(
         item((I.made - datetime.date(2024, 2, 1)).label("d")),
         of_one("(item.made - ?::DATE) UNITS DAY AS d"),
-        None,
+        [datetime.timedelta(days=28)],
     ),
     "casts": Case(
         item(sa.cast(I.id, sa.String).label("s"), sa.cast("7", sa.Integer).label("n")),
@@ -255,6 +275,16 @@ async def test_a_cached_statement_takes_other_values(engine: AsyncEngine) -> Non
             assert [tuple(row) for row in await conn.execute(found.order_by(PART.c.item))] == pairs
 
 
+async def test_text_is_not_cut_in_a_select_list(engine: AsyncEngine) -> None:
+    async with engine.connect() as conn:
+        for length in (0, 2048):
+            assert await conn.scalar(select(literal("x" * length).label("s"))) == "x" * length
+        assert await conn.scalar(select(literal(None, sa.String).label("s"))) is None
+        assert len(await conn.scalar(select(literal("x" * 3000, sa.String(3000)).label("s")))) == 3000
+        with pytest.raises(exc.StatementError, match=r"text in a select list: expected at most 2048 bytes"):
+            await conn.scalar(select(literal("ä" * 1025).label("s")))
+
+
 @pytest.mark.parametrize(
     ("statement", "text"),
     [
@@ -262,6 +292,10 @@ async def test_a_cached_statement_takes_other_values(engine: AsyncEngine) -> Non
         (ids(I.id.in_([])), which("item.id IN (SELECT NULL::INTEGER FROM sysmaster:sysdual WHERE 1 = 0)")),
         (ids(sa.tuple_(I.id, I.name).in_([(1, "it's")])), which("((item.id = 1 AND item.name = 'it''s'))")),
         (ids(sa.tuple_(I.id, I.name).in_([])), which("(1 = 0)")),
+        (
+            select(literal("a\nb").label("s")),
+            "SELECT ('a' || CHR(10) || 'b') AS s FROM sysmaster:sysdual",
+        ),
         (select(literal("a").label("s")), "SELECT 'a' AS s FROM sysmaster:sysdual"),
         (select(literal(None).label("s")), "SELECT NULL::LVARCHAR AS s FROM sysmaster:sysdual"),
     ],
