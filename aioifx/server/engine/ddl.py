@@ -1,4 +1,4 @@
-"""CREATE, ALTER, DROP and SELECT INTO TEMP: run under the write lock. Never: their translation."""
+"""CREATE, ALTER, DROP, CREATE TABLE AS and SELECT INTO TEMP: run under the write lock. Never: their translation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_state import SessionState
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Definition, IntoTemp
+from aioifx.server.sql.model.plan import Definition, FilledTable
 from aioifx.sqltypes import Value
 
 _LONG_STEPS: Final = (
@@ -40,13 +40,13 @@ def run_definition(state: SessionState, statement: Statement, definition: Defini
     return StatementResult()
 
 
-def select_into_temp(
-    state: SessionState, statement: Statement, action: IntoTemp, values: Sequence[Value]
+def create_filled_table(
+    state: SessionState, statement: Statement, action: FilledTable, values: Sequence[Value]
 ) -> StatementResult:
-    """SELECT INTO TEMP: create the table, then fill it."""
+    """SELECT INTO TEMP, CREATE TABLE AS: create the table, then fill it."""
     with _defining(state, action.definition):
         plan = state.plan_of(statement)
-        assert isinstance(plan.action, IntoTemp)
+        assert isinstance(plan.action, FilledTable)
         stored = state.bind(statement, values)
         _define(state, plan.action.definition)
         return StatementResult(rows=apply_change(state, plan.action.fill, stored).rows)

@@ -17,7 +17,7 @@ from typing import Final
 from aioifx.server.engine import session_databases
 from aioifx.server.engine.control_statements import control
 from aioifx.server.engine.cursors import Cursor, Postponed
-from aioifx.server.engine.ddl import run_definition, select_into_temp
+from aioifx.server.engine.ddl import create_filled_table, run_definition
 from aioifx.server.engine.dml import insert_rows, run_change
 from aioifx.server.engine.object_files import Files
 from aioifx.server.engine.open_objects import OpenObjects
@@ -27,7 +27,15 @@ from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
 from aioifx.server.engine.session_state import SessionState
 from aioifx.server.engine.sysmaster import refresh
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Action, CallRoutine, Change, Definition, IntoTemp, Isolation, Query
+from aioifx.server.sql.model.plan import (
+    Action,
+    CallRoutine,
+    Change,
+    Definition,
+    FilledTable,
+    Isolation,
+    Query,
+)
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.model.type_rules import Family, family_of
@@ -185,8 +193,8 @@ class Engine:
                 return StatementResult()
             case Change():
                 return run_change(self._state, statement, plan.action, values)
-            case IntoTemp():
-                return select_into_temp(self._state, statement, plan.action, values)
+            case FilledTable():
+                return create_filled_table(self._state, statement, plan.action, values)
             case Definition():
                 return run_definition(self._state, statement, plan.action)
             case _:

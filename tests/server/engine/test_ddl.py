@@ -73,6 +73,16 @@ def test_select_into_temp_counts_its_rows(engine: Engine) -> None:
     assert query(engine, "SELECT COUNT(*) FROM few") == [(Decimal(4),)]
 
 
+def test_a_table_whose_rows_fail_is_not_created(engine: Engine) -> None:
+    assert (
+        error_from(engine, "CREATE TABLE few AS SELECT 1 / (tabid - 3) AS q FROM systables").sqlcode == -1202
+    )
+    assert error_from(engine, "SELECT * FROM few").sqlcode == -206
+    outcome = run(engine, "CREATE TABLE few AS SELECT tabid, tabname FROM systables WHERE tabid < 5")
+    assert outcome.rows == 4
+    assert query(engine, "SELECT COUNT(*) FROM few") == [(Decimal(4),)]
+
+
 @pytest.mark.parametrize("before", ["", "BEGIN WORK"])
 def test_a_definition_can_be_interrupted_between_its_steps(
     filled: Engine, before: str, monkeypatch: pytest.MonkeyPatch

@@ -118,7 +118,7 @@ class Workbench:
             case plans.Definition():
                 self._define(made.action)
                 return 0
-            case plans.IntoTemp():
+            case plans.FilledTable():
                 self._define(made.action.definition)
                 return self._change(made.action.fill, bind(made.parameters, values, self.settings))
             case plans.Query():

@@ -148,8 +148,8 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class IntoTemp:
-    """SELECT .. INTO TEMP: the definition of the new table, then the INSERT of its rows, which are counted."""
+class FilledTable:
+    """SELECT .. INTO TEMP and CREATE TABLE .. AS: a definition, then the INSERT of the rows, which are counted."""
 
     definition: Definition
     fill: Change
@@ -305,7 +305,7 @@ Action: TypeAlias = (
     Query
     | Change
     | Definition
-    | IntoTemp
+    | FilledTable
     | CallRoutine
     | DropRoutine
     | BeginWork

@@ -801,6 +801,20 @@ class CreateTable(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class CreateTableAs(Node):
+    """``CREATE TABLE table [(column [:: type], ..)] .. AS query``: the columns that are listed, or all of the query."""
+
+    table: QualifiedName
+    query: Query
+    if_not_exists: bool = False
+    lock_mode: Literal["row", "page", "table"] | None = None
+    first_extent: int | None = None
+    """KB."""
+    next_extent: int | None = None
+    """KB."""
+
+
+@dataclass(frozen=True, slots=True)
 class AddColumn(Node):
     """``ADD (column .. [BEFORE before])``, one of them for each column."""
 
@@ -1219,6 +1233,7 @@ Statement: TypeAlias = (
     | Merge
     | Truncate
     | CreateTable
+    | CreateTableAs
     | AlterTable
     | CreateIndex
     | CreateView

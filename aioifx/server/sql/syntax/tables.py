@@ -14,13 +14,17 @@ from aioifx.server.sql.syntax.nodes import (
     AddConstraint,
     AlterAction,
     AlterTable,
+    Cast,
     Check,
+    Column,
     ColumnDef,
     Constraint,
     CreateTable,
+    CreateTableAs,
     Current,
     DatetimeLiteral,
     Default,
+    DerivedTable,
     DropColumn,
     DropConstraint,
     Expression,
@@ -32,6 +36,9 @@ from aioifx.server.sql.syntax.nodes import (
     Null,
     PrimaryKey,
     QualifiedName,
+    Query,
+    Select,
+    SelectItem,
     SessionConstant,
     String,
     Unary,
@@ -56,7 +63,7 @@ def parse_if_not_exists(s: TokenStream) -> bool:
     return s.accept("if", "not", "exists") is not None
 
 
-def parse_create_table(s: TokenStream, offset: int) -> CreateTable:
+def parse_create_table(s: TokenStream, offset: int) -> CreateTable | CreateTableAs:
     """Read a CREATE TABLE from the word after CREATE."""
     kind = s.accept_any("temp", "standard", "raw", "external")
     if kind is not None and kind.text == "external":
@@ -65,8 +72,8 @@ def parse_create_table(s: TokenStream, offset: int) -> CreateTable:
     s.expect("table")
     if_not_exists = parse_if_not_exists(s)
     table = parse_qualified_name(s)
-    if s.at("as"):
-        raise s.unsupported("CREATE TABLE AS")
+    if not temp and _is_made_of_rows(s):
+        return _create_table_as(s, offset, table, if_not_exists)
     of_type = parse_type(s) if not temp and s.accept("of", "type") else None
     columns: list[ColumnDef] = []
     constraints: list[Constraint] = []
@@ -82,8 +89,8 @@ def parse_create_table(s: TokenStream, offset: int) -> CreateTable:
     no_log = temp and s.accept("with", "no", "log") is not None
     storage = parse_table_storage(s)
     no_log = no_log or (temp and s.accept("with", "no", "log") is not None)
-    if s.at("as") or s.at("under"):
-        raise s.unsupported(f"CREATE TABLE {s.token.text.upper()}")
+    if s.at("under"):
+        raise s.unsupported("CREATE TABLE UNDER")
     return CreateTable(
         offset,
         table,
@@ -97,6 +104,39 @@ def parse_create_table(s: TokenStream, offset: int) -> CreateTable:
         storage.first_extent,
         storage.next_extent,
     )
+
+
+def _is_made_of_rows(s: TokenStream) -> bool:
+    """Whether AS SELECT follows: no columns, or columns without a type."""
+    if s.at("("):
+        return s.at_name(1) and s.at_any(",", ")", "::", ahead=2)
+    return not s.at("of", "type")
+
+
+def _create_table_as(s: TokenStream, offset: int, table: QualifiedName, if_not_exists: bool) -> CreateTableAs:
+    items = s.enclosed(_result_column) if s.at("(") else ()
+    storage = parse_table_storage(s)
+    start = s.expect("as").offset
+    query = s.grammar.query(s)
+    if items:
+        query = Query(start, Select(start, items, (DerivedTable(start, query, Name(start, "result")),)))
+    return CreateTableAs(
+        offset,
+        table,
+        query,
+        if_not_exists,
+        storage.lock_mode,
+        storage.first_extent,
+        storage.next_extent,
+    )
+
+
+def _result_column(s: TokenStream) -> SelectItem:
+    name = s.name()
+    column = Column(name.offset, name.text)
+    if s.accept("::"):
+        return SelectItem(name.offset, Cast(name.offset, column, parse_type(s)), name)
+    return SelectItem(name.offset, column, name)
 
 
 def _has_items(s: TokenStream, of_type: SqlType | None) -> bool:

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
-from aioifx.server.sql.model.plan import Definition, Plan, PutTable, RemoveTable, Step
+from aioifx.server.sql.model.plan import Definition, FilledTable, Plan, PutTable, RemoveTable, Step
 from aioifx.server.sql.model.schema import LOCK_LEVELS, ColumnDef, Index, IndexPart, Table, TableKind
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.alter_table import alter_table, renamed_column, without_foreign_keys
@@ -18,6 +18,7 @@ from aioifx.server.sql.translate.large_objects import refuse_keys
 from aioifx.server.sql.translate.routine_calls import dropping
 from aioifx.server.sql.translate.scopes import MAIN, Context
 from aioifx.server.sql.translate.select import Place, QueryTranslator
+from aioifx.server.sql.translate.select_plan import filling, finished, result_columns
 from aioifx.server.sql.translate.sequences import (
     alter_sequence,
     create_sequence,
@@ -37,6 +38,7 @@ from aioifx.wire.opcodes import StatementType
 
 _Statement: TypeAlias = (
     nodes.CreateTable
+    | nodes.CreateTableAs
     | nodes.AlterTable
     | nodes.CreateIndex
     | nodes.CreateView
@@ -62,6 +64,8 @@ def ddl_plan(statement: _Statement, context: Context) -> Plan:
     match statement:
         case nodes.CreateTable():
             return _create_table(statement, context)
+        case nodes.CreateTableAs():
+            return _create_table_as(statement, context)
         case nodes.AlterTable():
             table = definable(statement.table, context)
             return Plan(StatementType.ALTER_TABLE, alter_table(statement, table, context))
@@ -148,13 +152,39 @@ def _create_table(node: nodes.CreateTable, context: Context) -> Plan:
         lock_level=LOCK_LEVELS[node.lock_mode],
         type_id=type_id,
     )
-    if node.first_extent is not None:
-        table = replace(table, first_extent=node.first_extent)
-    if node.next_extent is not None:
-        table = replace(table, next_extent=node.next_extent)
-    table = _constrained(table, node, context)
+    table = _constrained(_with_extents(table, node), node, context)
     steps = tuple(creation_steps(table, context.schema.table_of))
     return Plan(type_, Definition(steps, (PutTable(table),), types))
+
+
+def _create_table_as(node: nodes.CreateTableAs, context: Context) -> Plan:
+    """A permanent table with the columns and rows of a query. Only SERIAL columns are NOT NULL (assumed).
+
+    Raises:   SqlError: as CREATE TABLE and SELECT INTO TEMP.
+    """
+    existing = context.schema.table(node.table.name)
+    if existing is not None and not existing.is_temp and node.if_not_exists:
+        return Plan(StatementType.CREATE_TABLE, _NOTHING)
+    owner = _new_name(node.table, context)
+    relation = QueryTranslator(context).query(node.query, None, Place.STATEMENT)
+    columns = tuple(
+        replace(column, is_nullable=not column.is_serial) for column in result_columns(relation, node.query)
+    )
+    check_columns(columns, node.offset)
+    columns, types = with_type_numbers(columns, context)
+    table = Table(
+        context.schema.next_tabid, node.table.name, owner, columns, lock_level=LOCK_LEVELS[node.lock_mode]
+    )
+    table = _with_extents(table, node)
+    steps = tuple(creation_steps(table, context.schema.table_of))
+    action = FilledTable(Definition(steps, (PutTable(table),), types), filling(table, relation))
+    return finished(StatementType.CREATE_TABLE, action, node, context)
+
+
+def _with_extents(table: Table, node: nodes.CreateTable | nodes.CreateTableAs) -> Table:
+    if node.first_extent is not None:
+        table = replace(table, first_extent=node.first_extent)
+    return table if node.next_extent is None else replace(table, next_extent=node.next_extent)
 
 
 def _constrained(table: Table, node: nodes.CreateTable, context: Context) -> Table:

@@ -11,7 +11,7 @@ from aioifx.server.sql.model.plan import (
     Action,
     Change,
     Definition,
-    IntoTemp,
+    FilledTable,
     Plan,
     PutTable,
     Query,
@@ -102,12 +102,33 @@ def _for_update(query: nodes.Query, clause: nodes.ForUpdate, relation: Relation,
 def _into_temp(query: nodes.Query, clause: nodes.IntoTemp, relation: Relation, context: Context) -> Plan:
     """A temporary table with the columns of the query, and its rows in it.
 
-    Raises:   SqlError: -958 the table exists, -249 an expression without a label, -328 a name twice.
+    Raises:   SqlError: -958 the table exists; others of `result_columns`.
     """
     schema = context.schema
     existing = schema.table(clause.table.text)
     if existing is not None and existing.is_temp:
         raise SqlError(-958, token=clause.table.text, offset=clause.table.offset)
+    columns = result_columns(relation, query)
+    table = Table(
+        schema.next_temp_tabid,
+        clause.table.text,
+        context.settings.user,
+        columns,
+        is_temp=True,
+        is_logged=not clause.no_log,
+        catalog="temp",
+    )
+    declared = ", ".join(column_text(column) for column in columns)
+    steps = (Step(f"CREATE TABLE {table.source} ({declared})"), *reference_steps(table))
+    action = FilledTable(Definition(steps, (PutTable(table),)), filling(table, relation))
+    return finished(StatementType.SELECT_INTO_TEMP, action, query, context)
+
+
+def result_columns(relation: Relation, query: nodes.Query) -> tuple[ColumnDef, ...]:
+    """The columns of a table that is made of a query's rows.
+
+    Raises:   SqlError: -249 an expression without a label, -328 a name twice.
+    """
     columns: list[ColumnDef] = []
     for column in relation.described():
         if column.name.startswith("("):
@@ -115,21 +136,14 @@ def _into_temp(query: nodes.Query, clause: nodes.IntoTemp, relation: Relation, c
         if any(each.name == column.name for each in columns):
             raise SqlError(-328, token=column.name, offset=query.offset)
         columns.append(ColumnDef(column.name, column.type, column.nullable))
-    table = Table(
-        schema.next_temp_tabid,
-        clause.table.text,
-        context.settings.user,
-        tuple(columns),
-        is_temp=True,
-        is_logged=not clause.no_log,
-        catalog="temp",
-    )
-    names = ", ".join(identifier(column.name) for column in columns)
-    declared = ", ".join(column_text(column) for column in columns)
-    steps = (Step(f"CREATE TABLE {table.source} ({declared})"), *reference_steps(table))
-    definition = Definition(steps, (PutTable(table),))
-    fill = Change(Verb.INSERT, f"INSERT INTO {table.source} ({names}) {_as_source(relation, columns)}", table)
-    return finished(StatementType.SELECT_INTO_TEMP, IntoTemp(definition, fill), query, context)
+    return tuple(columns)
+
+
+def filling(table: Table, relation: Relation) -> Change:
+    """The INSERT of a query's rows into a new table with its columns."""
+    names = ", ".join(identifier(column.name) for column in table.columns)
+    source = _as_source(relation, table.columns)
+    return Change(Verb.INSERT, f"INSERT INTO {table.source} ({names}) {source}", table)
 
 
 def _as_source(relation: Relation, columns: Sequence[ColumnDef]) -> str:

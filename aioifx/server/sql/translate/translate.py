@@ -34,6 +34,7 @@ def translate(statement: nodes.Statement, schema: Schema, settings: Settings) ->
             return dml_plan(statement, context)
         case (
             nodes.CreateTable()
+            | nodes.CreateTableAs()
             | nodes.AlterTable()
             | nodes.CreateIndex()
             | nodes.CreateView()

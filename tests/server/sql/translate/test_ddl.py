@@ -69,6 +69,39 @@ def test_tables_are_numbered_from_100_and_no_number_is_used_twice() -> None:
     assert (bench.table("a").tabid, bench.table("c").tabid) == (100, 102)
 
 
+def test_create_table_as_has_the_columns_and_rows_of_its_query() -> None:
+    bench = Workbench("CREATE TABLE t (k SERIAL, g CHAR(3) NOT NULL)", "INSERT INTO t VALUES (0, 'a')")
+    bench.run("INSERT INTO t VALUES (0, 'b')")
+    assert bench.run("CREATE TABLE u LOCK MODE ROW EXTENT SIZE 64 AS SELECT * FROM t WHERE k > ?", 1) == 1
+    made = bench.table("u")
+    assert (made.is_temp, made.lock_level, made.first_extent) == (False, "R", 64)
+    assert [column.is_nullable for column in made.columns] == [False, True]
+    bench.run("INSERT INTO u (g) VALUES (NULL)")
+    assert bench.rows("SELECT * FROM u ORDER BY k") == [(2, "b  "), (3, None)]
+
+
+def test_create_table_as_takes_a_list_of_columns_and_casts() -> None:
+    bench = Workbench("CREATE TABLE t (k INT, p DECIMAL(8,2))", "INSERT INTO t VALUES (1, 2.5)")
+    assert bench.run("CREATE STANDARD TABLE u (twice::INT8) AS SELECT k, p * 2 AS twice FROM t") == 1
+    assert bench.described("SELECT * FROM u") == [("twice", "INT8")]
+    assert bench.rows("SELECT * FROM u") == [(5,)]
+    assert bench.run("CREATE TABLE IF NOT EXISTS u AS SELECT k FROM t") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlcode"),
+    [
+        ("CREATE TABLE t AS SELECT k FROM t", -310),
+        ("CREATE TABLE u AS SELECT k + 1 FROM t", -249),
+        ("CREATE TABLE u AS SELECT k, k FROM t", -328),
+        ("CREATE TABLE u (a) AS SELECT k FROM t", -217),
+        ("CREATE TABLE u (k) AS SELECT k FROM v", -206),
+    ],
+)
+def test_create_table_as_is_refused_with_its_reason(text: str, sqlcode: int) -> None:
+    assert Workbench("CREATE TABLE t (k INT)").error(text)[0] == sqlcode
+
+
 def test_a_temporary_table_is_the_sessions_own() -> None:
     bench = Workbench("CREATE TEMP TABLE t (k INT) WITH NO LOG", "INSERT INTO t VALUES (1)")
     assert bench.rows("SELECT k FROM t") == [(1,)]
