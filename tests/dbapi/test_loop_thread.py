@@ -279,6 +279,27 @@ def test_an_interrupt_before_a_call_is_started_does_not_hang(
     conn.ping()
 
 
+def test_an_interrupt_before_the_first_step_of_a_call_does_not_hang(
+    conn: dbapi.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread, gate = loop_thread.loop_thread(), threading.Event()
+    thread.loop.call_soon_threadsafe(gate.wait)
+    call = loop_thread.Call[int](thread)
+    take, taken = call._next_job, list[object]()
+
+    def interrupted() -> Any:
+        taken.append(None)
+        if len(taken) == 1:
+            raise KeyboardInterrupt
+        gate.set()  # now the loop gets the start of the call and its cancellation together
+        return take()
+
+    monkeypatch.setattr(call, "_next_job", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        call.run(nothing)
+    conn.ping()
+
+
 def test_an_interrupt_after_the_end_of_a_call_does_not_hang(
     conn: dbapi.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
