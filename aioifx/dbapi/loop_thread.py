@@ -167,8 +167,8 @@ class Call(Generic[T]):
             pass
 
     def _cancel_task(self) -> None:
-        # The exception may have come before the call was started, or after its end was taken from the queue. A task that
-        # is cancelled before its first step does not run `_main`.
+        # The exception may have come before the call was started, or after its end was taken from the queue. A task
+        # that is cancelled before its first step does not run `_main`.
         if self._task is None or self._task.done():
             self._jobs.put(None)
         else:
