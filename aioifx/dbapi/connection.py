@@ -16,6 +16,7 @@ from aioifx import errors
 from aioifx.client.api.connection import Connection as AsyncConnection
 from aioifx.client.api.cursor import ColumnDescription
 from aioifx.client.api.cursor import Cursor as AsyncCursor
+from aioifx.client.execution.arrow_reader import ArrowTable
 from aioifx.client.execution.execute import OnError, call_of
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.session.database import LogMode
@@ -256,8 +257,8 @@ class Cursor(NotCopied):
 
     def execute(
         self,
-        sql: str,
-        params: Sequence[Value] | None = (),
+        operation: str,
+        parameters: Sequence[Value] | None = (),
         *,
         named: NamedValues | None = None,
         timeout: float | None = None,
@@ -266,15 +267,15 @@ class Cursor(NotCopied):
 
         Earlier results of the cursor are discarded.
 
-        Args:     sql: one statement.
-                  params: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``.
+        Args:     operation: one statement.
+                  parameters: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``.
                   timeout: seconds for this call; None: command_timeout.
         """
         cursor = self._cursor
-        values = () if params is None else params
+        values = () if parameters is None else parameters
 
         async def work() -> list[Any]:
-            await cursor.execute(sql, values, named=named, timeout=timeout)
+            await cursor.execute(operation, values, named=named, timeout=timeout)
             return await cursor.fetch_block() if self._reads_ahead and cursor.columns else []
 
         self._reset()
@@ -285,10 +286,10 @@ class Cursor(NotCopied):
 
     def executemany(
         self,
-        sql: str,
-        rows: ParamRows | None = None,
+        operation: str,
+        seq_of_parameters: ParamRows | ArrowTable | None = None,
         *,
-        named: MappingRows | None = None,
+        named: MappingRows | ArrowTable | None = None,
         on_error: OnError = "raise",
         timeout: float | None = None,
     ) -> Self:
@@ -299,18 +300,19 @@ class Cursor(NotCopied):
         self._check_open()
         self._reset()
         cursor, call = self._cursor, Call[AsyncCursor[Any]](self._thread)
-        source, mappings = _for_loop(call, rows), _for_loop(call, named)
-        call.run(lambda: cursor.executemany(sql, source, named=mappings, on_error=on_error, timeout=timeout))
+        source, mappings = _for_loop(call, seq_of_parameters), _for_loop(call, named)
+        options: dict[str, Any] = {"on_error": on_error, "timeout": timeout}
+        call.run(lambda: cursor.executemany(operation, source, named=mappings, **options))
         self._collect_messages()
         return self
 
-    def callproc(self, procname: str, params: Sequence[Value] = ()) -> list[Value]:
+    def callproc(self, procname: str, parameters: Sequence[Value] = ()) -> list[Value]:
         """Call a procedure or function; its results are the rows of this cursor.
 
-        Args:     procname: ``[database:][owner.]name``. params: its arguments by position.
-        Returns:  a copy of *params*; values of OUT parameters are not supported.
+        Args:     procname: ``[database:][owner.]name``. parameters: its arguments by position.
+        Returns:  a copy of *parameters*; values of OUT parameters are not supported.
         """
-        sql, values = call_of(procname, params, None)
+        sql, values = call_of(procname, parameters, None)
         self.execute(sql, values)
         return [*values]
 

@@ -116,6 +116,20 @@ def test_named_values_time_limits_and_row_factories_are_those_of_the_client(conn
         cursor.execute("select n from number", timeout=-1)
 
 
+def test_arguments_have_the_names_of_pep_249(conn: dbapi.Connection, table: str) -> None:
+    cursor = conn.cursor()
+    notes = [("a",), ("b",)]
+    cursor.executemany(
+        operation=f"insert into {table} (note) values (?)",
+        seq_of_parameters=notes,
+        timeout=20,
+        on_error="raise",
+    )
+    assert cursor.rowcount == 2
+    cursor.execute(operation=f"select note from {table} where note > ?", parameters=("a",))
+    assert cursor.fetchall() == [("b",)]
+
+
 def test_without_a_result_fetches_raise(conn: dbapi.Connection, table: str) -> None:
     cursor = conn.cursor()
     for _ in range(2):
