@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from fnmatch import fnmatchcase
 
 import pytest
 from sqlalchemy.dialects import registry
@@ -54,9 +55,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         class_name, _, name = item.nodeid.rpartition("suite.py::")[2].partition("::")
-        reason = SKIPPED.get(f"{class_name.partition('_')[0]}::{name}")
-        if reason is not None:
-            item.add_marker(pytest.mark.skip(reason))
+        case = f"{class_name.partition('_')[0]}::{name}"
+        for pattern, reason in SKIPPED.items():
+            if fnmatchcase(case, pattern):
+                item.add_marker(pytest.mark.skip(reason))
 
 
 @pytest.hookimpl(trylast=True)

@@ -15,13 +15,3 @@ class ServerSideCursorsTest(suite.ServerSideCursorsTest):  # type: ignore[no-red
 
     def _is_server_side(self, cursor: Any) -> bool:
         return bool(cursor.server_side)
-
-
-def _without_literals(case: Any) -> Any:
-    """The cases of a TEXT column, which takes parameters only: a literal is -617."""
-    names = [name for name in dir(case) if name.startswith("test_literal")]
-    return type(case.__name__, (case,), dict.fromkeys(names) | {"__module__": __name__})
-
-
-TextTest = _without_literals(suite.TextTest)  # type: ignore[misc]
-UnicodeTextTest = _without_literals(suite.UnicodeTextTest)  # type: ignore[misc]
