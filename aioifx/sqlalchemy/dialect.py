@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import quote
 
+from sqlalchemy import exc
 from sqlalchemy.engine import URL, Connection, default
 from sqlalchemy.pool import AsyncAdaptedQueuePool, Pool, QueuePool
 from sqlalchemy.sql import compiler as sql_compiler
+from sqlalchemy.sql.elements import quoted_name
 
 from aioifx import dbapi, errors
 from aioifx.client.api.connection import Connection as Client
@@ -40,6 +42,21 @@ quotes names."""
 
 class InformixIdentifierPreparer(sql_compiler.IdentifierPreparer):
     """Quotes names, which Informix understands with DELIMIDENT."""
+
+    def quote_schema(self, schema: str, force: Any = None) -> str:
+        """An owner, after the database that may precede it: ``stock:"joe"``, ``stock@far:"joe"``.
+
+        Owners are always quoted: an ANSI database changes others to upper case (documented: Owner Name).
+        """
+        if (
+            isinstance(schema, quoted_name) and schema.quote is False
+        ):  # the place of a schema to be translated
+            return super().quote_schema(schema)
+        database, colon, owner = schema.rpartition(":")
+        if not owner:
+            raise exc.CompileError(f"schema: expected an owner after the database, got {schema!r}")
+        place = "@".join(map(self.quote, database.split("@"))) if database else ""
+        return place + colon + self.quote_identifier(owner)
 
 
 class InformixExecutionContext(default.DefaultExecutionContext):

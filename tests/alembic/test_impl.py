@@ -51,8 +51,8 @@ def test_one_statement_changes_a_column_and_another_renames_it() -> None:
         )
     )
     assert statements == [
-        f"{NOTE} ALTER TABLE ann.t MODIFY (c INTEGER DEFAULT 0 NOT NULL)",
-        "RENAME COLUMN ann.t.c TO d",
+        f'{NOTE} ALTER TABLE "ann".t MODIFY (c INTEGER DEFAULT 0 NOT NULL)',
+        'RENAME COLUMN "ann".t.c TO d',
     ]
 
 

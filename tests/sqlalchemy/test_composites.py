@@ -36,7 +36,7 @@ async def test_values_of_types_of_the_database(engine: AsyncEngine) -> None:
 def test_only_text_is_a_literal_of_a_type_of_the_database() -> None:
     process = NamedType("home_t", "ada").literal_processor(InformixDialect())
     assert process is not None
-    assert process("ROW('it')") == "'ROW(''it'')'::ada.home_t"
+    assert process("ROW('it')") == "'ROW(''it'')'::\"ada\".home_t"
     with pytest.raises(exc.CompileError, match="got dict"):
         process({})
 

@@ -94,6 +94,37 @@ async def test_the_first_connection_tells_version_and_owner(engine: AsyncEngine)
         assert engine.dialect.default_schema_name == "informix"
 
 
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [
+        (None, "part"),
+        ("joe", '"joe".part'),
+        ("Joe Doe", '"Joe Doe".part'),
+        ("stock:joe", 'stock:"joe".part'),
+        ("stock@far:joe", 'stock@far:"joe".part'),
+        ("Stock:joe", '"Stock":"joe".part'),
+    ],
+)
+def test_a_schema_is_an_owner_after_a_database(schema: str | None, name: str) -> None:
+    table = sa.Table("part", sa.MetaData(), sa.Column("id", sa.Integer), schema=schema)
+    query = str(sa.select(table).compile(dialect=InformixDialect()))
+    assert query == f"SELECT {name}.id \nFROM {name}"
+
+
+def test_a_schema_names_an_owner() -> None:
+    table = sa.Table("part", sa.MetaData(), sa.Column("id", sa.Integer), schema="stock:")
+    with pytest.raises(exc.CompileError, match="expected an owner after the database, got 'stock:'"):
+        sa.select(table).compile(dialect=InformixDialect())
+
+
+def test_schemas_are_translated() -> None:
+    table = sa.Table("part", sa.MetaData(), sa.Column("id", sa.Integer), schema="joe")
+    query = sa.select(table).compile(
+        dialect=InformixDialect(), schema_translate_map={"joe": "stock:ann"}, render_schema_translate=True
+    )
+    assert str(query) == 'SELECT stock:"ann".part.id \nFROM stock:"ann".part'
+
+
 async def test_names_are_quoted_where_they_need_to_be(engine: AsyncEngine) -> None:
     metadata = sa.MetaData()
     table = sa.Table("Mixed Case", metadata, sa.Column("Key", sa.Integer, primary_key=True))

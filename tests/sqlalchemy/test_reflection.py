@@ -377,7 +377,10 @@ async def test_tables_of_another_database() -> None:
         await stock.dispose()
 
         def read(inspector: sa.Inspector) -> list[Any]:
+            conn: Any = inspector.bind
+            part = sa.Table("part", sa.MetaData(), schema="stock:informix", autoload_with=conn)
             return [
+                conn.execute(sa.select(part.c.id)).all(),
                 inspector.get_table_names("stock:"),
                 inspector.get_table_names("stock:informix"),
                 [repr(column["type"]) for column in inspector.get_columns("part", "stock:informix")],
@@ -388,7 +391,7 @@ async def test_tables_of_another_database() -> None:
         shop = create_async_engine(address)
         found = await reflected(shop, (), read)
         await shop.dispose()
-    assert found == [["part"], ["part"], ["INTEGER()", "SET(INTEGER())"], False, True]
+    assert found == [[], ["part"], ["part"], ["INTEGER()", "SET(INTEGER())"], False, True]
 
 
 # --- several tables -------------------------------------------------------------------------------------------------

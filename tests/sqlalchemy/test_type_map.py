@@ -41,7 +41,7 @@ def test_a_serial_is_its_type_of_integers(serial: str, plain: str) -> None:
 
 def test_a_type_of_the_database_keeps_its_name() -> None:
     distinct = SqlType(TypeCode.INTEGER, 4, 2050, owner="app", extended_name="euros", flags=DISTINCT)
-    assert type_for(distinct).compile(InformixDialect()) == "app.euros"
+    assert type_for(distinct).compile(InformixDialect()) == '"app".euros'
     named_row = SqlType(TypeCode.ROW, extended_id=2051, extended_name="home_t")
     assert type_for(named_row).compile(InformixDialect()) == "home_t"
     assert (
