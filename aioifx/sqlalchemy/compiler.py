@@ -270,12 +270,45 @@ class InformixCompiler(FunctionCompiler):
     # -- INSERT -------------------------------------------------------------------------------------------------------
 
     def visit_insert(self, insert_stmt: Any, *args: Any, **kw: Any) -> str:
-        """INSERT; an upsert is a MERGE."""
-        if getattr(insert_stmt, "_post_values_clause", None) is not None:
+        """INSERT; an upsert is a MERGE, and several rows are a query."""
+        kw["place"] = "value"
+        if insert_stmt._post_values_clause is not None:
             return self._merge(insert_stmt, **kw)
-        text = super().visit_insert(insert_stmt, *args, place="value", **kw)
+        if insert_stmt._multi_values:
+            return self._insert_rows(insert_stmt, **kw)
+        text = super().visit_insert(insert_stmt, *args, **kw)
         head, empty, _ = text.partition(" () VALUES ()")
         return f"{head}{self._values_of_no_columns(insert_stmt.table)}" if empty else text
+
+    def _insert_rows(self, insert_stmt: Any, **kw: Any) -> str:
+        """INSERT of several rows: VALUES has one, so they come from a UNION ALL."""
+        statement, row, rows = self._values_of(insert_stmt, **kw)
+        types = [self.cast_type(column.type) for column, *_ in row]
+        if any(self.is_large(column.type) for column, *_ in row):
+            raise exc.CompileError("INSERT of several rows: expected a list of parameters for large objects")
+        selects = (
+            ", ".join(
+                f"CAST({value} AS {type_})" if type_ else value
+                for (_, _, value, _), type_ in zip(row, types, strict=True)
+            )
+            for row in rows
+        )
+        text = f"INSERT INTO {self.preparer.format_table(statement.table)} ({', '.join(item[1] for item in row)}) "
+        return text + " UNION ALL ".join(f"SELECT {values}{NO_TABLE}" for values in selects)
+
+    def _values_of(self, insert_stmt: Any, **kw: Any) -> tuple[Any, Any, Any]:
+        """The statement, and its first row and all rows: column, name, text of the value."""
+        state = insert_stmt._compile_state_factory(insert_stmt, self, **kw)
+        toplevel = not self.stack
+        if toplevel:
+            self.isinsert = True
+            self.dml_compile_state = self.dml_compile_state or state
+            self.compile_state = self.compile_state or state
+        statement = state.statement
+        self.stack.append({"correlate_froms": set(), "asfrom_froms": set(), "selectable": statement})
+        values = crud._get_crud_params(self, statement, state, toplevel, visited_bindparam=[], **kw)
+        self.stack.pop(-1)
+        return statement, values.single_params, values.all_multi_params
 
     def _values_of_no_columns(self, table: Any) -> str:
         """Informix has no DEFAULT VALUES: 0 stands for the next SERIAL, and a column can be NULL anyway."""
@@ -292,25 +325,12 @@ class InformixCompiler(FunctionCompiler):
 
         A large object cannot be cast, and so not be in the source: its parameter is where its column is set.
         """
-        state = insert_stmt._compile_state_factory(insert_stmt, self, **kw)
-        statement = state.statement
-        toplevel = not self.stack
-        if toplevel:
-            self.isinsert = True
-            self.dml_compile_state = self.dml_compile_state or state
-            self.compile_state = self.compile_state or state
-        self.stack.append({"correlate_froms": set(), "asfrom_froms": set(), "selectable": statement})
-        if state._has_multi_parameters or statement.select is not None:
+        if insert_stmt._multi_values or insert_stmt.select is not None:
             raise exc.CompileError(
                 "on_conflict: expected the values of one row; pass several as a list of parameters"
             )
-        kw["place"] = "value"
-        row = crud._get_crud_params(
-            self, statement, state, toplevel, visited_bindparam=[], **kw
-        ).single_params
-        text = self._merge_text(statement, row, **kw)
-        self.stack.pop(-1)
-        return text
+        statement, row, _ = self._values_of(insert_stmt, **kw)
+        return self._merge_text(statement, row, **kw)
 
     def _merge_text(self, statement: Any, row: Any, **kw: Any) -> str:
         merging = statement._post_values_clause

@@ -97,7 +97,7 @@ class InformixDialect(InformixReflection):
     supports_default_values = False
     supports_default_metavalue = True
     default_metavalue_token = "0"  # of a SERIAL column: the next value
-    supports_multivalues_insert = False
+    supports_multivalues_insert = True  # as a query
     postfetch_lastrowid = True
     insert_returning = update_returning = delete_returning = False
     use_insertmanyvalues = False

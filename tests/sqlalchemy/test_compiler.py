@@ -20,6 +20,7 @@ TOTAL = I.id + 1
 INNER = select(P.label).where(P.item == I.id).order_by(P.no)
 
 STRICT = sa.Table("strict", sa.MetaData(), sa.Column("a", sa.Integer, nullable=False))
+LARGE = sa.Table("large", sa.MetaData(), sa.Column("x", sa.LargeBinary))
 
 CASES = {
     "FIRST and SKIP": Case(
@@ -216,6 +217,15 @@ CHANGES: dict[str, tuple[Any, str, list[tuple[Any, ...]]]] = {
         "WHERE part.item = ?",
         [(11, "new"), (12, "new")],
     ),
+    "an INSERT of several rows": (
+        ITEM.insert().values(
+            [{"id": 11, "name": "new"}, {"id": 12, "name": None}, {"id": 13, "name": func.upper("x")}]
+        ),
+        "INSERT INTO item (id, name) SELECT CAST(? AS INTEGER), CAST(? AS VARCHAR(20)) FROM sysmaster:sysdual "
+        "UNION ALL SELECT CAST(? AS INTEGER), CAST(? AS VARCHAR(20)) FROM sysmaster:sysdual "
+        "UNION ALL SELECT CAST(? AS INTEGER), CAST(upper(?) AS VARCHAR(20)) FROM sysmaster:sysdual",
+        [(11, "new"), (12, None), (13, "X")],
+    ),
     "an INSERT of a common table": (
         PART.insert().from_select(["item", "no", "label"], select(FRESH.c.id + 8, FRESH.c.id, FRESH.c.name)),
         "INSERT INTO part (item, no, label) WITH fresh_item AS (SELECT item.id AS id, item.name AS name FROM item "
@@ -225,7 +235,7 @@ CHANGES: dict[str, tuple[Any, str, list[tuple[Any, ...]]]] = {
     "an INSERT without values": (
         ITEM.insert().values(),
         "INSERT INTO item (id) VALUES (0)",
-        [(13, None)],  # after the rows rolled back
+        [(14, None)],  # after the rows rolled back
     ),
     "an UPDATE with a subquery": (
         ITEM.update().values(name=select(func.max(P.label)).where(P.item == I.id).scalar_subquery()),
@@ -317,7 +327,10 @@ async def test_the_serial_of_an_insert(engine: AsyncEngine) -> None:
             "UPDATE: expected no common table together with another table",
         ),
         (STRICT.insert().values(), "INSERT: expected values"),
-        (ITEM.insert().values([{"id": 1}, {"id": 2}]), "does not support in-place multirow inserts"),
+        (
+            LARGE.insert().values([{"x": b"1"}, {"x": b"2"}]),
+            "expected a list of parameters for large objects",
+        ),
     ],
 )
 def test_what_informix_lacks_is_an_error(statement: Any, message: str) -> None:

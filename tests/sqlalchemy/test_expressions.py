@@ -280,7 +280,7 @@ async def test_text_is_not_cut_in_a_select_list(engine: AsyncEngine) -> None:
         for length in (0, 2048):
             assert await conn.scalar(select(literal("x" * length).label("s"))) == "x" * length
         assert await conn.scalar(select(literal(None, sa.String).label("s"))) is None
-        assert len(await conn.scalar(select(literal("x" * 3000, sa.String(3000)).label("s")))) == 3000
+        assert await conn.scalar(select(literal("x" * 3000, sa.String(3000)).label("s"))) == "x" * 3000
         with pytest.raises(exc.StatementError, match=r"text in a select list: expected at most 2048 bytes"):
             await conn.scalar(select(literal("ä" * 1025).label("s")))
 
