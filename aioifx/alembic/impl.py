@@ -49,23 +49,33 @@ class InformixImpl(DefaultImpl):
 
     def __init__(self, *args: Any, **kw: Any) -> None:
         super().__init__(*args, **kw)
-        if self.context_opts.get("include_schemas"):
-            self._own_tables: frozenset[str] | None = None
-            self._include_name = self.context_opts.get("include_name")
-            self.context_opts["include_name"] = self._is_included
+        self._own_tables: frozenset[str] | None = None
+        self._include_name = self.context_opts.get("include_name")
+        self.context_opts["include_name"] = self._is_included
 
     def _is_included(self, name: str | None, kind: str, parents: Any) -> bool:
-        """Leave out tables of other owners where no owner is named: those are compared under their owners.
+        """Leave out what cannot be compared, then ask the environment's `include_name`.
 
-        Without an owner, Informix finds a table of any owner.
+        Without an owner, Informix finds a table of any owner. With `include_schemas` the tables of other owners are
+        compared under their owners only. A CHECK with a name that Informix generated has none in a model.
         """
-        if kind == "table" and parents.get("schema_name") is None and self.connection is not None:
-            if self._own_tables is None:
-                owner = self.dialect.default_schema_name
-                self._own_tables = frozenset(inspect(self.connection).get_table_names(owner))
-            if name not in self._own_tables:
+        if kind == "check_constraint" and _is_generated(name):
+            return False
+        if (
+            kind == "table"
+            and self.context_opts.get("include_schemas")
+            and parents.get("schema_name") is None
+        ):
+            if name not in self._tables_of_the_user():
                 return False
         return self._include_name is None or bool(self._include_name(name, kind, parents))
+
+    def _tables_of_the_user(self) -> frozenset[str]:
+        if self._own_tables is None:
+            assert self.connection is not None, "autogenerate has one"
+            owner = self.dialect.default_schema_name
+            self._own_tables = frozenset(inspect(self.connection).get_table_names(owner))
+        return self._own_tables
 
     # --- columns --------------------------------------------------------------------------------------------------
 
@@ -175,7 +185,8 @@ class InformixImpl(DefaultImpl):
         """Leave out indexes that only one side has and that a constraint on the same columns implies.
 
         Informix indexes the columns of each key by itself, and refuses a second index on them (-350). A unique index
-        on the columns of a foreign key is a unique constraint of that name there.
+        on the columns of a foreign key is a unique constraint of that name there. A unique constraint without a name
+        there is that of the model with the same columns.
         """
         constraints = {(each.name, *each.columns.keys()): each for each in conn_uniques}
         for index in [each for each in metadata_indexes if each.unique]:
@@ -183,6 +194,12 @@ class InformixImpl(DefaultImpl):
             if constraint is not None:
                 conn_uniques.discard(constraint)
                 metadata_indexes.discard(index)
+        unnamed = {tuple(each.columns.keys()): each for each in conn_uniques if _is_generated(each.name)}
+        for unique in list(metadata_unique_constraints):
+            constraint = unnamed.get(tuple(unique.columns.keys()))
+            if constraint is not None:
+                conn_uniques.discard(constraint)
+                metadata_unique_constraints.discard(unique)
         existing, wanted = ({index.name for index in indexes} for indexes in (conn_indexes, metadata_indexes))
         for indexes, others, uniques in (
             (metadata_indexes, existing, metadata_unique_constraints),
@@ -253,6 +270,11 @@ class InformixImpl(DefaultImpl):
             return False
         autogen_context.imports.add(f"import {_TYPES} as informix")
         return f"informix.{type(type_obj).__name__}({', '.join(_arguments(type_obj, autogen_context))})"
+
+
+def _is_generated(name: object) -> bool:
+    """Whether Informix generated the name of a constraint, from a letter, the table's number and its own."""
+    return isinstance(name, str) and re.fullmatch(r"[a-z]\d+_\d+", name) is not None
 
 
 def _is_implied(index: Index, uniques: set[UniqueConstraint]) -> bool:
