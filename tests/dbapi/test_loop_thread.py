@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,20 @@ def test_one_thread_serves_all_connections(host: Host) -> None:
     with dbapi.connect(host.dsn), dbapi.connect(host.dsn):
         names = [thread.name for thread in threading.enumerate()]
         assert names.count("aioifx.dbapi") == 1
+
+
+def test_code_that_runs_in_the_thread_has_the_context_of_the_caller(conn: dbapi.Connection) -> None:
+    """So that a span of the caller is the parent of those of its calls."""
+    request = ContextVar("request", default="none")
+    seen: list[tuple[str, str]] = []
+
+    def factory(columns: Any) -> Callable[[Any], Any]:
+        seen.append((request.get(), threading.current_thread().name))
+        return tuple
+
+    request.set("of the caller")
+    conn.cursor(row_factory=factory).execute("select n from number where n = 1")
+    assert seen == [("of the caller", "aioifx.dbapi")]
 
 
 def test_code_that_runs_in_the_thread_cannot_block_it(host: Host, conn: dbapi.Connection) -> None:
