@@ -40,7 +40,7 @@ _MAX_PRECISION: Final = 32
 ITEM_OPERATORS: Final = frozenset(
     {operators.getitem, operators.json_getitem_op, operators.json_path_getitem_op}
 )
-_TEMPORAL: Final = (sqltypes.Date, sqltypes.DateTime, sqltypes.Time)
+_TEMPORAL: Final = (sqltypes.Date, sqltypes.DateTime, sqltypes.Interval, sqltypes.Time)
 _LARGE: Final = ("BLOB", "BYTE", "CLOB", "TEXT")
 
 
@@ -53,8 +53,12 @@ def is_condition(element: Any) -> bool:
     return isinstance(element, elements.BooleanClauseList)
 
 
+def _affinity(element: Any) -> Any:
+    return element.type._type_affinity
+
+
 def _is_boolean(element: Any) -> bool:
-    return element.type._type_affinity is sqltypes.Boolean
+    return _affinity(element) is sqltypes.Boolean
 
 
 def _is_untyped(element: Any) -> bool:
@@ -205,6 +209,8 @@ class ExpressionCompiler(compiler.SQLCompiler):
         return super().visit_unary(unary, place=place, **kw)
 
     def visit_expression_clauselist(self, clauselist: Any, place: str | None = None, **kw: Any) -> str:
+        if clauselist.operator is operators.add:
+            return " + ".join(self._terms(*clauselist.clauses, place="value", **kw))
         if not isinstance(clauselist, elements.BooleanClauseList):
             return super().visit_expression_clauselist(clauselist, place="value", **kw)
         return self._as_value(clauselist, super().visit_expression_clauselist(clauselist, **kw), place)
@@ -261,14 +267,27 @@ class ExpressionCompiler(compiler.SQLCompiler):
     def _called(self, name: str, binary: Any, **kw: Any) -> str:
         return f"{name}({self.process(binary.left, **kw)}, {self.process(binary.right, **kw)})"
 
+    def visit_add_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return " + ".join(self._terms(binary.left, binary.right, **kw))
+
     def visit_sub_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
         """``a - b``. Between two DATEs that is a number of days, which SQLAlchemy takes as an interval."""
-        left, right = binary.left, binary.right
-        if isinstance(right, elements.BindParameter) and isinstance(right.type, _TEMPORAL):
-            kw["place"] = "typed"
-        text = f"{self.process(left, **kw)} - {self.process(right, **kw)}"
-        both_dates = all(side.type._type_affinity is sqltypes.Date for side in (left, right))
+        text = " - ".join(self._terms(binary.left, binary.right, **kw))
+        both_dates = all(_affinity(side) is sqltypes.Date for side in (binary.left, binary.right))
         return f"({text}) UNITS DAY" if both_dates else text
+
+    def _terms(self, *sides: Any, **kw: Any) -> list[str]:
+        """The operands of a sum. A DATE takes days only, so an interval is added to it as a DATETIME."""
+        has_interval = any(_affinity(side) is sqltypes.Interval for side in sides)
+        texts = [
+            (self._term(side, **kw), has_interval and _affinity(side) is sqltypes.Date) for side in sides
+        ]
+        return [f"EXTEND({text}, YEAR TO FRACTION(5))" if is_date else text for text, is_date in texts]
+
+    def _term(self, side: Any, **kw: Any) -> str:
+        if isinstance(side, elements.BindParameter) and _affinity(side) in _TEMPORAL:
+            kw["place"] = "typed"
+        return str(self.process(side, **kw))
 
     def visit_match_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
         return self._matched("MATCHES", binary, **kw)

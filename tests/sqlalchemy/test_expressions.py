@@ -34,6 +34,7 @@ def of_one(columns: str) -> str:
     return f"SELECT {columns} FROM item WHERE item.id = ?"
 
 
+INTERVAL, MADE = "INTERVAL DAY(9) TO FRACTION(5)", "EXTEND(item.made, YEAR TO FRACTION(5))"
 TRUE, FALSE = "'t'::BOOLEAN", "'f'::BOOLEAN"
 
 CASES = {
@@ -210,20 +211,45 @@ CASES = {
             (I.sold + datetime.timedelta(days=1)).label("a"),
             (I.sold - datetime.timedelta(hours=1)).label("b"),
             (I.sold - datetime.datetime(2024, 2, 29)).label("c"),
-            (I.made + 1).label("d"),
         ),
         of_one(
-            "item.sold + ? AS a, item.sold - ? AS b, item.sold - ?::DATETIME YEAR TO FRACTION(5) AS c, "
-            "item.made + ? AS d"
+            f"item.sold + ?::{INTERVAL} AS a, item.sold - ?::{INTERVAL} AS b, "
+            "item.sold - ?::DATETIME YEAR TO FRACTION(5) AS c"
         ),
         [
             (
                 datetime.datetime(2024, 3, 1, 13, 14, 15, 123450),
                 datetime.datetime(2024, 2, 29, 12, 14, 15, 123450),
                 datetime.timedelta(hours=13, minutes=14, seconds=15, microseconds=123450),
-                datetime.date(2024, 3, 1),
             )
         ],
+    ),
+    "dates and intervals": Case(
+        item(
+            (I.made + datetime.timedelta(days=1)).label("a"),
+            (literal(datetime.timedelta(hours=1)) + I.made).label("b"),
+            (I.made - datetime.timedelta(hours=1)).label("c"),
+            (I.made + 1).label("d"),
+            (I.made + datetime.timedelta(days=1) + datetime.timedelta(days=1)).label("e"),
+        ),
+        of_one(
+            f"{MADE} + ?::{INTERVAL} AS a, ?::{INTERVAL} + {MADE} AS b, {MADE} - ?::{INTERVAL} AS c, "
+            f"item.made + ? AS d, {MADE} + ?::{INTERVAL} + ?::{INTERVAL} AS e"
+        ),
+        [
+            (
+                datetime.datetime(2024, 3, 1),
+                datetime.datetime(2024, 2, 29, 1),
+                datetime.datetime(2024, 2, 28, 23),
+                datetime.date(2024, 3, 1),
+                datetime.datetime(2024, 3, 2),
+            )
+        ],
+    ),
+    "an interval in a condition": Case(
+        ids(I.made + datetime.timedelta(days=1) > datetime.datetime(2024, 3, 1, 1)),
+        which(f"{MADE} + ?::{INTERVAL} > ?"),
+        [2],
     ),
     "days between dates": Case(
         item((I.made - datetime.date(2024, 2, 1)).label("d")),
