@@ -239,9 +239,9 @@ class InformixDDLCompiler(compiler.DDLCompiler):
     # -- indexes ------------------------------------------------------------------------------------------------------
 
     def visit_create_index(
-        self, create: Any, include_schema: bool = False, include_table_schema: bool = True, **kw: Any
+        self, create: Any, include_schema: bool = True, include_table_schema: bool = True, **kw: Any
     ) -> str:
-        """CREATE INDEX, with its options in the order of Informix's grammar.
+        """CREATE INDEX, with its options in the order of Informix's grammar; the table's owner owns the index.
 
         Nothing for the columns of a constraint: Informix indexes them by itself and refuses another index (-350).
         """

@@ -335,6 +335,18 @@ def test_the_key_of_an_index_may_be_a_function() -> None:
     assert sql(schema.CreateIndex(index)) == "CREATE INDEX ix ON item (sp_upper(b))"
 
 
+async def test_an_index_has_the_owner_of_its_table(engine: AsyncEngine) -> None:
+    table = sa.Table("item", sa.MetaData(), sa.Column("a", sa.Integer, index=True), schema="ada")
+    (index,) = table.indexes
+    assert sql(schema.CreateIndex(index)) == 'CREATE INDEX "ada".ix_ada_item_a ON "ada".item (a)'
+    async with engine.connect() as conn:
+        await conn.run_sync(table.metadata.create_all)
+        owner = sa.text("SELECT owner FROM sysindices WHERE idxname = 'ix_ada_item_a'")
+        assert (await conn.scalar(owner)).rstrip() == "ada"
+        await conn.execute(schema.DropIndex(index))
+        assert await conn.scalar(owner) is None
+
+
 async def test_an_index_of_the_columns_of_a_constraint_is_that_of_the_constraint(engine: AsyncEngine) -> None:
     metadata = sa.MetaData()
     sa.Table("parent", metadata, sa.Column("id", sa.Integer, primary_key=True, index=True))
@@ -417,6 +429,8 @@ async def test_a_table_from_a_query(engine: AsyncEngine) -> None:
     with pytest.raises(exc.CompileError, match="INTO TEMP"):
         sql(schema.CreateTableAs(query, "names", temporary=True, if_not_exists=True))
     async with engine.connect() as conn:
+        await conn.execute(schema.CreateTableAs(query, "kept"))
+        assert await conn.scalar(sa.text("SELECT COUNT(*) FROM kept")) > 0
         await conn.execute(temporary)
         assert await conn.scalar(temporary.table.select().limit(1)) == "systables"
 
