@@ -65,6 +65,11 @@ class TableEntry(NamedTuple):
         """The tabid of its columns and constraints."""
         return self.base or self.tabid
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is a synonym for a table of another database, whose columns this catalog does not have."""
+        return self.kind in "SP" and not self.base
+
 
 class ColumnEntry(NamedTuple):
     """A row of syscolumns, with its default."""
@@ -154,7 +159,7 @@ class Catalog:
             params.append(self._place.owner)
         sql = (
             "SELECT t.tabid, t.tabname, t.owner, t.tabtype, t.locklevel, t.fextsize, t.nextsize, s.btabid,"
-            f" CASE WHEN t.owner = USER THEN 1 ELSE 0 END, {self._dbspace}"
+            f" CASE WHEN t.owner = USER THEN 1 ELSE 0 END, t.partnum, {self._dbspace}"
             f" FROM {self._place.catalog}systables t"
             f" LEFT OUTER JOIN {self._place.catalog}syssyntable s ON s.tabid = t.tabid"
             f" WHERE {' AND '.join(where)}"
@@ -167,9 +172,11 @@ class Catalog:
 
     @property
     def _dbspace(self) -> str:
+        """The dbspace of a table; of a part number that DBINFO rejects, that of the first dbspace instead."""
         if self._place.is_remote:  # part numbers are those of the other server
             return "''"
-        return f"CASE WHEN t.partnum >= {_FIRST_PARTNUM} THEN DBINFO('dbspace', t.partnum) ELSE '' END"
+        partnum = f"CASE WHEN t.partnum >= {_FIRST_PARTNUM} THEN t.partnum ELSE {_FIRST_PARTNUM + 1} END"
+        return f"DBINFO('dbspace', {partnum})"
 
     # -- columns ------------------------------------------------------------------------------------------------------
 
@@ -388,10 +395,11 @@ def described_columns(connection: Connection, name: str) -> list[ColumnEntry]:
 
 
 def _table_entry(row: _Row) -> TableEntry:
-    tabid, name, owner, kind, lock_level, first, following, base, is_own, dbspace = row
+    tabid, name, owner, kind, lock_level, first, following, base, is_own, partnum, dbspace = row
+    is_stored = (partnum or 0) >= _FIRST_PARTNUM
     return TableEntry(
-        tabid, name, owner.rstrip(" "), kind, lock_level, first or 0, following or 0, (dbspace or "").rstrip(" "),
-        base or 0, bool(is_own),
+        tabid, name, owner.rstrip(" "), kind, lock_level, first or 0, following or 0,
+        (dbspace or "").rstrip(" ") if is_stored else "", base or 0, bool(is_own),
     )  # fmt: skip
 
 

@@ -230,7 +230,10 @@ class InformixReflection(DefaultDialect):
         has_serials = any(one.type.code in SERIALS for each in columns.values() for one in each)
         for key, entry in self._selected(connection, catalog, kw):
             primary = _primary_key(catalog, connection, entry) if has_serials else []
-            yield key, [column(one, primary) for one in columns.get(entry.source, ())]
+            found = columns.get(entry.source, ())
+            if entry.is_foreign:
+                found = described_columns(connection, self._full_name(*key))
+            yield key, [column(one, primary) for one in found]
         for key in self._selected_temps(connection, catalog, kw):
             yield (
                 key,
@@ -378,6 +381,10 @@ class InformixReflection(DefaultDialect):
         for name in self.get_temp_table_names(connection, info_cache=kw.get("info_cache")):
             if names is None or name in names:
                 yield None, name
+
+    def _full_name(self, schema: str | None, name: str) -> str:
+        quote = self.identifier_preparer
+        return quote.quote(name) if schema is None else f"{quote.quote_schema(schema)}.{quote.quote(name)}"
 
     def _is_ansi(self, connection: Connection, place: Place) -> bool:
         """Whether names without an owner are those of the user; asked once for each database."""

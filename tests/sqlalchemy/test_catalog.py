@@ -40,7 +40,8 @@ def read(
 def table(
     tabid: int, name: str, kind: str = "T", *, base: int | None = None, own: int = 1
 ) -> tuple[Any, ...]:
-    return (tabid, name, "ann     ", kind, "P", 16, 16, base, own, "rootdbs  ")
+    partnum = 0x100000 + tabid if kind == "T" else 0
+    return (tabid, name, "ann     ", kind, "P", 16, 16, base, own, partnum, "rootdbs  ")
 
 
 def test_each_part_is_read_once() -> None:
@@ -68,6 +69,7 @@ def test_a_synonym_has_the_columns_of_its_table() -> None:
     catalog, fake, connection = read(rows, names=["s"])
     entry = catalog.tables(connection)["s"]
     assert [column.name for column in catalog.columns(connection)[entry.source]] == ["k"]
+    assert entry.dbspace == "" and not entry.is_foreign
     assert fake.sent[-1][1] == (100,)
 
 
