@@ -13,7 +13,8 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import NullPool
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 import aioifx
 from aioifx.server import Server, ServerOptions, serve
@@ -35,8 +36,12 @@ class Service:
 
     url: str
     engine: AsyncEngine
+    pool: aioifx.Pool | None = None
+    """What the engine has its connections from, if not from SQLAlchemy's pool."""
 
     def in_use(self) -> int:
+        if self.pool is not None:
+            return self.pool.stats().in_use
         pool: Any = self.engine.pool
         used: int = pool.checkedout()
         return used
@@ -67,11 +72,30 @@ async def shop() -> AsyncIterator[Server]:
         yield server
 
 
-@pytest.fixture
-async def service(shop: Server) -> AsyncIterator[Service]:
+@asynccontextmanager
+async def running_on_our_pool(dsn: str) -> AsyncIterator[Service]:
+    """The service on an engine without a pool, which has its connections from aioifx's."""
+
+    def engine_for(dsn: str, **options: Any) -> AsyncEngine:
+        return create_async_engine("informix+aioifx://", async_creator=pool.acquire, poolclass=NullPool)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlalchemy_service, "engine_for", engine_for)
+        async with (
+            aioifx.create_pool(
+                dsn, max_size=POOL, acquire_timeout=20, autocommit=False, lock_wait=5, command_timeout=20
+            ) as pool,
+            running(dsn) as service,
+        ):
+            service.pool = pool
+            yield service
+
+
+@pytest.fixture(params=[running, running_on_our_pool], ids=["sqlalchemy's pool", "our pool"])
+async def service(shop: Server, request: pytest.FixtureRequest) -> AsyncIterator[Service]:
     """After the test, neither a task nor a session is left."""
     tasks = asyncio.all_tasks()
-    async with running(shop.dsn) as service:
+    async with request.param(shop.dsn) as service:
         yield service
     await eventually(lambda: not shop.stats.sessions)
     ours = {task for task in asyncio.all_tasks() - tasks if "serve" not in str(task.get_coro())}
