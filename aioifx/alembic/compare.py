@@ -46,6 +46,11 @@ def canonical_type(text: str) -> str:
     return text
 
 
+def without_owners(text: str) -> str:
+    """A type in its one form, without the owners of types that the database defines."""
+    return re.sub(r"""(['"]?)[\w$]+\1\.(?=[^\d])""", "", text)
+
+
 def _spaced(text: str) -> str:
     """Text in capitals, with a blank only where one is needed."""
     text = re.sub(r"\s*([(),])\s*", r"\1", " ".join(text.upper().split()))

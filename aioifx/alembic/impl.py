@@ -212,11 +212,11 @@ class InformixImpl(DefaultImpl):
     def compare_type(self, inspector_column: Column[Any], metadata_column: Column[Any]) -> bool:
         """Whether the types differ, by the text that each has in DDL."""
         compiler = self.dialect.type_compiler_instance
-        texts = [
-            compiler.process(column.type, type_expression=column)
+        found, wanted = (
+            compare.canonical_type(compiler.process(column.type, type_expression=column))
             for column in (inspector_column, metadata_column)
-        ]
-        return compare.canonical_type(texts[0]) != compare.canonical_type(texts[1])
+        )
+        return found != wanted and compare.without_owners(found) != wanted
 
     def compare_server_default(
         self,

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.types import TypeEngine
 
-from aioifx.alembic.compare import canonical_default, canonical_type
+from aioifx.alembic.compare import canonical_default, canonical_type, without_owners
 
 
 @pytest.mark.parametrize(
@@ -104,3 +104,16 @@ def test_a_default_that_does_not_fit_its_column_is_compared_as_text() -> None:
     assert canonical_default("'x'", sa.Integer()) == "x"
     assert canonical_default("'x'", sa.Boolean()) == "x"
     assert canonical_default("'7'", sa.Integer()) == Decimal(7)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("INFORMIX.EURO", "EURO"),
+        ('"INFORMIX".EURO', "EURO"),
+        ("LIST('ANN'.PLACE NOT NULL)", "LIST(PLACE NOT NULL)"),
+        ("DECIMAL(10,2)", "DECIMAL(10,2)"),
+    ],
+)
+def test_owners_of_types_are_left_out(text: str, expected: str) -> None:
+    assert without_owners(text) == expected

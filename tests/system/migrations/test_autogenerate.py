@@ -197,6 +197,15 @@ async def test_a_numbered_column_is_stable(engine: AsyncEngine) -> None:
         assert await connection.run_sync(differences, metadata) == []
 
 
+async def test_types_of_the_database_are_stable_with_an_owner_and_without(engine: AsyncEngine) -> None:
+    euro, place = informix.NamedType("euro"), informix.NamedType("place")
+    types = [euro, informix.NamedType("euro", "informix"), place, informix.LIST(place)]
+    async with engine.connect() as connection:
+        await connection.exec_driver_sql("CREATE DISTINCT TYPE euro AS DECIMAL(10,2)")
+        await connection.exec_driver_sql("CREATE ROW TYPE place (street VARCHAR(20), zip CHAR(5))")
+        await connection.run_sync(created_twice, types)
+
+
 async def test_every_change_is_stable_there_and_back(engine: AsyncEngine) -> None:
     tables = {f"t{number}": change(f"t{number}") for number, change in enumerate(CHANGES.values())}
     before, after = (model({name: pair[side] for name, pair in tables.items()}) for side in (0, 1))

@@ -105,6 +105,8 @@ def _type_with_start(s: TokenStream) -> DeclaredType:
     """
     token = s.token
     if token.kind is not TokenKind.NAME:
+        if s.at(".", ahead=1):  # a quoted owner
+            return DeclaredType(_named_type(s))
         raise s.refusal()
     word = token.text
     if word in _NOT_EXECUTED:

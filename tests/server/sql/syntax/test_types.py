@@ -124,3 +124,12 @@ def test_a_misspelt_type_is_a_syntax_error(marked: str) -> None:
 )
 def test_an_impossible_qualifier_has_its_own_code(marked: str) -> None:
     assert error_of(marked) == (-1268, "")
+
+
+@pytest.mark.parametrize("owner", ["ann", "'ann'", '"ann"'])
+def test_the_owner_of_a_type_may_be_quoted(owner: str) -> None:
+    create = parse(f"create table t (c {owner}.place, d int)")
+    assert isinstance(create, nodes.CreateTable)
+    named, plain = (column.type for column in create.columns)
+    assert (named.extended_name, named.owner) == ("place", "ann")
+    assert plain == SqlType(TypeCode.INTEGER, 4)
