@@ -41,7 +41,8 @@ ITEM_OPERATORS: Final = frozenset(
     {operators.getitem, operators.json_getitem_op, operators.json_path_getitem_op}
 )
 _TEMPORAL: Final = (sqltypes.Date, sqltypes.DateTime, sqltypes.Interval, sqltypes.Time)
-_LARGE: Final = ("BLOB", "BYTE", "CLOB", "TEXT")
+_SIMPLE_LARGE: Final = ("BYTE", "TEXT")
+_LARGE: Final = ("BLOB", "CLOB", *_SIMPLE_LARGE)
 
 
 def is_condition(element: Any) -> bool:
@@ -113,7 +114,14 @@ class ExpressionCompiler(compiler.SQLCompiler):
 
     def is_large(self, type_: Any) -> bool:
         """Whether a column of *type_* is a large object, which nothing is cast to."""
-        return str(self.dialect.type_compiler_instance.process(type_)).upper().startswith(_LARGE)
+        return self._column_type(type_).startswith(_LARGE)
+
+    def is_simple_large(self, type_: Any) -> bool:
+        """Whether a column of *type_* is BYTE or TEXT, which take parameters in INSERT and UPDATE alone."""
+        return self._column_type(type_).startswith(_SIMPLE_LARGE)
+
+    def _column_type(self, type_: Any) -> str:
+        return str(self.dialect.type_compiler_instance.process(type_)).upper()
 
     def _typed(self, clause: Any, **kw: Any) -> str:
         impl = clause.type._unwrapped_dialect_impl(self.dialect)

@@ -14,6 +14,7 @@ from aioifx.sqlalchemy import insert
 from tests.sqlalchemy.stock import ITEM, PART, load, sql
 
 I = ITEM.c  # noqa: E741 - as short as `c`
+NOTE = sa.Table("note", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("x", sa.Text))
 ROW = insert(ITEM).values(id=2, name="new", price=1)
 HEAD = (
     "MERGE INTO item USING (SELECT CAST(? AS INTEGER) AS id, CAST(? AS VARCHAR(20)) AS name, "
@@ -97,18 +98,23 @@ async def test_defaults_of_the_model_are_inserted(engine: AsyncEngine) -> None:
         assert [tuple(row) for row in await conn.execute(select(table))] == [("a", 3, 0)]
 
 
-def test_a_large_object_is_not_in_the_source() -> None:
-    table = sa.Table(
-        "doc", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("x", sa.LargeBinary)
-    )
-    statement = insert(table).values(id=1, x=b"1")
+DOC = sa.Table("doc", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("x", sa.BLOB))
+
+
+async def test_a_large_object_is_not_in_the_source(engine: AsyncEngine) -> None:
+    statement = insert(DOC).values(id=1, x=b"1")
     expected = (
         "MERGE INTO doc USING (SELECT CAST(? AS INTEGER) AS id FROM sysmaster:sysdual) AS excluded "
         "ON (doc.id = excluded.id) WHEN MATCHED THEN UPDATE SET x = ? "
         "WHEN NOT MATCHED THEN INSERT (id, x) VALUES (excluded.id, ?)"
     )
     assert sql(statement.on_conflict_do_update()) == expected
-    assert sql(statement.on_conflict_do_update(set_={"x": statement.excluded.x})) == expected
+    update = insert(DOC).on_conflict_do_update(set_={"x": statement.excluded.x})
+    async with engine.begin() as conn:
+        await conn.run_sync(DOC.metadata.create_all)
+        for content in (b"a", b"bc"):
+            await conn.execute(update, {"id": 1, "x": content})
+            assert [tuple(row) for row in await conn.execute(select(DOC))] == [(1, content)]
 
 
 class Base(DeclarativeBase):
@@ -170,6 +176,11 @@ def test_the_key_of_the_cache_has_what_the_update_does() -> None:
             lambda: sql(insert(ITEM).values(name="x").on_conflict_do_nothing()),
             exc.CompileError,
             "index_elements: expected columns with a value, got id",
+        ),
+        (
+            lambda: sql(insert(NOTE).values(id=1, x="a").on_conflict_do_nothing()),
+            exc.CompileError,
+            "on_conflict: expected no BYTE or TEXT, which MERGE refuses, got x",
         ),
         (
             lambda: sql(insert(ITEM).values([{"id": 1}, {"id": 2}]).on_conflict_do_nothing()),
