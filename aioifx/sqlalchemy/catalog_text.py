@@ -147,12 +147,11 @@ def _literal(sql_type: SqlType, text: str) -> str:
             return value
         last = qualifier.datetime_text() if word == "DATETIME" else qualifier.interval_text()
         return f"{word}({value}) {last}"
-    if sql_type.code == TypeCode.DATE or not _NUMBER.fullmatch(value):
-        return _quoted(value.strip("'\""))
-    return value
+    number = value.removeprefix("$")
+    return _quoted(value) if sql_type.code == TypeCode.DATE or not _NUMBER.fullmatch(number) else number
 
 
-_NUMBER: Final = re.compile(r"[-+]?\$?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 def _quoted(text: str) -> str:

@@ -58,6 +58,7 @@ def test_index_keys_are_columns_and_functions(text: str, keys: list[tuple[str | 
         (SqlType(TypeCode.INTEGER, 4), "N", "", None),
         (SqlType(TypeCode.INTEGER, 4), "L", "AAAAAF 5", "5"),
         (SqlType(TypeCode.DECIMAL, 0x0802), "L", "gAAAAAAA -0.50", "-0.50"),
+        (SqlType(TypeCode.MONEY, 0x0802), "L", "gAAAAAAA $0.50", "0.50"),
         (SqlType(TypeCode.FLOAT, 8), "L", "AAAAAAAAAAA 1.5e10", "1.5e10"),
         (SqlType(TypeCode.CHAR, 20), "L", "it's here", "'it''s here'"),
         (SqlType(TypeCode.VARCHAR, 20), "L", "", "''"),

@@ -10,6 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import ObjectKind, ObjectScope
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.automap import automap_base
+from sqlalchemy.orm import Session
 
 import aioifx.server
 from aioifx.sqlalchemy import (
@@ -453,6 +455,26 @@ async def test_reflected_tables_can_be_created_again(engine: AsyncEngine) -> Non
         for statement in SHOP:
             await conn.exec_driver_sql(statement)
         await conn.run_sync(copy)
+
+
+async def test_classes_of_automap(engine: AsyncEngine) -> None:
+    def use(conn: sa.Connection) -> list[Any]:
+        base = automap_base()
+        base.prepare(autoload_with=conn)
+        parent, child = base.classes.parent, base.classes.child
+        session = Session(conn)
+        session.add(parent(name="a", child_collection=[child(), child()]))
+        session.commit()
+        rows = session.scalars(sa.select(child).order_by(child.id))
+        return [(row.id, row.n, row.state, row.parent.name) for row in rows]
+
+    async with engine.connect() as conn:
+        await conn.exec_driver_sql("CREATE TABLE parent (id SERIAL PRIMARY KEY, name VARCHAR(20))")
+        await conn.exec_driver_sql(
+            "CREATE TABLE child (id BIGSERIAL PRIMARY KEY, parent_id INT NOT NULL REFERENCES parent,"
+            " n SERIAL, state CHAR(3) DEFAULT 'new')"
+        )
+        assert await conn.run_sync(use) == [(1, 1, "new", "a"), (2, 2, "new", "a")]
 
 
 async def test_the_round_trips_do_not_depend_on_the_number_of_tables(engine: AsyncEngine, url: str) -> None:
