@@ -23,6 +23,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 from weakref import WeakSet
 
 from aioifx.client.api.connection import Connection
+from aioifx.client.observation.query_log import calling_thread
 from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.errors import InterfaceError
 
@@ -119,6 +120,7 @@ class Call(Generic[T]):
     def __init__(self, thread: LoopThread) -> None:
         thread.check()
         self._loop = thread.loop
+        self._caller = threading.get_ident()
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         """What the caller's thread is to call; None ends its wait."""
         self._task: asyncio.Task[None] | None = None
@@ -150,6 +152,7 @@ class Call(Generic[T]):
                 pass
 
     def _start(self, work: Callable[[], Awaitable[T]]) -> None:
+        calling_thread.set(self._caller)  # in the copy of its context
         self._task = self._loop.create_task(self._main(work))
 
     async def _main(self, work: Callable[[], Awaitable[T]]) -> None:

@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from operator import length_hint
 from typing import Any
 
 import pytest
@@ -74,6 +75,7 @@ def test_a_large_result_is_read_by_blocks_and_one_block_is_in_memory(host: Host,
         cursor.execute(query)
         del calls[:]
         assert cursor.fetchone() == first
+        assert 0 < length_hint(cursor._rows) < 200
         assert len(cursor.fetchall()) == 999 and len(calls) == 1
 
 
@@ -302,6 +304,14 @@ def test_facts_of_a_connection(conn: dbapi.Connection) -> None:
 
 
 # -- threads ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_slow_call_names_its_caller(host: Host, caplog: pytest.LogCaptureFixture) -> None:
+    with dbapi.connect(host.dsn, slow_query=0.000001) as conn:
+        caplog.clear()
+        conn.cursor().execute("select n from number where n = 1").fetchall()
+        (slow,) = (record.getMessage() for record in caplog.records if "slow cursor" in record.getMessage())
+    assert f", called at {__file__}:" in slow and " in test_a_slow_call_names_its_caller: " in slow
 
 
 def test_threads_share_a_connection(conn: dbapi.Connection) -> None:

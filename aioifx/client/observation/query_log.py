@@ -7,6 +7,8 @@ import contextlib
 import logging
 import os
 import sys
+from contextvars import ContextVar
+from types import FrameType
 from typing import Final
 
 from aioifx.client.observation.operation import Operation
@@ -23,6 +25,10 @@ _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + 
 _ASYNCIO: Final = os.path.dirname(asyncio.__file__) + os.sep
 NOT_CALLERS: Final = (_PACKAGE, _ASYNCIO, contextlib.__file__)
 """Files of frames that are not the caller's: ours, and those between a coroutine and what it awaits."""
+
+
+calling_thread: Final[ContextVar[int]] = ContextVar("aioifx_calling_thread")
+"""In the task of a blocking call: number of the thread that waits for it."""
 
 
 class QueryLog:
@@ -96,11 +102,20 @@ def called_at() -> str:
     if task is None:
         return ""
     outermost = getattr(task.get_coro(), "cr_frame", None)
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - documented, and its name is for CPython alone
-    while True:
+    # Both are documented, and their names are for CPython alone.
+    place = _place(sys._getframe(1), outermost)  # pyright: ignore[reportPrivateUsage]
+    if not place and (thread := calling_thread.get(None)) is not None:
+        place = _place(sys._current_frames().get(thread), None)  # pyright: ignore[reportPrivateUsage]
+    return place or f", called by the task {task.get_name()!r}"
+
+
+def _place(frame: FrameType | None, last: FrameType | None) -> str:
+    """The innermost frame of other code; empty if there is none up to *last*."""
+    while frame is not None:
         code = frame.f_code
         if not code.co_filename.startswith(NOT_CALLERS):
             return f", called at {code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
-        if frame is outermost or frame.f_back is None:
-            return f", called by the task {task.get_name()!r}"
+        if frame is last:
+            break
         frame = frame.f_back
+    return ""
