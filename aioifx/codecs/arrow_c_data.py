@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, cast
 from weakref import WeakSet
 
+from aioifx.codecs.arrow_rows import ArrowColumn, ArrowField
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
 
 
@@ -64,34 +64,6 @@ _Stream._fields_ = [
 ]
 
 _STRUCT: Final = "+s"
-
-
-@dataclass(frozen=True, slots=True)
-class ArrowField:
-    """The name and type of a column."""
-
-    name: str
-    format: str
-    """As the C data interface spells the type; for a dictionary the type of its indices."""
-    dictionary: ArrowField | None = None
-    """The type of the dictionary's values."""
-    children: tuple[ArrowField, ...] = ()
-
-
-@dataclass(slots=True, eq=False)
-class ArrowColumn:
-    """The buffers of a column in one batch."""
-
-    length: int
-    offset: int
-    """Index of the first value in the buffers."""
-    has_nulls: bool
-    """False if it is known that there are none."""
-    buffers: tuple[int, ...]
-    """Addresses; 0 for an absent buffer. The first is the validity bitmap, which the null type lacks."""
-    dictionary: ArrowColumn | None = None
-    values: list[Any] | None = None
-    """Those of a dictionary, once they are read."""
 
 
 class ArrowBatch:

@@ -21,12 +21,10 @@ from itertools import pairwise
 from struct import iter_unpack, unpack
 from typing import Any, Final, TypeAlias
 
-from aioifx.codecs.arrow_c_data import ArrowColumn, ArrowField, validity
-from aioifx.errors import InterfaceError, NotSupportedError
+from aioifx.codecs.arrow_c_data import validity
+from aioifx.codecs.arrow_rows import ArrowColumn, ArrowField, ReadValues, RowColumn
+from aioifx.errors import NotSupportedError
 from aioifx.sqltypes import Value
-
-ReadValues: TypeAlias = Callable[[ArrowColumn, int, int], list[Value]]
-"""A column, and the range of its rows -> their values."""
 
 _Convert: TypeAlias = Callable[[Any], Value]
 
@@ -44,16 +42,8 @@ _NOT_UTF8: Final = _unusable("text that is not UTF-8")
 # --- fixed width ----------------------------------------------------------------------------------------------------
 
 
-def _buffer(column: ArrowColumn, index: int) -> int:
-    """The address of a buffer that values need."""
-    address = column.buffers[index] if 0 <= index < len(column.buffers) else 0
-    if not address:
-        raise InterfaceError(f"Arrow data: expected buffer {index} of a column, got none")
-    return address
-
-
 def _raw(column: ArrowColumn, first: int, last: int, width: int) -> bytes:
-    return string_at(_buffer(column, 1) + (column.offset + first) * width, (last - first) * width)
+    return string_at(column.buffer(1) + (column.offset + first) * width, (last - first) * width)
 
 
 def _items(data: bytes, letter: str) -> list[Any]:
@@ -87,7 +77,7 @@ def _wide_integers(width: int, column: ArrowColumn, first: int, last: int) -> li
 
 
 def _booleans(column: ArrowColumn, first: int, last: int) -> list[Value]:
-    values: list[Value] = [*validity(_buffer(column, 1), column.offset + first, last - first)]
+    values: list[Value] = [*validity(column.buffer(1), column.offset + first, last - first)]
     return _without_nulls(values, column, first, last)
 
 
@@ -112,10 +102,10 @@ def _converted(read: ReadValues, convert: _Convert) -> ReadValues:
 
 
 def _offset_bytes(letter: str, width: int, column: ArrowColumn, first: int, last: int) -> list[Value]:
-    start = _buffer(column, 1) + (column.offset + first) * width
+    start = column.buffer(1) + (column.offset + first) * width
     offsets = _items(string_at(start, (last - first + 1) * width), letter)
     begin, end = offsets[0], offsets[-1]
-    data = string_at(_buffer(column, 2) + begin, end - begin) if end > begin else b""
+    data = string_at(column.buffer(2) + begin, end - begin) if end > begin else b""
     values: list[Value] = [data[one - begin : two - begin] for one, two in pairwise(offsets)]
     return _without_nulls(values, column, first, last)
 
@@ -131,7 +121,7 @@ def _view_bytes(column: ArrowColumn, first: int, last: int) -> list[Value]:
     def value(at: int, size: int, buffer: int, offset: int) -> bytes:
         if size <= _INLINE:
             return views[at * 16 + 4 : at * 16 + 4 + size]
-        return string_at(_buffer(column, 2 + buffer) + offset, size)
+        return string_at(column.buffer(2 + buffer) + offset, size)
 
     # The view of a NULL may hold anything.
     found = _without_nulls(list(iter_unpack("=iiii", views)), column, first, last)
@@ -299,3 +289,13 @@ def _dictionary_reader(field: ArrowField, of_values: ArrowField) -> ReadValues:
 
 def _named(field: ArrowField, name: str) -> ArrowField:
     return ArrowField(name, field.format, field.dictionary, field.children)
+
+
+def row_column(position: int, field: ArrowField) -> RowColumn:
+    """The value of a row that is in the column at *position* of its batch.
+
+    Raises:   as `reader_for`.
+    """
+    of_values = field.dictionary
+    known = None if of_values is None else reader_for(_named(of_values, field.name))
+    return RowColumn(position, field, reader_for(field), known)

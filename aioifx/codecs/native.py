@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 from aioifx.codecs import row_codegen
 from aioifx.codecs.arrow_layout import Field
+from aioifx.codecs.arrow_plan import ArrowFrame, Plan, param_plan, readings
+from aioifx.codecs.arrow_rows import ArrowRows, RowColumn
 from aioifx.codecs.base import Codec
 from aioifx.codecs.column_buffers import MAX_BYTES, Columns, PureColumns
 from aioifx.codecs.conversions import Adapters, with_adapters
@@ -31,10 +34,17 @@ def _native_is_here() -> bool:
     if os.environ.get(SWITCH) == "0":
         return False
     try:
-        from aioifx._speedups import column_decoder, param_encoder, reply_reader, row_decoder, row_encoder
+        from aioifx._speedups import (
+            arrow_encoder,
+            column_decoder,
+            param_encoder,
+            reply_reader,
+            row_decoder,
+            row_encoder,
+        )
     except ImportError:
         return False
-    return all((column_decoder, param_encoder, reply_reader, row_decoder, row_encoder))
+    return all((arrow_encoder, column_decoder, param_encoder, reply_reader, row_decoder, row_encoder))
 
 
 MAX_COMPILED: Final = 500
@@ -145,6 +155,64 @@ make_encoder: Final = native_encoder if NATIVE else pure_encoder
 Each execution begins with *head* and ends with *tail*. *adapters* has one for each parameter, or none.
 It stops at a row that needs `params.ParamEncoder`.
 """
+
+
+# --- rows from Arrow's columns --------------------------------------------------------------------------------------
+
+EncodeArrow: TypeAlias = Callable[[ArrowRows, int, bytearray, int], int]
+"""Rows, how many are encoded, where to, and how many bytes there may be before a row -> how many are encoded then."""
+
+
+def native_arrow_encoder(plans: Sequence[Plan], code_set: CodeSet, frame: ArrowFrame) -> EncodeArrow:
+    """See `make_arrow_encoder`; only where the kernel is built."""
+    from aioifx._speedups import arrow_encoder
+
+    run = arrow_encoder.Encoder(plans, *frame, code_set.codec, code_set.errors_in_writing).run
+
+    def encode(rows: ArrowRows, start: int, data: bytearray, limit: int) -> int:
+        first = rows.first
+        return run(readings(plans, rows), first, first + start, rows.last, data, limit) - first
+
+    return encode
+
+
+def pure_arrow_encoder(plans: Sequence[Plan], code_set: CodeSet, frame: ArrowFrame) -> EncodeArrow:
+    """See `make_arrow_encoder`."""
+    return leave_all
+
+
+TUPLES_AT_ONCE: Final = 64 if NATIVE else sys.maxsize
+"""How many rows are encoded as tuples where an EncodeArrow has stopped."""
+
+
+def leave_all(rows: ArrowRows, start: int, data: bytearray, limit: int) -> int:
+    """An EncodeArrow that leaves every row to the encoder of tuples."""
+    return start
+
+
+make_arrow_encoder: Final = native_arrow_encoder if NATIVE else pure_arrow_encoder
+"""Makes the function that encodes rows from Arrow's columns.
+
+It stops at a row that the encoder of tuples must encode. The pure one leaves every row to it.
+"""
+
+
+def arrow_params(
+    types: Sequence[SqlType | None],
+    code_set: CodeSet,
+    head: bytes,
+    tail: bytes,
+    adapters: Adapters,
+    row: Sequence[RowColumn],
+) -> EncodeArrow:
+    """The encoder of a statement's executions with the values of Arrow's columns; see `make_encoder`."""
+    if len(row) != len(types) or len(types) > MAX_NATIVE:
+        return leave_all
+    plans = [
+        param_plan(column.field, rules_for(sql_type, code_set, adapter), code_set)
+        for column, (sql_type, adapter) in zip(row, with_adapters(types, adapters), strict=True)
+    ]
+    return make_arrow_encoder(plans, code_set, ArrowFrame(head, -1, tail))
 
 
 # --- columns --------------------------------------------------------------------------------------------------------

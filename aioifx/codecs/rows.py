@@ -13,13 +13,24 @@ Invariants:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from aioifx.codecs.arrow_plan import ArrowFrame, field_plan
+from aioifx.codecs.arrow_rows import ArrowRows
 from aioifx.codecs.base import Codec, Kind
 from aioifx.codecs.conversions import PLAIN, STANDARD, Adapter, Adapters, Conversions
-from aioifx.codecs.native import EncodeRows, make_decoder, make_row_encoder
+from aioifx.codecs.native import (
+    TUPLES_AT_ONCE,
+    EncodeArrow,
+    EncodeRows,
+    leave_all,
+    make_arrow_encoder,
+    make_decoder,
+    make_row_encoder,
+)
 from aioifx.codecs.registry import codecs_for
 from aioifx.codecs.row_codegen import DecodeRun
 from aioifx.codecs.text import CodeSet
@@ -165,7 +176,7 @@ class RowEncoder:
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
 
-    __slots__ = ("_adapters", "_code_set", "_encode", "_frame", "fields")
+    __slots__ = ("_adapters", "_arrow", "_code_set", "_encode", "_frame", "fields")
 
     def __init__(
         self,
@@ -181,6 +192,8 @@ class RowEncoder:
         self._code_set = code_set
         self._frame = frame
         self._encode: EncodeRows | None = None
+        self._arrow: tuple[object, EncodeArrow] = None, leave_all
+        """The columns of the Arrow data, and what encodes it."""
 
     def encode(self, rows: Iterable[Row]) -> bytes | bytearray:
         """Rows, one after the other, each padded to even.
@@ -188,12 +201,39 @@ class RowEncoder:
         Raises:   DataError: a value does not fit its column; names the column.
         """
         if self._encode is None:
-            codecs = [
-                plan.codec if adapter.is_standard else _adapted(plan.codec, adapter)
-                for plan, adapter in zip(self.fields, self._adapters, strict=True)
+            self._encode = make_row_encoder(self._codecs(), self._code_set, self._frame)
+        if not isinstance(rows, ArrowRows):
+            return self._encode(rows, self._framed)
+        data, start, encode = bytearray(), 0, self._arrow_encoder(rows)
+        while start < len(rows):
+            start = encode(rows, start, data, sys.maxsize)
+            if start == len(rows):
+                break
+            data += self._encode(rows[start : start + TUPLES_AT_ONCE], self._framed)
+            start += TUPLES_AT_ONCE
+        return data
+
+    def _codecs(self) -> list[Codec]:
+        return [
+            plan.codec if adapter.is_standard else _adapted(plan.codec, adapter)
+            for plan, adapter in zip(self.fields, self._adapters, strict=True)
+        ]
+
+    def _arrow_encoder(self, rows: ArrowRows) -> EncodeArrow:
+        known, encode = self._arrow
+        if known is not rows.row:
+            prefix, suffix = self._frame or (b"", b"")
+            size_at = -1 if self._frame is None else len(prefix)
+            head = prefix + (b"" if self._frame is None else bytes(4)) + suffix
+            plans = [
+                field_plan(column.field, codec, adapter, self._code_set)
+                for column, codec, adapter in zip(rows.row, self._codecs(), self._adapters, strict=False)
             ]
-            self._encode = make_row_encoder(codecs, self._code_set, self._frame)
-        return self._encode(rows, self._framed)
+            encode = leave_all
+            if len(rows.row) == len(self.fields):
+                encode = make_arrow_encoder(plans, self._code_set, ArrowFrame(head, size_at, b""))
+            self._arrow = rows.row, encode
+        return encode
 
     def encode_payload(self, row: Row) -> bytes:
         """One row as SQ_TUPLE frames it, and as SQ_PUT carries it."""

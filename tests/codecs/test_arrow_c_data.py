@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from aioifx.codecs.arrow_c_data import ArrowBatch, ArrowField, ArrowSource, validity
+from aioifx.codecs.arrow_c_data import ArrowBatch, ArrowSource, validity
+from aioifx.codecs.arrow_rows import ArrowField
 from aioifx.errors import DataError, InterfaceError
 from tests.codecs.exporter import Exporter
 

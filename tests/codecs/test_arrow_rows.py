@@ -6,14 +6,15 @@ import pyarrow as pa
 
 from aioifx.codecs.arrow_c_data import ArrowSource
 from aioifx.codecs.arrow_rows import ArrowRows
-from aioifx.codecs.arrow_values import reader_for
+from aioifx.codecs.arrow_values import row_column
 
 
 def rows_of(data: pa.RecordBatch, chosen: list[int], first: int, last: int) -> ArrowRows:
     source = ArrowSource(data)
     batch = source.next()
     assert batch is not None
-    return ArrowRows(batch, [(index, reader_for(source.fields[index])) for index in chosen], first, last)
+    row = tuple(row_column(index, source.fields[index]) for index in chosen)
+    return ArrowRows(batch, row, first, last)
 
 
 BATCH = pa.record_batch({"id": [1, 2, 3, 4], "name": ["a", None, "c", "d"]})

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.codecs.arrow_c_data import ArrowColumn, ArrowField, ArrowSource
+from aioifx.codecs.arrow_c_data import ArrowSource
+from aioifx.codecs.arrow_rows import ArrowColumn, ArrowField
 from aioifx.codecs.arrow_values import reader_for
 from aioifx.errors import InterfaceError, NotSupportedError
 from tests.sampling import examples

@@ -711,6 +711,8 @@ def named(name: str) -> Any:
         ("common.pxd", "aioifx.wire.opcodes.Op", ""),
         ("param_encoder.pyx", "aioifx.codecs.param_plan.PackOp", ""),
         ("column_decoder.pyx", "aioifx.codecs.arrow_layout.Layout", "AS_"),
+        ("arrow_encoder.pyx", "aioifx.codecs.arrow_plan.Source", ""),
+        ("arrow_encoder.pyx", "aioifx.codecs.arrow_plan.Form", ""),
     ],
 )
 def test_the_kernels_enums_are_those_of_python(source: str, enum: str, prefix: str) -> None:

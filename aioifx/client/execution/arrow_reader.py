@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, TypeGuard
 
+from aioifx.codecs.arrow_rows import ArrowRows, RowColumn
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Row
 
@@ -108,7 +109,7 @@ class ArrowReader:
         self._batch: Any = None
         """An ArrowBatch, at the end None."""
         self._position = 0
-        self._readers: tuple[tuple[int, Any], ...] = ()
+        self._row: tuple[RowColumn, ...] = ()
 
     async def open(self, select: Select = select_all) -> tuple[str, ...]:
         """Export the data, and read its first batch.
@@ -122,12 +123,12 @@ class ArrowReader:
 
     def _open(self, select: Select) -> None:
         from aioifx.codecs.arrow_c_data import ArrowSource
-        from aioifx.codecs.arrow_values import reader_for
+        from aioifx.codecs.arrow_values import row_column
 
         self._source = source = ArrowSource(self._data)
         fields = source.fields
         chosen = select(tuple(field.name for field in fields))
-        self._readers = tuple((index, reader_for(fields[index])) for index in chosen)
+        self._row = tuple(row_column(index, fields[index]) for index in chosen)
         self._next()
 
     @property
@@ -135,10 +136,8 @@ class ArrowReader:
         """After `open`: whether there are rows."""
         return self._batch is not None
 
-    async def read(self, count: int = AT_ONCE) -> Sequence[Row] | None:
+    async def read(self, count: int = AT_ONCE) -> ArrowRows | None:
         """The next rows, *count* or fewer; None at the end."""
-        from aioifx.codecs.arrow_rows import ArrowRows
-
         if self._batch is None:
             await self._in_thread(self._next)
         else:
@@ -149,7 +148,7 @@ class ArrowReader:
         self._position = last = min(first + count, batch.rows)
         if last == batch.rows:
             self._batch = None
-        return ArrowRows(batch, self._readers, first, last)
+        return ArrowRows(batch, self._row, first, last)
 
     async def rows(self) -> AsyncIterator[Row]:
         """Every row, for those that are sent one by one."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from struct import pack
 from typing import Final, NamedTuple
 
@@ -10,8 +11,9 @@ from aioifx.client.execution.large_parameters import LargeParameters, adapters_o
 from aioifx.client.sql.hints import hint_for_values
 from aioifx.client.sql.placeholders import ByName
 from aioifx.client.sql.scanner import assigned_columns, placeholder_values, scan, target_table
+from aioifx.codecs.arrow_rows import RowColumn
 from aioifx.codecs.conversions import Adapters
-from aioifx.codecs.native import make_encoder
+from aioifx.codecs.native import EncodeArrow, arrow_params, make_encoder
 from aioifx.codecs.objects import takes_objects
 from aioifx.codecs.param_codegen import EncodeParamRows
 from aioifx.codecs.params import ParamEncoder
@@ -37,6 +39,8 @@ class RequestTemplate(NamedTuple):
     suffix: bytes
     encode: EncodeParamRows | None
     """Encodes parameters of common types into the template; None without parameters."""
+    arrow: Callable[[Sequence[RowColumn]], EncodeArrow] | None = None
+    """Makes the encoder of executions with the values of Arrow's columns."""
 
 
 class RequestEncoder:
@@ -73,7 +77,8 @@ class RequestEncoder:
             return RequestTemplate(before + after, b"", None)
         head = before + pack(">2H", Op.BIND, len(types))
         encode = make_encoder(types, self._code_set, head, after, self._adapters)
-        return RequestTemplate(before, after, encode)
+        arrow = partial(arrow_params, types, self._code_set, head, after, self._adapters)
+        return RequestTemplate(before, after, encode, arrow)
 
     def encode(self, template: RequestTemplate, params: Sequence[Value]) -> bytes | bytearray:
         """*template* with encoded parameters."""

@@ -24,6 +24,8 @@ from aioifx.client.session.interrupts import INTERRUPTED
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import NamedRows
 from aioifx.client.sql.scanner import uses_client_file
+from aioifx.codecs.arrow_rows import ArrowRows
+from aioifx.codecs.native import TUPLES_AT_ONCE
 from aioifx.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError, QueryTimeout
 from aioifx.sqltypes import Value
 from aioifx.wire.batch_replies import BatchTally, ExecutionsReader
@@ -59,6 +61,12 @@ class _ExecutePipeline:
         if left is not None:
             self.add(index + count, left[0])
             count += 1
+        return count
+
+    def extend_by_columns(self, rows: ArrowRows, start: int) -> int:
+        """The same for rows of Arrow data from *start* on; 0 if `extend` must encode the next one."""
+        count = self.statement.put_arrow(self.outbox, rows, start, FLUSH) - start
+        self.queued += count
         return count
 
     def add(self, index: int, params: Sequence[Value]) -> None:
@@ -278,7 +286,15 @@ async def _send_arrow(pipeline: _ExecutePipeline, reader: ArrowReader) -> None:
     if statement.large_parameters is not None:
         return await _send_large(pipeline, reader.rows())
     while (rows := await reader.read()) is not None:
-        index = await _send_rows(pipeline, index, rows)
+        start = 0
+        while start < len(rows):
+            if not (count := pipeline.extend_by_columns(rows, start)):
+                count = len(tuples := rows[start : start + TUPLES_AT_ONCE])
+                await _send_rows(pipeline, index + start, tuples)
+            start += count
+            if pipeline.is_full:
+                await pipeline.wait_for_window()
+        index += start
     return pipeline.flush()
 
 

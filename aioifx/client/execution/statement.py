@@ -38,7 +38,8 @@ from aioifx.client.session.failures import raise_for
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import DML_TYPES, Session
 from aioifx.client.sql.scanner import is_for_update, scan
-from aioifx.codecs.native import make_encoder
+from aioifx.codecs.arrow_rows import ArrowRows
+from aioifx.codecs.native import EncodeArrow, leave_all, make_encoder
 from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.param_codegen import EncodeParamRows, EncodeResult
 from aioifx.errors import InterfaceError
@@ -120,6 +121,8 @@ class Statement:
         self._open_templates: dict[tuple[int, bool, bool, bool], RequestTemplate] = {}
         self._execute_template: RequestTemplate | None = None
         self._encode_executions: EncodeParamRows | None = None
+        self._encode_arrow: tuple[object, EncodeArrow] = None, leave_all
+        """The columns of the Arrow data, and what encodes it."""
 
     @property
     def is_open(self) -> bool:
@@ -385,6 +388,18 @@ class Statement:
                 (), self.session.code_set, self._head, EXECUTE_EOT
             )
         return self._encode_executions(rows, outbox.data, limit)
+
+    def put_arrow(self, outbox: Outbox, rows: ArrowRows, start: int, limit: int) -> int:
+        """Encode rows of Arrow data from *start* on, up to *limit* bytes.
+
+        Returns:  the row after them; `put_executions` encodes it, unless the limit is reached.
+        """
+        known, encode = self._encode_arrow
+        if known is not rows.row:
+            arrow = self._get_execute_template().arrow
+            encode = leave_all if arrow is None else arrow(rows.row)
+            self._encode_arrow = rows.row, encode
+        return encode(rows, start, outbox.data, limit)
 
     def put_execution(self, outbox: Outbox, params: Sequence[Value], row: int) -> None:
         """Encode one row of a pipelined executemany."""

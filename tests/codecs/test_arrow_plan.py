@@ -1,0 +1,241 @@
+"""The law of Arrow's columns: their bytes are those of the same values as rows, in tables and as parameters."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioifx.codecs import native, rows
+from aioifx.codecs.arrow_c_data import ArrowSource
+from aioifx.codecs.arrow_plan import Form, Source, field_plan, param_plan
+from aioifx.codecs.arrow_rows import ArrowField, ArrowRows
+from aioifx.codecs.arrow_values import row_column
+from aioifx.codecs.conversions import STANDARD, Adapter
+from aioifx.codecs.native import NATIVE, arrow_params, leave_all, native_arrow_encoder, pure_arrow_encoder
+from aioifx.codecs.param_plan import rules_for
+from aioifx.codecs.params import ParamEncoder
+from aioifx.codecs.registry import codec_for
+from aioifx.codecs.rows import RowEncoder
+from aioifx.codecs.text import CodeSet, code_set_of
+from aioifx.codecs.tuple_frames import TUPLE_FRAME, Frame
+from aioifx.codecs.type_text import parse_type
+from aioifx.errors import DataError
+from aioifx.sqltypes import Column, SqlType
+from tests.codecs.test_arrow_values import TYPES, decimals
+from tests.sampling import examples
+
+
+def type_of(text: str) -> SqlType:
+    found = parse_type(text)
+    assert found is not None
+    return found
+
+
+UTF8, LATIN1 = code_set_of("en_US.utf8"), code_set_of("en_US.8859-1")
+
+makers = pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(
+            native_arrow_encoder, marks=pytest.mark.skipif(not NATIVE, reason="not built"), id="native"
+        ),
+        pytest.param(pure_arrow_encoder, id="pure"),
+    ],
+)
+code_sets = pytest.mark.parametrize("code_set", [UTF8, LATIN1], ids=["utf8", "latin1"])
+
+TARGETS = [
+    *("SMALLINT", "INTEGER", "BIGINT", "INT8", "SMALLFLOAT", "FLOAT", "DATE", "BOOLEAN"),
+    *("DECIMAL(10,2)", "DECIMAL(16,3)", "DECIMAL(32,0)", "DECIMAL(8)", "DECIMAL(32)", "MONEY(16,2)"),
+    *("DATETIME YEAR TO SECOND", "DATETIME YEAR TO FRACTION(3)", "DATETIME YEAR TO FRACTION(5)"),
+    *("DATETIME YEAR TO DAY", "DATETIME HOUR TO SECOND", "INTERVAL DAY(9) TO FRACTION(5)"),
+    *("CHAR(7)", "VARCHAR(12)", "NVARCHAR(12)", "LVARCHAR(15)"),
+]
+FRAMES = {"bare": None, "put": Frame(b"\0\4", b"\0\1"), "tuple": TUPLE_FRAME}
+
+
+def exported(*arrays: Any) -> ArrowRows:
+    """All rows of these columns."""
+    source = ArrowSource(pa.record_batch(list(arrays), [f"c{index}" for index in range(len(arrays))]))
+    batch = source.next()
+    assert batch is not None
+    row = tuple(row_column(index, field) for index, field in enumerate(source.fields))
+    return ArrowRows(batch, row, 0, batch.rows)
+
+
+def outcome(encode: Any) -> bytes | str:
+    try:
+        return bytes(encode())
+    except DataError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def as_params(types: list[SqlType | None], code_set: CodeSet, values: Any) -> bytes:
+    encoder = ParamEncoder(types, code_set)
+    return b"".join(b"HEAD" + encoder.encode(row) + b"TL" for row in values)
+
+
+def params_by_columns(types: list[SqlType | None], code_set: CodeSet, data: ArrowRows) -> bytes:
+    """As a pipeline encodes them: rows that are left by the encoder of tuples."""
+    out, start = bytearray(), 0
+    head = b"HEAD" + len(types).to_bytes(2, "big")
+    encode = arrow_params(types, code_set, head, b"TL", (), data.row)
+    while start < len(data):
+        before, start = start, encode(data, start, out, len(out) + 40)
+        if start == before:
+            out += as_params(types, code_set, [data[start]])
+            start += 1
+    return bytes(out)
+
+
+def check(target: str, code_set: CodeSet, frame: Frame | None, data: Any) -> None:
+    """The same bytes, or the same error, by columns and by rows."""
+    sql_type = type_of(target)
+    columns = [Column("c0", sql_type), Column("c1", type_of("INTEGER"))]
+    numbers = pa.array(range(len(data)), pa.int32())
+    found = exported(data, numbers)
+    tuples = [*found]
+    by_rows = outcome(lambda: RowEncoder(columns, code_set, frame=frame).encode(tuples))
+    assert outcome(lambda: RowEncoder(columns, code_set, frame=frame).encode(found)) == by_rows
+    for types in ([sql_type, None], [None, type_of("INTEGER")]):
+        expected = outcome(lambda types=types: as_params(types, code_set, tuples))
+        assert outcome(lambda types=types: params_by_columns(types, code_set, found)) == expected
+
+
+def arrays(kind: str, strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Arrays, also slices and dictionaries."""
+
+    def array(values: list[Any], first: int, encodes: bool) -> Any:
+        made = pa.array(values, TYPES[kind][0])
+        if encodes and kind not in ("null", "float16", "decimal32", "decimal64"):
+            made = made.dictionary_encode()
+        return made.slice(min(first, len(values) - 1))
+
+    lists = st.lists(st.none() | strategy, min_size=1, max_size=12)
+    return st.builds(array, lists, st.integers(0, 9), st.sampled_from([False, False, True]))
+
+
+SMALL = {
+    **{kind: st.integers(-100 if kind[0] == "i" else 0, 100) for kind in TYPES if "int" in kind},
+    **{
+        kind: st.sampled_from([0.0, -0.0, 1.5, -2.0, math.nan, math.inf]) for kind in TYPES if "float" in kind
+    },
+    **{kind: st.text("ab \0ü", max_size=9) for kind in ("utf8", "large_utf8", "string_view")},
+    **{f"decimal{bits}": decimals(7, scale) for bits, scale in ((32, 2), (64, 4), (128, 10))},
+}
+"""Values that most types hold."""
+
+
+@makers
+@pytest.mark.parametrize("target", TARGETS)
+@examples(60)
+@given(data=st.data())
+def test_columns_are_encoded_as_rows_are(make: Any, target: str, data: st.DataObject) -> None:
+    kind = data.draw(st.sampled_from([*TYPES]))
+    strategy = TYPES[kind][1]
+    if kind in SMALL:
+        strategy = data.draw(st.sampled_from([strategy, SMALL[kind]]))
+    array = data.draw(arrays(kind, strategy))
+    code_set = data.draw(st.sampled_from([UTF8, LATIN1]))
+    frame = FRAMES[data.draw(st.sampled_from([*FRAMES]))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "make_arrow_encoder", make)
+        patch.setattr(native, "make_arrow_encoder", make)
+        check(target, code_set, frame, array)
+
+
+# --- what native code encodes by itself -----------------------------------------------------------------------------
+
+DATE = dt.date(2024, 2, 29)
+MOMENT = dt.datetime(2024, 2, 29, 23, 59, 58, 123_456)
+INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+TEXTS = ["utf8", "large_utf8", "string_view"]
+SECOND = MOMENT.replace(microsecond=0)
+NATIVE_PAIRS = [
+    *product(["SMALLINT"], INTEGERS, [7]),
+    *product(["INTEGER", "BIGINT", "INT8", "DECIMAL(10,2)"], ["int64"], [-7]),
+    *product(["FLOAT", "SMALLFLOAT"], ["float32", "float64"], [1.5]),
+    *product(["DECIMAL(10,4)", "MONEY(8,4)"], ["decimal32", "decimal64"], [Decimal("-1.50")]),
+    ("DECIMAL(16)", "decimal128", Decimal("123456.78")),
+    ("DECIMAL(20,10)", "decimal128", Decimal("0.0000000001")),
+    ("DATE", "date32", DATE),
+    ("BOOLEAN", "bool", True),
+    *product(["DATETIME YEAR TO FRACTION(4)"], ["timestamp s", "timestamp ms", "timestamp us"], [SECOND]),
+    *product(["DATETIME HOUR TO SECOND"], ["time32 s", "time32 ms", "time64 us"], [dt.time(0, 5, 6)]),
+    *product(["CHAR(9)", "VARCHAR(9)", "LVARCHAR(9)"], TEXTS, ["t\xe8xt"]),
+    ("VARCHAR(40)", "string_view", "longer than twelve bytes"),
+]
+
+
+@pytest.mark.skipif(not NATIVE, reason="not built")
+@pytest.mark.parametrize(("target", "kind", "value"), NATIVE_PAIRS)
+@code_sets
+def test_common_types_leave_no_row_to_the_encoder_of_tuples(
+    target: str, kind: str, value: Any, code_set: CodeSet
+) -> None:
+    data = exported(pa.array([value, None, value], TYPES[kind][0]))
+    sql_type = type_of(target)
+    encoder = RowEncoder([Column("c", sql_type)], code_set, frame=None)
+    out = bytearray()
+    assert encoder._arrow_encoder(data)(data, 0, out, 1 << 30) == 3
+    assert out == encoder.encode([*data])
+    plan = field_plan(data.row[0].field, codec_for(sql_type, code_set), STANDARD, code_set)
+    assert plan.form != Form.BY_ENTRY
+    assert param_plan(data.row[0].field, rules_for(sql_type, code_set), code_set).form != Form.BY_ENTRY
+    params = bytearray()
+    head = b"HEAD\0\1"
+    assert arrow_params([sql_type], code_set, head, b"TL", (), data.row)(data, 0, params, 1 << 30) == 3
+    assert params == as_params([sql_type], code_set, [*data])
+
+
+@pytest.mark.skipif(not NATIVE, reason="not built")
+@pytest.mark.parametrize("year", [1, 4, 99, 100, 400, 1582, 1899, 1900, 1969, 1970, 2000, 2100, 9999])
+@pytest.mark.parametrize("day", [(1, 1), (2, 28), (3, 1), (12, 31)])
+def test_moments_of_all_times(year: int, day: tuple[int, int]) -> None:
+    moment = dt.datetime(year, *day, 23, 59, 59, 999_999)
+    check("DATETIME YEAR TO FRACTION(5)", UTF8, None, pa.array([moment], pa.timestamp("us")))
+
+
+def test_a_value_of_a_dictionary_is_encoded_once() -> None:
+    seen: list[Any] = []
+    data = exported(pa.array(["b", "a", "b", None, "b"]).dictionary_encode())
+
+    def upper(value: str) -> str:
+        seen.append(value)
+        return value.upper()
+
+    adapter = Adapter({str: upper})
+    encoder = RowEncoder([Column("c", type_of("VARCHAR(5)"))], UTF8, frame=None, adapters=(adapter,))
+    plain = RowEncoder([Column("c", type_of("VARCHAR(5)"))], UTF8, frame=None)
+    assert encoder.encode(data) == plain.encode([("B",), ("A",), ("B",), (None,), ("B",)])
+    if NATIVE:
+        assert seen == ["b", "a"]
+
+
+def test_a_source_that_is_no_number_of_64_bits_is_left_to_rows() -> None:
+    wide = Decimal(10**25)
+    data = exported(pa.array([Decimal(1), wide, Decimal(-1)], pa.decimal128(38, 0)))
+    encoder = RowEncoder([Column("c", type_of("DECIMAL(32,0)"))], UTF8, frame=None)
+    if NATIVE:
+        assert encoder._arrow_encoder(data)(data, 0, bytearray(), 1 << 30) == 1
+    assert encoder.encode(data) == encoder.encode([(Decimal(1),), (wide,), (Decimal(-1),)])
+
+
+def test_a_field_of_an_unknown_type_is_encoded_by_entries() -> None:
+    plan = field_plan(ArrowField("c", "w:3"), codec_for(type_of("CHAR(3)"), UTF8), STANDARD, UTF8)
+    assert (plan.form, plan.source) == (Form.BY_ENTRY, Source.ENTRY)
+
+
+def test_another_number_of_columns_is_left_to_rows() -> None:
+    data = exported(pa.array([1]))
+    assert arrow_params([None, None], UTF8, b"", b"", (), data.row) is leave_all
+    encoder = RowEncoder([Column("a", type_of("INTEGER"))] * 2, UTF8, frame=None)
+    assert encoder._arrow_encoder(data) is leave_all
