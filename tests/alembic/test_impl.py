@@ -107,3 +107,24 @@ def test_the_current_time_is_written_without_the_qualifier_that_its_column_adds(
         for default in (sa.func.now(), sa.func.current_timestamp(), sa.true(), sa.false(), sa.text("USER"))
     ]
     assert texts == ["CURRENT_TIMESTAMP", "CURRENT_TIMESTAMP", "'t'", "'f'", "USER"]
+
+
+def test_indexes_are_compared_by_columns_functions_and_directions() -> None:
+    impl = InformixImpl(InformixDialect(), None, True, None, None, {})
+    a, b = sa.Column("a", sa.Integer), sa.Column("b", sa.Integer)
+    sa.Table("t", sa.MetaData(), a, b)
+
+    def is_equal(one: Any, other: Any, is_unique: bool = False) -> bool:
+        indexes = [
+            sa.Index("i", *one, _table=a.table),
+            sa.Index("i", *other, unique=is_unique, _table=a.table),
+        ]
+        return impl.compare_indexes(*indexes).is_equal
+
+    assert is_equal([a, b], [a, b])
+    assert is_equal([sa.func.total(a, b)], [sa.text("total(a, b)")])
+    assert is_equal([a.desc()], [sa.desc("a")])
+    assert not is_equal([a, b], [b, a])
+    assert not is_equal([a], [a.desc()])
+    assert not is_equal([a], [a], is_unique=True)
+    assert not is_equal([sa.func.total(a, b)], [sa.text("total(b, a)")])
