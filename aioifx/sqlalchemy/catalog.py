@@ -21,9 +21,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
+from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
 from aioifx.client.execution.type_lookup import resolved_types
+from aioifx.errors import UndefinedColumn
 from aioifx.sqlalchemy.catalog_text import IndexKeys, Key, Place, column_type, index_keys, joined
 from aioifx.sqltypes import NOT_NULL, SqlType
 
@@ -376,13 +378,19 @@ def sequence_names(connection: Connection, place: Place) -> list[str]:
 def temp_table_names(connection: Connection) -> list[str]:
     """The temporary tables of the session, which only sysmaster shows.
 
-    Source:   documented: sysptnhdr, with a query for temporary tables by the flag 0x20 and the session's number
+    Source:   documented: sysptnhdr, with a query for temporary tables by the flag 0x20 and the session's number;
+              assumed: old servers lack its column sid, so nothing is found there
     """
     sql = (
         "SELECT n.tabname FROM sysmaster:informix.systabnames n, sysmaster:informix.sysptnhdr h"
         " WHERE h.partnum = n.partnum AND h.sid = DBINFO('sessionid') AND BITAND(h.flags, 32) <> 0"
     )
-    return sorted(name for (name,) in _rows(connection, sql, ()))
+    try:
+        return sorted(name for (name,) in _rows(connection, sql, ()))
+    except exc.DBAPIError as error:
+        if isinstance(error.orig, UndefinedColumn):
+            return []
+        raise
 
 
 def described_columns(connection: Connection, name: str) -> list[ColumnEntry]:

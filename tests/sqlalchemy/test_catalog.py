@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import pytest
+from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
-from aioifx.sqlalchemy.catalog import Catalog
+import aioifx
+from aioifx.sqlalchemy.catalog import Catalog, temp_table_names
 from aioifx.sqlalchemy.catalog_text import Key, Place
 
 
@@ -104,6 +106,20 @@ def test_functional_indexes_are_read_with_their_functions() -> None:
     (index,) = catalog.indexes(connection)[100]
     assert index.keys == (Key(None, "sp_upper(name)", False), Key("n", "n", True))
     assert not index.is_unique
+
+
+def test_servers_without_the_sessions_of_temporary_tables_have_none() -> None:
+    class Old(FakeConnection):
+        error: aioifx.Error = aioifx.UndefinedColumn(sqlcode=-217)
+
+        def exec_driver_sql(self, sql: str, params: tuple[Any, ...]) -> FakeConnection:
+            raise exc.ProgrammingError(sql, params, self.error)
+
+    old = Old({})
+    assert temp_table_names(cast(Connection, old)) == []
+    old.error = aioifx.ProgrammingError(sqlcode=-387)
+    with pytest.raises(exc.ProgrammingError):
+        temp_table_names(cast(Connection, old))
 
 
 def test_dbspaces_are_those_of_the_servers_own_tables_only() -> None:
