@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final, Unpack
 
 from aioifx.client.api.connection import Connection as AsyncConnection
@@ -22,7 +23,7 @@ def connect(dsn: str | None = None, **options: Unpack[AllOptionFields]) -> Conne
 
     Args:     dsn: as for `aioifx.connect`.
               options: as for `aioifx.connect`, with other defaults: autocommit is False, rows are tuples, and large
-              objects are values, as by ``lobs="inline"``.
+              objects are values, as by ``lobs="inline"``. In a database without a log, autocommit is always True.
     Raises:   InterfaceError: an option is invalid or missing, lobs is not "inline", or the interpreter is exiting.
               ConnectError, AuthenticationError: as for `aioifx.connect`.
     """
@@ -35,9 +36,11 @@ def connect(dsn: str | None = None, **options: Unpack[AllOptionFields]) -> Conne
     opened: list[AsyncConnection[Any]] = []
 
     async def work() -> None:
-        connection: AsyncConnection[Any] = await open_connection(resolved)
+        connection: AsyncConnection[Any] = await open_connection(replace(resolved, autocommit=True))
         thread.connections.add(connection)
         opened.append(connection)
+        if connection.log_mode != "unlogged":
+            connection.autocommit = resolved.autocommit
 
     try:
         thread.run(work)

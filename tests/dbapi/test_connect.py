@@ -6,6 +6,7 @@ import pytest
 
 import aioifx
 from aioifx import dbapi
+from aioifx.server.sqlite.databases import LogMode
 from tests.dbapi.conftest import Host
 
 
@@ -26,18 +27,39 @@ def test_options_have_the_defaults_of_pep_249_and_others_win(host: Host) -> None
         dbapi.connect(host.dsn.replace("/shop", "/nowhere"))
 
 
-def test_a_database_without_a_log_needs_autocommit(host: Host) -> None:
+def test_in_a_database_without_a_log_commit_and_rollback_do_nothing(host: Host) -> None:
     with dbapi.connect(host.dsn, autocommit=True) as conn:
         conn.cursor().execute("create database plain")
-    dsn = host.dsn.replace("/shop", "/plain")
-    with pytest.raises(dbapi.NotSupportedError, match="autocommit=False: the database has no log"):
-        dbapi.connect(dsn)
-    with dbapi.connect(dsn, autocommit=True) as conn:
+    with dbapi.connect(host.dsn.replace("/shop", "/plain"), autocommit=False) as conn:
         cursor = conn.cursor()
         cursor.execute("create table spot (n int)")
         cursor.executemany("insert into spot values (?)", [(1,), (2,)])
         conn.rollback()
-        assert conn.log_mode == "unlogged"
+        assert (conn.log_mode, conn.autocommit) == ("unlogged", True)
         assert cursor.execute("select n from spot").fetchall() == [(1,), (2,)]
         with pytest.raises(dbapi.NotSupportedError):
             conn.autocommit = False
+
+
+def write_and_roll_back(conn: dbapi.Connection) -> None:
+    cursor = conn.cursor()
+    cursor.execute("create temp table spot (n int)")
+    cursor.execute("insert into spot values (1)")
+    conn.commit()
+    cursor.execute("insert into spot values (2)")
+    conn.rollback()
+    assert cursor.execute("select n from spot").fetchall() == [(1,)]
+
+
+def test_autocommit_is_off_in_an_ansi_database() -> None:
+    with Host(log_mode=LogMode.ANSI) as host, dbapi.connect(host.dsn, isolation="committed_read") as conn:
+        assert (conn.log_mode, conn.autocommit) == ("ansi", False)
+        write_and_roll_back(conn)
+
+
+def test_autocommit_is_off_in_a_database_that_is_opened_later(host: Host) -> None:
+    with dbapi.connect(host.dsn.replace("/shop", "/"), isolation="committed_read") as conn:
+        assert (conn.log_mode, conn.autocommit) == (None, False)
+        conn.cursor().execute("database shop")
+        assert conn.database == "shop"
+        write_and_roll_back(conn)
