@@ -87,3 +87,16 @@ async def test_a_column_without_constraints_is_only_modified(engine: AsyncEngine
     )
     assert after["p"]["columns"]["m"] == ("VARCHAR(40)", True, "'x'")
     assert after["p"]["unique"] == before["p"]["unique"]
+
+
+async def test_a_check_of_a_renamed_column_is_added_again(engine: AsyncEngine) -> None:
+    def migrate(connection: sa.Connection) -> Any:
+        connection.exec_driver_sql(TABLES[0])
+        op = Operations(MigrationContext.configure(connection))
+        op.alter_column("p", "b", new_column_name="Amount", type_=sa.BigInteger())
+        op.alter_column("p", "Amount", type_=sa.Integer(), new_column_name="amount")
+        return sa.inspect(connection).get_check_constraints("p")
+
+    async with engine.begin() as connection:
+        (check,) = await connection.run_sync(migrate)
+        assert (check["name"], check["sqltext"]) == ("ck_b", "amount > 0")

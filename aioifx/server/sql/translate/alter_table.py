@@ -8,8 +8,10 @@ Invariants:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Definition, PutTable, Step
@@ -23,6 +25,7 @@ from aioifx.server.sql.model.schema import (
 )
 from aioifx.server.sql.model.type_rules import is_large
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.tokens import TokenKind, tokenize
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, check_sql, column_of
 from aioifx.server.sql.translate.large_objects import check_large
 from aioifx.server.sql.translate.scopes import Context
@@ -391,13 +394,37 @@ def _renamed(table: Table, old: str, new: str) -> Table:
     before, after = f"NEW.{identifier(old)}", f"NEW.{identifier(new)}"
     constraints = tuple(
         replace(
-            each, columns=_swapped(each.columns, old, new), check_sql=each.check_sql.replace(before, after)
+            each,
+            columns=_swapped(each.columns, old, new),
+            check=_check_renamed(each.check, old, new),
+            check_sql=each.check_sql.replace(before, after),
         )
         for each in table.constraints
     )
     indexes = tuple(_index_renamed(index, old, new) for index in table.indexes)
     stored = _swapped(table.stored_order, old, new)
     return replace(table, columns=columns, constraints=constraints, indexes=indexes, stored_order=stored)
+
+
+_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*")
+"""A name that needs no quotes."""
+
+
+def _check_renamed(text: str, old: str, new: str) -> str:
+    """The text of a CHECK with another name of a column.
+
+    In quotes it is a name only if it needs them: without DELIMIDENT the text may be a string.
+
+    Source:   documented: RENAME COLUMN statement, how views and check constraints are affected.
+    """
+    kind = TokenKind.NAME if _PLAIN.fullmatch(old) else TokenKind.DELIMITED
+    name = new if _PLAIN.fullmatch(new) else '"' + new.replace('"', '""') + '"'
+    parts, start = list[str](), 0
+    for token in tokenize(text, delimident=True):
+        if token.kind is kind and token.text == old:
+            parts += (text[start : token.offset - 1], name)
+            start = token.end - 1
+    return "".join((*parts, text[start:]))
 
 
 def _index_renamed(index: Index, old: str, new: str) -> Index:

@@ -191,6 +191,20 @@ def test_a_renamed_column_keeps_its_constraints() -> None:
     assert stores.error("INSERT INTO p (b) VALUES (1)") == (-268, "ann.pk_p", 0)
 
 
+@pytest.mark.parametrize(
+    ("check", "new", "expected"),
+    [
+        ("n > 0 AND c <> 'n'", "m", "(m > 0 AND c <> 'n')"),
+        ('N > 0 AND c <> "n"', "m", '(m > 0 AND c <> "n")'),
+        ("abs(n) < k", "m", "(abs(m) < k)"),
+    ],
+)
+def test_a_check_names_a_column_by_its_new_name(check: str, new: str, expected: str) -> None:
+    stores = Workbench(f"CREATE TABLE t (k INT, n INT, c CHAR(3), CHECK ({check}) CONSTRAINT ck)")
+    stores.run(f"RENAME COLUMN t.n TO {new}")
+    assert stores.table("t").constraints[0].check == expected
+
+
 def test_a_renamed_key_column_is_renamed_in_its_children() -> None:
     stores = Workbench(
         "CREATE TABLE p (a INT PRIMARY KEY)", "CREATE TABLE c (x INT REFERENCES p)", "RENAME COLUMN p.a TO b"
