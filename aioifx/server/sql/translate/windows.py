@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Final, Protocol
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.type_rules import BIGINT, FLOAT, INTEGER, plain
+from aioifx.server.sql.model.type_rules import BIGINT, FLOAT, INTEGER, Family, family_of, plain
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.calls import CallTranslator
 from aioifx.server.sql.translate.sqlite_text import collated
@@ -61,7 +61,8 @@ def _over(translator: CallTranslator, node: nodes.Window) -> str:
         keys = [translator.typed(each) for each in node.partition_by]
         parts.append("PARTITION BY " + ", ".join(collated(key.sql, key.type) for key in keys))
     if node.order_by:
-        parts.append("ORDER BY " + ", ".join(_ordered(translator, item) for item in node.order_by))
+        ordered = _ordered_for_offsets if _has_offsets(node.frame) else _ordered
+        parts.append("ORDER BY " + ", ".join(ordered(translator, item) for item in node.order_by))
     if node.frame is not None:
         unit, start, end = (
             node.frame.unit.upper(),
@@ -75,6 +76,22 @@ def _over(translator: CallTranslator, node: nodes.Window) -> str:
 def _ordered(translator: CallTranslator, item: nodes.OrderItem) -> str:
     key = translator.typed(item.expression)
     return collated(key.sql, key.type) + direction(item)
+
+
+def _has_offsets(frame: nodes.Frame | None) -> bool:
+    """Whether a frame is given by distances from the current row's key."""
+    return frame is not None and frame.unit == "range" and bool(frame.start.count or frame.end.count)
+
+
+def _ordered_for_offsets(translator: CallTranslator, item: nodes.OrderItem) -> str:
+    """A key to which SQLite can add a number; decimals are stored as text."""
+    key = translator.typed(item.expression)
+    family = family_of(key.known_type)
+    if family is Family.DECIMAL:
+        return f"CAST({key.sql} AS REAL)" + direction(item)
+    if family not in (Family.INTEGER, Family.FLOAT, Family.DATE):
+        raise SqlError(-999, token=f"RANGE with an offset for {key.known_type}", offset=item.offset)
+    return key.sql + direction(item)
 
 
 def direction(item: nodes.OrderItem) -> str:
