@@ -190,7 +190,7 @@ class Catalog:
         catalog = self._place.catalog
         sql = (
             "SELECT c.tabid, c.colno, c.colname, c.coltype, c.collength, c.extended_id, x.owner, x.name, x.source,"
-            f" d.type, d.default, c.colattr FROM {catalog}syscolumns c"
+            f" d.type, TRIM(TRAILING FROM d.default), c.colattr FROM {catalog}syscolumns c"
             f" LEFT OUTER JOIN {catalog}sysdefaults d"
             " ON d.tabid = c.tabid AND d.colno = c.colno AND d.class = 'T'"
             f" LEFT OUTER JOIN {catalog}sysxtdtypes x ON x.extended_id = c.extended_id WHERE "
