@@ -37,7 +37,7 @@ def constraints_of(inspector: Inspector, table: str, column: str, schema: str | 
             found[name] = make.unique_constraint(name, table, [column], schema)
     for check in inspector.get_check_constraints(table, schema):
         if (name := check["name"]) and re.search(
-            rf"\b{re.escape(column)}\b", check["sqltext"], re.IGNORECASE
+            rf"(?<!\w){re.escape(column)}(?!\w)", check["sqltext"], re.IGNORECASE
         ):
             found[name] = make.check_constraint(name, table, check["sqltext"], schema)
     for reference in inspector.get_foreign_keys(table, schema):
