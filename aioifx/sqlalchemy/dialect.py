@@ -40,8 +40,18 @@ _DEFAULTS: Final = {"autocommit": "false", "lobs": "inline", "DELIMIDENT": "y"}
 quotes names."""
 
 
+_KEYWORDS: Final = frozenset({
+    "current", "datetime", "dbservername", "escape", "exists", "extend", "first", "interval", "last", "list", "matches",
+    "middle", "multiset", "prior", "set", "sitename", "skip", "substring", "sysdate", "today", "union", "units",
+    "values", "with",
+})  # fmt: skip
+"""What Informix would take for something else than a name (documented: Use of Keywords as Identifiers)."""
+
+
 class InformixIdentifierPreparer(sql_compiler.IdentifierPreparer):
     """Quotes names, which Informix understands with DELIMIDENT."""
+
+    reserved_words = sql_compiler.RESERVED_WORDS | _KEYWORDS
 
     def quote_schema(self, schema: str, force: Any = None) -> str:
         """An owner, after the database that may precede it: ``stock:"joe"``, ``stock@far:"joe"``.

@@ -474,6 +474,52 @@ async def test_names_that_need_quotes_have_them(engine: AsyncEngine) -> None:
         await conn.run_sync(table.metadata.drop_all)
 
 
+async def test_columns_may_be_named_like_keywords(engine: AsyncEngine) -> None:
+    words = [
+        *(
+            "current",
+            "date",
+            "day",
+            "extend",
+            "first",
+            "interval",
+            "item",
+            "key",
+            "last",
+            "level",
+            "limit",
+            "list",
+        ),
+        *(
+            "matches",
+            "name",
+            "order",
+            "set",
+            "sitename",
+            "skip",
+            "sysdate",
+            "today",
+            "type",
+            "units",
+            "user",
+            "value",
+        ),
+        *("values", "year"),
+    ]
+    columns = [sa.Column(word, sa.Integer) for word in words]
+    checks = [sa.CheckConstraint(column > 0) for column in columns]
+    table = sa.Table("item", sa.MetaData(), *columns, *checks)
+    async with engine.connect() as conn:
+        await conn.run_sync(table.metadata.create_all)
+        await conn.execute(table.insert().values({word: number for number, word in enumerate(words, 1)}))
+        await conn.execute(table.update().values({word: column + 1 for word, column in table.c.items()}))
+        labels = [(column + 1).label(column.name) for column in columns]
+        query = sa.select(*labels).where(*(column > 0 for column in columns)).order_by(*labels)
+        assert (await conn.execute(query)).one() == tuple(range(3, len(words) + 3))
+        with pytest.raises(exc.IntegrityError):
+            await conn.execute(table.update().values(today=0))
+
+
 async def test_serials_of_one_table_number_apart(engine: AsyncEngine) -> None:
     table = sa.Table(
         "item",
