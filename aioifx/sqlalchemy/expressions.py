@@ -234,9 +234,13 @@ class ExpressionCompiler(compiler.SQLCompiler):
         return f"{self.process(binary.left, **kw)} IS NOT {self.process(binary.right, **kw)}"
 
     def visit_is_distinct_from_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        if isinstance(binary.right, elements.Null):
+            return f"{self.process(binary.left, **kw)} IS NOT NULL"
         return f"{self._decoded(binary, **kw)} = 1"
 
     def visit_is_not_distinct_from_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        if isinstance(binary.right, elements.Null):
+            return f"{self.process(binary.left, **kw)} IS NULL"
         return f"{self._decoded(binary, **kw)} = 0"
 
     def _decoded(self, binary: Any, **kw: Any) -> str:

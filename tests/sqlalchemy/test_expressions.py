@@ -81,8 +81,9 @@ CASES = {
         ids(I.name.is_distinct_from("one")), which("DECODE(item.name, ?, 0, 1) = 1"), [2, 3]
     ),
     "IS NOT DISTINCT FROM NULL": Case(
-        ids(I.made.is_not_distinct_from(None)), which("DECODE(item.made, NULL, 0, 1) = 0"), [3]
+        ids(I.made.is_not_distinct_from(None)), which("item.made IS NULL"), [3]
     ),
+    "IS DISTINCT FROM NULL": Case(ids(I.made.is_distinct_from(None)), which("item.made IS NOT NULL"), [1, 2]),
     "IS DISTINCT FROM a column": Case(
         ids(literal("one").is_distinct_from(I.name)), which("DECODE(item.name, ?, 0, 1) = 1"), [2, 3]
     ),
