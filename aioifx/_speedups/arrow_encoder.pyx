@@ -42,6 +42,8 @@ cdef enum:
 
 
 cdef int64_t DAY_MICROSECONDS = 86_400_000_000
+cdef int64_t FIRST_MICROSECOND = -62_135_596_800_000_000  # of the year 1, since 1970
+cdef int64_t LAST_MICROSECOND = 253_402_300_799_999_999  # of the year 9999
 
 
 cdef struct Plan:  # how the values of a column are written
@@ -91,33 +93,49 @@ cdef inline bint is_ascii(const uint8_t* data, Py_ssize_t size) noexcept nogil:
     return True
 
 
+cdef inline int64_t load_8(const uint8_t* values, int64_t at) noexcept nogil:
+    """Item *at* of a buffer, which need not be aligned; so are the others."""
+    cdef int64_t number
+    memcpy(&number, values + 8 * at, 8)
+    return number
+
+
+cdef inline int32_t load_4(const uint8_t* values, int64_t at) noexcept nogil:
+    cdef int32_t number
+    memcpy(&number, values + 4 * at, 4)
+    return number
+
+
+cdef inline int16_t load_2(const uint8_t* values, int64_t at) noexcept nogil:
+    cdef int16_t number
+    memcpy(&number, values + 2 * at, 2)
+    return number
+
+
 cdef inline bint read_number(const Reading* reading, int64_t at, int64_t* number) noexcept nogil:
     """Read an integer; False if it needs more than 64 bits."""
     cdef const uint8_t* values = reading.values
-    cdef int64_t high
     cdef int source = reading.source
     if source == SIGNED_4:
-        number[0] = (<const int32_t*>values)[at]
+        number[0] = load_4(values, at)
     elif source == SIGNED_8:
-        number[0] = (<const int64_t*>values)[at]
+        number[0] = load_8(values, at)
     elif source == SIGNED_2:
-        number[0] = (<const int16_t*>values)[at]
+        number[0] = load_2(values, at)
     elif source == SIGNED_1:
-        number[0] = (<const int8_t*>values)[at]
+        number[0] = <int8_t>values[at]
     elif source == UNSIGNED_4:
-        number[0] = (<const uint32_t*>values)[at]
+        number[0] = <uint32_t>load_4(values, at)
     elif source == UNSIGNED_8:
-        if (<const uint64_t*>values)[at] > <uint64_t>INT64_MAX:
-            return False
-        number[0] = <int64_t>(<const uint64_t*>values)[at]
+        number[0] = load_8(values, at)
+        return number[0] >= 0
     elif source == UNSIGNED_2:
-        number[0] = (<const uint16_t*>values)[at]
+        number[0] = <uint16_t>load_2(values, at)
     elif source == UNSIGNED_1:
         number[0] = values[at]
     elif source == WIDE:  # little-endian: the plan leaves the source out elsewhere
-        number[0] = (<const int64_t*>values)[2 * at]
-        high = (<const int64_t*>values)[2 * at + 1]
-        return high == (-1 if number[0] < 0 else 0)
+        number[0] = load_8(values, 2 * at)
+        return load_8(values, 2 * at + 1) == (-1 if number[0] < 0 else 0)
     else:
         return False
     return True
@@ -171,13 +189,11 @@ cdef inline bint put_moment(Buffer* buffer, const Plan* plan, const Reading* rea
     cdef int64_t days, rest, era, day_of_era, year_of_era, day_of_year, month_of_year
     cdef int year, month, day
     cdef uint8_t[12] pairs
-    if not to_microseconds(reading, &micro):
+    if not to_microseconds(reading, &micro) or not FIRST_MICROSECOND <= micro <= LAST_MICROSECOND:
         return False
     rest = micro % DAY_MICROSECONDS
     rest += DAY_MICROSECONDS if rest < 0 else 0
     days = (micro - rest) // DAY_MICROSECONDS + UNIX_DAY - DAY_ZERO
-    if not FIRST_DAY <= days <= LAST_DAY:
-        return False
     # The calendar from 0000-03-01 on, so that a leap day is the last of its year.
     days += DAY_ZERO + 305
     era = days // 146_097
@@ -199,7 +215,7 @@ cdef inline bint put_decimal(Buffer* buffer, const Plan* plan, int64_t number) n
     cdef int first = MAX_DIGITS, count, highest, place, last
     cdef bint negative = number < 0
     cdef uint64_t significant
-    cdef uint64_t rest = <uint64_t>(-number) if negative else <uint64_t>number
+    cdef uint64_t rest = 0 - <uint64_t>number if negative else <uint64_t>number
     if rest > <uint64_t>plan.limit:
         significant = rest
         while plan.form == DECIMAL_FIELD and plan.pads and significant % 10 == 0:
@@ -387,9 +403,10 @@ cdef class Encoder:
         put(buffer, plan.head, plan.head_size)
         if reading.source == SINGLE or reading.source == DOUBLE:
             if reading.source == DOUBLE:
-                real = (<const double*>reading.values)[at]
+                memcpy(&real, reading.values + 8 * at, 8)
             else:
-                real = (<const float*>reading.values)[at]
+                memcpy(&single, reading.values + 4 * at, 4)
+                real = single
             if real != real:
                 return False
             if form == FLOAT:
@@ -473,9 +490,9 @@ cdef class Encoder:
                 data = <const uint8_t*>reading.buffers[view[2]] + view[3]
         else:
             if reading.source == TEXT_4:
-                begin, end = (<const int32_t*>reading.values)[at], (<const int32_t*>reading.values)[at + 1]
+                begin, end = load_4(reading.values, at), load_4(reading.values, at + 1)
             else:
-                begin, end = (<const int64_t*>reading.values)[at], (<const int64_t*>reading.values)[at + 1]
+                begin, end = load_8(reading.values, at), load_8(reading.values, at + 1)
             data, size = reading.data + begin, end - begin
         if size < 0:
             return False

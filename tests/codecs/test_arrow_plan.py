@@ -204,6 +204,49 @@ def test_moments_of_all_times(year: int, day: tuple[int, int]) -> None:
     check("DATETIME YEAR TO FRACTION(5)", UTF8, None, pa.array([moment], pa.timestamp("us")))
 
 
+@makers
+@pytest.mark.parametrize(
+    ("kind", "target", "values"),
+    [
+        ("int16", "SMALLINT", [1, -2]),
+        ("uint32", "BIGINT", [1, 2]),
+        ("int64", "BIGINT", [1, -(1 << 62)]),
+        ("float32", "SMALLFLOAT", [0.5, -1.5]),
+        ("float64", "FLOAT", [0.1, -1e300]),
+        ("decimal128", "DECIMAL(32,10)", [Decimal("1.5"), Decimal("-2.5")]),
+        ("timestamp us", "DATETIME YEAR TO FRACTION(5)", [MOMENT, dt.datetime(1, 1, 1)]),
+        ("utf8", "VARCHAR(9)", ["one", "zwei"]),
+        ("large_utf8", "VARCHAR(9)", ["one", "zwei"]),
+        ("string_view", "VARCHAR(40)", ["one", "longer than twelve bytes"]),
+    ],
+)
+def test_buffers_need_not_be_aligned(
+    monkeypatch: pytest.MonkeyPatch, make: Any, kind: str, target: str, values: list[Any]
+) -> None:
+    monkeypatch.setattr(rows, "make_arrow_encoder", make)
+    monkeypatch.setattr(native, "make_arrow_encoder", make)
+    aligned = pa.array(values, TYPES[kind][0])
+    buffers = [one and pa.py_buffer(b"x" + one.to_pybytes()).slice(1) for one in aligned.buffers()]
+    array = pa.Array.from_buffers(aligned.type, len(values), buffers)
+    check(target, UTF8, None, array)
+    encoder = RowEncoder([Column("c", type_of(target))], UTF8, frame=None)
+    assert encoder.encode(exported(array)) == encoder.encode([(value,) for value in values])
+
+
+def test_numbers_and_times_at_the_limits_of_64_bits_are_left_to_rows() -> None:
+    limits = [-(1 << 63), (1 << 63) - 1]
+    for kind, target in (("int64", "DECIMAL(32,0)"), ("int64", "INT8"), ("uint64", "BIGINT")):
+        check(target, UTF8, None, pa.array([limits[kind == "uint64"], 1], TYPES[kind][0]))
+    for unit in ("s", "ms", "us", "ns"):
+        for limit in limits:
+            check(
+                "DATETIME YEAR TO FRACTION(5)",
+                UTF8,
+                None,
+                pa.array([limit], pa.int64()).cast(pa.timestamp(unit)),
+            )
+
+
 def test_a_value_of_a_dictionary_is_encoded_once() -> None:
     seen: list[Any] = []
     data = exported(pa.array(["b", "a", "b", None, "b"]).dictionary_encode())
