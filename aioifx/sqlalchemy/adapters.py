@@ -159,13 +159,20 @@ class AdaptedConnection(AsyncAdapt_terminate, AsyncAdapt_dbapi_connection):
         return (*super()._terminate_handled_exceptions(), errors.Error)
 
     async def _terminate_graceful_close(self) -> None:
-        if self._release is not None and not self.client.is_closed():
-            self._release(self.client)
-        else:
+        if not self._return_to_pool():
             await self.client.close()
 
     def _terminate_force_close(self) -> None:
         self.client.terminate()
+        self._return_to_pool()
+
+    def _return_to_pool(self) -> bool:
+        """Release the connection, open or not, if it is of a pool; False otherwise."""
+        release, self._release = self._release, None
+        if release is None:
+            return False
+        release(self.client)
+        return True
 
 
 class AdaptedModule(AsyncAdapt_dbapi_module):

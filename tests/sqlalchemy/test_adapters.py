@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
@@ -83,3 +84,20 @@ async def test_a_pool_of_aioifx_gets_its_connections_back(dsn: str) -> None:
             assert conn.autocommit
             assert await conn.fetchval("SELECT SUM(k) FROM t") == 3
         assert pool.stats().size == 1
+
+
+async def test_a_lost_connection_leaves_no_gap_in_a_pool_of_aioifx(dsn: str) -> None:
+    async with aioifx.create_pool(dsn, min_size=1, max_size=1) as pool:
+        engine = create_async_engine("informix+aioifx://", async_creator=pool.acquire, poolclass=NullPool)
+        async with engine.connect() as conn:
+            client = (await conn.get_raw_connection()).driver_connection
+            assert client is not None
+            client.terminate()
+            with pytest.raises(exc.OperationalError):
+                await conn.execute(TABLES)
+            await conn.rollback()
+            assert await conn.scalar(TABLES) == 1
+            await conn.invalidate()
+        async with engine.connect() as conn:
+            assert await conn.scalar(TABLES) == 1
+        assert pool.stats().in_use == 0
