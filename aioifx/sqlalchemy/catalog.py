@@ -1,5 +1,4 @@
-"""The system catalog, read in bulk: one statement for each of its tables, whatever the number of tables reflected.
-Never: SQLAlchemy's form of what is read.
+"""The system catalog, read by one statement for each of its tables. Never: SQLAlchemy's form of what is read.
 
 Source:   documented: Guide to SQL Reference, System Catalog Tables: systables, syscolumns, sysdefaults, sysxtdtypes,
           sysconstraints, sysreferences, sysindices, syschecks, sysviews, syssyntable, sysprocedures, syssequences;
