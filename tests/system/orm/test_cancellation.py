@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+import sqlalchemy
 from sqlalchemy import NullPool, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 
@@ -58,7 +59,19 @@ async def connect(engine: AsyncEngine) -> None:
         await conn.scalar(select(func.count()).select_from(Item))
 
 
-CALLS = [read, write, stream, connect]
+IS_2_0 = sqlalchemy.__version__.startswith("2.0.")
+CALLS = [
+    read,
+    write,
+    stream,
+    pytest.param(
+        connect,
+        marks=pytest.mark.skipif(
+            IS_2_0,
+            reason="SQLAlchemy 2.0 leaves an engine's cancelled first connection to the garbage collector",
+        ),
+    ),
+]
 
 
 @pytest.mark.sampled
