@@ -20,6 +20,8 @@ from aioifx.arrow import fetch_arrow, fetch_batches, schema_of
 from aioifx.codecs import columns as columns_module
 from aioifx.codecs.native import native_columns, pure_columns
 from aioifx.rows import tuple_row
+from tests.codecs.exporter import Exporter
+from tests.injection import eventually
 
 NATIVE = importlib.util.find_spec("aioifx._speedups.column_decoder") is not None
 kernels = pytest.mark.parametrize(
@@ -617,3 +619,31 @@ async def test_large_values_of_arrow_columns(people: aioifx.Connection[Any]) -> 
     await people.executemany("INSERT INTO papers VALUES (?, ?, ?)", data)
     rows = await people.fetch("SELECT * FROM papers", lobs="inline")
     assert rows == [(b"\0\1", "text", b"x" * 5000), (None, None, None)] * 2
+
+
+@pytest.mark.parametrize("ends_with", ["cancellation", "error"])
+async def test_a_load_that_ends_early_releases_every_batch(
+    people: aioifx.Connection[Any], ends_with: str
+) -> None:
+    data = Exporter(*([number] * 1000 for number in range(200)))
+
+    def progress(count: int) -> None:
+        if ends_with == "error":
+            raise ValueError
+        loading.cancel()
+
+    loading = asyncio.create_task(people.load("people", data, columns=["id"], block=1500, progress=progress))
+    with pytest.raises(ValueError if ends_with == "error" else asyncio.CancelledError):
+        await loading
+    await eventually(lambda: data.released.count("stream") == 1)  # a thread may still read when the call ends
+    assert 2 <= data.released.count("batch") < 20
+    assert await people.fetchval("SELECT COUNT(*) FROM people") == 0
+
+
+async def test_an_executemany_that_is_rejected_releases_every_batch(people: aioifx.Connection[Any]) -> None:
+    await people.execute("CREATE UNIQUE INDEX ones ON people (id)")
+    data = Exporter(*([number] for number in range(5)), [3], *([number] for number in range(6, 9)))
+    with pytest.raises(aioifx.UniqueViolation, match=r"^row 5: "):
+        await people.executemany("INSERT INTO people (id) VALUES (?)", data)
+    assert data.released.count("stream") == 1
+    assert await people.fetchval("SELECT COUNT(*) FROM people") == 0
