@@ -28,6 +28,7 @@ from sqlalchemy import BigInteger, Float, String, delete, insert, make_url, sele
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+import aioifx
 from tests.bench.embedded import server_process
 from tests.bench.page import DOCS, load, machine, table, write_into
 from tests.bench.postgres import PostgresMissing, postgres_process
@@ -205,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"left out: asyncpg: {missing}", file=sys.stderr)
         found = report(asyncio.run(measure(urls, given.rows, given.rounds)))
     packages = versions(["SQLAlchemy", *(name for name in urls if name != "aioifx")])
-    where = f"{given.rows:,} rows, {given.rounds} rounds, {packages}; {machine()}{load()}"
+    where = f"{given.rows:,} rows, {given.rounds} rounds, aioifx {aioifx.speedups}, {packages}; {machine()}{load()}"
     print(f"{found}\n\n{where}")
     if given.write:
         write_into(PAGE, {"orm": f"{found}\n\nMeasured with {where}."})
