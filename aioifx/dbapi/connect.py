@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final, Unpack
 
 from aioifx.client.api.connection import Connection as AsyncConnection
-from aioifx.client.config.options import AllOptionFields
+from aioifx.client.config.options import AllOptionFields, ConnectOptions
 from aioifx.client.config.resolve import resolve
 from aioifx.client.connect.connect import open_connection
 from aioifx.dbapi.connection import Connection
@@ -16,6 +16,14 @@ from aioifx.rows import tuple_row
 
 _DEFAULTS: Final[AllOptionFields] = {"autocommit": False, "lobs": "inline", "row_factory": tuple_row}
 """Defaults that differ from the asyncio client's: as PEP 249 and its users expect."""
+
+
+async def open_transactional(options: ConnectOptions) -> AsyncConnection[Any]:
+    """Open a connection. In a database without a log, autocommit is True whatever the options say."""
+    connection: AsyncConnection[Any] = await open_connection(replace(options, autocommit=True))
+    if connection.log_mode != "unlogged":
+        connection.autocommit = options.autocommit
+    return connection
 
 
 def connect(dsn: str | None = None, **options: Unpack[AllOptionFields]) -> Connection:
@@ -36,11 +44,9 @@ def connect(dsn: str | None = None, **options: Unpack[AllOptionFields]) -> Conne
     opened: list[AsyncConnection[Any]] = []
 
     async def work() -> None:
-        connection: AsyncConnection[Any] = await open_connection(replace(resolved, autocommit=True))
+        connection = await open_transactional(resolved)
         thread.connections.add(connection)
         opened.append(connection)
-        if connection.log_mode != "unlogged":
-            connection.autocommit = resolved.autocommit
 
     try:
         thread.run(work)

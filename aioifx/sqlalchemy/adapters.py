@@ -29,8 +29,9 @@ from sqlalchemy.connectors.asyncio import (
 from aioifx import errors
 from aioifx.client.api.connection import Connection
 from aioifx.client.api.cursor import Cursor
-from aioifx.client.connect.connect import connect
+from aioifx.client.config.resolve import resolve
 from aioifx.client.pool.pool import Pool
+from aioifx.dbapi.connect import open_transactional
 from aioifx.rows import tuple_row
 from aioifx.sqlalchemy.compat import await_
 
@@ -196,18 +197,26 @@ class AdaptedModule(AsyncAdapt_dbapi_module):
     def connect(
         self,
         *args: Any,
-        async_creator_fn: Callable[..., Awaitable[Connection[Any]]] = connect,
+        async_creator_fn: Callable[..., Awaitable[Connection[Any]]] | None = None,
         **options: Any,
     ) -> AdaptedConnection:
         """Connect, or get a connection from *async_creator_fn*, which may be `Pool.acquire`.
 
-        Args:     args, options: for *async_creator_fn*, by default `aioifx.connect`.
+        Autocommit is off, except in a database without a log, or if the options turn it on.
+
+        Args:     args, options: for *async_creator_fn*, by default as for `aioifx.connect`.
         """
+        if async_creator_fn is None:
+            return AdaptedConnection(self, await_(_open(*args, **options)), None)
         pool = getattr(async_creator_fn, "__self__", None)
         connection = await_(_awaited(async_creator_fn(*args, **options)))
-        if connection.database and connection.log_mode != "unlogged":
+        if connection.log_mode != "unlogged":
             connection.autocommit = False
         return AdaptedConnection(self, connection, pool.release if isinstance(pool, Pool) else None)
+
+
+async def _open(dsn: str | None = None, **options: Any) -> Connection[Any]:
+    return await open_transactional(resolve(dsn, cast(Any, options), defaults={"autocommit": False}))
 
 
 async def _awaited(connection: Awaitable[Connection[Any]]) -> Connection[Any]:

@@ -35,9 +35,8 @@ _ISOLATION_LEVELS: Final = (
     "REPEATABLE READ",
 )
 
-_DEFAULTS: Final = {"autocommit": "false", "lobs": "inline", "DELIMIDENT": "y"}
-"""Options of a connection unless the URL has them. PEP 249 asks for the first; SQLAlchemy reads complete values and
-quotes names."""
+_DEFAULTS: Final = {"lobs": "inline", "DELIMIDENT": "y"}
+"""Options of a connection unless the URL has them. SQLAlchemy reads complete values and quotes names."""
 
 
 _KEYWORDS: Final = frozenset({
@@ -215,9 +214,6 @@ class InformixDialect(InformixReflection):
         if dbapi_connection.autocommit:
             return "AUTOCOMMIT"
         return dbapi_connection.run(_isolation_of)
-
-    def get_default_isolation_level(self, dbapi_conn: Any) -> Any:
-        return dbapi_conn.run(_isolation_of)
 
     def set_isolation_level(self, dbapi_connection: Any, level: str) -> None:
         dbapi_connection.autocommit = level == "AUTOCOMMIT"

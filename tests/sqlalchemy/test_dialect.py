@@ -47,7 +47,7 @@ def test_the_entry_points_name_the_dialect(name: str) -> None:
     [
         (
             "app:secret@db1:9088/shop?server=ol_shop",
-            "app:secret@db1:9088/shop?autocommit=false&lobs=inline&DELIMIDENT=y&server=ol_shop",
+            "app:secret@db1:9088/shop?lobs=inline&DELIMIDENT=y&server=ol_shop",
         ),
         (
             "app:p%40ss+w%25rd@[::1]/shop?server=s&application_name=a+b&autocommit=true",
@@ -55,7 +55,7 @@ def test_the_entry_points_name_the_dialect(name: str) -> None:
         ),
         (
             "app@/shop?host=db1%3A9088&host=db2&server=ol_shop&DELIMIDENT=n",
-            "app@/shop?autocommit=false&lobs=inline&host=db1%3A9088%2Cdb2&server=ol_shop&DELIMIDENT=n",
+            "app@/shop?lobs=inline&host=db1%3A9088%2Cdb2&server=ol_shop&DELIMIDENT=n",
         ),
     ],
 )
@@ -215,19 +215,63 @@ async def test_autocommit_leaves_nothing_to_roll_back(engine: AsyncEngine, table
     assert await keys(engine) == [1]
 
 
-async def test_an_unlogged_database_needs_autocommit() -> None:
+def use_a_database_without_a_log(conn: sa.Connection) -> None:
+    assert conn.get_isolation_level() == conn.dialect.default_isolation_level == "AUTOCOMMIT"
+    conn.execute(sa.text("CREATE TABLE t (k INTEGER)"))
+    conn.execute(TABLE.insert().values(k=1))
+    conn.rollback()
+    conn.execute(TABLE.insert(), [{"k": 2}, {"k": 3}])
+    conn.commit()
+    assert conn.scalars(sa.select(TABLE.c.k).order_by(TABLE.c.k)).all() == [1, 2, 3]
+    conn.rollback()
+    conn.execution_options(isolation_level="AUTOCOMMIT")
+    conn.execute(sa.text("DROP TABLE t"))
+
+
+@pytest.mark.parametrize("options", [{}, {"autocommit": "true"}, {"autocommit": "false"}])
+async def test_in_a_database_without_a_log_every_statement_is_on_its_own(options: Any) -> None:
     async with running(log_mode="unlogged") as dsn:
-        url = make_url(dsn).set(drivername="informix+aioifx")
-        engine = create_async_engine(url)
-        with pytest.raises(exc.NotSupportedError, match="has no log"):
-            async with engine.connect():
-                pass
-        engine = create_async_engine(url.update_query_dict({"autocommit": "true"}))
-        async with engine.begin() as conn:
-            await conn.execute(sa.text("CREATE TABLE t (k INTEGER)"))
-            await conn.execute(TABLE.insert().values(k=1))
-        assert await keys(engine) == [1]
+        url = make_url(dsn).set(drivername="informix+aioifx").update_query_dict(options)
+        engine = create_async_engine(url, pool_size=1)
+        for _ in range(2):  # the second time after the isolation level was reset
+            async with engine.connect() as conn:
+                await conn.run_sync(use_a_database_without_a_log)
+        async with engine.connect() as conn:
+            with pytest.raises(aioifx.NotSupportedError, match="the database is not logged"):
+                conn = await conn.execution_options(isolation_level="COMMITTED READ")
         await engine.dispose()
+
+        def use_without_asyncio() -> None:
+            engine = sa.create_engine(url, pool_size=1)
+            for _ in range(2):
+                with engine.connect() as conn:
+                    use_a_database_without_a_log(conn)
+            engine.dispose()
+
+        await asyncio.to_thread(use_without_asyncio)
+
+
+async def test_a_pool_of_aioifx_on_a_database_without_a_log() -> None:
+    async with running(log_mode="unlogged") as dsn, aioifx.create_pool(dsn) as pool:
+        engine = create_async_engine("informix+aioifx://", async_creator=pool.acquire, poolclass=sa.NullPool)
+        async with engine.connect() as conn:
+            await conn.run_sync(use_a_database_without_a_log)
+
+
+async def test_autocommit_in_the_url_is_the_default_isolation_level(url: str, table: Any) -> None:
+    engine = create_async_engine(f"{url}&autocommit=true", pool_size=1)
+    for key in (1, 2):
+        async with engine.connect() as conn:
+            await conn.execute(table.insert().values(k=key))
+            await conn.rollback()
+            assert await conn.get_isolation_level() == "AUTOCOMMIT"
+            conn = await conn.execution_options(isolation_level="AUTOCOMMIT")
+    async with engine.connect() as conn:
+        conn = await conn.execution_options(isolation_level="REPEATABLE READ")
+        await conn.execute(table.delete())
+        await conn.rollback()
+    assert await keys(engine) == [1, 2]
+    await engine.dispose()
 
 
 # -- errors and results -----------------------------------------------------------------------------------------------
