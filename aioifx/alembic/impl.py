@@ -28,16 +28,19 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.engine.reflection import Inspector
+from sqlalchemy.exc import NoSuchTableError
 from sqlalchemy.schema import DefaultClause
 from sqlalchemy.sql.elements import ClauseElement, False_, True_
 from sqlalchemy.types import TypeEngine, to_instance
 
 from aioifx.alembic import compare, constraints, ddl
+from aioifx.alembic.ordering import ordering
 
 if TYPE_CHECKING:
     from alembic.autogenerate.api import AutogenContext
 
 _TYPES = "aioifx.sqlalchemy"
+_CONSTRAINT = "informix_constraint"
 _NO_COMMENTS = "Informix has no comments on tables and columns; the comment is left out"
 
 
@@ -52,6 +55,8 @@ class InformixImpl(DefaultImpl):
         self._own_tables: frozenset[str] | None = None
         self._include_name = self.context_opts.get("include_name")
         self.context_opts["include_name"] = self._is_included
+        option = "process_revision_directives"
+        self.context_opts[option] = ordering(self.context_opts.get(option))
 
     def _is_included(self, name: str | None, kind: str, parents: Any) -> bool:
         """Leave out what cannot be compared, then ask the environment's `include_name`.
@@ -139,6 +144,47 @@ class InformixImpl(DefaultImpl):
                 if name not in after:
                     self.add_constraint(constraint)
 
+    # --- indexes --------------------------------------------------------------------------------------------------
+
+    def create_index(self, index: Index, **kw: Any) -> None:
+        """CREATE INDEX, or a unique constraint for a unique index on the columns of a foreign key.
+
+        Informix indexes these columns by itself and refuses a second index on them (-350).
+        """
+        if index.unique and index.table is not None and self._has_foreign_key(index):
+            index.dialect_kwargs[_CONSTRAINT] = True
+        super().create_index(index, **kw)
+
+    def drop_index(self, index: Index, **kw: Any) -> None:
+        """DROP INDEX, or DROP CONSTRAINT of the unique constraint that `create_index` made of it."""
+        if index.table is not None and self._is_constraint(index):
+            index.dialect_kwargs[_CONSTRAINT] = True
+            kw.pop("if_exists", None)
+        super().drop_index(index, **kw)
+
+    def _has_foreign_key(self, index: Index) -> bool:
+        """Whether the catalog has a foreign key on the columns of an index; False without a connection."""
+        names = [getattr(key, "name", None) for key in index.expressions]
+        return any(
+            key["constrained_columns"] == names for key in self._described(index, Inspector.get_foreign_keys)
+        )
+
+    def _is_constraint(self, index: Index) -> bool:
+        """Whether the catalog has a unique constraint with the name of an index; False without a connection."""
+        uniques = self._described(index, Inspector.get_unique_constraints)
+        if index.name not in {each["name"] for each in uniques}:
+            return False
+        return index.name not in {each["name"] for each in self._described(index, Inspector.get_indexes)}
+
+    def _described(self, index: Index, read: Any) -> list[Any]:
+        if self.connection is None or self.as_sql:
+            return []
+        table = cast(Table, index.table)
+        try:
+            return list(read(inspect(self.connection), table.name, table.schema))
+        except NoSuchTableError:
+            return []
+
     # --- what Informix lacks --------------------------------------------------------------------------------------
 
     def create_table_comment(self, table: Table) -> None:
@@ -194,6 +240,8 @@ class InformixImpl(DefaultImpl):
             if constraint is not None:
                 conn_uniques.discard(constraint)
                 metadata_indexes.discard(index)
+            elif _is_on_foreign_key(index):
+                index.dialect_kwargs[_CONSTRAINT] = True  # the script needs it if it runs offline
         unnamed = {tuple(each.columns.keys()): each for each in conn_uniques if _is_generated(each.name)}
         for unique in list(metadata_unique_constraints):
             constraint = unnamed.get(tuple(unique.columns.keys()))
@@ -275,6 +323,13 @@ class InformixImpl(DefaultImpl):
 def _is_generated(name: object) -> bool:
     """Whether Informix generated the name of a constraint, from a letter, the table's number and its own."""
     return isinstance(name, str) and re.fullmatch(r"[a-z]\d+_\d+", name) is not None
+
+
+def _is_on_foreign_key(index: Index) -> bool:
+    """Whether a model has a foreign key on the columns of an index."""
+    names = [getattr(key, "name", None) for key in index.expressions]
+    constraints = () if index.table is None else index.table.foreign_key_constraints
+    return any([column.name for column in each.columns] == names for each in constraints)
 
 
 def _is_implied(index: Index, uniques: set[UniqueConstraint]) -> bool:

@@ -50,6 +50,7 @@ CONSTRUCT_ARGUMENTS: Final[list[tuple[type[Any], Mapping[str, Any]]]] = [
             "in": None,
             "fragment_by": None,
             "online": False,
+            "constraint": False,
         },
     ),
 ]
@@ -216,16 +217,6 @@ class InformixDDLCompiler(compiler.DDLCompiler):
     def define_constraint_onupdate_cascade(self, constraint: Any) -> str:
         return _default_action("onupdate", constraint.onupdate.upper())
 
-    def create_table_constraints(self, table: schema.Table, *args: Any, **kw: Any) -> str:
-        """The constraints in CREATE TABLE, with those that stand for unique indexes of foreign keys."""
-        text: str = super().create_table_constraints(table, *args, **kw)  # type: ignore[no-untyped-call]
-        unique = [index for index in table.indexes if index.unique and _constraint_of(index) == "foreign key"]
-        parts = [text] if text else []
-        for index in sorted(unique, key=lambda index: str(index.name)):
-            keys = ", ".join(self.preparer.quote(key.name) for key in index.columns)
-            parts.append(f"UNIQUE ({keys}) CONSTRAINT {self._prepared_index_name(index)}")
-        return ", \n\t".join(parts)
-
     def visit_add_constraint(self, create: Any, **kw: Any) -> str:
         table = self.preparer.format_table(create.element.table)
         return f"ALTER TABLE {table} ADD CONSTRAINT {self.process(create.element)}"
@@ -243,12 +234,23 @@ class InformixDDLCompiler(compiler.DDLCompiler):
     ) -> str:
         """CREATE INDEX, with its options in the order of Informix's grammar; the table's owner owns the index.
 
-        Nothing for the columns of a constraint: Informix indexes them by itself and refuses another index (-350).
+        Nothing for the columns of a constraint: Informix indexes them by itself and refuses another index (-350). A
+        unique index on those of a foreign key is a unique constraint, for which Informix makes the key's index unique.
         """
         index: Any = create.element
         self._verify_index_table(index)
         if index.name is None:
             raise exc.CompileError("CREATE INDEX requires that the index have a name")
+        keys = ", ".join(
+            self.sql_compiler.process(key, include_table=False, literal_binds=True)
+            for key in index.expressions
+        )
+        table = self.preparer.format_table(index.table, use_schema=include_table_schema)
+        if _is_unique_constraint(index):
+            if create.if_not_exists:
+                raise exc.CompileError(f"{index.name}: Informix has no IF NOT EXISTS for unique constraints")
+            name = self._prepared_index_name(index)
+            return f"ALTER TABLE {table} ADD CONSTRAINT UNIQUE ({keys}) CONSTRAINT {name}"
         if _constraint_of(index):
             return ""
         options: Options = index.dialect_options["informix"]
@@ -257,17 +259,18 @@ class InformixDDLCompiler(compiler.DDLCompiler):
         words += ["CLUSTER"] if options["cluster"] else []
         words += ["INDEX IF NOT EXISTS" if create.if_not_exists else "INDEX"]
         name = self._prepared_index_name(index, include_schema=include_schema)
-        table = self.preparer.format_table(index.table, use_schema=include_table_schema)
-        keys = ", ".join(
-            self.sql_compiler.process(key, include_table=False, literal_binds=True)
-            for key in index.expressions
-        )
         return f"{' '.join(words)} {name} ON {table} ({keys}){self._index_options(options)}"
 
     def visit_drop_index(self, drop: Any, **kw: Any) -> str:
-        """DROP INDEX; one that CREATE INDEX left out may be missing."""
+        """DROP INDEX, or the unique constraint in its place; an index that CREATE INDEX left out may be missing."""
+        index: Any = drop.element
+        if index.table is not None and _is_unique_constraint(index):
+            if drop.if_exists:
+                raise exc.CompileError(f"{index.name}: Informix has no IF EXISTS for unique constraints")
+            table = self.preparer.format_table(index.table)
+            return f"ALTER TABLE {table} DROP CONSTRAINT {self._prepared_index_name(index)}"
         text: str = super().visit_drop_index(drop, **kw)  # type: ignore[no-untyped-call]
-        if drop.element.table is None or not _constraint_of(drop.element) or drop.if_exists:
+        if index.table is None or not _constraint_of(index) or drop.if_exists:
             return text
         return text.replace("DROP INDEX ", "DROP INDEX IF EXISTS ", 1)
 
@@ -344,6 +347,12 @@ def _constraint_of(index: schema.Index) -> str:
             ]:
                 return kind
     return ""
+
+
+def _is_unique_constraint(index: schema.Index) -> bool:
+    """Whether a unique constraint stands for an index: as an option says, or on the columns of a foreign key."""
+    options: Options = index.dialect_options["informix"]
+    return bool(options["constraint"]) or (bool(index.unique) and _constraint_of(index) == "foreign key")
 
 
 def _columns_of(constraint: Any) -> Any:

@@ -136,11 +136,15 @@ class InformixReflection(DefaultDialect):
     def has_index(
         self, connection: Connection, table_name: str, index_name: str, schema: str | None = None, **kw: Any
     ) -> bool:
+        """Whether a table has this index, or a unique constraint that stands for it on a foreign key's columns."""
         if not self.has_table(connection, table_name, schema, **kw):
             return False
-        return any(
-            index["name"] == index_name for index in self.get_indexes(connection, table_name, schema, **kw)
-        )
+        keys = [
+            key["constrained_columns"] for key in self.get_foreign_keys(connection, table_name, schema, **kw)
+        ]
+        names = {index["name"] for index in self.get_indexes(connection, table_name, schema, **kw)}
+        uniques = self.get_unique_constraints(connection, table_name, schema, **kw)
+        return index_name in names.union(each["name"] for each in uniques if each["column_names"] in keys)
 
     # -- one table ----------------------------------------------------------------------------------------------------
 

@@ -362,9 +362,11 @@ async def test_an_index_of_the_columns_of_a_constraint_is_that_of_the_constraint
         sa.Index("ix_da", "d", "a"),
     )
     left_out = {"ix_parent_id", "ix_child_b", "ix_child_c", "ix_ad"}
-    created = {index.name for index in child.indexes if sql(schema.CreateIndex(index))}
-    assert created == {"ix_da"}
-    assert "UNIQUE (c) CONSTRAINT ix_child_c )" in sql(schema.CreateTable(child))
+    created = {index.name: text for index in child.indexes if (text := sql(schema.CreateIndex(index)))}
+    assert created == {
+        "ix_da": "CREATE INDEX ix_da ON child (d, a)",
+        "ix_child_c": "ALTER TABLE child ADD CONSTRAINT UNIQUE (c) CONSTRAINT ix_child_c",
+    }
     async with engine.connect() as conn:
         await conn.run_sync(metadata.create_all)
         found = await conn.scalars(sa.text("SELECT idxname FROM sysindices WHERE tabid > 99"))
@@ -376,6 +378,38 @@ async def test_an_index_of_the_columns_of_a_constraint_is_that_of_the_constraint
             await conn.execute(child.insert().values(a=2, c=1, d=2))
         for index in child.indexes:
             await conn.execute(schema.DropIndex(index))
+
+
+async def test_a_unique_index_on_a_foreign_key_of_an_existing_table_is_a_constraint(
+    engine: AsyncEngine,
+) -> None:
+    metadata = sa.MetaData()
+    sa.Table("parent", metadata, sa.Column("id", sa.Integer, primary_key=True))
+    child = sa.Table("child", metadata, sa.Column("a", sa.ForeignKey("parent.id")))
+    async with engine.connect() as conn:
+        await conn.run_sync(metadata.create_all)
+        index = sa.Index("ix", child.c.a, unique=True)
+        await conn.run_sync(index.create)
+        await conn.run_sync(lambda sync: index.create(sync, checkfirst=True))
+        await conn.execute(metadata.tables["parent"].insert().values(id=1))
+        await conn.execute(child.insert().values(a=1))
+        with pytest.raises(exc.IntegrityError):
+            await conn.execute(child.insert().values(a=1))
+        await conn.run_sync(lambda sync: index.drop(sync, checkfirst=True))
+        await conn.run_sync(lambda sync: index.drop(sync, checkfirst=True))
+        await conn.execute(child.insert().values(a=1))
+        assert await conn.scalar(sa.select(sa.func.count()).select_from(child)) == 2
+
+
+def test_a_unique_constraint_that_stands_for_an_index_has_no_condition() -> None:
+    metadata = sa.MetaData()
+    sa.Table("parent", metadata, sa.Column("id", sa.Integer, primary_key=True))
+    child = sa.Table("child", metadata, sa.Column("a", sa.ForeignKey("parent.id")))
+    index = sa.Index("ix", child.c.a, unique=True)
+    with pytest.raises(exc.CompileError, match="ix: Informix has no IF NOT EXISTS for unique constraints"):
+        sql(schema.CreateIndex(index, if_not_exists=True))
+    with pytest.raises(exc.CompileError, match="ix: Informix has no IF EXISTS for unique constraints"):
+        sql(schema.DropIndex(index, if_exists=True))
 
 
 def test_an_index_gets_a_name() -> None:

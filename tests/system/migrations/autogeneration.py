@@ -27,6 +27,7 @@ def migrate(connection: sa.Connection, metadata: sa.MetaData) -> str:
     context = MigrationContext.configure(connection, opts=OPTIONS)
     script = produce_migrations(context, metadata)
     assert script.upgrade_ops is not None and script.downgrade_ops is not None
+    context.opts["process_revision_directives"](context, None, [script])
     upgrade, downgrade = (
         render_python_code(operations, migration_context=context)
         for operations in (script.upgrade_ops, script.downgrade_ops)

@@ -109,6 +109,14 @@ CHANGES: dict[str, Change] = {
     "an index on a new foreign key": lambda t: (
         [C("a", sa.Integer)], [C("a", sa.Integer, sa.ForeignKey("parents.id", name=f"f_{t}"), index=True)]
     ),
+    "a unique index on a key that is there": lambda t: (
+        [C("a", sa.Integer, sa.ForeignKey("parents.id", name=f"f_{t}"))],
+        [C("a", sa.Integer, sa.ForeignKey("parents.id", name=f"f_{t}")), sa.Index(f"i_{t}", "a", unique=True)],
+    ),
+    "an index after its foreign key": lambda t: (
+        [C("a", sa.Integer, sa.ForeignKey("parents.id", name=f"f_{t}"), index=True)],
+        [C("a", sa.Integer, index=True)],
+    ),
     "a foreign key on an index": lambda t: (
         [C("a", sa.Integer, index=True)],
         [C("a", sa.Integer, sa.ForeignKey("parents.id", name=f"f_{t}"), index=True)],

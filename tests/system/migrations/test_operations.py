@@ -165,3 +165,35 @@ async def test_a_database_without_logging_takes_migrations() -> None:
         )
         assert await rows(engine, "SELECT a, b FROM t ORDER BY id") == [("one", 1), (None, 2)]
         await engine.dispose()
+
+
+async def test_a_unique_index_on_a_foreign_key_is_a_constraint(engine: AsyncEngine) -> None:
+    await operate(
+        engine,
+        lambda op: op.create_table("parents", sa.Column("id", sa.Integer, primary_key=True)),
+        lambda op: op.create_table("t", sa.Column("a", sa.Integer, sa.ForeignKey("parents.id", name="f"))),
+        lambda op: op.create_index("i", "t", ["a"], unique=True),
+        lambda op: op.execute("INSERT INTO parents VALUES (1)"),
+        lambda op: op.execute("INSERT INTO t VALUES (1)"),
+    )
+    with pytest.raises(exc.IntegrityError):
+        await operate(engine, lambda op: op.execute("INSERT INTO t VALUES (1)"))
+    await operate(
+        engine,
+        lambda op: op.drop_index("i", table_name="t", if_exists=True),
+        lambda op: op.drop_index("i", table_name="t", if_exists=True),
+        lambda op: op.execute("INSERT INTO t VALUES (1)"),
+    )
+    assert await rows(engine, "SELECT a FROM t") == [(1,), (1,)]
+    assert await inspected(engine, lambda inspector: inspector.get_foreign_keys("t")[0]["name"]) == "f"
+
+
+def test_a_unique_index_on_a_foreign_key_is_a_constraint_in_a_script() -> None:
+    def migrate(op: Operations) -> None:
+        op.create_index("i", "t", ["a"], unique=True, informix_constraint=True)
+        op.drop_index("i", table_name="t", informix_constraint=True)
+
+    assert script(migrate) == [
+        "ALTER TABLE t ADD CONSTRAINT UNIQUE (a) CONSTRAINT i",
+        "ALTER TABLE t DROP CONSTRAINT i",
+    ]
