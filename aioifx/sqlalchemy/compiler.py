@@ -18,10 +18,12 @@ Comments").
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from sqlalchemy import exc
 from sqlalchemy.sql import compiler, crud, elements, selectable
+from sqlalchemy.sql.base import _from_objects
 
 from aioifx.sqlalchemy.expressions import NO_TABLE
 from aioifx.sqlalchemy.functions import FunctionCompiler
@@ -47,11 +49,15 @@ class InformixCompiler(FunctionCompiler):
         selectable._CompoundSelectKeyword.EXCEPT: "MINUS",
     }
 
+    _is_correlated = False
+    """Whether the SELECT compiled last refers to tables of an outer query."""
+
     # -- SELECT -------------------------------------------------------------------------------------------------------
 
     def default_from(self) -> str:
-        """What follows a SELECT without FROM."""
-        return NO_TABLE
+        """What follows a SELECT without FROM; a derived table if a WHERE of its own comes next."""
+        has_where = bool(getattr(self.stack[-1]["selectable"], "_where_criteria", ()))
+        return f" FROM (SELECT tabid{NO_TABLE}) AS one_row" if has_where else NO_TABLE
 
     def visit_select(
         self, select_stmt: Any, asfrom: bool = False, place: str | None = None, **kw: Any
@@ -62,7 +68,18 @@ class InformixCompiler(FunctionCompiler):
         if in_expression and not limited:
             kw["place"] = _UNORDERED
         text = super().visit_select(select_stmt, asfrom=asfrom, **kw).rstrip()
-        return _derived(text) if in_expression and limited else text
+        if limited and _is_inserted(kw):
+            return _inserted(text, len(select_stmt.selected_columns))
+        return _derived(text, is_correlated=self._is_correlated) if in_expression and limited else text
+
+    def _compose_select_body(
+        self, text: Any, select: Any, compile_state: Any, inner_columns: Any, froms: Any, *args: Any
+    ) -> Any:
+        body = super()._compose_select_body(text, select, compile_state, inner_columns, froms, *args)
+        hidden = set(_from_objects(*getattr(compile_state, "froms", ()))) - set(_from_objects(*froms))
+        outer: Any = self.stack[-2]["correlate_froms"] if len(self.stack) > 1 else ()
+        self._is_correlated = not hidden.isdisjoint(outer)
+        return body
 
     def _label_select_column(
         self,
@@ -123,7 +140,7 @@ class InformixCompiler(FunctionCompiler):
         return super().visit_join(join, **kw)
 
     def get_cte_preamble(self, recursive: bool) -> str:
-        return "WITH"  # assumed: no RECURSIVE, as in Db2 and Oracle
+        return "WITH"  # no RECURSIVE (documented: WITH statement)
 
     # -- GROUP BY and ORDER BY ----------------------------------------------------------------------------------------
 
@@ -186,11 +203,14 @@ class InformixCompiler(FunctionCompiler):
             bool(self.stack) and not asfrom and compound_index is None and not kw.get("insert_into")
         )
         text = super().visit_compound_select(cs, asfrom=asfrom, compound_index=compound_index, **kw)
+        columns = len(cs.selected_columns)
         if not cs._has_row_limiting_clause:
-            return text
+            return _inserted(text, columns) if _is_inserted(kw) and compound_index is None else text
         common_tables, mark, rest = text.rpartition(_CTE_END)
         body, _, order = (rest if mark else text).rpartition(_MARK)
         text = f"{common_tables}SELECT {self._limits(cs)}* FROM ({body}) AS limited{order}"
+        if _is_inserted(kw):
+            return _inserted(text, columns)
         return _derived(text) if in_expression else text
 
     def _render_cte_clause(self, **kw: Any) -> str:
@@ -294,7 +314,9 @@ class InformixCompiler(FunctionCompiler):
             for row in rows
         )
         text = f"INSERT INTO {self.preparer.format_table(statement.table)} ({', '.join(item[1] for item in row)}) "
-        return text + " UNION ALL ".join(f"SELECT {values}{NO_TABLE}" for values in selects)
+        return text + _inserted(
+            " UNION ALL ".join(f"SELECT {values}{NO_TABLE}" for values in selects), len(row)
+        )
 
     def _values_of(self, insert_stmt: Any, **kw: Any) -> tuple[Any, Any, Any]:
         """The statement, and its first row and all rows: column, name, text of the value."""
@@ -379,9 +401,27 @@ class InformixCompiler(FunctionCompiler):
         return changes
 
 
-def _derived(text: str) -> str:
-    """A query as a derived table, in which FIRST and ORDER BY are allowed."""
-    return f"SELECT * FROM ({text}) AS limited"
+def _derived(text: str, *, is_correlated: bool = False) -> str:
+    """A query as a derived table, in which FIRST and ORDER BY are allowed.
+
+    Source:   documented: derived tables with references to others need LATERAL ("Lateral derived tables");
+              assumed: to those of an outer query, too
+    """
+    return f"SELECT * FROM {'LATERAL ' if is_correlated else ''}({text}) AS limited"
+
+
+def _is_inserted(kw: Mapping[str, Any]) -> bool:
+    """Whether a query is that of an INSERT itself."""
+    return bool(kw.get("insert_into")) and kw.get("compound_index") is None
+
+
+def _inserted(text: str, columns: int) -> str:
+    """A query with FIRST or UNION for INSERT, which takes them in a derived table only.
+
+    Source:   documented: INSERT statement, "Subset of SELECT Statement". The names are for items without one.
+    """
+    names = ", ".join(f"c{number}" for number in range(1, columns + 1))
+    return f"SELECT * FROM ({text}) AS inserted ({names})"
 
 
 def _directives(texts: list[str]) -> str:

@@ -110,7 +110,6 @@ class InformixDialect(InformixReflection):
     postfetch_lastrowid = True
     insert_returning = update_returning = delete_returning = False
     use_insertmanyvalues = False
-    cte_follows_insert = True
     div_is_floordiv = False  # 7 / 2 is 3.5
     requires_name_normalize = False
 

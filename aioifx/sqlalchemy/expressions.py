@@ -28,8 +28,12 @@ from sqlalchemy import types as sqltypes
 from sqlalchemy.sql import compiler, elements, operators
 from sqlalchemy.util import memoized_property
 
-NO_TABLE: Final = " FROM sysmaster:sysdual"
-"""The table with one row that a SELECT without FROM reads."""
+NO_TABLE: Final = " FROM informix.systables WHERE tabid = 1"
+"""The one row that a SELECT without FROM reads, with a condition already.
+
+It is in the database itself: a UNION in a subquery cannot read other databases (documented: "Restrictions on a Combined
+SELECT"), and the owner is needed in ANSI databases.
+"""
 
 _TEXT_CAST: Final = "LVARCHAR"
 _MAX_TEXT: Final = 2048
@@ -404,7 +408,7 @@ class ExpressionCompiler(compiler.SQLCompiler):
 
     def visit_empty_set_expr(self, element_types: Any, **kw: Any) -> str:
         columns = ", ".join(f"NULL::{self.cast_type(type_) or _TEXT_CAST}" for type_ in element_types)
-        return f"SELECT {columns}{NO_TABLE} WHERE 1 = 0"
+        return f"SELECT {columns}{NO_TABLE} AND 1 = 0"
 
     def _render_values(self, element: Any, **kw: Any) -> str:
         """VALUES as a UNION ALL of rows, the only form of a table of constants."""

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc, func, literal, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from aioifx.sqlalchemy.expressions import NO_TABLE
 from tests.sqlalchemy.stock import ITEM, PART, Case, differences, load, other_texts, sql
 
 I, P = ITEM.c, PART.c  # noqa: E741 - as short as `c`
@@ -47,13 +48,27 @@ CASES = {
         "(SELECT * FROM (SELECT FIRST ? part.item FROM part ORDER BY part.item DESC) AS limited)",
         ["two"],
     ),
+    "a limit in a subquery of a row": Case(
+        select(I.id).where(
+            select(P.no).where(P.item == I.id).order_by(P.no.desc()).limit(1).scalar_subquery() == 2
+        ),
+        "SELECT item.id FROM item WHERE (SELECT * FROM LATERAL (SELECT FIRST ? part.no FROM part "
+        "WHERE part.item = item.id ORDER BY part.no DESC) AS limited) = ?",
+        [1],
+    ),
     "no order in a subquery": Case(
         select(I.id).where(sa.exists(INNER)).order_by(I.id),
         "SELECT item.id FROM item WHERE EXISTS (SELECT part.label FROM part WHERE part.item = item.id) "
         "ORDER BY item.id",
         [1, 2],
     ),
-    "no FROM": Case(select(sa.literal_column("1")), "SELECT 1 FROM sysmaster:sysdual", [1]),
+    "no FROM, with a WHERE": Case(
+        select(sa.literal_column("1")).where(sa.or_(sa.exists(select(P.no)), sa.false())),
+        "SELECT 1 FROM (SELECT tabid FROM informix.systables WHERE tabid = 1) AS one_row "
+        "WHERE EXISTS (SELECT part.no FROM part)",
+        [1],
+    ),
+    "no FROM": Case(select(sa.literal_column("1")), "SELECT 1 FROM informix.systables WHERE tabid = 1", [1]),
     "NULLS FIRST and LAST": Case(
         select(I.id).order_by(I.made.desc().nulls_first(), I.id.asc().nulls_last()),
         "SELECT item.id FROM item ORDER BY item.made DESC NULLS FIRST, item.id ASC NULLS LAST",
@@ -103,7 +118,7 @@ CASES = {
     "UNION": Case(
         sa.union(select(I.id.label("n")), select(P.no), select(literal(9))).order_by(sa.desc("n")),
         "SELECT item.id AS n FROM item UNION SELECT part.no FROM part UNION "
-        "SELECT ?::INTEGER AS anon_1 FROM sysmaster:sysdual ORDER BY 1 DESC",
+        "SELECT ?::INTEGER AS anon_1 FROM informix.systables WHERE tabid = 1 ORDER BY 1 DESC",
         [9, 3, 2, 1],
     ),
     "UNION ALL by a column": Case(
@@ -191,7 +206,7 @@ CASES = {
     ),
     "a sequence": Case(
         select(sa.Sequence("numbering").next_value().label("n")),
-        "SELECT numbering.NEXTVAL AS n FROM sysmaster:sysdual",
+        "SELECT numbering.NEXTVAL AS n FROM informix.systables WHERE tabid = 1",
         [1],
     ),
 }
@@ -221,21 +236,42 @@ CHANGES: dict[str, tuple[Any, str, list[tuple[Any, ...]]]] = {
         ITEM.insert().values(
             [{"id": 11, "name": "new"}, {"id": 12, "name": None}, {"id": 13, "name": func.upper("x")}]
         ),
-        "INSERT INTO item (id, name) SELECT CAST(? AS INTEGER), CAST(? AS VARCHAR(20)) FROM sysmaster:sysdual "
-        "UNION ALL SELECT CAST(? AS INTEGER), CAST(? AS VARCHAR(20)) FROM sysmaster:sysdual "
-        "UNION ALL SELECT CAST(? AS INTEGER), CAST(upper(?) AS VARCHAR(20)) FROM sysmaster:sysdual",
+        f"INSERT INTO item (id, name) SELECT * FROM (SELECT CAST(? AS INTEGER), CAST(? AS VARCHAR(20)){NO_TABLE} "
+        f"UNION ALL SELECT CAST(? AS INTEGER), CAST(? AS VARCHAR(20)){NO_TABLE} "
+        f"UNION ALL SELECT CAST(? AS INTEGER), CAST(upper(?) AS VARCHAR(20)){NO_TABLE}) AS inserted (c1, c2)",
         [(11, "new"), (12, None), (13, "X")],
+    ),
+    "an INSERT of a UNION": (
+        ITEM.insert().from_select(
+            ["id", "price"], sa.union(select(P.no + 20, P.no + 20), select(I.id + 30, I.id + 30))
+        ),
+        "INSERT INTO item (id, price) SELECT * FROM (SELECT part.no + ? AS anon_1, part.no + ? AS anon_2 FROM part "
+        "UNION SELECT item.id + ? AS anon_3, item.id + ? AS anon_4 FROM item) AS inserted (c1, c2)",
+        [(21, None), (22, None), (31, None), (32, None), (33, None)],
+    ),
+    "an INSERT of the first rows": (
+        ITEM.insert().from_select(["id"], select(P.no + 40).where(P.item == 1).order_by(P.no).limit(1)),
+        "INSERT INTO item (id) SELECT * FROM (SELECT FIRST ? part.no + ? AS anon_1 FROM part WHERE part.item = ? "
+        "ORDER BY part.no) AS inserted (c1)",
+        [(41, None)],
+    ),
+    "an INSERT of the first rows of a UNION": (
+        ITEM.insert().from_select(["id"], sa.union_all(select(P.no + 50), select(I.id + 60)).limit(1)),
+        "INSERT INTO item (id) SELECT * FROM (SELECT FIRST ? * FROM (SELECT part.no + ? AS anon_1 FROM part "
+        "UNION ALL SELECT item.id + ? AS anon_2 FROM item) AS limited) AS inserted (c1)",
+        [(51, None)],
     ),
     "an INSERT of a common table": (
         PART.insert().from_select(["item", "no", "label"], select(FRESH.c.id + 8, FRESH.c.id, FRESH.c.name)),
-        "INSERT INTO part (item, no, label) WITH fresh_item AS (SELECT item.id AS id, item.name AS name FROM item "
-        "WHERE item.fresh) SELECT fresh_item.id + ? AS anon_1, fresh_item.id, fresh_item.name FROM fresh_item",
+        "WITH fresh_item AS (SELECT item.id AS id, item.name AS name FROM item WHERE item.fresh) "
+        "INSERT INTO part (item, no, label) SELECT fresh_item.id + ? AS anon_1, fresh_item.id, "
+        "fresh_item.name FROM fresh_item",
         [],
     ),
     "an INSERT without values": (
         ITEM.insert().values(),
         "INSERT INTO item (id) VALUES (0)",
-        [(14, None)],  # after the rows rolled back
+        [(52, None)],  # after the rows rolled back
     ),
     "an UPDATE with a subquery": (
         ITEM.update().values(name=select(func.max(P.label)).where(P.item == I.id).scalar_subquery()),

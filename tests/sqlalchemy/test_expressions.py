@@ -41,21 +41,23 @@ CASES = {
     # parameters and constants
     "parameters of a select list have a type": Case(
         select(literal(7).label("n"), literal("x").label("s"), literal(DAY).label("d")),
-        "SELECT ?::INTEGER AS n, ?::LVARCHAR AS s, ?::DATE AS d FROM sysmaster:sysdual",
+        "SELECT ?::INTEGER AS n, ?::LVARCHAR AS s, ?::DATE AS d FROM informix.systables WHERE tabid = 1",
         [(7, "x", DAY)],
     ),
     "a decimal keeps its digits": Case(
         select(literal(Decimal("1.23456")).label("n")),
-        "SELECT ?::DECIMAL(32) AS n FROM sysmaster:sysdual",
+        "SELECT ?::DECIMAL(32) AS n FROM informix.systables WHERE tabid = 1",
         [Decimal("1.23456")],
     ),
     "the longer of two lengths": Case(
         select(literal("x", sa.String(3000)).label("s"), literal("y", sa.String(9)).label("t")),
-        "SELECT ?::LVARCHAR(3000) AS s, ?::VARCHAR(9) AS t FROM sysmaster:sysdual",
+        "SELECT ?::LVARCHAR(3000) AS s, ?::VARCHAR(9) AS t FROM informix.systables WHERE tabid = 1",
         [("x", "y")],
     ),
     "NULL has a type": Case(
-        select(sa.null().label("n")), "SELECT NULL::LVARCHAR AS n FROM sysmaster:sysdual", [None]
+        select(sa.null().label("n")),
+        "SELECT NULL::LVARCHAR AS n FROM informix.systables WHERE tabid = 1",
+        [None],
     ),
     "an operand has the type of the other": Case(
         item((I.id + 5).label("n")), of_one("item.id + ? AS n"), [6]
@@ -66,7 +68,7 @@ CASES = {
     "a parameter and NULL": Case(ids(literal(1).is_not(None)), which("?::INTEGER IS NOT NULL"), [1, 2, 3]),
     "true and false": Case(
         select(sa.true().label("t"), sa.false().label("f")),
-        f"SELECT {TRUE} AS t, {FALSE} AS f FROM sysmaster:sysdual",
+        f"SELECT {TRUE} AS t, {FALSE} AS f FROM informix.systables WHERE tabid = 1",
         [(True, False)],
     ),
     # conditions
@@ -264,12 +266,12 @@ CASES = {
     ),
     "a cast of a parameter of another type": Case(
         select(sa.cast(sa.type_coerce(literal(7), sa.Integer), sa.String(9)).label("s")),
-        "SELECT CAST(?::INTEGER AS VARCHAR(9)) AS s FROM sysmaster:sysdual",
+        "SELECT CAST(?::INTEGER AS VARCHAR(9)) AS s FROM informix.systables WHERE tabid = 1",
         ["7"],
     ),
     "a cast of NULL": Case(
         select(sa.cast(sa.null(), sa.Integer).label("n")),
-        "SELECT CAST(NULL AS INTEGER) AS n FROM sysmaster:sysdual",
+        "SELECT CAST(NULL AS INTEGER) AS n FROM informix.systables WHERE tabid = 1",
         [None],
     ),
     "a table of constants": Case(
@@ -278,8 +280,8 @@ CASES = {
                 [(1, "a"), (2, None)]
             )
         ),
-        "SELECT v.n, v.s FROM (SELECT ?::INTEGER, ?::LVARCHAR FROM sysmaster:sysdual UNION ALL "
-        "SELECT ?::INTEGER, NULL::LVARCHAR FROM sysmaster:sysdual) AS v (n, s)",
+        "SELECT v.n, v.s FROM (SELECT ?::INTEGER, ?::LVARCHAR FROM informix.systables WHERE tabid = 1 UNION ALL "
+        "SELECT ?::INTEGER, NULL::LVARCHAR FROM informix.systables WHERE tabid = 1) AS v (n, s)",
         [(1, "a"), (2, None)],
     ),
 }
@@ -316,15 +318,21 @@ async def test_text_is_not_cut_in_a_select_list(engine: AsyncEngine) -> None:
     ("statement", "text"),
     [
         (ids(I.id.in_([1, 2])), which("item.id IN (1, 2)")),
-        (ids(I.id.in_([])), which("item.id IN (SELECT NULL::INTEGER FROM sysmaster:sysdual WHERE 1 = 0)")),
+        (
+            ids(I.id.in_([])),
+            which("item.id IN (SELECT NULL::INTEGER FROM informix.systables WHERE tabid = 1 AND 1 = 0)"),
+        ),
         (ids(sa.tuple_(I.id, I.name).in_([(1, "it's")])), which("((item.id = 1 AND item.name = 'it''s'))")),
         (ids(sa.tuple_(I.id, I.name).in_([])), which("(1 = 0)")),
         (
             select(literal("a\nb").label("s")),
-            "SELECT ('a' || CHR(10) || 'b') AS s FROM sysmaster:sysdual",
+            "SELECT ('a' || CHR(10) || 'b') AS s FROM informix.systables WHERE tabid = 1",
         ),
-        (select(literal("a").label("s")), "SELECT 'a' AS s FROM sysmaster:sysdual"),
-        (select(literal(None).label("s")), "SELECT NULL::LVARCHAR AS s FROM sysmaster:sysdual"),
+        (select(literal("a").label("s")), "SELECT 'a' AS s FROM informix.systables WHERE tabid = 1"),
+        (
+            select(literal(None).label("s")),
+            "SELECT NULL::LVARCHAR AS s FROM informix.systables WHERE tabid = 1",
+        ),
     ],
 )
 async def test_literals_in_place_of_parameters(engine: AsyncEngine, statement: Any, text: str) -> None:

@@ -18,7 +18,7 @@ NOTE = sa.Table("note", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=T
 ROW = insert(ITEM).values(id=2, name="new", price=1)
 HEAD = (
     "MERGE INTO item USING (SELECT CAST(? AS INTEGER) AS id, CAST(? AS VARCHAR(20)) AS name, "
-    "CAST(? AS DECIMAL(10, 2)) AS price FROM sysmaster:sysdual) AS excluded ON ({0}) "
+    "CAST(? AS DECIMAL(10, 2)) AS price FROM informix.systables WHERE tabid = 1) AS excluded ON ({0}) "
 )
 TAIL = "WHEN NOT MATCHED THEN INSERT (id, name, price) VALUES (excluded.id, excluded.name, excluded.price)"
 
@@ -104,7 +104,7 @@ DOC = sa.Table("doc", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=Tru
 async def test_a_large_object_is_not_in_the_source(engine: AsyncEngine) -> None:
     statement = insert(DOC).values(id=1, x=b"1")
     expected = (
-        "MERGE INTO doc USING (SELECT CAST(? AS INTEGER) AS id FROM sysmaster:sysdual) AS excluded "
+        "MERGE INTO doc USING (SELECT CAST(? AS INTEGER) AS id FROM informix.systables WHERE tabid = 1) AS excluded "
         "ON (doc.id = excluded.id) WHEN MATCHED THEN UPDATE SET x = ? "
         "WHEN NOT MATCHED THEN INSERT (id, x) VALUES (excluded.id, ?)"
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias, TypeVar
 
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.nodes import (
     Assignment,
     CurrentOf,
@@ -18,6 +19,7 @@ from aioifx.server.sql.syntax.nodes import (
     MergeInsert,
     Name,
     Query,
+    SetOperation,
     Statement,
     TableRef,
     Truncate,
@@ -25,13 +27,13 @@ from aioifx.server.sql.syntax.nodes import (
 )
 from aioifx.server.sql.syntax.primaries import at_query
 from aioifx.server.sql.syntax.sources import parse_derived_table, parse_table_ref
-from aioifx.server.sql.syntax.token_stream import TokenStream, parse_qualified_name
+from aioifx.server.sql.syntax.token_stream import SYNTAX_ERROR, TokenStream, parse_qualified_name
 
 T = TypeVar("T")
 
 
 def parse_insert(s: TokenStream) -> Insert:
-    """Read INSERT."""
+    """Read INSERT, whose query is not a UNION (documented: INSERT statement, "Subset of SELECT Statement")."""
     offset = s.expect("insert", "into").offset
     table = parse_qualified_name(s)
     columns = s.names_enclosed() if s.at("(") and not at_query(s, ahead=1) else ()
@@ -43,6 +45,8 @@ def parse_insert(s: TokenStream) -> Insert:
         raise s.unsupported(f"INSERT {s.token.text.upper()}")
     elif s.at_any("select", "with", "("):
         query = s.grammar.query(s)
+        if isinstance(query.body, SetOperation):
+            raise SqlError(SYNTAX_ERROR, offset=query.body.operator_offset)
     else:
         raise s.refusal()
     return Insert(offset, table, columns, values, query)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -16,18 +17,19 @@ from aioifx.server.sql.complex_types import TypeName
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.control import SESSIONS, parse_update_statistics
 from aioifx.server.sql.syntax.ddl import OBJECTS
-from aioifx.server.sql.syntax.dml import CHANGES
+from aioifx.server.sql.syntax.dml import CHANGES, parse_insert
 from aioifx.server.sql.syntax.expressions import parse_condition, parse_either, parse_value
 from aioifx.server.sql.syntax.nodes import Node, Statement, children
 from aioifx.server.sql.syntax.primaries import at_query
 from aioifx.server.sql.syntax.queries import (
+    parse_common_tables,
     parse_item_query,
     parse_query,
     parse_statement_query,
     parse_subquery,
 )
 from aioifx.server.sql.syntax.settings import parse_set
-from aioifx.server.sql.syntax.token_stream import NOT_IMPLEMENTED, Grammar, TokenStream
+from aioifx.server.sql.syntax.token_stream import NOT_IMPLEMENTED, SYNTAX_ERROR, Grammar, TokenStream
 from aioifx.server.sql.syntax.tokens import Token, TokenKind, tokenize, tokens_of
 from aioifx.server.sql.syntax.types import parse_type
 from aioifx.sqltypes import SqlType
@@ -85,9 +87,26 @@ def parse_type_text(text: str) -> SqlType:
     return type_
 
 
+def _after_with(s: TokenStream) -> Statement:
+    """Read the statement that begins with WITH: a query, or INSERT, which gives the common tables to its query.
+
+    Source:   documented: WITH statement; it precedes SELECT, INSERT, UPDATE and DELETE
+    """
+    common = parse_common_tables(s)
+    if s.at_any("update", "delete"):
+        raise s.unsupported(f"WITH {s.token.text.upper()}")
+    if not s.at("insert"):
+        return parse_statement_query(s, common)
+    insert = parse_insert(s)
+    if insert.query is None or insert.query.common_tables:
+        raise SqlError(SYNTAX_ERROR, offset=insert.offset)
+    recursive, common_tables = common
+    return replace(insert, query=replace(insert.query, is_recursive=recursive, common_tables=common_tables))
+
+
 def _statement(s: TokenStream) -> Statement:
     if at_query(s) or s.at("("):
-        return parse_statement_query(s)
+        return _after_with(s) if s.at("with") else parse_statement_query(s)
     if s.at("update", "statistics") and not s.at("set", ahead=2):
         return parse_update_statistics(s)
     token = s.token

@@ -37,6 +37,9 @@ from aioifx.server.sql.syntax.windows import parse_order_item
 
 LIMIT_NOT_ALLOWED: Final = -944
 
+CommonTables: TypeAlias = tuple[bool, tuple[CommonTable, ...]]
+"""Whether RECURSIVE follows WITH, and the common tables."""
+
 SetOperator: TypeAlias = Literal["union", "intersect", "minus"]
 
 _SET_OPERATORS: Final[dict[str, SetOperator]] = {
@@ -50,9 +53,9 @@ _SET_OPERATORS: Final[dict[str, SetOperator]] = {
 # --- Whole queries -----------------------------------------------------------
 
 
-def parse_statement_query(s: TokenStream) -> Query:
-    """Read a query that is a statement, with its final clauses."""
-    query = parse_query(s)
+def parse_statement_query(s: TokenStream, common: CommonTables | None = None) -> Query:
+    """Read a query that is a statement, with its final clauses; *common* has been read before it."""
+    query = parse_query(s, common)
     for_update: ForUpdate | None = None
     for_read_only = False
     if s.at("for"):
@@ -98,11 +101,13 @@ def _is_limited(query: Query) -> bool:
     return False
 
 
-def parse_query(s: TokenStream) -> Query:
-    """Read ``[WITH ..] SELECT .. [UNION ..] [ORDER BY ..] [SKIP n] [LIMIT n]``."""
+def parse_query(s: TokenStream, common: CommonTables | None = None) -> Query:
+    """Read ``[WITH ..] SELECT .. [UNION ..] [ORDER BY ..] [SKIP n] [LIMIT n]``; *common* has been read before it."""
     s.descend()
     start = s.token
-    recursive, common_tables = _common_tables(s) if s.at("with") else (False, ())
+    if common is None:
+        common = parse_common_tables(s) if s.at("with") else (False, ())
+    recursive, common_tables = common
     body = _combined(s)
     order_by: tuple[OrderItem, ...] = ()
     if s.at("order", "siblings"):
@@ -117,7 +122,8 @@ def parse_query(s: TokenStream) -> Query:
     return Query(start.offset, body, common_tables, recursive, order_by, skip, limit)
 
 
-def _common_tables(s: TokenStream) -> tuple[bool, tuple[CommonTable, ...]]:
+def parse_common_tables(s: TokenStream) -> CommonTables:
+    """Read WITH and its common tables."""
     s.expect("with")
     recursive = s.at_name(1) and not s.at("as", ahead=1) and s.accept("recursive") is not None
     return recursive, s.listed(_common_table)
@@ -175,6 +181,8 @@ def _select_list(s: TokenStream, offset: int) -> Select:
     distinct = _distinct(s)
     items = s.listed(_select_item)
     s.expect("from")
+    if s.at("lateral", "("):  # nothing precedes it that it could refer to, but an outer query
+        s.advance()
     from_items = s.listed(parse_from_item)
     where = s.grammar.condition(s) if s.accept("where") else None
     if s.at("start", "with") or s.at("connect", "by"):

@@ -122,7 +122,7 @@ class _Insertion:
 
     def _rows(self, targets: Sequence[ColumnDef]) -> tuple[list[str], str]:
         assert self.node.query is not None
-        relation = QueryTranslator(self.context).query(self.node.query, None, Place.STATEMENT)
+        relation = QueryTranslator(self.context).query(self.node.query, None, Place.INSERT)
         if len(relation.outputs) != len(targets):
             raise SqlError(-236)
         alias = self.context.alias()

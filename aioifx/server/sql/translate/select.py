@@ -27,6 +27,7 @@ class Place(Enum):
     """The place of a query, which determines whether it may have FIRST and SKIP (-944)."""
 
     STATEMENT = auto()
+    INSERT = auto()
     FROM = auto()
     SUBQUERY = auto()
     PART = auto()
@@ -66,7 +67,7 @@ class QueryTranslator:
             rows: Rows = self._body(query.body, outer, place)
             order = self._order_of_rows(query.order_by, rows)
         else:
-            sequences = 0 if place is Place.STATEMENT and not head.is_distinct else -201
+            sequences = 0 if place in (Place.STATEMENT, Place.INSERT) and not head.is_distinct else -201
             rows, order = self._ordered_select(head, outer, query.order_by, sequences)
         return Relation(rows, common_text, order, _limit_clause(skip, first))
 

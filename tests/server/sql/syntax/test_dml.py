@@ -25,8 +25,12 @@ from tests.server.sql.shapes import error_of, statement_shape
             "Insert(db:o.t, [a], (Select([b], [u])))",
         ),
         (
-            "insert into t select b from u union select c from v",
-            "Insert(t, (SetOperation(union, Select([b], [u]), Select([c], [v]))))",
+            "insert into t select * from (select b from u union select c from v)",
+            "Insert(t, (Select([*], [DerivedTable((SetOperation(union, Select([b], [u]), Select([c], [v]))))])))",
+        ),
+        (
+            "with c as (select 1 from u) insert into t (a) select * from c",
+            "Insert(t, [a], Query(Select([*], [c]), [CommonTable(c, (Select([1], [u])))]))",
         ),
         (
             "insert into t (select b from u)",
@@ -154,6 +158,9 @@ def test_changes(text: str, expected: str) -> None:
         ("insert into t ^at 1 values (1)", (-999, "INSERT AT")),
         ("insert ^t values (1)", (-201, "")),
         ("insert into t ^default values", (-201, "")),
+        ("insert into t select a from u ^union all select b from v", (-201, "")),
+        ("with c as (select 1 from u) ^update t set a = 1", (-999, "WITH UPDATE")),
+        ("with c as (select 1 from u) ^insert into t values (1)", (-201, "")),
         ("insert into t (a, b) values (1^", (-201, "")),
         ("update t set a^[1,2] = 'x'", (-999, "SUBSCRIPT")),
         ("update t set a = 1 ^from u", (-201, "")),

@@ -124,6 +124,10 @@ from tests.server.sql.shapes import error_of, statement_shape
             "(Select([a], [db@server:owner.t]))",
         ),
         (
+            "select a from lateral (select b from u) x",
+            "(Select([a], [DerivedTable((Select([b], [u])), x)]))",
+        ),
+        (
             "select a from 'informix'.systables",
             "(Select([a], [informix.systables]))",
         ),
@@ -140,7 +144,7 @@ def test_sources(text: str, expected: str) -> None:
         ("select a from t ^natural join u", (-201, "")),
         ("select a from t join u ^using (a)", (-201, "")),
         ("select a from table(^function f(1)) x", (-999, "TABLE")),
-        ("select a from ^lateral (select 1 from t) x", (-999, "LATERAL")),
+        ("select a from t, ^lateral (select 1 from t) x", (-999, "LATERAL")),
         ("select a from ^only(t)", (-999, "ONLY")),
         ("select a from t u ^v", (-201, "")),
         ("select a from f^(1)", (-201, "")),

@@ -80,6 +80,7 @@ def test_rows_of_a_query_are_inserted_in_its_order_also_from_the_same_table() ->
         ("INSERT INTO t (k, c) VALUES (0)", (-236, "", 0)),
         ("INSERT INTO p VALUES (1)", (-236, "", 0)),
         ("INSERT INTO p SELECT a FROM p", (-236, "", 0)),
+        ("INSERT INTO p SELECT FIRST 1 a, b FROM p", (-944, "", 28)),
         ("INSERT INTO t (nope) VALUES (1)", (-217, "nope", 16)),
         ("INSERT INTO t (n, n) VALUES (1, 2)", (-681, "n", 19)),
         ("INSERT INTO t (c) VALUES (NULL)", (-391, "c", 0)),
