@@ -55,6 +55,8 @@ class InformixImpl(DefaultImpl):
         self._own_tables: frozenset[str] | None = None
         self._include_name = self.context_opts.get("include_name")
         self.context_opts["include_name"] = self._is_included
+        self._include_object = self.context_opts.get("include_object")
+        self.context_opts["include_object"] = self._is_compared
         option = "process_revision_directives"
         self.context_opts[option] = ordering(self.context_opts.get(option))
 
@@ -74,6 +76,14 @@ class InformixImpl(DefaultImpl):
             if name not in self._tables_of_the_user():
                 return False
         return self._include_name is None or bool(self._include_name(name, kind, parents))
+
+    def _is_compared(self, item: Any, name: str | None, kind: str, is_reflected: bool, other: Any) -> bool:
+        """Leave out a CHECK of a model with a name that Informix generated, as models made by reflection have it."""
+        if kind == "check_constraint" and _is_generated(name):
+            return False
+        return self._include_object is None or bool(
+            self._include_object(item, name, kind, is_reflected, other)
+        )
 
     def _tables_of_the_user(self) -> frozenset[str]:
         if self._own_tables is None:

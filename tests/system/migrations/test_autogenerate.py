@@ -286,3 +286,15 @@ async def test_tables_of_other_owners_are_compared_once(engine: AsyncEngine, inc
         for name in ("mine", "ann.hers", "left_out"):
             await connection.exec_driver_sql(f"CREATE TABLE {name} (a INTEGER)")
         assert await connection.run_sync(compare) == []
+
+
+async def test_a_model_made_by_reflection_has_no_differences(engine: AsyncEngine) -> None:
+    def compare(connection: sa.Connection) -> list[Any]:
+        metadata = sa.MetaData()
+        metadata.reflect(connection)
+        assert metadata.tables["t"].constraints
+        return differences(connection, metadata)
+
+    async with engine.connect() as connection:
+        await connection.exec_driver_sql("CREATE TABLE t (a INTEGER UNIQUE, CHECK (a > 0))")
+        assert await connection.run_sync(compare) == []
