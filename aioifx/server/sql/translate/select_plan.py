@@ -72,7 +72,8 @@ def query_plan(query: nodes.Query, context: Context) -> Plan:
 def _for_update(query: nodes.Query, clause: nodes.ForUpdate, relation: Relation, context: Context) -> Query:
     """Rows with their rowids.
 
-    Raises:   SqlError: -365, it is not over the rows of one stored table.
+    Raises:   SqlError: -365, it is not over the rows of one stored table, or has an order (documented: DECLARE
+              statement, "Subset of SELECT statements associated with cursors"; assumed: the code).
     """
     body, rows = query.body, relation.rows
     tables = tuple(context.tables.values())
@@ -83,7 +84,7 @@ def _for_update(query: nodes.Query, clause: nodes.ForUpdate, relation: Relation,
         and isinstance(body.from_items[0], nodes.TableRef)
         and len(rows.sources) == 1
         and rows.sources[0].table is not None
-        and not (rows.is_grouped or rows.is_distinct or query.common_tables)
+        and not (rows.is_grouped or rows.is_distinct or query.common_tables or query.order_by)
     )
     if not is_simple:
         raise SqlError(-365, offset=clause.offset)

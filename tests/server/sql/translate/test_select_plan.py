@@ -35,6 +35,7 @@ def test_for_update_brings_the_rowid_of_each_row() -> None:
         ("SELECT t.k FROM t, u FOR UPDATE", -365),
         ("SELECT COUNT(*) FROM t FOR UPDATE", -365),
         ("SELECT DISTINCT k FROM t FOR UPDATE", -365),
+        ("SELECT k FROM t ORDER BY k FOR UPDATE", -365),
         ("SELECT k FROM v FOR UPDATE", -365),
         ("SELECT k FROM t UNION SELECT k FROM u FOR UPDATE", -365),
         ("SELECT tabid FROM systables FOR UPDATE", -511),
