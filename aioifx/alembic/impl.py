@@ -88,8 +88,11 @@ class InformixImpl(DefaultImpl):
     def _tables_of_the_user(self) -> frozenset[str]:
         if self._own_tables is None:
             assert self.connection is not None, "autogenerate has one"
-            owner = self.dialect.default_schema_name
-            self._own_tables = frozenset(inspect(self.connection).get_table_names(owner))
+            owner = self.dialect.default_schema_name or ""
+            inspector = inspect(self.connection)
+            # An ANSI database may store the user as the owner in upper case (documented: ANSIOWNER).
+            names = inspector.get_table_names(owner) or inspector.get_table_names(owner.upper())
+            self._own_tables = frozenset(names)
         return self._own_tables
 
     # --- columns --------------------------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ class Catalog:
             params.append(self._place.owner)
         sql = (
             "SELECT t.tabid, t.tabname, t.owner, t.tabtype, t.locklevel, t.fextsize, t.nextsize, s.btabid,"
-            f" CASE WHEN t.owner = USER THEN 1 ELSE 0 END, t.partnum, {self._dbspace}"
+            f" CASE WHEN {self._is_own} THEN 1 ELSE 0 END, t.partnum, {self._dbspace}"
             f" FROM {self._place.catalog}systables t"
             f" LEFT OUTER JOIN {self._place.catalog}syssyntable s ON s.tabid = t.tabid"
             f" WHERE {' AND '.join(where)}"
@@ -170,6 +170,15 @@ class Catalog:
             return
         for chunk in _chunks(self._names):
             yield from _rows(connection, f"{sql} AND t.tabname IN ({_marks(chunk)})", [*params, *chunk])
+
+    @property
+    def _is_own(self) -> str:
+        """The condition for tables of the user.
+
+        Source:   documented: ANSIOWNER; unless it is set, the default owner in an ANSI database is the user in upper
+                  case, and USER keeps its case
+        """
+        return "t.owner = USER OR t.owner = UPPER(USER)" if self._is_ansi else "t.owner = USER"
 
     @property
     def _dbspace(self) -> str:
@@ -246,7 +255,7 @@ class Catalog:
         catalog = self._place.catalog
         sql = (
             "SELECT k.tabid, k.constrid, k.constrname, k.constrtype, k.idxname, r.delrule, r.ptabid, t.tabname,"
-            " t.owner, CASE WHEN t.owner = USER THEN 1 ELSE 0 END, i.indexkeys::lvarchar"
+            f" t.owner, CASE WHEN {self._is_own} THEN 1 ELSE 0 END, i.indexkeys::lvarchar"
             f" FROM {catalog}sysconstraints k"
             f" LEFT OUTER JOIN {catalog}sysreferences r ON r.constrid = k.constrid"
             f" LEFT OUTER JOIN {catalog}systables t ON t.tabid = r.ptabid"

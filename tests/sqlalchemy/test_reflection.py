@@ -136,6 +136,17 @@ async def test_in_an_ansi_database_names_without_owner_are_those_of_the_user() -
     assert found == (["a", "c"], ["b"], [(None, "a"), ("joe", "b")])
 
 
+async def test_in_an_ansi_database_the_user_in_upper_case_is_the_user() -> None:
+    """Unless ANSIOWNER is set, Informix stores the default owner in upper case."""
+    async with aioifx.server.running(log_mode="ansi") as dsn:
+        url = sa.make_url(dsn.replace("informix://", "informix+aioifx://"))
+        engine = create_async_engine(url)
+        ddl = (f'CREATE TABLE "{(url.username or "").upper()}".a (k INT)', 'CREATE TABLE "joe".b (k INT)')
+        found = await reflected(engine, ddl, lambda inspector: inspector.get_table_names())
+        await engine.dispose()
+    assert found == ["a"]
+
+
 # --- columns --------------------------------------------------------------------------------------------------------
 
 TYPES: dict[str, sa.types.TypeEngine[Any]] = {
