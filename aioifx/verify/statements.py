@@ -192,13 +192,27 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "literal-defaults-in-catalog",
         "Six characters and a blank precede the value of a default that is not a text in sysdefaults.",
-        "server/catalog/sysrows.py: encoding of the value in them",
+        "server/catalog/sysrows.py: assumed not to matter",
         rows(
             "SELECT d.colno, TRIM(SUBSTR(d.default, 8, 8)) FROM informix.sysdefaults d, informix.systables t "
             "WHERE t.tabid = d.tabid AND t.tabname = 'vfy_default' AND d.type = 'L' AND d.colno = 1",
             (1, "5"),
         ),
         setup=("CREATE TABLE vfy_default (a INT DEFAULT 5, c CHAR(3) DEFAULT 'abc')",),
+    ),
+    sql_check(
+        "created-as-select",
+        "A table that CREATE TABLE AS makes takes NULL in columns that are NOT NULL in the query's table.",
+        "server/sql/translate/ddl.py: Only SERIAL columns are NOT NULL",
+        rows(
+            "SELECT c.colno, MOD(c.coltype, 512) FROM informix.syscolumns c, informix.systables t "
+            "WHERE t.tabid = c.tabid AND t.tabname = 'vfy_copy'",
+            (1, 2),
+        ),
+        setup=(
+            "CREATE TABLE vfy_origin (a INT NOT NULL)",
+            "CREATE TABLE vfy_copy AS SELECT a FROM vfy_origin",
+        ),
     ),
     sql_check(
         "version-parts",

@@ -55,6 +55,7 @@ def _marks_in(module: str, lines: list[str]) -> Iterator[Mark]:
 REASONS = {
     # -- nothing of a server ------------------------------------------------------------------------------------------
     "channel.py: That it works there is assumed": "about sockets of Windows, not about servers",
+    "dbapi/loop_thread.py: assumed for Windows": "about signals of Windows, not about servers",
     "client/bulk/text_formats.py: assumed to leave it unchanged": "dbaccess reads UNLOAD files, not the server",
     "client/config/environment.py: order of names that share a bucket": "the order of JDBC; servers accept any",
     "server/sql/complex_types.py: what JDBC accepts": "aioifx ignores the length, and takes any",
@@ -66,6 +67,8 @@ REASONS = {
     "server/protocol/fast_path.py: Results that no client was seen to use": "no client uses them",
     "server/protocol/client_files.py: its ISAM code is what a client sends": "no client was seen to show it",
     "server/protocol/complex_fields.py: a nested value is": "a binary form that aioifx neither asks for nor sends",
+    "sqlalchemy/catalog.py: old servers lack its column sid": "reflection finds nothing there",
+    "sqlalchemy/compiler.py: to those of an outer query, too": "the embedded server has no LATERAL",
     # -- what no check may or can do ----------------------------------------------------------------------------------
     "server/engine/object_files.py: it cannot be written": "it would write a file on the server's host",
     "server/engine/object_files.py: The number of digits is assumed": "it would leave a file on the server's host",
