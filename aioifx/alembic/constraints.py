@@ -51,11 +51,14 @@ def constraints_of(inspector: Inspector, table: str, column: str, schema: str | 
 def _add_references_to(
     found: Constraints, make: SchemaObjects, inspector: Inspector, table: str, column: str, schema: str | None
 ) -> None:
-    for (child_schema, child), references in inspector.get_multi_foreign_keys(schema).items():
-        for reference in references:
-            is_to_table = (reference["referred_table"], reference["referred_schema"]) == (table, schema)
-            if is_to_table and column in reference["referred_columns"]:
-                _add_reference(found, make, reference, child, child_schema)
+    """Those of tables of every owner: without a schema, an ANSI database has the user's tables alone."""
+    for owner in (None, *inspector.get_schema_names()):
+        parent = (table, schema or (owner and inspector.default_schema_name))
+        for (child_schema, child), references in inspector.get_multi_foreign_keys(owner).items():
+            for reference in references:
+                is_to_table = (reference["referred_table"], reference["referred_schema"]) == parent
+                if is_to_table and column in reference["referred_columns"]:
+                    _add_reference(found, make, reference, child, child_schema)
 
 
 def _add_reference(

@@ -100,3 +100,29 @@ async def test_a_check_of_a_renamed_column_is_added_again(engine: AsyncEngine) -
     async with engine.begin() as connection:
         (check,) = await connection.run_sync(migrate)
         assert (check["name"], check["sqltext"]) == ("ck_b", "amount > 0")
+
+
+async def test_foreign_keys_of_tables_of_other_owners_stay(engine: AsyncEngine) -> None:
+    tables = (
+        'CREATE TABLE "ann".p (a INTEGER NOT NULL, PRIMARY KEY (a) CONSTRAINT pk_p)',
+        'CREATE TABLE "bob".c (a INTEGER, FOREIGN KEY (a) REFERENCES "ann".p ON DELETE CASCADE CONSTRAINT fk_bob)',
+        'CREATE TABLE mine (a INTEGER, FOREIGN KEY (a) REFERENCES "ann".p CONSTRAINT fk_mine)',
+    )
+
+    def migrate(connection: sa.Connection) -> list[Any]:
+        for sql in tables:
+            connection.exec_driver_sql(sql)
+        op = Operations(MigrationContext.configure(connection))
+        op.alter_column("p", "a", server_default="7", schema="ann")
+        inspector = sa.inspect(connection)
+        return [
+            (key["name"], key["referred_schema"], key["referred_table"], key.get("options"))
+            for child, owner in (("c", "bob"), ("mine", inspector.default_schema_name))
+            for key in inspector.get_foreign_keys(child, owner)
+        ]
+
+    async with engine.begin() as connection:
+        assert await connection.run_sync(migrate) == [
+            ("fk_bob", "ann", "p", {"ondelete": "CASCADE"}),
+            ("fk_mine", "ann", "p", {}),
+        ]
