@@ -323,7 +323,7 @@ cdef class Encoder:
                 raise MemoryError
             kept = [tuple(one) for one in readings]
             if len(kept) != self._count:
-                raise ValueError("another number of columns")
+                raise ValueError(f"expected {self._count} columns, got {len(kept)}")
             for index, one in enumerate(kept):
                 self._locate(&found[<Py_ssize_t>index], one)
             while row < last and here + buffer.used < limit:

@@ -27,7 +27,7 @@ _SYNONYMS: Final = (
     (r"^CHARACTER\b", "CHAR"),
     (r"^(N?CHAR|N?VARCHAR)$", r"\1(1)"),
     (r"^LVARCHAR$", "LVARCHAR(2048)"),
-    (r"^(N?VARCHAR)\((\d+),\d+\)$", r"\1(\2)"),  # the space to reserve, which is no property of the values
+    (r"^(N?VARCHAR)\((\d+),\d+\)$", r"\1(\2)"),  # the space to reserve, which does not limit the values
     (r"^INTERVAL YEAR TO", "INTERVAL YEAR(4) TO"),
     (r"^INTERVAL (MONTH|DAY|HOUR|MINUTE|SECOND) TO", r"INTERVAL \1(2) TO"),
     (r"\bFRACTION$", "FRACTION(3)"),

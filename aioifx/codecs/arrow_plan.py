@@ -1,7 +1,7 @@
 """How Arrow's columns are encoded natively, by the types of both sides. Never: a byte order, an address of a value.
 
 A column is planned for the types whose values need no Python object. Every other column is encoded value by value, by
-the encoder of rows, into entries that native code copies; so are the values of a dictionary, each once.
+the encoder of rows, into entries that native code copies. The values of a dictionary are encoded likewise, each once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Source(IntEnum):
     """The entry of the row."""
 
 
-class Form(IntEnum):
+class WireForm(IntEnum):
     """How a value is written. `_speedups/arrow_encoder.pyx` has the same numbers."""
 
     BY_ENTRY = 0
@@ -78,7 +78,7 @@ class Plan(NamedTuple):
     encode: Encode
     """The reference, NULL included."""
     null: bytes
-    form: Form = Form.BY_ENTRY
+    form: WireForm = WireForm.BY_ENTRY
     source: Source = Source.ENTRY
     """Of the values; for a dictionary of its indices."""
     head: bytes = b""
@@ -194,17 +194,17 @@ def field_plan(field: ArrowField, codec: Codec, adapter: Adapter, code_set: Code
     form, kind = field.format, codec.kind
     if form in _INTEGERS and kind in (*_WIDTHS, Kind.INT8):
         width = codec.width if kind in _WIDTHS else 8
-        shape = Form.INTEGER if kind in _WIDTHS else Form.SPLIT
+        shape = WireForm.INTEGER if kind in _WIDTHS else WireForm.SPLIT
         limit = (1 << 8 * width - 1) - 1
         return plan._replace(form=shape, source=_INTEGERS[form], width=width, limit=limit)
     if form in _FLOATS and kind in (Kind.FLOAT, Kind.SMALLFLOAT):
-        shape = Form.FLOAT if kind == Kind.FLOAT else Form.SMALLFLOAT
+        shape = WireForm.FLOAT if kind == Kind.FLOAT else WireForm.SMALLFLOAT
         return plan._replace(form=shape, source=_FLOATS[form])
     if form == "tdD" and kind == Kind.DATE:
-        return plan._replace(form=Form.DAY, source=Source.SIGNED_4)
+        return plan._replace(form=WireForm.DAY, source=Source.SIGNED_4)
     if form == "b" and kind == Kind.BOOLEAN:
         return plan._replace(
-            form=Form.TRUTH, source=Source.BIT, head=codec.encode(True), other=codec.encode(False)
+            form=WireForm.TRUTH, source=Source.BIT, head=codec.encode(True), other=codec.encode(False)
         )
     if kind == Kind.DATETIME:
         qualifier = qualifier_of(SqlType(TypeCode.DATETIME, codec.detail))
@@ -221,7 +221,7 @@ def field_plan(field: ArrowField, codec: Codec, adapter: Adapter, code_set: Code
 
 def _times(plan: Plan, form: str, step: int, width: int) -> Plan:
     times, parts = _UNITS[form[2]]
-    shape = Form.MOMENT if form in _MOMENTS else Form.CLOCK
+    shape = WireForm.MOMENT if form in _MOMENTS else WireForm.CLOCK
     found = plan._replace(form=shape, source=_CLOCKS.get(form, Source.SIGNED_8), limit=step, width=width)
     return found._replace(times=times, parts=parts)
 
@@ -233,18 +233,18 @@ def _decimal_field(plan: Plan, field: ArrowField, codec: Codec) -> Plan:
         return plan
     digits = precision if scale == FLOATING_SCALE else precision - scale + numbers.scale
     floats = scale == FLOATING_SCALE
-    found = plan._replace(form=Form.DECIMAL_FIELD, source=numbers.source, width=codec.width, pads=floats)
+    found = plan._replace(form=WireForm.DECIMAL_FIELD, source=numbers.source, width=codec.width, pads=floats)
     return found._replace(scale=numbers.scale, limit=_most(digits))
 
 
 def _text_field(plan: Plan, codec: Codec) -> Plan:
     if codec.kind == Kind.CHAR:
-        return plan._replace(form=Form.CHAR_FIELD, width=codec.width, limit=codec.width, refuses_nul=True)
+        return plan._replace(form=WireForm.CHAR_FIELD, width=codec.width, limit=codec.width, refuses_nul=True)
     if codec.kind == Kind.VARCHAR:
         limit = min(codec.capacity or MAX_VARCHAR, MAX_VARCHAR)
-        return plan._replace(form=Form.VARCHAR_FIELD, limit=limit)
+        return plan._replace(form=WireForm.VARCHAR_FIELD, limit=limit)
     if codec.kind == Kind.LVARCHAR:
-        return plan._replace(form=Form.LVARCHAR_FIELD, head=b"\0", limit=codec.capacity or MAX_TEXT)
+        return plan._replace(form=WireForm.LVARCHAR_FIELD, head=b"\0", limit=codec.capacity or MAX_TEXT)
     return plan._replace(source=Source.ENTRY)
 
 
@@ -265,16 +265,16 @@ def param_plan(field: ArrowField, rules: PackRules, code_set: CodeSet) -> Plan:
     if form in _FLOATS:
         rule = rules.for_class(float)
         if rule.op in (PackOp.DOUBLE, PackOp.SINGLE):
-            shape = Form.FLOAT if rule.op == PackOp.DOUBLE else Form.SMALLFLOAT
+            shape = WireForm.FLOAT if rule.op == PackOp.DOUBLE else WireForm.SMALLFLOAT
             return plan._replace(form=shape, source=_FLOATS[form], head=rule.head)
     elif form == "tdD":
         rule = rules.for_class(dt.date)
         if rule.op == PackOp.DAY:
-            return plan._replace(form=Form.DAY, source=Source.SIGNED_4, head=rule.head)
+            return plan._replace(form=WireForm.DAY, source=Source.SIGNED_4, head=rule.head)
     elif form == "b":
         rule = rules.for_class(bool)
         if rule.op == PackOp.TRUTH:
-            return plan._replace(form=Form.TRUTH, source=Source.BIT, head=rule.head, other=rule.other)
+            return plan._replace(form=WireForm.TRUTH, source=Source.BIT, head=rule.head, other=rule.other)
     elif form in _MOMENTS:
         rule = rules.for_class(dt.datetime)
         if rule.op == PackOp.MOMENT:
@@ -293,11 +293,11 @@ def param_plan(field: ArrowField, rules: PackRules, code_set: CodeSet) -> Plan:
 def _whole_param(plan: Plan, field: ArrowField, rule: PackRule) -> Plan:
     found = plan._replace(source=_INTEGERS[field.format], head=rule.head, limit=rule.limit - 1)
     if rule.op in _PACKED:
-        return found._replace(form=Form.INTEGER, width=_PACKED[rule.op])
+        return found._replace(form=WireForm.INTEGER, width=_PACKED[rule.op])
     if rule.op == PackOp.SPLIT:
-        return found._replace(form=Form.SPLIT)
+        return found._replace(form=WireForm.SPLIT)
     if rule.op == PackOp.WHOLE:
-        return found._replace(form=Form.WHOLE)
+        return found._replace(form=WireForm.WHOLE)
     return _decimal_param(plan, field, rule)
 
 
@@ -305,13 +305,13 @@ def _decimal_param(plan: Plan, field: ArrowField, rule: PackRule) -> Plan:
     numbers = _decimals(field.format)
     if numbers is None or rule.op != PackOp.NUMBER:
         return plan
-    found = plan._replace(form=Form.DECIMAL_PARAM, source=numbers.source, head=rule.head)
+    found = plan._replace(form=WireForm.DECIMAL_PARAM, source=numbers.source, head=rule.head)
     pads = rule.head[1] != TypeCode.MONEY
     return found._replace(scale=numbers.scale, limit=_most(rule.limit + numbers.scale), pads=pads)
 
 
 def _text_param(plan: Plan, rule: PackRule) -> Plan:
-    forms = {PackOp.SHORT_TEXT: Form.SHORT_PARAM, PackOp.LONG_TEXT: Form.LONG_PARAM}
+    forms = {PackOp.SHORT_TEXT: WireForm.SHORT_PARAM, PackOp.LONG_TEXT: WireForm.LONG_PARAM}
     if rule.op not in forms:
         return plan._replace(source=Source.ENTRY)
     return plan._replace(form=forms[rule.op], head=rule.head, limit=rule.limit, refuses_nul=rule.refuses_nul)

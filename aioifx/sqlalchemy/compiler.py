@@ -1,7 +1,7 @@
 """Queries and DML as Informix's SQL. Never: DDL.
 
-What Informix lacks is written in what it has: UPDATE of a table from another one and upserts as MERGE, DELETE with
-other tables as EXISTS, FIRST in a subquery as a derived table, GROUP BY and ORDER BY by position where an expression
+What Informix lacks is written in what it has. UPDATE of a table from another one and upserts become MERGE, DELETE with
+other tables EXISTS, and FIRST in a subquery a derived table. GROUP BY and ORDER BY use positions where an expression
 is not allowed. What has no counterpart is a `CompileError`: SKIP LOCKED, FETCH .. WITH TIES.
 
 Source: documented (Guide to SQL: Syntax; SELECT, UPDATE, DELETE, INSERT, MERGE, "Restricting return values with the
@@ -198,7 +198,7 @@ class InformixCompiler(FunctionCompiler):
         place: str | None = None,
         **kw: Any,
     ) -> str:
-        """UNION and its kind. A limit needs a derived table: in front of a part it would limit that part."""
+        """UNION and its kind. A limit needs a derived table: before a part it would limit that part."""
         in_expression = (
             bool(self.stack) and not asfrom and compound_index is None and not kw.get("insert_into")
         )

@@ -195,7 +195,7 @@ class ExpressionCompiler(compiler.SQLCompiler):
     # -- conditions and operators -------------------------------------------------------------------------------------
 
     def _as_value(self, element: Any, text: str, place: str | None) -> str:
-        """*text* of a condition, as a value if it stands where one is needed."""
+        """*text* of a condition, as a value if the place needs one."""
         if place is None or not is_condition(element):
             return text
         otherwise = "ELSE" if _never_null(element) else f"WHEN NOT ({text}) THEN"
@@ -403,7 +403,7 @@ class ExpressionCompiler(compiler.SQLCompiler):
         return (), self._tuples_compared(name, tuples)
 
     def visit_empty_set_op_expr(self, type_: Any, expand_op: Any, **kw: Any) -> str:
-        """What stands in the parentheses of an empty IN."""
+        """The text between the parentheses of an empty IN."""
         return self.visit_empty_set_expr(type_) if len(type_) == 1 else "1 = 0"
 
     def visit_empty_set_expr(self, element_types: Any, **kw: Any) -> str:

@@ -1,8 +1,8 @@
 """Reflection: tables, columns, constraints and indexes in SQLAlchemy's form. Never: a query of its own, DDL.
 
 Names are those of the catalog: lower case unless they were delimited. A schema is an owner, ``database:owner`` or
-``database@server:owner``. Without a schema, all tables are found that need no owner: in an ANSI database those of the
-user, else those of all owners, because table names are unique there.
+``database@server:owner``. Without a schema, all tables are found that need no owner. In an ANSI database
+these are those of the user. Elsewhere they are those of all owners, because table names are unique there.
 
 Source:   documented: Database Object Name (Guide to SQL Syntax), system catalog tables (Guide to SQL Reference)
 

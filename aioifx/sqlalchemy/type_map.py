@@ -65,7 +65,7 @@ _COLLECTIONS: Final = {TypeCode.SET: SET, TypeCode.MULTISET: MULTISET, TypeCode.
 def type_for(sql_type: SqlType) -> sqltypes.TypeEngine[Any]:
     """The type of a column, from the server's description or the catalog.
 
-    SERIAL, SERIAL8 and BIGSERIAL are INTEGER, INT8 and BIGINT: that the server numbers a column is no part of its type.
+    SERIAL, SERIAL8 and BIGSERIAL are INTEGER, INT8 and BIGINT: a type does not say whether the server numbers a column.
     Types without a counterpart are NullType.
     """
     kind = sql_type.kind

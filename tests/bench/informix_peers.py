@@ -229,7 +229,8 @@ class AioifxDbapi(InformixDriver):
     """Our blocking module; it blocks the event loop of its process as well, and runs one of its own."""
 
     def _connected(self, **parameters: Any) -> Any:
-        return dbapi.connect(self.dsn, **{"autocommit": True, **parameters})
+        options: dict[str, Any] = {"autocommit": True, **parameters}
+        return dbapi.connect(self.dsn, **options)
 
 
 class InformixDriverAio(InformixDriver):

@@ -83,7 +83,7 @@ def test_the_error_of_a_stream_has_the_text_of_the_stream_as_its_cause_only() ->
     assert data.released == ["schema", "batch", "stream"]
 
 
-def test_a_batch_with_another_number_of_columns_is_refused_and_released() -> None:
+def test_a_batch_with_too_many_columns_is_refused_and_released() -> None:
     data = Exporter([1], children=2)
     source = ArrowSource(data)
     with pytest.raises(InterfaceError, match="expected 1 columns, got 2"):

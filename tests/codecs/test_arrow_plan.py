@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from aioifx.codecs import native, rows
 from aioifx.codecs.arrow_c_data import ArrowSource
-from aioifx.codecs.arrow_plan import Form, Source, field_plan, param_plan
+from aioifx.codecs.arrow_plan import Source, WireForm, field_plan, param_plan
 from aioifx.codecs.arrow_rows import ArrowField, ArrowRows
 from aioifx.codecs.arrow_values import row_column
 from aioifx.codecs.conversions import STANDARD, Adapter
@@ -188,8 +188,8 @@ def test_common_types_leave_no_row_to_the_encoder_of_tuples(
     assert encoder._arrow_encoder(data)(data, 0, out, 1 << 30) == 3
     assert out == encoder.encode([*data])
     plan = field_plan(data.row[0].field, codec_for(sql_type, code_set), STANDARD, code_set)
-    assert plan.form != Form.BY_ENTRY
-    assert param_plan(data.row[0].field, rules_for(sql_type, code_set), code_set).form != Form.BY_ENTRY
+    assert plan.form != WireForm.BY_ENTRY
+    assert param_plan(data.row[0].field, rules_for(sql_type, code_set), code_set).form != WireForm.BY_ENTRY
     params = bytearray()
     head = b"HEAD\0\1"
     assert arrow_params([sql_type], code_set, head, b"TL", (), data.row)(data, 0, params, 1 << 30) == 3
@@ -263,7 +263,7 @@ def test_a_value_of_a_dictionary_is_encoded_once() -> None:
         assert seen == ["b", "a"]
 
 
-def test_a_source_that_is_no_number_of_64_bits_is_left_to_rows() -> None:
+def test_a_number_of_more_than_64_bits_is_left_to_rows() -> None:
     wide = Decimal(10**25)
     data = exported(pa.array([Decimal(1), wide, Decimal(-1)], pa.decimal128(38, 0)))
     encoder = RowEncoder([Column("c", type_of("DECIMAL(32,0)"))], UTF8, frame=None)
@@ -274,10 +274,10 @@ def test_a_source_that_is_no_number_of_64_bits_is_left_to_rows() -> None:
 
 def test_a_field_of_an_unknown_type_is_encoded_by_entries() -> None:
     plan = field_plan(ArrowField("c", "w:3"), codec_for(type_of("CHAR(3)"), UTF8), STANDARD, UTF8)
-    assert (plan.form, plan.source) == (Form.BY_ENTRY, Source.ENTRY)
+    assert (plan.form, plan.source) == (WireForm.BY_ENTRY, Source.ENTRY)
 
 
-def test_another_number_of_columns_is_left_to_rows() -> None:
+def test_a_wrong_number_of_columns_is_left_to_rows() -> None:
     data = exported(pa.array([1]))
     assert arrow_params([None, None], UTF8, b"", b"", (), data.row) is leave_all
     encoder = RowEncoder([Column("a", type_of("INTEGER"))] * 2, UTF8, frame=None)

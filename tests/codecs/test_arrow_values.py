@@ -100,7 +100,7 @@ def test_a_class_of_values_is_that_of_fetch() -> None:
     assert read(pa.array([Decimal("1.50")], pa.decimal128(5, 2)))[0].as_tuple().exponent == -2
 
 
-def test_nan_is_a_value_and_null_is_none() -> None:
+def test_nan_is_a_value_and_null_becomes_none() -> None:
     nan, null = read(pa.array([math.nan, None], pa.float64()))
     assert math.isnan(nan)
     assert null is None

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy import exc
 from sqlalchemy.engine import ObjectKind, ObjectScope
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -347,7 +348,7 @@ async def test_the_definition_of_a_view(engine: AsyncEngine) -> None:
     ["get_columns", "get_pk_constraint", "get_foreign_keys", "get_indexes", "get_view_definition", "get_table_options"],
 )  # fmt: skip
 async def test_a_table_that_does_not_exist(engine: AsyncEngine, method: str) -> None:
-    with pytest.raises(sa.exc.NoSuchTableError, match=r"joe\.nothing"):
+    with pytest.raises(exc.NoSuchTableError, match=r"joe\.nothing"):
         await reflected(engine, (), lambda inspector: getattr(inspector, method)("nothing", "joe"))
 
 

@@ -381,7 +381,7 @@ class Queries(ABC, Generic[Item]):
         Values must have the Python types of their columns; the server converts nothing.
 
         Args:     table: ``name``, ``owner.name``, ``db:name`` or ``db@server:name``.
-                  rows: an iterable or async iterable of sequences, or a table with Arrow's PyCapsule interface; with
+                  rows: an iterable or async iterable of sequences, or a table with Arrow's PyCapsule interface. With
                   *format*, a path, an open file, or chunks of text or bytes.
                   named: an iterable or async iterable of mappings by column name instead, or a table.
                   columns: names of the columns in each row. None: the names in the header, in the first mapping or of

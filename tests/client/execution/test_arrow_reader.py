@@ -85,12 +85,12 @@ class Slow(Exporter):
         super().__init__([1])
         self.thread: threading.Thread | None = None
         self.has_started = threading.Event()
-        self.goes_on = threading.Event()
+        self.may_go_on = threading.Event()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         self.thread = threading.current_thread()
         self.has_started.set()
-        assert self.goes_on.wait(30)
+        assert self.may_go_on.wait(30)
         return super().__arrow_c_stream__()
 
 
@@ -105,7 +105,7 @@ async def test_a_slow_export_does_not_block_the_event_loop_and_is_released_after
         await opening
     reader.close()
     assert data.released == []
-    data.goes_on.set()
+    data.may_go_on.set()
     await asyncio.get_running_loop().shutdown_default_executor()
     assert data.released == ["schema", "batch", "stream"]
 
