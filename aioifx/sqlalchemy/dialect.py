@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote
 
 from sqlalchemy import exc
@@ -19,7 +19,8 @@ from sqlalchemy.sql.elements import quoted_name
 
 from aioifx import dbapi, errors
 from aioifx.client.api.connection import Connection as Client
-from aioifx.sqlalchemy.adapters import AdaptedModule
+from aioifx.client.session.loop_binding import LoopBinding
+from aioifx.sqlalchemy.adapters import AdaptedConnection, AdaptedModule
 from aioifx.sqlalchemy.compiler import InformixCompiler
 from aioifx.sqlalchemy.ddl import CONSTRUCT_ARGUMENTS, InformixDDLCompiler, InformixTypeCompiler
 from aioifx.sqlalchemy.reflection import InformixReflection
@@ -196,7 +197,17 @@ class InformixDialect(InformixReflection):
         return True
 
     def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
-        return isinstance(e, errors.DatabaseError) and not e.connection_usable
+        if isinstance(e, errors.DatabaseError):
+            return not e.connection_usable
+        # In a forked process, or after the end of the connection's event loop: a pool then opens another.
+        return (
+            isinstance(e, errors.InterfaceError)
+            and connection is not None
+            and self._binding_of(_connection_of(connection)).is_gone
+        )
+
+    def _binding_of(self, connection: Any) -> LoopBinding:
+        return cast(LoopBinding, connection._thread.binding)
 
     def do_terminate(self, dbapi_connection: Any) -> None:
         dbapi_connection.terminate()
@@ -236,6 +247,9 @@ class AsyncInformixDialect(InformixDialect):
     @classmethod
     def get_pool_class(cls, url: URL) -> type[Pool]:
         return AsyncAdaptedQueuePool
+
+    def _binding_of(self, connection: Any) -> LoopBinding:
+        return cast(AdaptedConnection, connection).client.statements.base_session.dispatcher.binding
 
     def get_driver_connection(self, connection: Any) -> Any:
         """The `aioifx.Connection` of a connection."""

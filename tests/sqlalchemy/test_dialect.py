@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from typing import Any
 
 import pytest
@@ -159,6 +161,44 @@ async def test_pre_ping_replaces_a_connection_that_the_server_has_closed(url: st
         assert raw.driver_connection is not first
         assert await conn.scalar(sa.text("SELECT tabid FROM systables WHERE tabid = 1")) == 1
     await engine.dispose()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
+async def test_pre_ping_replaces_the_connections_of_a_forks_parent(url: str, is_async: bool) -> None:
+    program = f"""
+import asyncio, os
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import create_async_engine
+
+QUERY = sa.text("SELECT tabid FROM systables WHERE tabid = 1")
+engine = {"create_async_engine" if is_async else "sa.create_engine"}({url!r}, pool_pre_ping=True)
+
+def use():
+    with engine.connect() as conn:
+        return conn.scalar(QUERY)
+
+async def use_async():
+    async with engine.connect() as conn:
+        return await conn.scalar(QUERY)
+
+def call():
+    return asyncio.run(use_async()) if {is_async} else use()
+
+assert call() == 1
+pid = os.fork()
+assert call() == 1
+if pid == 0:
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+assert call() == 1
+print("done")
+"""
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-W", "ignore", "-c", program, stdout=-1, stderr=asyncio.subprocess.STDOUT
+    )
+    out, _ = await child.communicate()
+    assert out.decode() == "done\n"
 
 
 # -- transactions -----------------------------------------------------------------------------------------------------

@@ -34,6 +34,11 @@ class LoopBinding:
         return self.loop is _PARENTS
 
     @property
+    def is_gone(self) -> bool:
+        """Whether no code can await the object: in a fork, and after its event loop was closed."""
+        return self.is_inherited or self.loop.is_closed()
+
+    @property
     def is_running(self) -> bool:
         """Whether the running code is in the object's event loop."""
         try:
@@ -58,7 +63,7 @@ class LoopBinding:
 
     def check_end(self) -> None:
         """Raise InterfaceError unless the object may be dropped: `is_here`, in a fork, or after its loop was closed."""
-        if not (self.is_here or self.is_inherited or self.loop.is_closed()):
+        if not (self.is_here or self.is_gone):
             raise self.refusal()
 
     def refusal(self) -> InterfaceError:
