@@ -134,6 +134,9 @@ class InformixImpl(DefaultImpl):
             }
             inspector = None if self.connection is None or self.as_sql else inspect(self.connection)
             column = _column(inspector, table_name, column_name, schema, known)
+            target = self.context_opts.get("target_metadata")
+            metadata = MetaData(naming_convention=getattr(target, "naming_convention", None))
+            Table(table_name, metadata, column, schema=schema)
             self._modify(inspector, table_name, column, schema)
         if name is not None:
             self._exec(ColumnName(table_name, column_name, name, schema=schema))
@@ -149,6 +152,9 @@ class InformixImpl(DefaultImpl):
             self._exec(modify)
             return
         before = constraints.constraints_of(inspector, table, column.name, schema)
+        for constraint in column.table.constraints:  # of the new type, which Alembic adds after this
+            if constraint.name is not None:
+                before.pop(str(self.dialect.identifier_preparer.format_constraint(constraint)), None)
         self._exec(modify)
         if before:
             inspector.clear_cache()
@@ -388,7 +394,6 @@ def _column(
         column: Column[Any] = Column(name, type_, primary_key=True, autoincrement=True)
     else:
         column = Column(name, type_, nullable=nullable, server_default=None if default is False else default)
-    Table(table, MetaData(), column, schema=schema)
     return column
 
 

@@ -197,3 +197,20 @@ def test_a_unique_index_on_a_foreign_key_is_a_constraint_in_a_script() -> None:
         "ALTER TABLE t ADD CONSTRAINT UNIQUE (a) CONSTRAINT i",
         "ALTER TABLE t DROP CONSTRAINT i",
     ]
+
+
+@pytest.mark.parametrize("existing", [sa.String(1), sa.Enum("a", "b", name="e", create_constraint=True)])
+async def test_the_check_of_an_enumeration_takes_the_place_of_the_old_one(
+    engine: AsyncEngine, existing: Any
+) -> None:
+    wanted = sa.Enum("a", "b", "ccc", name="e", create_constraint=True)
+    await operate(
+        engine,
+        lambda op: op.create_table("t", sa.Column("a", sa.Enum("a", "b", name="e", create_constraint=True))),
+        lambda op: op.execute("INSERT INTO t VALUES ('a')"),
+        lambda op: op.alter_column("t", "a", existing_type=existing, type_=wanted, existing_nullable=True),
+        lambda op: op.execute("INSERT INTO t VALUES ('ccc')"),
+    )
+    assert await rows(engine, "SELECT a FROM t") == [("a",), ("ccc",)]
+    checks = await inspected(engine, lambda inspector: inspector.get_check_constraints("t"))
+    assert [(each["name"], "'ccc'" in each["sqltext"]) for each in checks] == [("e", True)]
