@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sqlalchemy import exc
-from sqlalchemy.sql import compiler, crud, elements, selectable
+from sqlalchemy.sql import compiler, crud, elements, selectable, visitors
 from sqlalchemy.sql.base import _from_objects
 
 from aioifx.sqlalchemy.expressions import NO_TABLE
@@ -152,6 +152,8 @@ class InformixCompiler(FunctionCompiler):
         return f" GROUP BY {', '.join(keys)}" if keys else ""
 
     def _group_key(self, element: Any, items: list[Any], **kw: Any) -> str:
+        if type(element) is elements.ClauseList and len(element.clauses) == 1:  # of a function
+            element = element.clauses[0]
         if not isinstance(_unlabelled(element), elements.ColumnClause):
             position = _position(element, items)
             if position:
@@ -445,4 +447,11 @@ def _position(element: Any, items: list[Any]) -> int | None:
     same = [i for i, item in enumerate(items, 1) if hash(_unlabelled(item)) == hash(plain)]
     if not same and isinstance(plain, elements.ColumnClause):
         same = [i for i, item in enumerate(items, 1) if item.shares_lineage(plain)]
+    elif not same and not _has_parameters(plain):
+        same = [i for i, item in enumerate(items, 1) if plain.compare(_unlabelled(item))]
     return same[0] if same else None
+
+
+def _has_parameters(element: Any) -> bool:
+    """Whether an expression has parameters: the text is cached for others of their values, which differ."""
+    return any(isinstance(part, elements.BindParameter) for part in visitors.iterate(element))

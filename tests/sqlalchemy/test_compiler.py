@@ -48,6 +48,23 @@ CASES = {
         "(SELECT * FROM (SELECT FIRST ? part.item FROM part ORDER BY part.item DESC) AS limited)",
         ["two"],
     ),
+    "the same function in the select list, GROUP BY and ORDER BY": Case(
+        select(func.upper(I.name), func.count())
+        .group_by(func.upper(I.name))
+        .order_by(func.upper(I.name).desc()),
+        "SELECT upper(item.name) AS upper_1, count(*) AS count_1 FROM item GROUP BY 1 ORDER BY 1 DESC",
+        [("TWO", 1), ("ONE", 1), ("O'3%", 1)],
+    ),
+    "the same function in the select list and ORDER BY of DISTINCT": Case(
+        select(func.upper(I.name)).distinct().order_by(func.upper(I.name)),
+        "SELECT DISTINCT upper(item.name) AS upper_1 FROM item ORDER BY 1",
+        ["O'3%", "ONE", "TWO"],
+    ),
+    "other parameters in ORDER BY": Case(
+        select(I.id + 1).order_by(I.id * 0 + 1, I.id),
+        "SELECT item.id + ? AS anon_1 FROM item ORDER BY item.id * ? + ?, item.id",
+        [2, 3, 4],
+    ),
     "a limit in a subquery of a row": Case(
         select(I.id).where(
             select(P.no).where(P.item == I.id).order_by(P.no.desc()).limit(1).scalar_subquery() == 2
