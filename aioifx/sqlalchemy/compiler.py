@@ -210,7 +210,8 @@ class InformixCompiler(FunctionCompiler):
             return _inserted(text, columns) if _is_inserted(kw) and compound_index is None else text
         common_tables, mark, rest = text.rpartition(_CTE_END)
         body, _, order = (rest if mark else text).rpartition(_MARK)
-        text = f"{common_tables}SELECT {self._limits(cs)}* FROM ({body}) AS limited{order}"
+        limits = self._limits(cs, literal_binds=kw.get("literal_binds", False))
+        text = f"{common_tables}SELECT {limits}* FROM ({body}) AS limited{order}"
         if _is_inserted(kw):
             return _inserted(text, columns)
         return _derived(text) if in_expression else text
@@ -432,7 +433,14 @@ def _directives(texts: list[str]) -> str:
 
 
 def _unlabelled(element: Any) -> Any:
-    return element.element if isinstance(element, elements.Label | elements._label_reference) else element
+    """An expression without label and parentheses. A function is in a list, as SQLAlchemy takes it as a table."""
+    while True:
+        if isinstance(element, elements.Label | elements._label_reference | elements.Grouping):
+            element = element.element
+        elif type(element) is elements.ClauseList and len(element.clauses) == 1:
+            element = element.clauses[0]
+        else:
+            return element
 
 
 def _position(element: Any, items: list[Any]) -> int | None:

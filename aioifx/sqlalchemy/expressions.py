@@ -44,6 +44,7 @@ _MAX_PRECISION: Final = 32
 ITEM_OPERATORS: Final = frozenset(
     {operators.getitem, operators.json_getitem_op, operators.json_path_getitem_op}
 )
+_RANGES: Final = frozenset({operators.between_op, operators.not_between_op})
 _TEMPORAL: Final = (sqltypes.Date, sqltypes.DateTime, sqltypes.Interval, sqltypes.Time)
 _SIMPLE_LARGE: Final = ("BYTE", "TEXT")
 _LARGE: Final = ("BLOB", "CLOB", *_SIMPLE_LARGE)
@@ -52,7 +53,8 @@ _LARGE: Final = ("BLOB", "CLOB", *_SIMPLE_LARGE)
 def is_condition(element: Any) -> bool:
     """Whether an expression is a condition, which cannot be a value."""
     if isinstance(element, elements.BinaryExpression):
-        return _is_boolean(element) and element.operator not in ITEM_OPERATORS
+        is_range = element.operator in _RANGES  # their type is unknown
+        return is_range or (_is_boolean(element) and element.operator not in ITEM_OPERATORS)
     if isinstance(element, elements.UnaryExpression):
         return element.operator in (operators.inv, operators.exists, operators.is_false)
     return isinstance(element, elements.BooleanClauseList)
@@ -136,10 +138,14 @@ class ExpressionCompiler(compiler.SQLCompiler):
 
     def visit_cast(self, cast: Any, place: str | None = None, **kw: Any) -> str:
         clause = cast.clause.typed_expression if isinstance(cast.clause, elements.TypeCoerce) else cast.clause
+        target = cast.type._type_affinity
+        if _is_boolean(clause) and target in (sqltypes.Integer, sqltypes.Numeric):
+            text = self.condition(clause, **kw)  # Informix has no cast of a BOOLEAN to a number
+            return f"CAST(CASE WHEN {text} THEN 1 WHEN NOT ({text}) THEN 0 END AS {self._typed(cast.typeclause, **kw)})"
         place = "value"
         if isinstance(clause, elements.BindParameter) and not clause.type._isnull:
             # A parameter has the cast's type, unless its own is another one.
-            is_other = clause.type._type_affinity is not cast.type._type_affinity
+            is_other = clause.type._type_affinity is not target
             place = "typed" if is_other else place
         return f"CAST({self.process(clause, place=place, **kw)} AS {self._typed(cast.typeclause, **kw)})"
 
@@ -150,7 +156,12 @@ class ExpressionCompiler(compiler.SQLCompiler):
             return super().visit_bindparam(bindparam, **kw)
         if kw.get("literal_binds"):
             text = super().visit_bindparam(bindparam, **kw)
-            return self.visit_null(None, place) if text == "NULL" else text
+            if text == "NULL":
+                return self.visit_null(None, place)
+            # A CHAR would have at least one character, and the length of the longest row or branch.
+            is_text = place == "item" and text.startswith("'") and isinstance(bindparam.type, sqltypes.String)
+            is_text = is_text and len(text.encode()) <= _MAX_TEXT
+            return f"{text}::{self.cast_type(bindparam.type)}" if is_text else text
         type_text = _TEXT_CAST if bindparam.type._isnull else self.cast_type(bindparam.type)
         if type_text == _TEXT_CAST:
             bindparam = bindparam._with_binary_element_type(_ShortText(bindparam.type))
@@ -179,6 +190,10 @@ class ExpressionCompiler(compiler.SQLCompiler):
         kw.pop("place", None)
         if isinstance(element, elements.True_ | elements.False_):
             return "1 = 1" if isinstance(element, elements.True_) else "1 = 0"
+        if isinstance(element, elements.Null):
+            return "NULL::BOOLEAN = 't'"
+        if isinstance(element, elements.BindParameter):
+            return f"{self.process(element, place='typed', **kw)} = 't'"
         return str(self.process(element, **kw))
 
     def _generate_delimited_and_list(self, clauses: Any, **kw: Any) -> str:
@@ -186,11 +201,6 @@ class ExpressionCompiler(compiler.SQLCompiler):
         if len(clauses) == 1 and isinstance(clauses[0], elements.True_ | elements.False_):
             return self.condition(clauses[0])
         return str(super()._generate_delimited_and_list(clauses, **kw))
-
-    def visit_is_true_unary_operator(self, element: Any, operator: Any, **kw: Any) -> str:
-        if isinstance(element.element, elements.True_ | elements.False_):
-            return self.condition(element.element)
-        return str(super().visit_is_true_unary_operator(element, operator, **kw))
 
     # -- conditions and operators -------------------------------------------------------------------------------------
 
@@ -216,6 +226,10 @@ class ExpressionCompiler(compiler.SQLCompiler):
     def visit_unary(self, unary: Any, place: str | None = None, **kw: Any) -> str:
         if is_condition(unary):
             return self._as_value(unary, super().visit_unary(unary, **kw), place)
+        if unary.operator is operators.is_true and isinstance(
+            unary.element, elements.True_ | elements.False_
+        ):
+            return self.condition(unary.element) if place is None else str(self.process(unary.element))
         if unary.operator:
             place = "typed" if isinstance(unary.element, elements.BindParameter) else "value"
         return super().visit_unary(unary, place=place, **kw)
@@ -426,10 +440,14 @@ class ExpressionCompiler(compiler.SQLCompiler):
             words.append(self.operand(clause.value, **kw))
         for condition, result in clause.whens:
             when = self.condition(condition, **kw) if clause.value is None else self.process(condition, **kw)
-            words += ["WHEN", when, "THEN", self.process(result, place="typed", **kw)]
+            words += ["WHEN", when, "THEN", self._result(result, **kw)]
         if clause.else_ is not None:
-            words += ["ELSE", self.process(clause.else_, place="typed", **kw)]
+            words += ["ELSE", self._result(clause.else_, **kw)]
         return " ".join([*words, "END"])
+
+    def _result(self, element: Any, **kw: Any) -> str:
+        is_literal = isinstance(element, elements.BindParameter) and element.value is not None
+        return str(self.process(element, place="item" if is_literal else "typed", **kw))
 
     def operand(self, element: Any, **kw: Any) -> str:
         is_parameter = isinstance(element, elements.BindParameter)

@@ -23,7 +23,22 @@ INNER = select(P.label).where(P.item == I.id).order_by(P.no)
 STRICT = sa.Table("strict", sa.MetaData(), sa.Column("a", sa.Integer, nullable=False))
 LARGE = sa.Table("large", sa.MetaData(), sa.Column("x", sa.LargeBinary))
 
+FEW = func.coalesce(I.price, 0)
+BIG = I.name.startswith("t")
+
 CASES = {
+    "GROUP BY of a function with a parameter": Case(
+        select(FEW.label("n"), func.count().label("c")).group_by(FEW).order_by(FEW),
+        "SELECT coalesce(item.price, ?::INTEGER) AS n, count(*) AS c FROM item GROUP BY 1 ORDER BY 1",
+        [(0, 1), (1.5, 1), (2.5, 1)],
+    ),
+    "GROUP BY of a condition with a label": Case(
+        select(BIG.label("b"), func.count().label("c")).group_by(BIG).order_by("b"),
+        "SELECT (CASE WHEN item.name LIKE ? || '%' THEN 't'::BOOLEAN "
+        "WHEN NOT (item.name LIKE ? || '%') THEN 'f'::BOOLEAN END) AS b, count(*) AS c "
+        "FROM item GROUP BY 1 ORDER BY b",
+        [(False, 2), (True, 1)],
+    ),
     "FIRST and SKIP": Case(
         select(I.id).order_by(I.id).limit(1).offset(1),
         "SELECT SKIP ? FIRST ? item.id FROM item ORDER BY item.id",
@@ -389,3 +404,11 @@ async def test_the_serial_of_an_insert(engine: AsyncEngine) -> None:
 def test_what_informix_lacks_is_an_error(statement: Any, message: str) -> None:
     with pytest.raises(exc.CompileError, match=message):
         sql(statement)
+
+
+def test_a_limit_of_a_union_has_literals_in_place_of_parameters() -> None:
+    text = sql(sa.union(select(I.id), select(P.item)).limit(2).offset(1), literal_binds=True)
+    assert (
+        text
+        == "SELECT SKIP 1 FIRST 2 * FROM (SELECT item.id FROM item UNION SELECT part.item FROM part) AS limited"
+    )

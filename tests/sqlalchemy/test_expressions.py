@@ -72,6 +72,39 @@ CASES = {
         [(True, False)],
     ),
     # conditions
+    "BETWEEN as a value": Case(
+        select(I.id.between(2, 3).label("b")).order_by(I.id),
+        "SELECT CASE WHEN item.id BETWEEN ? AND ? THEN 't'::BOOLEAN "
+        "WHEN NOT (item.id BETWEEN ? AND ?) THEN 'f'::BOOLEAN END AS b FROM item ORDER BY item.id",
+        [False, True, True],
+    ),
+    "NOT BETWEEN as a value": Case(
+        item((~I.id.between(2, 3)).label("b")),
+        of_one(
+            "CASE WHEN item.id NOT BETWEEN ? AND ? THEN 't'::BOOLEAN "
+            "WHEN NOT (item.id NOT BETWEEN ? AND ?) THEN 'f'::BOOLEAN END AS b"
+        ),
+        [True],
+    ),
+    "constant conditions as values": Case(
+        item(sa.and_(I.fresh, sa.false()).label("f"), sa.or_(I.fresh, sa.true()).label("t")),
+        of_one(f"{FALSE} AS f, {TRUE} AS t"),
+        [(False, True)],
+    ),
+    "a condition as a number": Case(
+        select(
+            sa.func.sum(sa.cast(I.id > 1, sa.Integer)).label("n"),
+            sa.func.sum(sa.cast(I.fresh, sa.Integer)).label("m"),
+        ),
+        "SELECT sum(CAST(CASE WHEN item.id > ? THEN 1 WHEN NOT (item.id > ?) THEN 0 END AS INTEGER)) AS n, "
+        "sum(CAST(CASE WHEN item.fresh THEN 1 WHEN NOT (item.fresh) THEN 0 END AS INTEGER)) AS m FROM item",
+        [(2, 1)],
+    ),
+    "a parameter as the condition of CASE": Case(
+        item(sa.case((literal(True), 1), else_=0).label("n")),
+        of_one("CASE WHEN ?::BOOLEAN = 't' THEN ?::INTEGER ELSE ?::INTEGER END AS n"),
+        [1],
+    ),
     "true as a condition": Case(ids(sa.true()), which("1 = 1"), [1, 2, 3]),
     "false as a condition": Case(ids(sa.false()), which("1 = 0"), []),
     "a boolean column": Case(ids(I.fresh), which("item.fresh"), [1]),
@@ -328,10 +361,22 @@ async def test_text_is_not_cut_in_a_select_list(engine: AsyncEngine) -> None:
             select(literal("a\nb").label("s")),
             "SELECT ('a' || CHR(10) || 'b') AS s FROM informix.systables WHERE tabid = 1",
         ),
-        (select(literal("a").label("s")), "SELECT 'a' AS s FROM informix.systables WHERE tabid = 1"),
+        (
+            select(literal("a").label("s")),
+            "SELECT 'a'::LVARCHAR AS s FROM informix.systables WHERE tabid = 1",
+        ),
         (
             select(literal(None).label("s")),
             "SELECT NULL::LVARCHAR AS s FROM informix.systables WHERE tabid = 1",
+        ),
+        (
+            item(sa.case((I.fresh, ""), else_="old").label("s")),
+            "SELECT CASE WHEN item.fresh THEN ''::LVARCHAR ELSE 'old'::LVARCHAR END AS s "
+            "FROM item WHERE item.id = 1",
+        ),
+        (
+            select(literal("a" * 2048).label("s")),  # a cast would cut longer text
+            f"SELECT '{'a' * 2048}' AS s FROM informix.systables WHERE tabid = 1",
         ),
     ],
 )
