@@ -58,7 +58,7 @@ CONSTRUCT_ARGUMENTS: Final[list[tuple[type[Any], Mapping[str, Any]]]] = [
 
 _SERIALS: Final = {"INTEGER": "SERIAL", "BIGINT": "BIGSERIAL", "INT8": "SERIAL8"}
 _SHADOW_COLUMNS: Final = ("audit", "crcols", "erkey", "replcheck", "rowids", "vercols")
-_LOCK_MODES: Final = ("page", "row", "table")
+_LOCK_MODES: Final = ("page", "row")
 
 _NOW: Final = ("now", "current_timestamp", "localtimestamp", "sysdate")
 _NOW_TEXTS: Final = ("current", "current_timestamp", "now()")

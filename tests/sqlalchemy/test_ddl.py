@@ -259,7 +259,7 @@ async def test_storage_options(engine: AsyncEngine, options: Any, text: str) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"informix_lock_mode": "cell"}, "informix_lock_mode: expected one of page, row, table, got 'cell'"),
+        ({"informix_lock_mode": "cell"}, "informix_lock_mode: expected one of page, row, got 'cell'"),
         ({"informix_with": "oids"}, "informix_with: expected one of"),
         ({"informix_in": "a b"}, "expected the name of a space"),
         ({"informix_in": ""}, None),
