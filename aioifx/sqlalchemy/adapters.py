@@ -31,6 +31,7 @@ from aioifx.client.api.connection import Connection
 from aioifx.client.api.cursor import Cursor
 from aioifx.client.config.resolve import resolve
 from aioifx.client.pool.pool import Pool
+from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.dbapi.connect import open_transactional
 from aioifx.rows import tuple_row
 from aioifx.sqlalchemy.compat import await_
@@ -153,8 +154,16 @@ class AdaptedConnection(AsyncAdapt_terminate, AsyncAdapt_dbapi_connection):
         """Check that the server answers, in one round trip."""
         self.run(Connection.ping)
 
+    @property
+    def binding(self) -> LoopBinding:
+        """Event loop and process that the connection is bound to."""
+        return self.client.statements.base_session.dispatcher.binding
+
     def close(self) -> None:
-        await_(self._terminate_graceful_close())
+        if self.binding.is_gone:
+            self._terminate_force_close()
+        else:
+            await_(self._terminate_graceful_close())
 
     def _terminate_handled_exceptions(self) -> tuple[type[BaseException], ...]:
         return (*super()._terminate_handled_exceptions(), errors.Error)

@@ -249,7 +249,7 @@ class AsyncInformixDialect(InformixDialect):
         return AsyncAdaptedQueuePool
 
     def _binding_of(self, connection: Any) -> LoopBinding:
-        return cast(AdaptedConnection, connection).client.statements.base_session.dispatcher.binding
+        return cast(AdaptedConnection, connection).binding
 
     def get_driver_connection(self, connection: Any) -> Any:
         """The `aioifx.Connection` of a connection."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from sqlalchemy.pool import NullPool
 import aioifx
 from aioifx.server import Server, ServerOptions, serve
 from aioifx.sqlalchemy.adapters import AdaptedModule
+from tests.dbapi.conftest import Host
 from tests.injection import eventually
 
 TABLES = sa.text("SELECT tabid FROM systables ORDER BY tabid")
@@ -64,6 +66,37 @@ async def test_dispose_ends_the_sessions() -> None:
             assert sessions(server) == 2
         await engine.dispose()
         await eventually(lambda: not sessions(server))
+
+
+async def first_table(engine: AsyncEngine) -> Any:
+    async with engine.connect() as conn:
+        return await conn.scalar(TABLES)
+
+
+def use_engines_in_several_loops(url: str) -> None:
+    engine = create_async_engine(url, pool_pre_ping=True)
+    assert [asyncio.run(first_table(engine)) for _ in range(2)] == [1, 1]
+    asyncio.run(engine.dispose())
+    assert asyncio.run(first_table(engine)) == 1
+    asyncio.run(engine.dispose())
+
+    engine = create_async_engine(url, pool_size=1, max_overflow=0)
+    asyncio.run(first_table(engine))
+    with pytest.raises(exc.InterfaceError, match="another event loop, which is closed") as caught:
+        asyncio.run(first_table(engine))
+    assert caught.value.connection_invalidated
+    assert asyncio.run(first_table(engine)) == 1
+    asyncio.run(engine.dispose())
+
+
+@pytest.mark.filterwarnings(
+    "ignore:unclosed:ResourceWarning"
+)  # the loops were closed before their connections
+def test_an_engine_outlives_the_event_loop_of_its_connections(caplog: pytest.LogCaptureFixture) -> None:
+    with Host() as host:
+        use_engines_in_several_loops(host.dsn.replace("informix://", "informix+aioifx://"))
+        gc.collect()
+    assert not caplog.records
 
 
 def sessions(server: Server) -> int:
