@@ -13,7 +13,7 @@ import re
 from typing import Any, TypeAlias
 
 from alembic.operations.schemaobj import SchemaObjects
-from sqlalchemy import Constraint
+from sqlalchemy import Constraint, Table
 from sqlalchemy.engine.reflection import Inspector
 
 Constraints: TypeAlias = dict[str, Constraint]
@@ -46,6 +46,15 @@ def constraints_of(inspector: Inspector, table: str, column: str, schema: str | 
     if any(column in columns for columns in keys):
         _add_references_to(found, make, inspector, table, column, schema)
     return found
+
+
+def references_to(inspector: Inspector, table: Table) -> list[Constraint]:
+    """The foreign keys of other tables that reference a table."""
+    found: Constraints = {}
+    for column in table.columns:
+        _add_references_to(found, SchemaObjects(), inspector, table.name, column.name, table.schema)
+    inner = {each.name for each in table.foreign_key_constraints}
+    return [constraint for name, constraint in found.items() if name not in inner]
 
 
 def _add_references_to(

@@ -17,6 +17,7 @@ from alembic.ddl.impl import ComparisonResult, DefaultImpl
 from alembic.util import CommandError, warn
 from sqlalchemy import (
     Column,
+    Constraint,
     ForeignKeyConstraint,
     Index,
     Integer,
@@ -53,6 +54,7 @@ class InformixImpl(DefaultImpl):
     def __init__(self, *args: Any, **kw: Any) -> None:
         super().__init__(*args, **kw)
         self._own_tables: frozenset[str] | None = None
+        self._references: list[Constraint] = []
         self._include_name = self.context_opts.get("include_name")
         self.context_opts["include_name"] = self._is_included
         self._include_object = self.context_opts.get("include_object")
@@ -220,10 +222,25 @@ class InformixImpl(DefaultImpl):
     # --- batches and offline scripts ------------------------------------------------------------------------------
 
     def prep_table_for_batch(self, batch_impl: Any, table: Table) -> None:
-        """Drop the constraints whose names the new table takes: names are unique in the database."""
+        """Drop the constraints whose names the new table takes: names are unique in the database.
+
+        The foreign keys of other tables that reference this one are dropped with it, and added to the new one.
+        """
+        self._references = [] if self.as_sql else constraints.references_to(self._inspector(), table)
         for constraint in table.constraints:
             if constraint.name is not None and constraint.name in batch_impl.named_constraints:
                 self.drop_constraint(constraint)
+
+    def rename_table(self, old_table_name: str, new_table_name: str, schema: str | None = None) -> None:
+        """RENAME TABLE; the end of a batch adds the foreign keys that it dropped."""
+        super().rename_table(old_table_name, new_table_name, schema)
+        references, self._references = self._references, []
+        for reference in references:
+            self.add_constraint(reference)
+
+    def _inspector(self) -> Inspector:
+        assert self.connection is not None, "there is one unless a script is written"
+        return inspect(self.connection)
 
     def emit_begin(self) -> None:
         """BEGIN WORK in a script."""

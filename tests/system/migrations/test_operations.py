@@ -214,3 +214,26 @@ async def test_the_check_of_an_enumeration_takes_the_place_of_the_old_one(
     assert await rows(engine, "SELECT a FROM t") == [("a",), ("ccc",)]
     checks = await inspected(engine, lambda inspector: inspector.get_check_constraints("t"))
     assert [(each["name"], "'ccc'" in each["sqltext"]) for each in checks] == [("e", True)]
+
+
+async def test_a_batch_that_copies_a_table_keeps_the_foreign_keys_that_reference_it(
+    engine: AsyncEngine,
+) -> None:
+    def copy(op: Operations) -> None:
+        with op.batch_alter_table("p", recreate="always") as batch:
+            batch.add_column(sa.Column("n", sa.Integer, server_default="4"))
+
+    await operate(
+        engine,
+        lambda op: op.create_table("p", sa.Column("id", sa.Integer, primary_key=True)),
+        lambda op: op.create_table(
+            "c", sa.Column("a", sa.Integer, sa.ForeignKey("p.id", name="f_c", ondelete="CASCADE"))
+        ),
+        lambda op: op.execute("INSERT INTO p VALUES (1)"),
+        lambda op: op.execute("INSERT INTO c VALUES (1)"),
+        copy,
+    )
+    assert await rows(engine, "SELECT * FROM p") == [(1, 4)]
+    assert await rows(engine, "SELECT * FROM c") == [(1,)]
+    (key,) = await inspected(engine, lambda inspector: inspector.get_foreign_keys("c"))
+    assert (key["name"], key["referred_table"], key["options"]) == ("f_c", "p", {"ondelete": "CASCADE"})
