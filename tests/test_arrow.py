@@ -520,6 +520,9 @@ async def test_the_columns_of_a_load_are_checked(people: aioifx.Connection[Any])
         await people.executemany("INSERT INTO people (id, name) VALUES (?, ?)", PEOPLE)
     with pytest.raises(aioifx.InterfaceError, match=r"^Arrow data: .*'to wn'"):
         await people.load("people", pa.table({"to wn": [1]}))
+    with pytest.raises(aioifx.InterfaceError, match=r"^Arrow data: expected a column, got none$"):
+        await people.load("people", PEOPLE.select([]))
+    assert (await people.load("people", pa.table({}))).rowcount == 0
     assert await stored(people) == []
 
 
@@ -587,7 +590,7 @@ async def test_batches_are_read_as_they_are_sent_and_released(people: aioifx.Con
     assert (done.rowcount, made) == (200_000, 20)
     assert live < 10 * 40_000, "the blocks in flight hold a few batches"
     del reader
-    assert pa.total_allocated_bytes() == before
+    assert pa.total_allocated_bytes() <= before
 
 
 async def test_a_stream_that_fails_ends_the_call_with_nothing_stored(people: aioifx.Connection[Any]) -> None:

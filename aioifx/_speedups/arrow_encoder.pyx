@@ -68,6 +68,7 @@ cdef struct Reading:  # where the values of a column are read in one batch
     const uint8_t* values
     const uint8_t* data
     const uint64_t* buffers
+    int64_t buffer_count
     int64_t times
     int64_t parts
     PyObject* entries
@@ -110,6 +111,13 @@ cdef inline int16_t load_2(const uint8_t* values, int64_t at) noexcept nogil:
     cdef int16_t number
     memcpy(&number, values + 2 * at, 2)
     return number
+
+
+cdef inline bint is_inside(const Reading* reading, const int32_t* view) noexcept nogil:
+    """Whether a view is inside one of its buffers."""
+    if not 0 <= view[2] < reading.buffer_count or not reading.buffers[view[2]]:
+        return False
+    return 0 <= view[3] <= load_8(reading.data, view[2]) - view[0]
 
 
 cdef inline bint read_number(const Reading* reading, int64_t at, int64_t* number) noexcept nogil:
@@ -346,6 +354,7 @@ cdef class Encoder:
         reading.values = <const uint8_t*><uint64_t>values
         reading.data = <const uint8_t*><uint64_t>data
         reading.buffers = <const uint64_t*>PyBytes_AS_STRING(buffers)
+        reading.buffer_count = PyBytes_GET_SIZE(buffers) // 8
         reading.times, reading.parts = times, parts
         reading.entries = <PyObject*>entries
         reading.fill = <PyObject*>fill
@@ -486,6 +495,8 @@ cdef class Encoder:
             size = view[0]
             if size <= INLINE_VIEW:
                 data = reading.values + 16 * at + 4
+            elif not is_inside(reading, view):
+                return False
             else:
                 data = <const uint8_t*>reading.buffers[view[2]] + view[3]
         else:
@@ -493,6 +504,8 @@ cdef class Encoder:
                 begin, end = load_4(reading.values, at), load_4(reading.values, at + 1)
             else:
                 begin, end = load_8(reading.values, at), load_8(reading.values, at + 1)
+            if begin < 0:
+                return False
             data, size = reading.data + begin, end - begin
         if size < 0:
             return False

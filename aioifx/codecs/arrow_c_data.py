@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 from weakref import WeakSet
 
 from aioifx.codecs.arrow_rows import ArrowColumn, ArrowField
@@ -65,6 +65,8 @@ _Stream._fields_ = [
 
 _STRUCT: Final = "+s"
 
+_T = TypeVar("_T")
+
 
 class ArrowBatch:
     """Columns of one length, which live until `release`.
@@ -79,12 +81,13 @@ class ArrowBatch:
         self._pointer = ctypes.pointer(array)
         if array.n_children != len(fields):
             raise InterfaceError(f"Arrow data: expected {len(fields)} columns, got {array.n_children}")
+        _check_range(array)
         self.rows: int = array.length
         if array.null_count and _has_null(array):
             raise DataError("Arrow data: expected rows, got a struct that is null as a whole")
         self.columns: tuple[ArrowColumn, ...] = tuple(
-            _column(array.children[index].contents, array.offset, array.length)
-            for index in range(array.n_children)
+            _column(child, field, array.offset, array.length)
+            for child, field in zip(_children(array), fields, strict=True)
         )
 
     def release(self) -> None:
@@ -108,14 +111,19 @@ class ArrowSource:
         self._single: ArrowBatch | None = None
         self._is_at_end = False
         if hasattr(type(data), "__arrow_c_array__"):
-            schema, array = exporter.__arrow_c_array__()
+            pair: object = exporter.__arrow_c_array__()
+            kind = type(pair).__name__
+            if not isinstance(pair, tuple) or len(cast("tuple[object, ...]", pair)) != 2:
+                raise InterfaceError(f"Arrow data: expected two PyCapsules, got {kind}")
+            schema, array = cast("tuple[object, object]", pair)
             self.fields = _columns_of(_field(_Schema.from_address(_address(schema, b"arrow_schema"))))
-            found = _Array.from_address(_address(array, b"arrow_array"))
+            found = _unreleased(_Array.from_address(_address(array, b"arrow_array")), "a record batch")
             self._single = ArrowBatch(found, self.fields, array)
             self._batches.add(self._single)
         else:
             self._capsule = exporter.__arrow_c_stream__()
-            self._stream = _Stream.from_address(_address(self._capsule, b"arrow_array_stream"))
+            stream = _Stream.from_address(_address(self._capsule, b"arrow_array_stream"))
+            self._stream = _unreleased(stream, "a stream")
             self.fields = self._read_schema(self._stream)
 
     def _read_schema(self, stream: _Stream) -> tuple[ArrowField, ...]:
@@ -181,14 +189,26 @@ def _address(capsule: object, name: bytes) -> int:
         raise InterfaceError(f"Arrow data: expected a PyCapsule of {name.decode()}, got {kind}") from None
 
 
+def _unreleased(one: _T, what: str) -> _T:
+    """The structure itself, whose callbacks and pointers are valid until its release."""
+    if not cast("Any", one).release:
+        raise InterfaceError(f"Arrow data: expected {what}, got one that was released")
+    return one
+
+
+def _children(one: Any) -> list[Any]:
+    if one.n_children > 0 and not (one.children and all(one.children[: one.n_children])):
+        raise InterfaceError("Arrow data: expected a child, got a NULL pointer")
+    return [one.children[index].contents for index in range(one.n_children)]
+
+
 def _field(schema: _Schema) -> ArrowField:
-    if not schema.release:
-        raise InterfaceError("Arrow data: expected a schema, got one that was released")
+    _unreleased(schema, "a schema")
     return ArrowField(
         (schema.name or b"").decode("utf-8", "replace"),
         (schema.format or b"").decode("utf-8", "replace"),
         _field(schema.dictionary.contents) if schema.dictionary else None,
-        tuple(_field(schema.children[index].contents) for index in range(schema.n_children)),
+        tuple(map(_field, _children(schema))),
     )
 
 
@@ -200,18 +220,34 @@ def _columns_of(field: ArrowField) -> tuple[ArrowField, ...]:
     return field.children
 
 
-def _column(array: _Array, first: int, length: int) -> ArrowColumn:
+def _check_range(array: _Array) -> None:
+    if array.length < 0 or array.offset < 0:
+        raise InterfaceError(
+            f"Arrow data: expected a range of rows, got {array.length} from {array.offset} on"
+        )
+
+
+def _column(array: _Array, field: ArrowField, first: int, length: int) -> ArrowColumn:
     """The column of a batch whose rows are *length* values from *first* on."""
+    _check_range(array)
+    if array.n_buffers > 0 and not array.buffers:
+        raise InterfaceError("Arrow data: expected buffers, got a NULL pointer")
     buffers = tuple(array.buffers[index] or 0 for index in range(array.n_buffers))
     if array.length < first + length:
         raise InterfaceError(f"Arrow data: expected a column of {first + length} rows, got {array.length}")
-    values = array.dictionary
+    values = array.dictionary.contents if array.dictionary else None
+    if (values is None) != (field.dictionary is None):
+        raise InterfaceError(
+            "Arrow data: expected a dictionary in both the schema and the batch, or in neither"
+        )
     return ArrowColumn(
         length,
         array.offset + first,
         bool(array.null_count and buffers and buffers[0]),
         buffers,
-        _column(values.contents, 0, values.contents.length) if values else None,
+        None
+        if values is None or field.dictionary is None
+        else _column(values, field.dictionary, 0, values.length),
     )
 
 

@@ -116,6 +116,7 @@ class Reading(NamedTuple):
     offset: int
     values: int
     data: int
+    """Of text; for views where the sizes of the further buffers are."""
     buffers: bytes
     """Addresses of the further buffers of views."""
     times: int
@@ -345,8 +346,8 @@ def _located(plan: Plan, column: ArrowColumn) -> Reading:
     buffers = column.buffers
     validity = buffers[0] if column.has_nulls else 0
     is_view, is_text = plan.source == Source.VIEW, plan.source in (Source.TEXT_4, Source.TEXT_8)
-    more = b"".join(address.to_bytes(8, sys.byteorder) for address in buffers[2:]) if is_view else b""
-    data = column.buffer(2) if is_text else 0
+    more = b"".join(address.to_bytes(8, sys.byteorder) for address in buffers[2:-1]) if is_view else b""
+    data = column.buffer(2) if is_text else column.buffer(len(buffers) - 1) if more else 0
     return Reading(
         plan.source, validity, column.offset, column.buffer(1), data, more, plan.times, plan.parts, None, None
     )

@@ -18,12 +18,13 @@ from ctypes import string_at
 from decimal import Decimal
 from functools import partial
 from itertools import pairwise
+from re import fullmatch
 from struct import iter_unpack, unpack
 from typing import Any, Final, TypeAlias
 
 from aioifx.codecs.arrow_c_data import validity
 from aioifx.codecs.arrow_rows import ArrowColumn, ArrowField, ReadValues, RowColumn
-from aioifx.errors import NotSupportedError
+from aioifx.errors import InterfaceError, NotSupportedError
 from aioifx.sqltypes import Value
 
 _Convert: TypeAlias = Callable[[Any], Value]
@@ -37,6 +38,8 @@ _OUT_OF_RANGE: Final = _unusable("time outside the years 1 to 9999")
 _OUTSIDE_A_DAY: Final = _unusable("time outside of a day")
 _TOO_FINE: Final = _unusable("duration finer than microseconds")
 _NOT_UTF8: Final = _unusable("text that is not UTF-8")
+_NO_ENTRY: Final = _unusable("an index outside of the dictionary")
+_NO_VIEW: Final = _unusable("a view outside of its buffer")
 
 
 # --- fixed width ----------------------------------------------------------------------------------------------------
@@ -105,6 +108,8 @@ def _offset_bytes(letter: str, width: int, column: ArrowColumn, first: int, last
     start = column.buffer(1) + (column.offset + first) * width
     offsets = _items(string_at(start, (last - first + 1) * width), letter)
     begin, end = offsets[0], offsets[-1]
+    if begin < 0 or offsets != sorted(offsets):
+        raise InterfaceError("Arrow data: expected offsets from 0 on that do not decrease")
     data = string_at(column.buffer(2) + begin, end - begin) if end > begin else b""
     values: list[Value] = [data[one - begin : two - begin] for one, two in pairwise(offsets)]
     return _without_nulls(values, column, first, last)
@@ -117,10 +122,14 @@ _INLINE: Final = 12
 def _view_bytes(column: ArrowColumn, first: int, last: int) -> list[Value]:
     """Views of 16 bytes: size, then up to 12 bytes, or a prefix, the index of a buffer and an offset in it."""
     views = _raw(column, first, last, 16)
+    count = max(len(column.buffers) - 3, 0)
+    sizes = _items(string_at(column.buffer(2 + count), 8 * count), "q") if count else []
 
-    def value(at: int, size: int, buffer: int, offset: int) -> bytes:
-        if size <= _INLINE:
+    def value(at: int, size: int, buffer: int, offset: int) -> Value:
+        if 0 <= size <= _INLINE:
             return views[at * 16 + 4 : at * 16 + 4 + size]
+        if size < 0 or not 0 <= buffer < count or not 0 <= offset <= sizes[buffer] - size:
+            return _NO_VIEW
         return string_at(column.buffer(2 + buffer) + offset, size)
 
     # The view of a NULL may hold anything.
@@ -128,7 +137,9 @@ def _view_bytes(column: ArrowColumn, first: int, last: int) -> list[Value]:
     return [None if one is None else value(at, one[0], *one[2:]) for at, one in enumerate(found)]
 
 
-def _text(value: bytes) -> Value:
+def _text(value: Value) -> Value:
+    if not isinstance(value, bytes):
+        return value
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -258,10 +269,10 @@ def reader_for(field: ArrowField) -> ReadValues:
         return found
     if kind == "w" and details.isdecimal():
         return partial(_fixed_bytes, int(details))
-    if kind == "d":
-        _, scale, *bits = map(int, details.split(","))
-        if (read := _DECIMALS.get(bits[0] if bits else 128)) is not None:
-            return _converted(read, partial(_decimal, scale))
+    if kind == "d" and (found_type := fullmatch(r"\d+,(-?\d+)(?:,(\d+))?", details)):
+        read = _DECIMALS.get(int(found_type[2] or 128))
+        if read is not None:
+            return _converted(read, partial(_decimal, int(found_type[1])))
     if kind in ("tss", "tsm", "tsu", "tsn"):
         raise NotSupportedError(
             f"column {field.name!r}: timestamp of the time zone {details!r:.40}: a DATETIME has no time zone,"
@@ -273,6 +284,10 @@ def reader_for(field: ArrowField) -> ReadValues:
 
 
 def _dictionary_reader(field: ArrowField, of_values: ArrowField) -> ReadValues:
+    if field.format not in _LETTERS or field.format in "fg":
+        raise InterfaceError(
+            f"Arrow data: expected indices of a dictionary, got the type {field.format!r:.40}"
+        )
     indices, values = reader_for(ArrowField(field.name, field.format)), _named(of_values, field.name)
     read_values = reader_for(values)
 
@@ -282,7 +297,11 @@ def _dictionary_reader(field: ArrowField, of_values: ArrowField) -> ReadValues:
         known = dictionary.values
         if known is None:
             known = dictionary.values = read_values(dictionary, 0, dictionary.length)
-        return [None if index is None else known[index] for index in indices(column, first, last)]
+        count = len(known)
+        return [
+            None if index is None else known[index] if 0 <= index < count else _NO_ENTRY
+            for index in indices(column, first, last)
+        ]
 
     return read
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import gc
-from ctypes import string_at
+from collections.abc import Callable
+from ctypes import addressof, memmove, string_at
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from aioifx.codecs.arrow_c_data import ArrowBatch, ArrowSource, validity
+from aioifx.codecs.arrow_c_data import (  # pyright: ignore[reportPrivateUsage]
+    ArrowBatch,
+    ArrowSource,
+    _address,
+    _Array,
+    validity,
+)
 from aioifx.codecs.arrow_rows import ArrowField
 from aioifx.errors import DataError, InterfaceError
 from tests.codecs.exporter import Exporter
@@ -162,3 +169,75 @@ def test_validity_reads_bits_from_any_position() -> None:
     for first in range(20):
         for count in (0, 1, 7, 8, 9, 20):
             assert validity(address, first, count) == valid[first : first + count]
+
+
+# --- structures that break the interface ----------------------------------------------------------------------------
+
+
+class Pair:
+    """The capsules of a record batch."""
+
+    def __init__(self, data: Any) -> None:
+        self.capsules = data.__arrow_c_array__()
+        self.array = _Array.from_address(_address(self.capsules[1], b"arrow_array"))
+        self.column = self.array.children[0].contents
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+        return self.capsules
+
+    def refusal(self, change: Callable[[Pair], object]) -> str:
+        """The error after a change, which is undone for the exporter's release."""
+        whole, column = bytes(self.array), bytes(self.column)
+        change(self)
+        try:
+            ArrowSource(self)
+        except InterfaceError as error:
+            memmove(addressof(self.array), whole, len(whole))
+            memmove(addressof(self.column), column, len(column))
+            return str(error)
+        return ""
+
+
+class Stream:
+    def __init__(self, capsule: object) -> None:
+        self.capsule = capsule
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.capsule
+
+
+def test_what_was_released_is_not_used() -> None:
+    stream = Stream(pa.table({"a": [1]}).__arrow_c_stream__())
+    ArrowSource(stream).close()
+    with pytest.raises(InterfaceError, match=r"^Arrow data: expected a stream, got one that was released$"):
+        ArrowSource(stream)
+    batch = Pair(pa.record_batch({"a": [1]}))
+    ArrowSource(batch).close()
+    with pytest.raises(InterfaceError, match=r"^Arrow data: expected a record batch, got one that was rel"):
+        ArrowSource(batch)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("column.offset", -1, "expected a range of rows, got 2 from -1 on"),
+        ("array.offset", -1, "expected a range of rows, got 2 from -1 on"),
+        ("array.length", -3, "expected a range of rows, got -3 from 0 on"),
+        ("column.length", 1, "expected a column of 2 rows, got 1"),
+        ("column.buffers", None, "expected buffers, got a NULL pointer"),
+        ("column.dictionary", None, "expected a dictionary in both the schema and the batch, or in neither"),
+        ("array.children", None, "expected a child, got a NULL pointer"),
+    ],
+)
+def test_structures_that_contradict_themselves_are_refused(name: str, value: Any, message: str) -> None:
+    which, _, field = name.partition(".")
+    data = Pair(pa.record_batch({"a": pa.array([1, 2]).dictionary_encode()}))
+    assert data.refusal(lambda pair: setattr(getattr(pair, which), field, value)) == f"Arrow data: {message}"
+
+
+@pytest.mark.parametrize("pair", [None, (), (1, 2, 3)])
+def test_two_capsules_are_expected(pair: Any) -> None:
+    data = Pair(pa.record_batch({"a": [1]}))
+    data.capsules = pair
+    with pytest.raises(InterfaceError, match=r"^Arrow data: expected two PyCapsules, got "):
+        ArrowSource(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import struct
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -14,7 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.codecs import native, rows
-from aioifx.codecs.arrow_c_data import ArrowSource
+from aioifx.codecs.arrow_c_data import (  # pyright: ignore[reportPrivateUsage]
+    ArrowSource,
+    _address,
+    _Array,
+)
 from aioifx.codecs.arrow_plan import Source, WireForm, field_plan, param_plan
 from aioifx.codecs.arrow_rows import ArrowField, ArrowRows
 from aioifx.codecs.arrow_values import row_column
@@ -27,7 +32,7 @@ from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.codecs.tuple_frames import TUPLE_FRAME, Frame
 from aioifx.codecs.type_text import parse_type
-from aioifx.errors import DataError
+from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, SqlType
 from tests.codecs.test_arrow_values import TYPES, decimals
 from tests.sampling import examples
@@ -282,3 +287,77 @@ def test_a_wrong_number_of_columns_is_left_to_rows() -> None:
     assert arrow_params([None, None], UTF8, b"", b"", (), data.row) is leave_all
     encoder = RowEncoder([Column("a", type_of("INTEGER"))] * 2, UTF8, frame=None)
     assert encoder._arrow_encoder(data) is leave_all
+
+
+# --- data that breaks the layout ------------------------------------------------------------------------------------
+
+
+def of_buffers(kind: Any, count: int, *buffers: bytes) -> Any:
+    """An array that pyarrow has not checked: it checks the slice that has no rows."""
+    made = pa.Array.from_buffers(kind, 0, [None, *map(pa.py_buffer, buffers)])
+    return Longer(made, count)
+
+
+class Longer:
+    """A batch of one column that is longer than its exporter believes."""
+
+    def __init__(self, array: Any, count: int) -> None:
+        self.capsules = pa.record_batch([array], ["c0"]).__arrow_c_array__()
+        found = _Array.from_address(_address(self.capsules[1], b"arrow_array"))
+        found.length = found.children[0].contents.length = count
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+        return self.capsules
+
+
+def rows_of(data: Any) -> ArrowRows:
+    source = ArrowSource(data)
+    batch = source.next()
+    assert batch is not None
+    return ArrowRows(batch, (row_column(0, source.fields[0]),), 0, batch.rows)
+
+
+def refusal(target: str, data: Any) -> str:
+    """The error of a row."""
+    sql_type = type_of(target)
+    with pytest.raises((DataError, InterfaceError)) as field:
+        RowEncoder([Column("c0", sql_type)], UTF8, frame=None).encode(rows_of(data))
+    return str(field.value)
+
+
+@makers
+@pytest.mark.parametrize(
+    "view", [(20, 0, 9, 0), (20, 0, -1, 0), (20, 0, 1, 0), (20, 0, 0, 35), (20, 0, 0, -1), (-20, 0, 0, 0)]
+)
+def test_a_view_outside_of_its_buffer_is_refused(
+    monkeypatch: pytest.MonkeyPatch, make: Any, view: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(rows, "make_arrow_encoder", make)
+    data = of_buffers(pa.string_view(), 1, struct.pack("=4i", *view), b"x" * 54)
+    assert (
+        refusal("VARCHAR(40)", data)
+        == "column 'c0': VARCHAR(40) does not accept a view outside of its buffer"
+    )
+
+
+@makers
+@pytest.mark.parametrize("index", [-1, 2])
+@pytest.mark.parametrize("values", [[7, 8], ["a", "b"]])
+def test_an_index_outside_of_its_dictionary_is_refused(
+    monkeypatch: pytest.MonkeyPatch, make: Any, index: int, values: list[Any]
+) -> None:
+    monkeypatch.setattr(rows, "make_arrow_encoder", make)
+    data = pa.DictionaryArray.from_arrays(pa.array([index], pa.int32()), pa.array(values), safe=False)
+    message = "column 'c0': VARCHAR(40) does not accept an index outside of the dictionary"
+    assert refusal("VARCHAR(40)", pa.record_batch([data], ["c0"])) == message
+
+
+@makers
+@pytest.mark.parametrize("offsets", [(4, 2), (-4, 2)])
+def test_offsets_that_decrease_are_refused(
+    monkeypatch: pytest.MonkeyPatch, make: Any, offsets: tuple[int, int]
+) -> None:
+    monkeypatch.setattr(rows, "make_arrow_encoder", make)
+    for kind, letter in ((pa.string(), "i"), (pa.large_string(), "q")):
+        data = of_buffers(kind, 1, struct.pack(f"=2{letter}", *offsets), b"abcdef")
+        assert refusal("VARCHAR(40)", data) == "Arrow data: expected offsets from 0 on that do not decrease"

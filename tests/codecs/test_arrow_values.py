@@ -174,3 +174,16 @@ def test_an_absent_buffer_is_not_read(form: str, buffers: tuple[int, ...]) -> No
     column = ArrowColumn(length=1, offset=0, has_nulls=False, buffers=buffers)
     with pytest.raises(InterfaceError, match=r"^Arrow data: expected buffer 1 of a column, got none$"):
         reader_for(ArrowField("c", form))(column, 0, 1)
+
+
+@pytest.mark.parametrize("form", ["", "d:", "d:5", "d:a,b", "d:5,2,99", "w:", "w:-1", "\ufffd"])
+def test_a_type_that_cannot_be_read_is_refused(form: str) -> None:
+    with pytest.raises(NotSupportedError, match=r"^column 'c': Arrow's type .* is not supported$"):
+        reader_for(ArrowField("c", form))
+
+
+@pytest.mark.parametrize("form", ["u", "g", "f", "", "d:5,2"])
+def test_indices_of_a_dictionary_are_integers(form: str) -> None:
+    message = f"^Arrow data: expected indices of a dictionary, got the type '{form}'$"
+    with pytest.raises(InterfaceError, match=message):
+        reader_for(ArrowField("c", form, ArrowField("", "u")))

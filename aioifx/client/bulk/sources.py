@@ -193,10 +193,12 @@ class _ArrowRows(_Values):
 
     async def peek_width(self) -> int | None:
         await self._reader.open(self._select)
+        if self._reader.has_rows and not self.names:
+            raise InterfaceError("Arrow data: expected a column, got none")
         return len(self.names or ()) if self._reader.has_rows else None
 
     def _select(self, names: tuple[str, ...]) -> Sequence[int]:
-        self.names = names if self._wanted is None else tuple(self._wanted)
+        self.names = (names if self._wanted is None else tuple(self._wanted)) or None
         return range(len(names)) if self._wanted is None else indices_of(self._wanted, names, "columns")
 
     async def read(self, count: int) -> Sequence[Row]:
