@@ -32,6 +32,13 @@ CASES = {
         "SELECT coalesce(item.price, ?::INTEGER) AS n, count(*) AS c FROM item GROUP BY 1 ORDER BY 1",
         [(0, 1), (1.5, 1), (2.5, 1)],
     ),
+    "GROUP BY of an equal expression": Case(
+        select(sa.extract("year", I.made).label("y"), func.count().label("c"))
+        .where(I.made.is_not(None))
+        .group_by(sa.extract("year", I.made)),
+        "SELECT YEAR(item.made) AS y, count(*) AS c FROM item WHERE item.made IS NOT NULL GROUP BY 1",
+        [(2024, 2)],
+    ),
     "GROUP BY of a condition with a label": Case(
         select(BIG.label("b"), func.count().label("c")).group_by(BIG).order_by("b"),
         "SELECT (CASE WHEN item.name LIKE ? || '%' THEN 't'::BOOLEAN "
