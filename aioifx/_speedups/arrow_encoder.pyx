@@ -30,7 +30,7 @@ cdef enum:  # aioifx.codecs.arrow_plan.Source
     SIGNED_1, SIGNED_2, SIGNED_4, SIGNED_8, UNSIGNED_1, UNSIGNED_2, UNSIGNED_4, UNSIGNED_8, WIDE, SINGLE, DOUBLE, BIT
     TEXT_4, TEXT_8, VIEW, ENTRY
 
-cdef enum:  # aioifx.codecs.arrow_plan.Form
+cdef enum:  # aioifx.codecs.arrow_plan.WireForm
     BY_ENTRY, INTEGER, SPLIT, WHOLE, FLOAT, SMALLFLOAT, DAY, MOMENT, CLOCK, DECIMAL_FIELD, DECIMAL_PARAM, TRUTH
     CHAR_FIELD, VARCHAR_FIELD, LVARCHAR_FIELD, SHORT_PARAM, LONG_PARAM
 

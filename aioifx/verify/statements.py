@@ -201,6 +201,13 @@ STATEMENTS: Final[tuple[Check, ...]] = (
         setup=("CREATE TABLE vfy_default (a INT DEFAULT 5, c CHAR(3) DEFAULT 'abc')",),
     ),
     sql_check(
+        "for-update-has-no-order",
+        "A SELECT with ORDER BY cannot be FOR UPDATE.",
+        "server/sql/translate/select_plan.py: assumed: the code",
+        fails("SELECT a FROM vfy_ordered ORDER BY a FOR UPDATE", -365),
+        setup=("CREATE TABLE vfy_ordered (a INT)",),
+    ),
+    sql_check(
         "created-as-select",
         "A table that CREATE TABLE AS makes takes NULL in columns that are NOT NULL in the query's table.",
         "server/sql/translate/ddl.py: Only SERIAL columns are NOT NULL",

@@ -712,7 +712,7 @@ def named(name: str) -> Any:
         ("param_encoder.pyx", "aioifx.codecs.param_plan.PackOp", ""),
         ("column_decoder.pyx", "aioifx.codecs.arrow_layout.Layout", "AS_"),
         ("arrow_encoder.pyx", "aioifx.codecs.arrow_plan.Source", ""),
-        ("arrow_encoder.pyx", "aioifx.codecs.arrow_plan.Form", ""),
+        ("arrow_encoder.pyx", "aioifx.codecs.arrow_plan.WireForm", ""),
     ],
 )
 def test_the_kernels_enums_are_those_of_python(source: str, enum: str, prefix: str) -> None:
