@@ -61,6 +61,27 @@ class TypeCode(IntEnum):
     BIGSERIAL = 53
 
 
+INTEGER_CODES: Final = frozenset(
+    {
+        TypeCode.SMALLINT,
+        TypeCode.INTEGER,
+        TypeCode.SERIAL,
+        TypeCode.INT8,
+        TypeCode.SERIAL8,
+        TypeCode.BIGINT,
+        TypeCode.BIGSERIAL,
+    }
+)
+"""Types of whole numbers."""
+NUMBER_CODES: Final = INTEGER_CODES | {
+    TypeCode.FLOAT,
+    TypeCode.SMALLFLOAT,
+    TypeCode.DECIMAL,
+    TypeCode.MONEY,
+}
+"""Types of all numbers."""
+
+
 NOT_NULL: Final = 0x0100
 DISTINCT: Final = 0x0800
 DISTINCT_LVARCHAR: Final = 0x2000

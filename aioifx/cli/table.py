@@ -16,7 +16,7 @@ from typing import Any, Final
 from aioifx.cli.output import StyledLine
 from aioifx.cli.value_texts import text_writer
 from aioifx.errors import cell_width, visible
-from aioifx.sqltypes import Column, Row, SqlType, TypeCode
+from aioifx.sqltypes import NUMBER_CODES, Column, Row, SqlType
 
 LONGEST: Final = 200
 """Cells of a value; the rest is cut off."""
@@ -25,22 +25,6 @@ NULL: Final = "<null>"
 _SMALLEST: Final = 6
 """Cells of a column that is made narrower, at least; with less, each row becomes a list."""
 _ELLIPSIS: Final = "…"
-
-_NUMBERS: Final = frozenset(
-    {
-        TypeCode.SMALLINT,
-        TypeCode.INTEGER,
-        TypeCode.FLOAT,
-        TypeCode.SMALLFLOAT,
-        TypeCode.DECIMAL,
-        TypeCode.SERIAL,
-        TypeCode.MONEY,
-        TypeCode.INT8,
-        TypeCode.SERIAL8,
-        TypeCode.BIGINT,
-        TypeCode.BIGSERIAL,
-    }
-)
 
 
 class Table:
@@ -52,7 +36,7 @@ class Table:
     def __init__(self, columns: Sequence[Column], width: int | None) -> None:
         self._names = [_cut(visible(column.name), LONGEST) for column in columns]
         self._texts = [_cell_text(column.type) for column in columns]
-        self._is_number = [column.type.kind in _NUMBERS for column in columns]
+        self._is_number = [column.type.kind in NUMBER_CODES for column in columns]
         self._width = width
         self._natural = [cell_width(name) for name in self._names]
         self._shown: list[int] | None = None

@@ -23,7 +23,7 @@ from aioifx.codecs.type_text import COLLECTIONS
 from aioifx.codecs.value_text import parser_for
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
 from aioifx.rows import record_maker
-from aioifx.sqltypes import SqlType, TypeCode, Value
+from aioifx.sqltypes import INTEGER_CODES, SqlType, TypeCode, Value
 
 _Read: TypeAlias = Callable[[str, int], tuple[Value, int]]
 """A text and where a value and the blanks before it begin -> the value, and where the blanks after it end."""
@@ -38,20 +38,7 @@ _KEYWORD_STARTS: Final = ("R", "S", "M", "L")
 _MARK: Final = re.compile(r"""[,(){}]|'(?:[^']|'')*+'?|"(?:[^"]|"")*+"?""")
 """What ends a value without quotes, or has commas and braces that do not."""
 _QUALIFIED: Final = re.compile(r"(?:DATETIME|INTERVAL)\s*+\((?P<value>[^()]*+)\)[\w\s()]*+", re.IGNORECASE)
-INTEGERS: Final = frozenset(
-    map(
-        int,
-        (
-            TypeCode.SMALLINT,
-            TypeCode.INTEGER,
-            TypeCode.INT8,
-            TypeCode.BIGINT,
-            TypeCode.SERIAL,
-            TypeCode.SERIAL8,
-            TypeCode.BIGSERIAL,
-        ),
-    )
-)
+INTEGERS: Final = frozenset(map(int, INTEGER_CODES))
 """Types of whole numbers."""
 _UNHASHABLE: Final = (TypeCode.SET, TypeCode.MULTISET, TypeCode.LIST, TypeCode.COLLECTION)
 

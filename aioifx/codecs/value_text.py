@@ -36,7 +36,7 @@ from aioifx.codecs.temporal_text import (
     unreadable,
 )
 from aioifx.errors import NotSupportedError
-from aioifx.sqltypes import SqlType, TypeCode, Value
+from aioifx.sqltypes import INTEGER_CODES, SqlType, TypeCode, Value
 
 _Form = TypeVar("_Form", ParseField, FormatField)
 
@@ -217,15 +217,6 @@ def _boolean_formatter(sql_type: SqlType) -> FormatField:
 
 # --- parsers and formatters by type ---------------------------------------------------------------------------------
 
-_INTEGERS: Final = (
-    TypeCode.SMALLINT,
-    TypeCode.INTEGER,
-    TypeCode.SERIAL,
-    TypeCode.INT8,
-    TypeCode.SERIAL8,
-    TypeCode.BIGINT,
-    TypeCode.BIGSERIAL,
-)
 _TEXTS: Final = (
     TypeCode.CHAR,
     TypeCode.NCHAR,
@@ -247,7 +238,7 @@ _IN_PLACE: Final = (TypeCode.BYTE, TypeCode.TEXT)
 """Large objects stored in the field; BLOB and CLOB have separate files (documented: UNLOAD)."""
 
 _PARSERS: Final[Mapping[int, Callable[[SqlType], ParseField]]] = {
-    **dict.fromkeys(_INTEGERS, _integer_parser),
+    **dict.fromkeys(INTEGER_CODES, _integer_parser),
     **dict.fromkeys(_TEXTS, _text_parser),
     TypeCode.SMALLFLOAT: _float_parser,
     TypeCode.FLOAT: _float_parser,
@@ -260,7 +251,7 @@ _PARSERS: Final[Mapping[int, Callable[[SqlType], ParseField]]] = {
 }
 
 _FORMATTERS: Final[Mapping[int, Callable[[SqlType], FormatField]]] = {
-    **dict.fromkeys(_INTEGERS, _integer_formatter),
+    **dict.fromkeys(INTEGER_CODES, _integer_formatter),
     **dict.fromkeys(_TEXTS, _text_formatter),
     TypeCode.SMALLFLOAT: _float_formatter,
     TypeCode.FLOAT: _float_formatter,

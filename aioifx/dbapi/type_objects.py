@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Final
 
-from aioifx.sqltypes import EXTENDED_BLOB, EXTENDED_CLOB, SqlType, TypeCode
+from aioifx.sqltypes import EXTENDED_BLOB, EXTENDED_CLOB, NUMBER_CODES, SqlType, TypeCode
 
 
 class TypeObject:
@@ -49,20 +49,7 @@ STRING: Final = TypeObject(
 BINARY: Final = TypeObject("BINARY", TypeCode.BYTE, extended_ids=(EXTENDED_BLOB,))
 """BYTE and BLOB."""
 
-NUMBER: Final = TypeObject(
-    "NUMBER",
-    TypeCode.SMALLINT,
-    TypeCode.INTEGER,
-    TypeCode.INT8,
-    TypeCode.BIGINT,
-    TypeCode.SERIAL,
-    TypeCode.SERIAL8,
-    TypeCode.BIGSERIAL,
-    TypeCode.FLOAT,
-    TypeCode.SMALLFLOAT,
-    TypeCode.DECIMAL,
-    TypeCode.MONEY,
-)
+NUMBER: Final = TypeObject("NUMBER", *NUMBER_CODES)
 """Numbers of all types, SERIAL included."""
 
 DATETIME: Final = TypeObject("DATETIME", TypeCode.DATE, TypeCode.DATETIME)
