@@ -1,70 +1,73 @@
-"""The public names: connect, errors, records, types. Never: logic; the server; sqlite3."""
+"""The public names, imported when the first of them is used. Never: logic; the server; sqlite3."""
 
 from __future__ import annotations
 
 import typing as _typing
 
-from aioifx import rows
-from aioifx.client.api.connection import Connection
-from aioifx.client.api.cursor import Cursor
-from aioifx.client.api.prepared import PreparedStatement
-from aioifx.client.api.retry import Retry
-from aioifx.client.api.transaction import Transaction
-from aioifx.client.bulk.text_formats import CsvFormat, UnloadFormat
-from aioifx.client.config.options import ConnectOptions
-from aioifx.client.config.resolve import parse_dsn
-from aioifx.client.connect.connect import connect
-from aioifx.client.connect.locks import LockDiagnosis, LockSession, TableLock
-from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.stream import Stream
-from aioifx.client.lobs.lob import Lob
-from aioifx.client.observation.operation import Observer, Operation
-from aioifx.client.pool.leases import Holder
-from aioifx.client.pool.locks import diagnose_locks
-from aioifx.client.pool.pool import Pool, create_pool
-from aioifx.client.pool.stats import Histogram, PoolStats
-from aioifx.client.session.stats import Stats
-from aioifx.codecs.bson import BsonKind, BsonValue, ObjectId
-from aioifx.codecs.conversions import TypeCodec
-from aioifx.codecs.native import speedups
-from aioifx.errors import (
-    AuthenticationError,
-    CheckViolation,
-    ConnectError,
-    ConnectionLost,
-    DatabaseError,
-    DataError,
-    Deadlock,
-    Error,
-    ForeignKeyViolation,
-    IntegrityError,
-    InterfaceError,
-    InternalError,
-    LocaleError,
-    LockError,
-    LockTimeout,
-    NotNullViolation,
-    NotSupportedError,
-    OperationalError,
-    PermissionDenied,
-    PoolClosed,
-    PoolTimeout,
-    ProgrammingError,
-    ProtocolError,
-    QueryCanceled,
-    QueryTimeout,
-    RowLocked,
-    SQLSyntaxError,
-    UndefinedColumn,
-    UndefinedRoutine,
-    UndefinedTable,
-    UniqueViolation,
-    Warning,
-)
-from aioifx.rows import Record
-from aioifx.sqltypes import Column, Datetime, IntervalYM, Qualifier, SqlType, TypeCode, Unit
-from aioifx.tracing.events import TraceEvent
-from aioifx.wire.opcodes import PamStyle
+if _typing.TYPE_CHECKING:
+    from aioifx import rows
+    from aioifx.client.api.connection import Connection
+    from aioifx.client.api.cursor import Cursor
+    from aioifx.client.api.prepared import PreparedStatement
+    from aioifx.client.api.retry import Retry
+    from aioifx.client.api.transaction import Transaction
+    from aioifx.client.bulk.text_formats import CsvFormat, UnloadFormat
+    from aioifx.client.config.options import ConnectOptions
+    from aioifx.client.config.resolve import parse_dsn
+    from aioifx.client.connect.connect import connect
+    from aioifx.client.connect.locks import LockDiagnosis, LockSession, TableLock
+    from aioifx.client.execution.result import ExecuteResult
+    from aioifx.client.execution.stream import Stream
+    from aioifx.client.lobs.lob import Lob
+    from aioifx.client.observation.operation import Observer, Operation
+    from aioifx.client.pool.leases import Holder
+    from aioifx.client.pool.locks import diagnose_locks
+    from aioifx.client.pool.pool import Pool, create_pool
+    from aioifx.client.pool.stats import Histogram, PoolStats
+    from aioifx.client.session.stats import Stats
+    from aioifx.codecs.bson import BsonKind, BsonValue, ObjectId
+    from aioifx.codecs.conversions import TypeCodec
+    from aioifx.codecs.native import speedups
+    from aioifx.diagnosis.diagnose import diagnose
+    from aioifx.diagnosis.report import DiagnosisChange, DiagnosisReport, DiagnosisStep
+    from aioifx.errors import (
+        AuthenticationError,
+        CheckViolation,
+        ConnectError,
+        ConnectionLost,
+        DatabaseError,
+        DataError,
+        Deadlock,
+        Error,
+        ForeignKeyViolation,
+        IntegrityError,
+        InterfaceError,
+        InternalError,
+        LocaleError,
+        LockError,
+        LockTimeout,
+        NotNullViolation,
+        NotSupportedError,
+        OperationalError,
+        PermissionDenied,
+        PoolClosed,
+        PoolTimeout,
+        ProgrammingError,
+        ProtocolError,
+        QueryCanceled,
+        QueryTimeout,
+        RowLocked,
+        SQLSyntaxError,
+        UndefinedColumn,
+        UndefinedRoutine,
+        UndefinedTable,
+        UniqueViolation,
+        Warning,
+    )
+    from aioifx.rows import Record
+    from aioifx.sqltypes import Column, Datetime, IntervalYM, Qualifier, SqlType, TypeCode, Unit
+    from aioifx.tracing.events import TraceEvent
+    from aioifx.wire.opcodes import PamStyle
 
 __all__ = [
     "AuthenticationError",
@@ -146,35 +149,70 @@ __all__ = [
     "speedups",
 ]
 
-_LAZY = {
-    "DiagnosisChange": "aioifx.diagnosis.report",
-    "DiagnosisReport": "aioifx.diagnosis.report",
-    "DiagnosisStep": "aioifx.diagnosis.report",
-    "diagnose": "aioifx.diagnosis.diagnose",
+_SOURCES = {
+    "aioifx.client.api.connection": "Connection",
+    "aioifx.client.api.cursor": "Cursor",
+    "aioifx.client.api.prepared": "PreparedStatement",
+    "aioifx.client.api.retry": "Retry",
+    "aioifx.client.api.transaction": "Transaction",
+    "aioifx.client.bulk.text_formats": "CsvFormat UnloadFormat",
+    "aioifx.client.config.options": "ConnectOptions",
+    "aioifx.client.config.resolve": "parse_dsn",
+    "aioifx.client.connect.connect": "connect",
+    "aioifx.client.connect.locks": "LockDiagnosis LockSession TableLock",
+    "aioifx.client.execution.result": "ExecuteResult",
+    "aioifx.client.execution.stream": "Stream",
+    "aioifx.client.lobs.lob": "Lob",
+    "aioifx.client.observation.operation": "Observer Operation",
+    "aioifx.client.pool.leases": "Holder",
+    "aioifx.client.pool.locks": "diagnose_locks",
+    "aioifx.client.pool.pool": "Pool create_pool",
+    "aioifx.client.pool.stats": "Histogram PoolStats",
+    "aioifx.client.session.stats": "Stats",
+    "aioifx.codecs.bson": "BsonKind BsonValue ObjectId",
+    "aioifx.codecs.conversions": "TypeCodec",
+    "aioifx.codecs.native": "speedups",
+    "aioifx.diagnosis.diagnose": "diagnose",
+    "aioifx.diagnosis.report": "DiagnosisChange DiagnosisReport DiagnosisStep",
+    "aioifx.errors": """
+        AuthenticationError CheckViolation ConnectError ConnectionLost DataError DatabaseError Deadlock
+        Error ForeignKeyViolation IntegrityError InterfaceError InternalError LocaleError LockError
+        LockTimeout NotNullViolation NotSupportedError OperationalError PermissionDenied PoolClosed
+        PoolTimeout ProgrammingError ProtocolError QueryCanceled QueryTimeout RowLocked SQLSyntaxError
+        UndefinedColumn UndefinedRoutine UndefinedTable UniqueViolation Warning
+    """,
+    "aioifx.rows": "Record",
+    "aioifx.sqltypes": "Column Datetime IntervalYM Qualifier SqlType TypeCode Unit",
+    "aioifx.tracing.events": "TraceEvent",
+    "aioifx.wire.opcodes": "PamStyle",
 }
-"""Names whose modules are imported when they are first used, because most programs never use them."""
+"""Modules, and the public names that each defines.
 
-if _typing.TYPE_CHECKING:
-    from aioifx.diagnosis.diagnose import diagnose
-    from aioifx.diagnosis.report import DiagnosisChange, DiagnosisReport, DiagnosisStep
-else:
+`import aioifx` imports none of them, because pytest loads the plugin in `aioifx.testing` also for projects that do not
+use it. The first use of a name imports all but those of `_ON_USE`.
+"""
+
+_ON_USE = frozenset({"aioifx.diagnosis.diagnose", "aioifx.diagnosis.report"})
+"""Modules that are imported when one of their own names is used, because most programs never use them."""
+
+if not _typing.TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        if name not in _LAZY:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        definition = getattr(import_module(_LAZY[name]), name)
-        definition.__module__ = __name__
-        globals()[name] = definition
-        return definition
+        if name == "rows":
+            return import_module("aioifx.rows")
+        source = next((module for module, names in _SOURCES.items() if name in names.split()), "")
+        if not source:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        for module in [source] if source in _ON_USE else [each for each in _SOURCES if each not in _ON_USE]:
+            imported = import_module(module)
+            for public in _SOURCES[module].split():
+                definition = globals()[public] = getattr(imported, public)
+                # Tracebacks, reprs and pickles name the public path, so the modules underneath may move.
+                if hasattr(definition, "__module__"):  # speedups is a string
+                    definition.__module__ = __name__
+        return globals()[name]
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})
-
-
-# Tracebacks, reprs and pickles name the public path, so the modules underneath may move.
-for _name in __all__:
-    # Not those to come, the module rows, nor speedups, a string.
-    if _name not in _LAZY and hasattr(globals()[_name], "__module__"):
-        globals()[_name].__module__ = __name__

@@ -259,6 +259,16 @@ class NotSupportedError(DatabaseError):
     """This server or database cannot do it, or aioifx cannot yet. From the embedded server: SQLCODE -999."""
 
 
+# Tracebacks and pickles name the public path, also where only a part of the package is imported.
+def _show_public_paths() -> None:
+    for definition in globals().values():
+        if isinstance(definition, type) and issubclass(definition, Exception):
+            definition.__module__ = "aioifx"
+
+
+_show_public_paths()
+
+
 class Rule(NamedTuple):
     """What is known of a code. Cause and remedy are in `explain`, which is loaded only to explain."""
 
@@ -520,7 +530,7 @@ SQLCODES: Final[dict[int, Rule]] = {
     -536: Rule(ProgrammingError, "42000", "constraint and referenced key have different numbers of columns"),
     -542: Rule(ProgrammingError, "42000", "column is named twice in a constraint, trigger or index"),
     -546: Rule(ProgrammingError, "42000", "view {} cannot have parameters"),
-    -548: Rule(ProgrammingError, "42000", "no foreign keys on temporary tables"),
+    -548: Rule(ProgrammingError, "42000", "no foreign keys or triggers on temporary tables"),
     -550: Rule(ProgrammingError, "54000", "columns of the constraint are too long in total"),
     -551: Rule(ProgrammingError, "23000", "constraint has too many columns"),
     -559: Rule(ProgrammingError, "42000", "no synonym for a synonym"),
@@ -530,11 +540,16 @@ SQLCODES: Final[dict[int, Rule]] = {
     -591: Rule(ProgrammingError, "42000", "default of column {} does not match its type"),
     -592: Rule(ProgrammingError, "42000", "NOT NULL column has NULL as default"),
     -593: Rule(ProgrammingError, "42000", "serial column cannot have a default"),
+    -634: Rule(ProgrammingError, "42000", "the object does not exist"),
     -650: Rule(ProgrammingError, "42000", "VARCHAR is too long"),
     -651: Rule(ProgrammingError, "42000", "VARCHAR reserves more than its maximum size"),
     -676: Rule(ProgrammingError, "42000", "check constraint names a column that is not allowed"),
     -677: Rule(ProgrammingError, "42000", "check constraint contains a subquery or routine"),
     -704: Rule(ProgrammingError, "42000", "table already has a primary key"),
+    -729: Rule(ProgrammingError, "42000", "trigger has no action"),
+    -730: Rule(ProgrammingError, "42000", "REFERENCING in a trigger without FOR EACH ROW"),
+    -732: Rule(ProgrammingError, "42000", "old or new value of a trigger is not available here"),
+    -734: Rule(ProgrammingError, "42000", "correlation name of a trigger is the name of another object"),
     -741: Rule(ProgrammingError, "42000", "trigger for the same event already exists"),
     -742: Rule(ProgrammingError, "42000", "trigger and cascading constraint are mutually exclusive"),
     -785: Rule(ProgrammingError, "42000", "column is used for fragmentation and cannot be dropped"),
@@ -827,23 +842,28 @@ SQLCODES: Final[dict[int, Rule]] = {
     -655: Rule(DatabaseError, "21000", "routine returned the wrong number of values"),
     -656: Rule(ProgrammingError, "42000", "RETURN in a routine that declares no values"),
     -657: Rule(ProgrammingError, "42000", "a routine cannot create a routine or trigger"),
+    -658: Rule(ProgrammingError, "42000", "a global variable requires DEFAULT"),
     -659: Rule(ProgrammingError, "42000", "SELECT in a routine requires INTO"),
-    -661: Rule(
-        ProgrammingError, "42000", "routine returns a different number of values than there are variables"
-    ),
+    -660: Rule(ProgrammingError, "42000", "variable {} of a FOR loop is changed in the loop"),
+    -661: Rule(ProgrammingError, "42000", "there is a different number of values than there are variables"),
+    -666: Rule(ProgrammingError, "42000", "variable {} of a FOR loop must be an INTEGER or SMALLINT"),
     -667: Rule(ProgrammingError, "42000", "variable {} is not declared"),
     -668: Rule(OperationalError, "IX000", "system command failed"),
     -669: Rule(ProgrammingError, "42000", "variable {} is declared twice"),
+    -670: Rule(ProgrammingError, "42000", "a variable of a routine is declared as SERIAL"),
     -671: Rule(ProgrammingError, "42000", "parameter of {} is named twice"),
     -675: Rule(ProgrammingError, "42000", "statement is not allowed in a routine"),
+    -683: Rule(ProgrammingError, "42000", "STEP of a FOR loop leads away from its end"),
     -684: Rule(ProgrammingError, "42000", "function {} returns too many values"),
     -685: Rule(ProgrammingError, "42000", "function {} returns too few values"),
     -686: Rule(DatabaseError, "21000", "routine returned more than one row"),
+    -689: Rule(ProgrammingError, "42000", "global variable {} is declared with another type"),
     -694: Rule(ProgrammingError, "42000", "too many arguments for routine {}"),
     -695: Rule(ProgrammingError, "42000", "routine {} has no parameter by this name"),
-    -696: Rule(DatabaseError, "IX000", "variable of a routine has no value"),
+    -696: Rule(DatabaseError, "IX000", "variable {} of a routine has no value"),
     -697: Rule(ProgrammingError, "42000", "STEP of a FOR loop is zero"),
     -705: Rule(OperationalError, "IX000", "routine {} is in use"),
+    -26062: Rule(ProgrammingError, "20000", "no WHEN of CASE matches, and it has no ELSE"),
     -721: Rule(ProgrammingError, "42000", "routine {} is no longer valid"),
     -744: Rule(ProgrammingError, "42000", "statement is not allowed in a trigger"),
     -745: Rule(DatabaseError, "09000", "trigger failed"),

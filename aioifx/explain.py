@@ -553,6 +553,18 @@ The table already has a primary key, or such a constraint on these columns.
 A check constraint can use only one row of one table: no other tables, no subqueries, no routines that read data.
 > Use a trigger.
 
+-634
+The trigger, or another object that the statement names, is not in the database.
+> Compare its name with the system catalog, systriggers for a trigger.
+
+-729 -730
+CREATE TRIGGER lacks its actions, or the FOR EACH ROW that REFERENCING needs.
+> Write BEFORE, FOR EACH ROW or AFTER with statements in parentheses.
+
+-732 -734
+A correlation name of a trigger has the name of another object, or is used where there is no such row.
+> Use OLD and NEW names in FOR EACH ROW only: no OLD for INSERT, no NEW for DELETE.
+
 -741
 The table already has a trigger for this event, and the server allows only one.
 > Put both actions into one trigger.
@@ -1155,6 +1167,26 @@ A routine uses a variable before it has a value.
 A FOR loop of a routine would never end.
 > Use a STEP other than 0.
 
+-683
+A FOR loop of a routine counts away from its end, as 5 TO 1 STEP 1 does.
+> Test the bounds before the loop, or omit STEP.
+
+-660 -666
+The variable of a FOR loop is not a whole number, or the loop changes it.
+> Use an INTEGER, and EXIT or CONTINUE.
+
+-26062
+A CASE statement of a routine met a value that it has no branch for.
+> Add a WHEN, or ELSE.
+
+-670
+Variables and parameters of a routine cannot have a SERIAL type.
+> Declare an INTEGER or BIGINT.
+
+-658 -689
+Routines that share a global variable must declare it with the same type and a default.
+> Write DEFINE GLOBAL .. DEFAULT .. alike in all of them.
+
 -721 -9793 -9794
 The routine's code is out of date or its library cannot be loaded.
 > Create it again; for external routines check the path of the library, and its permissions.
@@ -1168,7 +1200,7 @@ The routine raised this error on purpose, with its own message.
 > Read the message; the routine's source shows when it is raised.
 
 -747
-A trigger changes or reads the table whose change fired it.
+A trigger changes the rows of a table, or the columns, whose change fired it.
 > Use a FOR EACH ROW action on OLD and NEW, or a second table.
 
 -748

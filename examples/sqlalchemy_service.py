@@ -21,7 +21,8 @@ import uvicorn
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import CheckConstraint, ForeignKey, Numeric, String, make_url, select
+from sqlalchemy import CheckConstraint, ForeignKey, Numeric, String, event, make_url, select
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import (
@@ -253,6 +254,13 @@ def engine_for(dsn: str, *, pool_size: int, pool_timeout: float) -> AsyncEngine:
     )
 
 
+def keep_update_locks(connection: DBAPIConnection, _: object) -> None:
+    """Keep the locks of FOR UPDATE until the end of the transaction; Informix releases them when a cursor is closed."""
+    cursor = connection.cursor()
+    cursor.execute("SET ENVIRONMENT RETAINUPDATELOCKS 'ALL'")
+    cursor.close()
+
+
 async def create_tables(engine: AsyncEngine) -> None:
     async with engine.begin() as conn:
         await conn.run_sync(Base.metadata.create_all)
@@ -272,6 +280,7 @@ def service(dsn: str | None = None, *, pool_size: int = 10, pool_timeout: float 
                 address = await stack.enter_async_context(aioifx.server.running("shop"))
             engine = engine_for(address, pool_size=pool_size, pool_timeout=pool_timeout)
             stack.push_async_callback(engine.dispose)
+            event.listen(engine.sync_engine, "connect", keep_update_locks)
             await create_tables(engine)
             app.state.engine = engine
             app.state.sessions = async_sessionmaker(engine, expire_on_commit=False)

@@ -1,244 +1,32 @@
-"""A scripted server, in memory or on a socket, that checks and records what the client sends.
+"""Connections to the scripted server of `aioifx.testing.script` in memory, and recorded conversations as scripts.
 
-A script is a list of exchanges: the request that the client must send, and its reply. A request is bytes, which must
-be equal, or words, ``"Id(2) CurName Open Id(2) Fetch(4096)"``: the names of `aioifx.wire.requests`, with the first
-field in parentheses where it matters. None as a request accepts anything. `read_request` frames the client's bytes, and
-has its own tests on JDBC's frames; nothing here decides what a correct request is. An example is in
-docs/development/testing.md.
+An example is in docs/development/testing.md.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
-import ssl as tls
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
-from struct import pack
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from aioifx.channel import Channel
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.session.session import Session
-from aioifx.errors import ProtocolError
-from aioifx.sqltypes import Column, SqlType, TypeCode
-from aioifx.wire import completion, descriptions, requests, session_requests
+from aioifx.sqltypes import TypeCode
+from aioifx.testing.messages import DIALECT, EOT, LOGGED, column
+from aioifx.testing.script import Chunking, Delayed, Exchange, Peer, byte_by_byte, whole
 from aioifx.wire.capabilities import Capabilities
-from aioifx.wire.completion import Cost, Done, Serials, ServerError
-from aioifx.wire.descriptions import Description
-from aioifx.wire.handshake import LoginReply, put_login_reply
-from aioifx.wire.inbox import Inbox, Parser
-from aioifx.wire.opcodes import LoginType, StatementType
-from aioifx.wire.outbox import Outbox
+from aioifx.wire.completion import Done
 from aioifx.wire.replies import Reply
 from tests.feeding import random_cut
 from tests.wire.frames import frames
-
-DIALECT = Capabilities()
-"""The layouts in force with 12.10 and 14.10."""
-
-LOGGED = 0x15
-"""Warnings of the SQ_DONE that opens a logged database, as a real server sends them."""
-UNLOGGED = 0x14
-ANSI = 0x17
-
-
-# -- replies ----------------------------------------------------------------------------------------------------------
-
-
-class Delayed:
-    """A reply that is sent on `release`; `reached` is set when the request has arrived.
-
-    Args:     first: how many bytes of it are sent immediately.
-    """
-
-    def __init__(self, answer: bytes, *, first: int = 0) -> None:
-        self.answer = answer
-        self.first = first
-        self.reached = asyncio.Event()
-        self.released = False
-        self._on_release: Callable[[], None] | None = None
-
-    def release(self) -> None:
-        self.released = True
-        if self._on_release is not None:
-            self._on_release()
-
-
-class Disconnect(NamedTuple):
-    """A reply after which the server closes the connection; with *reset* it aborts it."""
-
-    answer: bytes = b""
-    reset: bool = False
-
-
-NO_REPLY = b""
-"""No reply to this request."""
-
-Answer: TypeAlias = bytes | Delayed | Disconnect
-Exchange: TypeAlias = tuple[bytes | str | None, Answer]
-
-EOT = b"\0\x0c"
-CLOSED = b"\0\x0a"
-"""Part of the reply to the last fetch if the server closes the cursor by itself (OPTOFC)."""
-EXIT = b"\0\x38"
-
-
-def _built(*steps: Callable[[Outbox], None]) -> bytes:
-    outbox = Outbox()
-    for step in steps:
-        step(outbox)
-    return outbox.detach()
-
-
-def done(
-    rows: int = 0, *, warnings: int = 0, rowid: int = 0, serial: int = 0, capabilities: Capabilities = DIALECT
-) -> bytes:
-    """DONE, COST."""
-    ended = Done(warnings, rows, rowid, serial)
-    return _built(
-        lambda outbox: completion.put_done(outbox, capabilities, ended),
-        lambda outbox: completion.put_cost(outbox, Cost(1, 1)),
-    )
-
-
-def insert_done(serial8: int = 0, bigserial: int = 0) -> bytes:
-    return _built(
-        lambda outbox: completion.put_insertdone(outbox, Capabilities(), Serials(serial8, bigserial))
-    )
-
-
-def error(
-    sqlcode: int, isamcode: int = 0, *, offset: int = 0, token: str = "", sqlstate: str = "", text: str = ""
-) -> bytes:
-    """ERR, without the EOT after it."""
-    failure = ServerError(sqlcode, isamcode, offset, token, sqlstate, text)
-    return _built(lambda outbox: completion.put_error(outbox, Capabilities(), failure))
-
-
-def column(name: str, code: int, length: int = 0, **more: Any) -> Column:
-    return Column(name, SqlType(code, length, **more))
-
 
 C1 = column("c1", TypeCode.INTEGER, 4)
 INTEGER = C1.type
 TEXT = column("text", TypeCode.UDTVAR, 2048, extended_id=1, owner="informix", extended_name="lvarchar")
 FLAG = column("flag", TypeCode.UDTFIXED, 1, extended_id=5, owner="informix", extended_name="boolean")
-
-
-def described(
-    statement_id: int,
-    *columns: Column,
-    kind: int = StatementType.SELECT,
-    row_size: int = 4,
-    warnings: int = 0,
-    capabilities: Capabilities = DIALECT,
-) -> bytes:
-    """The complete reply to PREPARE."""
-    description = Description(kind, statement_id, columns, row_size, 1)
-    describe = _built(lambda outbox: descriptions.put_describe(outbox, capabilities, description))
-    return describe + done(warnings=warnings, capabilities=capabilities) + EOT
-
-
-def executed(statement_id: int, kind: int, rows: int = 0) -> bytes:
-    """The complete reply to COMMAND."""
-    return described(statement_id, kind=kind).removesuffix(done() + EOT) + done(rows) + EOT
-
-
-def takes(*types: SqlType) -> bytes:
-    """The complete reply to CIDESCRIBE."""
-    return _built(lambda outbox: descriptions.put_idescribe(outbox, Capabilities(), types)) + EOT
-
-
-def ints(*values: int) -> bytes:
-    """A row with one INTEGER for each value."""
-    return b"".join(pack(">hhii", 14, 0, 4, value) for value in values)
-
-
-def raw_row(payload: bytes) -> bytes:
-    return pack(">hhi", 14, 0, len(payload)) + payload + b"\0" * (len(payload) & 1)
-
-
-def accepted(**fields: Any) -> bytes:
-    """A login reply; it accepts unless *fields* say otherwise."""
-    return _built(
-        lambda outbox: put_login_reply(
-            outbox,
-            LoginReply(
-                **{
-                    "type": LoginType.ACCEPT,
-                    "version": b"Scripted Server Version 15.0",
-                    "serial": b"AAA#B000000",
-                    "server": b"ol_script",
-                    **fields,
-                }
-            ),
-        )
-    )
-
-
-def agreed(mask: str = "bdbe9ffe7fb7ffeff8") -> bytes:
-    """The reply to PROTOCOLS; the mask is 14.10's."""
-    return _built(lambda outbox: session_requests.put_protocols(outbox, bytes.fromhex(mask))) + EOT
-
-
-def opened(warnings: int = LOGGED) -> bytes:
-    """The reply to DBOPEN."""
-    return done(warnings=warnings) + EOT
-
-
-PREPARE = "Prepare Describe WantDone"
-COMMAND = "Command Describe Execute Release"
-BEGIN: Exchange = ("Begin", done() + EOT)
-COMMIT: Exchange = ("Commit", done() + EOT)
-ROLLBACK: Exchange = ("Rollback", done() + EOT)
-GOODBYE: Exchange = (EXIT, EXIT)
-
-
-def opening(
-    statement_id: int, size: int = 32767, *, bound: bool = False, hold: bool = False, freed: bool = False
-) -> str:
-    """The request that opens a cursor and fetches its first block, in words."""
-    options = "Bind " * bound + "Hold " * hold + "AutoFree " * freed
-    return f"Id({statement_id}) CurName {options}Open Id({statement_id}) Fetch({size})"
-
-
-def fetching(statement_id: int, size: int = 32767) -> str:
-    return f"Id({statement_id}) Fetch({size})"
-
-
-def close(statement_id: int) -> Exchange:
-    return f"Id({statement_id}) Close", EOT
-
-
-def release(statement_id: int) -> Exchange:
-    return f"Id({statement_id}) Release", EOT
-
-
-def closing(statement_id: int) -> list[Exchange]:
-    """CLOSE and RELEASE, two exchanges."""
-    return [close(statement_id), release(statement_id)]
-
-
-def select_ints(
-    statement_id: int, *values: int, hold: bool = False, freed: bool = False, kept: bool = False
-) -> list[Exchange]:
-    """A whole query of one INTEGER column, from PREPARE to RELEASE, in one block.
-
-    Args:     freed: the server releases the statement with its cursor. kept: it is not released.
-    """
-    return [
-        (PREPARE, described(statement_id, C1)),
-        (opening(statement_id, hold=hold, freed=freed), ints(*values) + done(len(values)) + EOT),
-        *([close(statement_id)] if freed or kept else closing(statement_id)),
-    ]
-
-
-def login(database: bool = True, warnings: int = LOGGED) -> list[Exchange]:
-    """Everything up to an open connection."""
-    turns: list[Exchange] = [(None, accepted()), ("Protocols", agreed()), ("Info", EOT)]
-    return [*turns, ("DbOpen", opened(warnings))] if database else turns
 
 
 def played(file: str, case: str) -> list[Exchange]:
@@ -282,225 +70,11 @@ def in_one_group(script: list[Exchange]) -> list[Exchange]:
 # -- how a reply is split into chunks ---------------------------------------------------------------------------------
 
 
-def whole(data: bytes) -> list[bytes]:
-    return [data]
-
-
-def byte_by_byte(data: bytes) -> list[bytes]:
-    return [data[at : at + 1] for at in range(len(data))]
-
-
 def at_random(data: bytes) -> list[bytes]:
     return [chunk for chunk in random_cut(data, 3) if chunk]
 
 
-Chunking: TypeAlias = Callable[[bytes], Iterable[bytes]]
 CHUNKINGS: tuple[Chunking, ...] = (whole, byte_by_byte, at_random)
-
-
-# -- the peer ---------------------------------------------------------------------------------------------------------
-
-
-class ScriptBroken(AssertionError):
-    """The client did not send what the script says."""
-
-
-class Peer(asyncio.Protocol):
-    """The server's end of one connection.
-
-    Args:     turns: the script. with_login: the first request is a login, framed by its size.
-              framed: False takes each chunk for one request, for peers that do not speak SQLI.
-              greeting: sent before the client's first byte. chunks: how replies are split.
-    """
-
-    def __init__(
-        self,
-        turns: Iterable[Exchange] = (),
-        *,
-        with_login: bool = False,
-        framed: bool = True,
-        greeting: bytes = b"",
-        chunks: Chunking = whole,
-        capabilities: Capabilities = DIALECT,
-    ) -> None:
-        self.received = bytearray()
-        self.groups: list[bytes] = []
-        self.requests: list[list[requests.Request]] = []
-        self.failure: str | None = None
-        self.gone = asyncio.Event()
-        """Set when the client has closed its end."""
-        self._turns = iter(turns)
-        self._login_next = with_login
-        self._framed = framed
-        self._greeting = greeting
-        self._chunks = chunks
-        self._dialect = capabilities
-        self._inbox = Inbox()
-        self._parser: Parser[list[requests.Request]] | None = None
-        self._taken = 0
-        self._answers: list[Answer] = []
-        self._waiting: Delayed | None = None
-        self._transport: asyncio.Transport | None = None
-
-    # -- what the client did ------------------------------------------------------------------------------------------
-
-    @property
-    def said(self) -> list[str]:
-        """All requests so far, in words."""
-        return [in_words(group) for group in self.requests]
-
-    @property
-    def statements(self) -> list[bytes]:
-        """The SQL of each PREPARE and COMMAND."""
-        return [
-            request.sql
-            for group in self.requests
-            for request in group
-            if isinstance(request, (requests.Prepare, requests.Command))
-        ]
-
-    def check(self) -> None:
-        """Raise unless the client has sent everything in the script."""
-        if self.failure is not None:
-            raise ScriptBroken(self.failure)
-        if rest := [expected for expected, _ in self._turns]:
-            raise ScriptBroken(f"the client did not send: {rest}")
-        if self._parser is not None and self._taken < len(self.received):
-            raise ScriptBroken(f"half a request is left: {bytes(self.received[self._taken :])!r}")
-
-    # -- what the event loop calls ------------------------------------------------------------------------------------
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's do not inherit from asyncio's
-        self.send(self._greeting)
-
-    def data_received(self, data: bytes) -> None:
-        self.received += data
-        self._inbox.feed(data)
-        while self._inbox.unread and self.failure is None:
-            before = self._taken
-            self._read_one()
-            if self._taken == before:
-                break
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._parser is not None:
-            self._parser.close()
-        self.gone.set()
-
-    # -- reading ------------------------------------------------------------------------------------------------------
-
-    def _read_one(self) -> None:
-        if not self._framed:
-            self._inbox.skip(self._inbox.unread)
-            self._take([])
-        elif self._login_next:
-            size = int.from_bytes(self._inbox.data[self._inbox.pos : self._inbox.pos + 2], "big")
-            if self._inbox.unread >= max(size, 2):
-                self._inbox.skip(size)
-                self._login_next = False
-                self._take([])
-        else:
-            self._step()
-
-    def _step(self) -> None:
-        self._parser = self._parser or requests.read_request(self._inbox, self._dialect)
-        try:
-            self._parser.send(None)
-        except StopIteration as stop:
-            self._parser = None
-            self._take(stop.value)
-        except ProtocolError as broken:
-            self._parser = None
-            self._fail(f"what the client sent is not SQLI: {broken}: {bytes(self.received[self._taken :])!r}")
-
-    def _take(self, group: list[requests.Request]) -> None:
-        data = bytes(self.received[self._taken : self._inbox.consumed])
-        self._taken = self._inbox.consumed
-        self.groups.append(data)
-        self.requests.append(group)
-        if (own := self.own_reply(group)) is not None:
-            self._answers.append(own)
-            return self._play()
-        turn = next(self._turns, None)
-        if turn is None:
-            self._fail(f"the script has ended, the client sent {in_words(group)!r} {data.hex()}")
-            return
-        expected, answer = turn
-        if isinstance(expected, bytes) and expected != data:
-            self._fail(f"the client sent\n  {data.hex()} {in_words(group)}\ninstead of\n  {expected.hex()}")
-        elif isinstance(expected, str) and not _fits(group, expected):
-            self._fail(f"the client sent {in_words(group)!r} instead of {expected!r}")
-        else:
-            self._answers.append(answer)
-            self._play()
-        return None
-
-    def own_reply(self, group: list[requests.Request]) -> Answer | None:
-        """A reply to a request that is not in the script; for subclasses."""
-        return None
-
-    def _fail(self, what: str) -> None:
-        self.failure = what
-        if self._transport is not None:
-            self._transport.abort()
-
-    # -- answering ----------------------------------------------------------------------------------------------------
-
-    def _play(self) -> None:
-        while self._answers:
-            answer = self._answers[0]
-            if isinstance(answer, Delayed):
-                if answer is not self._waiting:
-                    self._waiting = answer
-                    answer._on_release = self._play
-                    self.send(answer.answer[: answer.first])
-                    answer.reached.set()
-                if not answer.released:
-                    return
-            del self._answers[0]
-            if isinstance(answer, Delayed):
-                self.send(answer.answer[answer.first :])
-            elif isinstance(answer, Disconnect):
-                self.send(answer.answer)
-                self.hang_up(reset=answer.reset)
-            else:
-                self.send(answer)
-
-    def send(self, data: bytes) -> None:
-        """Send *data*, whether the client has requested it or not."""
-        if self._transport is not None and not self._transport.is_closing():
-            for chunk in self._chunks(data) if data else ():
-                self._transport.write(chunk)
-
-    def hang_up(self, *, reset: bool = False) -> None:
-        if self._transport is not None:
-            if reset:
-                self._transport.abort()
-            else:
-                self._transport.close()
-
-
-def in_words(group: Sequence[requests.Request]) -> str:
-    """A group in the words of a script, with the first field of each message in parentheses if it is a number."""
-    return " ".join(_word(request) for request in group)
-
-
-def _word(request: requests.Request) -> str:
-    if isinstance(request, requests.Bind):
-        return f"Bind({len(request.entries)})"
-    if isinstance(request, requests.RetType):
-        return f"RetType({len(request.types)})"
-    first: object = next(iter(request), None)
-    return f"{type(request).__name__}({first})" if isinstance(first, int) else type(request).__name__
-
-
-def _fits(group: Sequence[requests.Request], expected: str) -> bool:
-    words = expected.split()
-    return len(words) == len(group) and all(
-        word in (_word(request), re.sub(r"\(.*\)", "", _word(request)))
-        for word, request in zip(words, group, strict=True)
-    )
 
 
 # -- in memory --------------------------------------------------------------------------------------------------------
@@ -629,7 +203,7 @@ async def talking_to(
     **options: Any,
 ) -> AsyncIterator[tuple[Connection, AnyPeer]]:
     """`talking` to another kind of peer."""
-    peer = kind(flat(script), chunks=chunks, capabilities=peer_dialect)
+    peer = kind(script, chunks=chunks, capabilities=peer_dialect)
     session = session_with(peer, **options)
     connection = Connection(
         session,
@@ -647,14 +221,6 @@ async def talking_to(
         connection.terminate()
         await session.channel.wait_closed()
     peer.check()
-
-
-def flat(script: Iterable[Exchange | Sequence[Exchange]]) -> Iterator[Exchange]:
-    for turn in script:
-        if isinstance(turn, list):
-            yield from cast(list[Exchange], turn)
-        else:
-            yield cast(Exchange, turn)
 
 
 async def at_rest(session: Session) -> None:
@@ -697,37 +263,3 @@ async def time_out_at(delayed: Delayed, conn: Connection, call: Coroutine[Any, A
     await asyncio.wait_for(delayed.reached.wait(), 10)
     time_is_up(conn._session)
     await task
-
-
-# -- on a socket ------------------------------------------------------------------------------------------------------
-
-
-class Listener:
-    """A port on the loopback interface; the n-th connection to it is answered by the n-th peer."""
-
-    def __init__(self, server: asyncio.Server, peers: list[Peer]) -> None:
-        self._server = server
-        self.peers = peers
-
-    @property
-    def port(self) -> int:
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
-
-
-@contextlib.asynccontextmanager
-async def listening(*peers: Peer, ssl: tls.SSLContext | None = None) -> AsyncIterator[Listener]:
-    coming = iter(peers)
-    server = await asyncio.get_running_loop().create_server(
-        lambda: next(coming), "127.0.0.1", 0, ssl=ssl, ssl_handshake_timeout=5 if ssl else None
-    )
-    try:
-        yield Listener(server, list(peers))
-    finally:
-        for peer in peers:
-            peer.hang_up(reset=True)
-        server.close()
-        await server.wait_closed()
-        for peer in peers:
-            if peer.failure is not None:
-                peer.check()

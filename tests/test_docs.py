@@ -20,6 +20,9 @@ import pytest
 import aioifx
 import aioifx.dbapi
 import aioifx.server
+import aioifx.testing
+import aioifx.testing.messages
+import aioifx.testing.script
 import aioifx.verify
 from aioifx.client.config.options import AllOptionFields
 from aioifx.partitions import Source
@@ -48,6 +51,9 @@ INTERNAL = {
     "aioifx.partitions.Source": {"is_query"},
     "aioifx.server.Routine": {"result"},
     "aioifx.server.ServerOptions": {"first_database"},
+    "aioifx.server.StatementLog": {"append", "includes"},
+    "aioifx.server.StatementRecord": {"fail", "kind", "line"},
+    "aioifx.testing.Server": {"close", "last_statement", "last_statements"},
 }  # fmt: skip
 # Documented names that are neither functions nor properties: the page of their class describes them.
 ATTRIBUTES = {
@@ -148,7 +154,12 @@ def directives() -> list[str]:
 
 
 def public_classes() -> dict[str, type]:
-    named = [("aioifx", aioifx), ("aioifx.server", aioifx.server), ("aioifx.verify", aioifx.verify)]
+    named = [
+        ("aioifx", aioifx),
+        ("aioifx.server", aioifx.server),
+        ("aioifx.testing", aioifx.testing),
+        ("aioifx.verify", aioifx.verify),
+    ]
     found = {
         f"{path}.{name}": getattr(module, name)
         for path, module in named
@@ -176,6 +187,7 @@ def public_members(cls: type) -> set[str]:
 def test_every_public_name_is_in_the_reference() -> None:
     public = {f"aioifx.{name}" for name in aioifx.__all__} - {"aioifx.rows", "aioifx.speedups"}
     public |= {f"aioifx.server.{name}" for name in aioifx.server.__all__}
+    public |= {f"aioifx.testing.{name}" for name in aioifx.testing.__all__}
     public |= {
         f"aioifx.dbapi.{name}"
         for name in aioifx.dbapi.__all__
@@ -204,8 +216,8 @@ def test_every_documented_name_says_what_it_is() -> None:
         module, parts = aioifx, path.split(".")[1:]
         if parts[0] == "ray" and not HAS_RAY:
             continue
-        extras = {"arrow", "asgi", "dask", "dbapi", "otel", "partitions", "ray", "rows", "server", "verify"}
-        if parts[0] in extras:
+        extras = "arrow asgi dask dbapi otel partitions ray rows server testing verify"
+        if parts[0] in extras.split():
             module = importlib.import_module(f"aioifx.{parts.pop(0)}")
         owner, name = module, parts[-1]
         for part in parts[:-1]:

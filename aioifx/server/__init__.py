@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from aioifx.server.host.server import Server, ServerOptions, running, serve
+from aioifx.server.host.faults import Fault, Faults
+from aioifx.server.host.options import ServerOptions
+from aioifx.server.host.server import Server, running, serve
 from aioifx.server.protocol.quirks import Quirk
+from aioifx.server.protocol.statement_log import StatementLog, StatementRecord
 from aioifx.server.protocol.stats import ServerStats, SessionStats
 from aioifx.server.sql.model.routines import Routine
 
-__all__ = ["Quirk", "Routine", "Server", "ServerOptions", "ServerStats", "SessionStats", "running", "serve"]
+__all__ = [
+    "Fault",
+    "Faults",
+    "Quirk",
+    "Routine",
+    "Server",
+    "ServerOptions",
+    "ServerStats",
+    "SessionStats",
+    "StatementLog",
+    "StatementRecord",
+    "running",
+    "serve",
+]
 
 # Tracebacks, reprs and pickles show the public path, so that the defining modules can move.
 for _name in __all__:

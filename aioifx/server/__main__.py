@@ -14,8 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from aioifx.errors import Error, InterfaceError
-from aioifx.server.host.server import ServerOptions, serve
+from aioifx.server.host.options import ServerOptions
+from aioifx.server.host.server import serve
 from aioifx.server.sqlite.databases import DEFAULT_LOCALE, LogMode
+
+if sys.platform != "win32":
+    import resource
 
 _DEFAULTS: Final = ServerOptions()
 
@@ -75,6 +79,13 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
         help="time limit for a client's TLS handshake, and for its login (default %(default)g)",
     )
     parser.add_argument(
+        "--busy-timeout",
+        type=float,
+        default=_DEFAULTS.busy_timeout,
+        metavar="SECONDS",
+        help="time that a statement waits while another session writes to the file (default %(default)g)",
+    )
+    parser.add_argument(
         "--max-sessions",
         type=int,
         default=_DEFAULTS.max_sessions,
@@ -125,9 +136,18 @@ def _options(given: argparse.Namespace, seed: str | None) -> ServerOptions:
         seed=seed,
         db_locale=given.db_locale,
         login_timeout=given.login_timeout,
+        busy_timeout=given.busy_timeout,
         max_sessions=given.max_sessions,
         quirks=given.quirks,
     )
+
+
+def allow_descriptors() -> None:
+    """Raise the soft limit of open files to the hard one: a session has five."""
+    if sys.platform != "win32":
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        with suppress(ValueError, OSError):  # macOS reports more than it allows
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def main(options: ServerOptions) -> None:
@@ -144,7 +164,9 @@ async def main(options: ServerOptions) -> None:
 
 if __name__ == "__main__":
     try:
-        asyncio.run(main(parse_arguments()))
+        options = parse_arguments()
+        allow_descriptors()
+        asyncio.run(main(options))
     except KeyboardInterrupt:
         pass
     except (Error, OSError, ValueError) as error:

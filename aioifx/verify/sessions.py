@@ -160,14 +160,21 @@ async def _interrupts_count_once(lab: Lab) -> None:
 
 async def _interrupted_call(lab: Lab) -> None:
     await lab.prepare(f"CREATE FUNCTION vfy_slow() RETURNING INT; {_SLOW_BODY} END FUNCTION")
+    await lab.prepare("CREATE FUNCTION vfy_quick() RETURNING INT; RETURN 1; END FUNCTION")
     session = lab.conn.statements.session
-    signature = lab.named("function vfy_slow()").encode("ascii")
 
-    async def call() -> object:
+    async def call(name: str) -> object:
         async with session.turn(30):
+            signature = lab.named(f"function {name}()").encode("ascii")
             return await session.fast_path.call(signature, convert=tuple)
 
-    await _interrupt(lab.conn, asyncio.ensure_future(call()))
+    try:
+        await call("vfy_quick")
+    except DatabaseError as error:
+        if error.sqlcode != -674:
+            raise
+        raise CannotTry("the fast path does not call routines in SPL") from error
+    await _interrupt(lab.conn, asyncio.ensure_future(call("vfy_slow")))
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
@@ -222,6 +229,18 @@ async def _ansi_commit(lab: Lab) -> None:
         await exchange_all(conn, [insert, rollback])
         if await conn.fetchval(lab.named("SELECT COUNT(*) FROM vfy_ansi")):
             raise Refuted("an INSERT took effect without a COMMIT")
+
+
+async def _constraints_outside(lab: Lab) -> None:
+    lab.require_database(logged=True, ansi=False)
+    async with lab.another() as conn:
+        try:
+            await conn.execute("SET CONSTRAINTS ALL DEFERRED")
+        except DatabaseError as error:
+            if error.sqlcode != -255:
+                raise Refuted(f"expected SQLCODE -255, got {describe_error(error)}") from error
+        else:
+            raise Refuted("SET CONSTRAINTS is accepted outside a transaction")
 
 
 async def _lock_holder(lab: Lab) -> None:
@@ -349,6 +368,13 @@ SESSIONS: Final[tuple[Check, ...]] = (
         "In an ANSI database a statement without rows takes effect only with a COMMIT.",
         ("client/session/transactions.py: from JDBC's commit after its own query",),
         _ansi_commit,
+        in_transaction=False,
+    ),
+    Check(
+        "constraints-outside",
+        "SET CONSTRAINTS ALL DEFERRED outside a transaction is -255.",
+        ("server/engine/control_statements.py: outside a transaction, -256, in an unlogged database",),
+        _constraints_outside,
         in_transaction=False,
     ),
     Check(

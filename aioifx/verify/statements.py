@@ -90,7 +90,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "sequence-column-names",
         "Columns of NEXTVAL and CURRVAL have these names.",
-        "server/sql/translate/select.py: ``nextval``, ``currval``",
+        "server/sql/translate/grouping.py: ``nextval``, ``currval``",
         Step(f"SELECT vfy_seq.NEXTVAL {ONE_ROW}", (), [(1,)], names=("nextval",)),
         Step(f"SELECT vfy_seq.CURRVAL {ONE_ROW}", (), [(1,)], names=("currval",)),
         setup=("CREATE SEQUENCE vfy_seq",),
@@ -149,7 +149,10 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "savepoint-unknown",
         "A savepoint that does not exist fails with -278.",
-        "server/sqlite/transactions.py: no such savepoint",
+        (
+            "server/sqlite/transactions.py: no such savepoint",
+            "server/sqlite/transaction_state.py: no such savepoint",
+        ),
         does("SAVEPOINT vfy_point"),
         fails("RELEASE SAVEPOINT vfy_other", -278),
         fails("ROLLBACK WORK TO SAVEPOINT vfy_other", -278),
@@ -220,6 +223,36 @@ STATEMENTS: Final[tuple[Check, ...]] = (
             "CREATE TABLE vfy_origin (a INT NOT NULL)",
             "CREATE TABLE vfy_copy AS SELECT a FROM vfy_origin",
         ),
+    ),
+    sql_check(
+        "object-modes",
+        "SET CONSTRAINTS, INDEXES and TRIGGERS report an unknown object as -894.",
+        "server/sql/translate/object_modes.py: for each kind",
+        fails("SET CONSTRAINTS vfy_nothing DISABLED", -894),
+        fails("SET INDEXES vfy_nothing DISABLED", -894),
+        fails("SET TRIGGERS vfy_nothing DISABLED", -894),
+    ),
+    sql_check(
+        "deferred-constraints",
+        "A deferred constraint that is violated has the SQLCODE of statements; an unknown one is -623.",
+        (
+            "server/engine/deferred_constraints.py: the SQLCODEs are those of statements",
+            "server/sql/translate/control.py: no such constraint (assumed: the code)",
+        ),
+        fails("SET CONSTRAINTS vfy_nothing DEFERRED", -623),
+        does("SET CONSTRAINTS ALL DEFERRED"),
+        does("INSERT INTO vfy_child VALUES (2, 1, 1)"),
+        fails("SET CONSTRAINTS ALL IMMEDIATE", -691),
+        does("UPDATE vfy_child SET r = NULL, c = 0"),
+        fails("SET CONSTRAINTS ALL IMMEDIATE", -530),
+        does("UPDATE vfy_child SET c = 1"),
+        does("INSERT INTO vfy_child VALUES (NULL, 1, 1)"),
+        fails("SET CONSTRAINTS ALL IMMEDIATE", -268),
+        setup=(
+            "CREATE TABLE vfy_parent (k INT PRIMARY KEY)",
+            "CREATE TABLE vfy_child (r INT REFERENCES vfy_parent, c INT CHECK (c > 0), u INT UNIQUE)",
+        ),
+        logged=True,
     ),
     sql_check(
         "version-parts",

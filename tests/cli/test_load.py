@@ -145,7 +145,7 @@ async def test_an_interrupt_while_a_pipe_is_silent_leaves_nothing(server: Server
     assert process.stdin is not None
     process.stdin.write(b"id,name\n51,x\n52,y\n")  # and it stays open
     await process.stdin.drain()
-    async with aioifx.connect(server.dsn) as conn:
+    async with aioifx.connect(server.dsn, isolation="last_committed") as conn:
         # Then it waits for more.
         while not await conn.fetchval("SELECT COUNT(*) FROM item WHERE id > 10"):  # noqa: ASYNC110
             await asyncio.sleep(0.01)

@@ -19,7 +19,9 @@ from aioifx.errors import ConnectionLost
 from aioifx.server import ServerOptions, serve
 from aioifx.server.protocol.quirks import Quirk
 from aioifx.server.sqlite.databases import LogMode
-from tests.scripted import EOT, Disconnect, done, talking
+from aioifx.testing.messages import EOT, done
+from aioifx.testing.script import Disconnect
+from tests.scripted import talking
 
 
 async def check(function: Any, server: ServerOptions | None = None, **options: Any) -> Finding:

@@ -25,6 +25,9 @@ from aioifx.diagnosis.report import STEPS
 from aioifx.errors import InterfaceError
 from aioifx.server import Server, ServerOptions, serve
 from aioifx.server.protocol.quirks import Quirk
+from aioifx.testing.messages import accepted
+from aioifx.testing.script import Peer
+from aioifx.testing.script import listening as scripted
 from tests.certificates import certified, trusting
 from tests.diagnosis.ports import (
     Answer,
@@ -38,8 +41,6 @@ from tests.diagnosis.ports import (
     silent,
 )
 from tests.injection import Injection, Manner, eventually
-from tests.scripted import Peer, accepted
-from tests.scripted import listening as scripted
 from tests.server.protocol.test_pam import password_and_code
 
 SECRET = "tr0ub4dor&3"

@@ -9,9 +9,9 @@ import trustme
 
 from aioifx.client.config.addresses import Address
 from aioifx.diagnosis.listener import identify, open_listening
+from aioifx.testing.messages import accepted
 from tests.certificates import certified
 from tests.diagnosis.ports import Answer, closed, closing, drda, http, listening, patient_http, silent
-from tests.scripted import accepted
 
 IPS = ["127.0.0.1"]
 

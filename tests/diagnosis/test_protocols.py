@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from aioifx.diagnosis.protocols import changes_for, protocol_of, shown
+from aioifx.testing.messages import accepted
 from aioifx.wire.opcodes import LoginType
 from tests.diagnosis.ports import drda, http
-from tests.scripted import accepted
 from tests.wire.frames import load
 
 

@@ -29,12 +29,12 @@ def test_every_option_is_taken(tmp_path: Path) -> None:
     script.write_text("CREATE TABLE t (a INTEGER);", encoding="utf-8")
     options = parse_arguments(
         "--host 0.0.0.0 --port 1234 --database a --database b:en_US.utf8 --user u --password p --server-name ol_demo"
-        " --login-timeout 2.5 --max-sessions 7 --quirks no-cost row-by-row"
+        " --login-timeout 2.5 --max-sessions 7 --busy-timeout 3 --quirks no-cost row-by-row"
         f" --log-mode ansi --db-locale en_US.utf8 --directory {tmp_path} --seed {script}".split()
     )
     assert (options.host, options.port, options.databases) == ("0.0.0.0", 1234, ("a", "b:en_US.utf8"))
     assert (options.user, options.password, options.server_name) == ("u", "p", "ol_demo")
-    assert (options.login_timeout, options.max_sessions) == (2.5, 7)
+    assert (options.login_timeout, options.max_sessions, options.busy_timeout) == (2.5, 7, 3)
     assert options.quirks == {"no-cost", "row-by-row"}
     assert (options.log_mode, options.db_locale, options.directory) == (LogMode.ANSI, "en_US.utf8", tmp_path)
     assert options.seed == "CREATE TABLE t (a INTEGER);"

@@ -152,7 +152,7 @@ CASES = {
         select(I.id).select_from(sa.join(ITEM, INNER.lateral("l"), sa.true())),
         "SELECT item.id FROM item JOIN LATERAL (SELECT part.label AS label FROM part "
         "WHERE part.item = item.id ORDER BY part.no) AS l ON 1 = 1",
-        None,
+        [1, 1, 2],
     ),
     "UNION": Case(
         sa.union(select(I.id.label("n")), select(P.no), select(literal(9))).order_by(sa.desc("n")),

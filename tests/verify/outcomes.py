@@ -8,9 +8,7 @@ from typing import Any
 from aioifx.server import running
 from aioifx.verify import Check, Outcome, Report, verify
 
-SPL = frozenset({"routine-not-resolved", "routine-without-row", "call-is-interrupted", "error-layouts"})
-"""Checks that need routines in SPL, which the embedded server does not have."""
-NEVER_TRIED = SPL | {"ansi-needs-commit", "distinct-of-clob-parameter"}
+NEVER_TRIED = {"call-is-interrupted", "ansi-needs-commit", "distinct-of-clob-parameter"}
 """Checks that cannot be tried at an embedded server with its default options."""
 
 

@@ -18,6 +18,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, Protocol, TypeAlias
 
 from aioifx.server.catalog import sysrows, systables
+from aioifx.server.catalog.routines import FIRST_PROCID, ROUTINES_TABLE, routine_from_json, steps_of_routine
 from aioifx.server.sql.builtin_types import SYSTEM_OWNER
 from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.model.plan import CatalogChange, Definition, PutTable, PutType, Step, TypeChange
@@ -36,8 +37,12 @@ from aioifx.server.sql.model.schema import (
     SequenceDef,
     Table,
     TableKind,
+    Trigger,
+    TriggerEvent,
     UserType,
 )
+from aioifx.server.sql.model.spl import SplRoutine
+from aioifx.server.sql.syntax.nodes import Fragment
 from aioifx.server.sql.translate.sqlite_ddl import object_table_steps
 from aioifx.server.sql.translate.sqlite_text import affinity, identifier
 from aioifx.sqltypes import Column, SqlType
@@ -65,7 +70,7 @@ _FIRST_TEMP_TABID: Final = 1
 
 def creation_steps(user: str, locale: str = "en_US.819") -> list[Step]:
     """Steps that make an empty SQLite file a database: the catalog's tables, including their own rows."""
-    steps = [Step(text.format(catalog="main")) for text in (*_STATE, *_TYPES)]
+    steps = [Step(text.format(catalog="main")) for text in (*_STATE, *_TYPES, ROUTINES_TABLE)]
     steps.append(sysrows.insert("ifx_state", (_token(), FIRST_USER_TABID, 1)))
     steps += object_table_steps()
     tables = [table for table in systables.catalog_tables().values() if table.columns]
@@ -94,12 +99,14 @@ def session_steps() -> list[Step]:
     """Steps that create the temp schema of each new SQLite connection."""
     steps = [Step(text.format(catalog="temp")) for text in _STATE]
     steps.append(Step('INSERT INTO temp."ifx_state" VALUES (?, ?, ?)', (_token(), _FIRST_TEMP_TABID, 1)))
-    for name in systables.SESSION_TABLES:
-        columns = _columns_of(systables.SYSMASTER_TABLES[name])
-        steps.append(
-            Step(f"CREATE TEMP TABLE {systables.session_table(name).removeprefix('temp.')} ({columns})")
-        )
     return steps
+
+
+def shown_steps(name: str) -> list[Step]:
+    """Steps that leave one of `systables.SESSION_TABLES` empty; most connections never need it."""
+    table, columns = systables.session_table(name), _columns_of(systables.SYSMASTER_TABLES[name])
+    created = f"CREATE TEMP TABLE IF NOT EXISTS {table.removeprefix('temp.')} ({columns})"
+    return [Step(created), Step(f"DELETE FROM {table}")]
 
 
 def _columns_of(table: Table) -> str:
@@ -121,6 +128,10 @@ def steps_of(definition: Definition) -> list[Step]:
         steps += _steps_of_change(change)
     for type_change in definition.types:
         steps += _steps_of_type(type_change)
+    for routine_change in definition.routines:
+        steps += steps_of_routine(routine_change)
+    if definition.routines:
+        steps.append(Step('UPDATE main."ifx_state" SET generation = ?', (_token(),)))
     return steps
 
 
@@ -190,6 +201,7 @@ def read_schema(
         foreign_schema=foreign,
         types=_read_types(connection, catalog),
         next_extended_id=_next_extended_id(connection, catalog),
+        routines=_read_routines(connection, catalog),
     )
 
 
@@ -217,6 +229,11 @@ def _read_types(connection: Connection, catalog: str) -> tuple[UserType, ...]:
     return tuple(_user_type_from(str(text)) for (text,) in texts if text)
 
 
+def _read_routines(connection: Connection, catalog: str) -> tuple[SplRoutine, ...]:
+    texts = connection.execute(f'SELECT noun FROM {catalog}."ifx_routines" ORDER BY procid', ())
+    return tuple(routine_from_json(str(text), _type_from) for (text,) in texts)
+
+
 def _next_extended_id(connection: Connection, catalog: str) -> int:
     last = _only(connection.execute(f'SELECT max(extended_id) FROM {catalog}."ifx_types"', ()))
     return FIRST_EXTENDED_ID if last is None else int(last) + 1
@@ -242,6 +259,16 @@ class Snapshot:
     foreign_schema: Callable[[str], Schema | None] | None = field(default=None, repr=False)
     types: tuple[UserType, ...] = ()
     next_extended_id: int = FIRST_EXTENDED_ID
+    routines: tuple[SplRoutine, ...] = ()
+
+    def routines_named(self, name: str, owner: str = "") -> Sequence[SplRoutine]:
+        """The routines written in SPL of that name."""
+        return [each for each in self.routines if each.name == name and owner in ("", each.owner)]
+
+    @property
+    def next_procid(self) -> int:
+        """For the next routine."""
+        return max((each.procid + 1 for each in self.routines), default=FIRST_PROCID)
 
     @property
     def all_tables(self) -> Iterable[Table]:
@@ -305,6 +332,16 @@ class Snapshot:
                     return table, constraint
         return None
 
+    def trigger(self, name: str) -> tuple[Table, Trigger] | None:
+        """The trigger of that name, with its table or view."""
+        found = ((table, each) for table in self.tables.values() for each in table.triggers)
+        return next(((table, each) for table, each in found if each.name == name), None)
+
+    @property
+    def next_trigid(self) -> int:
+        """For the next trigger of the database."""
+        return 1 + max((each.trigid for table in self.tables.values() for each in table.triggers), default=0)
+
     def dependents(self, tabid: int) -> Iterable[Table]:
         """The views and synonyms that are dropped with a table."""
         return [table for table in self.tables.values() if tabid in table.depends_on]
@@ -337,8 +374,12 @@ def table_from_json(text: str, catalog: str = "main") -> Table:
     fields["columns"] = tuple(_column_from(each) for each in fields["columns"])
     fields["constraints"] = tuple(_constraint_from(each) for each in fields["constraints"])
     fields["indexes"] = tuple(_index_from(each) for each in fields["indexes"])
+    fields["triggers"] = tuple(_trigger_from(each) for each in fields.get("triggers", ()))
     fields["stored_order"] = tuple(fields["stored_order"])
+    fields["fragments"] = tuple(Fragment(*each) for each in fields["fragments"])
     fields["depends_on"] = tuple(fields["depends_on"])
+    if fields.get("foreign_name"):
+        fields["foreign_name"] = tuple(fields["foreign_name"])
     fields["kind"] = TableKind(fields["kind"])
     if fields.get("sequence"):
         fields["sequence"] = SequenceDef(**fields["sequence"])
@@ -385,6 +426,18 @@ def _constraint_from(fields: _Fields) -> Constraint:
     return Constraint(**fields)
 
 
+def _trigger_from(fields: _Fields) -> Trigger:
+    fields["event"] = TriggerEvent(fields["event"])
+    fields["columns"] = tuple(fields["columns"])
+    return Trigger(**fields)
+
+
 def _index_from(fields: _Fields) -> Index:
-    fields["parts"] = tuple(IndexPart(**part) for part in fields["parts"])
+    fields["parts"] = tuple(_index_part_from(part) for part in fields["parts"])
+    fields["fragments"] = tuple(Fragment(*each) for each in fields["fragments"])
     return Index(**fields)
+
+
+def _index_part_from(fields: _Fields) -> IndexPart:
+    fields["arguments"] = tuple(fields["arguments"])
+    return IndexPart(**fields)

@@ -15,12 +15,15 @@ from aioifx.server.sql.model.schema import (
     Default,
     DefaultKind,
     Index,
+    IndexPart,
     SequenceDef,
     Table,
     TableKind,
+    Trigger,
     UserType,
 )
 from aioifx.server.sql.model.type_rules import Family, family_of
+from aioifx.server.sql.syntax.nodes import Fragment
 from aioifx.sqltypes import NOT_NULL, SqlType, TypeCode
 
 _BY_TABID: Final = (
@@ -36,6 +39,9 @@ _BY_TABID: Final = (
     "systabauth",
     "syssequences",
     "sysblobs",
+    "sysobjstate",
+    "sysfragments",
+    "systriggers",
 )
 _BY_CONSTRID: Final = ("sysreferences", "syschecks")
 
@@ -56,6 +62,11 @@ def without(tabid: int) -> Iterator[Step]:
             ' (SELECT constrid FROM main."sysconstraints" WHERE tabid = ?)',
             (tabid,),
         )
+    yield Step(
+        'DELETE FROM main."systrigbody" WHERE trigid IN'
+        ' (SELECT trigid FROM main."systriggers" WHERE tabid = ?)',
+        (tabid,),
+    )
     yield Step('DELETE FROM main."sysdepend" WHERE dtabid = ?', (tabid,))
     for name in _BY_TABID:
         yield Step(f'DELETE FROM main."{name}" WHERE tabid = ?', (tabid,))
@@ -66,15 +77,19 @@ def rows_of(table: Table) -> Iterator[Step]:
     yield systables_row(table)
     for number, column in enumerate(table.columns, start=1):
         yield insert("syscolumns", _syscolumns_row(table, number, column))
-        if column.type in (BYTE, TEXT):
+        if column.type in (BYTE, TEXT) and not table.is_system:
             yield insert("sysblobs", (column.space or _DBSPACE, _MAGNETIC, table.tabid, number))
         if column.default:
             yield insert("sysdefaults", _sysdefaults_row(table, number, column, column.default))
     for index in table.indexes:
         yield from _index_rows(table, index)
+    if not table.is_system:
+        yield from _fragment_rows(table)
     for constraint in table.constraints:
         yield from _constraint_rows(table, constraint)
-    yield from _chunks("sysviews", (table.tabid,), table.view, 256)
+    for trigger in table.triggers:
+        yield from _trigger_rows(table, trigger)
+    yield from chunks("sysviews", (table.tabid,), table.view, 256)
     if table.view:
         for tabid in table.depends_on:
             yield insert("sysdepend", (tabid, "T", table.tabid, "V"))
@@ -82,6 +97,8 @@ def rows_of(table: Table) -> Iterator[Step]:
         yield insert("syssequences", _syssequences_row(table.tabid, table.sequence))
     if table.synonym_of:
         yield insert("syssyntable", (table.tabid, None, None, None, None, table.synonym_of))
+    if table.foreign_name:
+        yield insert("syssyntable", (table.tabid, None, *table.foreign_name, None))
     if table.kind is TableKind.TABLE and not table.is_system:
         yield insert("systabauth", (table.owner, "public", table.tabid, _PUBLIC_RIGHTS))
 
@@ -96,7 +113,7 @@ def systables_row(table: Table, site: str | None = None) -> Step:
     row = (
         table.name,
         table.owner,
-        _FIRST_PARTNUM + table.tabid if stored else 0,
+        TABLES_PARTNUM + table.tabid if stored and not table.fragments else 0,
         table.tabid,
         sum(width_of(column) for column in table.columns),
         len(table.columns),
@@ -123,8 +140,9 @@ _DBSPACE: Final = "rootdbs"
 _MAGNETIC: Final = "M"
 """sysblobs.type of a space that is not on optical media (documented)."""
 
-_FIRST_PARTNUM: Final = 0x100000
-"""Part numbers start with a dbspace's number; 1 is the root dbspace (documented: systables.partnum)."""
+TABLES_PARTNUM: Final = 0x100010
+"""What is added to a tabid to make a part number, which starts with a dbspace's number; 1 is the root dbspace
+(documented: systables.partnum). The first 16 are for tables of the server."""
 
 
 def width_of(column: ColumnDef) -> int:
@@ -259,18 +277,65 @@ def _sysdefaults_row(
     return (table.tabid, number, default.kind.value, text, "T")
 
 
+def _fragment_rows(table: Table) -> Iterator[Step]:
+    """The fragments of a fragmented table, and of all indexes of a table.
+
+    Source:   documented: SQL Reference, sysfragments. assumed: an index without a clause has one row, in the table's
+              dbspace, and partn is any number
+    """
+    rows = [("T", "", each) for each in table.fragments]
+    attached = [each._replace(strategy="T") for each in table.fragments if each.position >= 0]
+    for index in table.indexes:
+        own = index.fragments or attached or (Fragment("I", 0, _DBSPACE, _DBSPACE),)
+        rows += (("I", index.name, each) for each in own)
+    for number, (kind, name, each) in enumerate(rows, start=1):
+        partnum = TABLES_PARTNUM + 0x10000 * (number & 0xF) + table.tabid if each.position >= 0 else 0
+        head = (kind, table.tabid, name, 0, partnum, each.strategy, "L", "", each.position)
+        tail = (0, each.dbspace, 0, 0.0, 0.0, 0.0, each.partition, 0, 0.0, 0.0, 0.0)
+        marks = ", ".join("?" * len(head)), ", ".join("?" * len(tail))
+        yield Step(
+            f'INSERT INTO main."sysfragments" VALUES ({marks[0]}, CAST(? AS BLOB), NULL, NULL, {marks[1]})',
+            (*head, each.expression or None, *tail),
+        )
+
+
+def _state_row(kind: str, item: Constraint | Index | Trigger, table: Table) -> Step:
+    """A row of sysobjstate.
+
+    Source:   documented: SQL Reference, sysobjstate
+    """
+    state = "D" if item.is_disabled else "E"
+    return insert("sysobjstate", (kind, item.owner, item.name, table.tabid, state))
+
+
 def _index_rows(table: Table, index: Index) -> Iterator[Step]:
-    parts = [table.column_number(part.column) * (-1 if part.is_descending else 1) for part in index.parts]
+    yield _state_row("I", index, table)
+    parts = [
+        table.column_number(part.column) * (-1 if part.is_descending else 1) if part.column else 0
+        for part in index.parts
+    ]
     kind = "U" if index.is_unique else "D"
     clustered = "C" if index.is_clustered else ""
     head = (index.name, index.owner, table.tabid, kind, clustered)
     yield insert("sysindexes", (*head, *(parts + [0] * 16)[:16], 1, 1, 0, 0))
     # Observed by tools that read INDEXKEYARRAY as text: the column's number, negative when descending, and its
     # operator class in brackets.
-    keys = ", ".join(f"{part} [{_BTREE}]" for part in parts)
+    keys = ", ".join(
+        f"{number or _function_key(table, part)} [{_BTREE}]"
+        for number, part in zip(parts, index.parts, strict=True)
+    )
     yield insert(
         "sysindices", (*head, 1, 1.0, 0.0, 0.0, 0.0, keys, _BTREE, None, None, 2048, None, None, None)
     )
+
+
+def _function_key(table: Table, part: IndexPart) -> str:
+    """The function's procid, 0 if it is written in Python, and the numbers of its columns.
+
+    Source:   documented: SQL Reference, sysindices.indexkeys
+    """
+    numbers = ", ".join(str(table.column_number(name)) for name in part.arguments)
+    return f"{'-' if part.is_descending else ''}<{part.procid}>({numbers})"
 
 
 _BTREE: Final = 1
@@ -278,6 +343,7 @@ _BTREE: Final = 1
 
 
 def _constraint_rows(table: Table, constraint: Constraint) -> Iterator[Step]:
+    yield _state_row("C", constraint, table)
     row = (constraint.constrid, constraint.name, constraint.owner, table.tabid, constraint.kind.value)
     yield insert("sysconstraints", (*row, constraint.index or None, None))
     if constraint.kind is ConstraintKind.REFERENCES:
@@ -285,13 +351,22 @@ def _constraint_rows(table: Table, constraint: Constraint) -> Iterator[Step]:
         parent = (constraint.constrid, constraint.parent_constrid, constraint.parent)
         yield insert("sysreferences", (*parent, "R", rule, "N", "N"))
     if constraint.kind is ConstraintKind.CHECK:
-        yield from _chunks("syschecks", (constraint.constrid, "T"), constraint.check, 32)
+        yield from chunks("syschecks", (constraint.constrid, "T"), constraint.check, 32)
     if constraint.kind in (ConstraintKind.CHECK, ConstraintKind.NOT_NULL):
         for name in constraint.columns:
             yield insert("syscoldepend", (constraint.constrid, table.tabid, table.column_number(name)))
 
 
-def _chunks(table: str, key: tuple[str | int, ...], text: str, size: int) -> Iterator[Step]:
-    """A long text, split into rows numbered from 0."""
-    for number, start in enumerate(range(0, len(text), size)):
+def _trigger_rows(table: Table, trigger: Trigger) -> Iterator[Step]:
+    event = trigger.event.value.lower() if trigger.is_instead else trigger.event.value
+    row = (trigger.trigid, trigger.name, trigger.owner, table.tabid, event)
+    yield insert("systriggers", (*row, trigger.old or None, trigger.new or None, "O", None))
+    yield from chunks("systrigbody", (trigger.trigid, "D"), f"{trigger.header(table)} ", 256)
+    yield from chunks("systrigbody", (trigger.trigid, "A"), trigger.action, 256)
+    yield _state_row("T", trigger, table)
+
+
+def chunks(table: str, key: tuple[str | int, ...], text: str, size: int, first: int = 0) -> Iterator[Step]:
+    """A long text, split into rows numbered from *first*."""
+    for number, start in enumerate(range(0, len(text), size), start=first):
         yield insert(table, (*key, number, text[start : start + size]))

@@ -12,7 +12,15 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from aioifx.server.sql.builtin_types import EXTENDED_BSON, EXTENDED_JSON, SYSTEM_OWNER, boolean, lvarchar
+from aioifx.server.sql.builtin_types import (
+    BYTE,
+    EXTENDED_BSON,
+    EXTENDED_JSON,
+    SYSTEM_OWNER,
+    TEXT,
+    boolean,
+    lvarchar,
+)
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
 from aioifx.sqltypes import SqlType, TypeCode, Unit, datetime_qualifier
 
@@ -64,13 +72,23 @@ _COLUMNS: Final = {
     "syscoldepend": "constrid integer, tabid integer, colno smallint",
     "sysprocedures": f"procname {_NAME}, owner {_OWNER}, procid serial, mode char(1), retsize integer, symsize integer,"
     f" datasize integer, codesize integer, numargs integer, isproc char(1), specificname {_NAME},"
-    " externalname varchar(255), paramstyle char(1), langid integer",
+    " externalname varchar(255), paramstyle char(1), langid integer, paramtypes lvarchar(2048), variant boolean,"
+    " client boolean, handlesnulls boolean, iterator boolean, percallcost integer, commutator varchar(128),"
+    " negator varchar(128), selfunc varchar(128), selconst float, internal boolean, class char(18),"
+    " stack lvarchar(255), parallelizable boolean, costfunc varchar(128), costconst integer, procflags integer,"
+    " collation char(32)",
     "sysprocbody": "procid integer, datakey char(1), seqno integer, data char(256)",
+    "sysproccolumns": f"procid integer, paramid integer, paramname {_NAME}, paramtype smallint, paramlen smallint,"
+    " paramxid integer, paramattr integer",
     "sysprocauth": f"grantor {_OWNER}, grantee {_OWNER}, procid integer, procauth char(1)",
     "sysblobs": f"spacename {_NAME}, type char(1), tabid integer, colno smallint",
     "systriggers": f"trigid serial, trigname {_NAME}, owner {_OWNER}, tabid integer, event char(1), old {_NAME},"
     f" new {_NAME}, mode char(1), collation char(32)",
     "systrigbody": "trigid integer, datakey char(1), seqno integer, data char(256)",
+    "sysfragments": f"fragtype char(1), tabid integer, indexname {_NAME}, colno integer, partn integer,"
+    f" strategy char(1), location char(1), servername {_NAME}, evalpos integer, exprtext text, exprbin byte,"
+    f" exprarr byte, flags integer, dbspace {_NAME}, levels smallint, npused float, nrows float, clust float,"
+    f" partition {_NAME}, version smallint, nupdates float, ndeletes float, ninserts float",
     "sysobjstate": f"objtype char(1), owner {_OWNER}, name {_NAME}, tabid integer, state char(1)",
     "sysroleauth": f"rolename {_OWNER}, grantee {_OWNER}, is_grantable char(1)",
     "sysxtdtypes": f"extended_id serial, domain char(1), mode char(1), owner {_OWNER}, name {_NAME}, type smallint,"
@@ -98,9 +116,12 @@ _TYPES: Final = {
     "serial": SqlType(TypeCode.SERIAL, 4),
     "int8": SqlType(TypeCode.INT8, 10),
     "float": SqlType(TypeCode.FLOAT, 8),
+    "decimal": SqlType(TypeCode.DECIMAL, 0x10FF),
     "date": SqlType(TypeCode.DATE, 4),
     "datetime": SqlType(TypeCode.DATETIME, datetime_qualifier(Unit.YEAR, Unit.FRACTION, 5).encoded),
     "boolean": boolean(),
+    "text": TEXT,
+    "byte": BYTE,
 }
 _COLUMN: Final = re.compile(r"(\w+) (\w+)(?:\((\d+)\))?$")
 
@@ -161,6 +182,7 @@ _SYSMASTER_COLUMNS: Final = {
     " is_incrit integer, state integer",
     "syslocks": f"dbsname {_NAME}, tabname {_NAME}, rowidlk integer, keynum smallint, type char(4), owner integer,"
     " waiter integer",
+    "sysprofile": "name char(13), value integer",
     "systabnames": f"partnum integer, dbsname {_NAME}, owner {_OWNER}, tabname {_NAME}, collate char(32)",
     # Columns of the documented query for temporary tables; the real table has more.
     "sysptnhdr": "partnum integer, flags integer, nkeys smallint, sid integer",
@@ -170,11 +192,41 @@ _SYSMASTER_COLUMNS: Final = {
     "systxptab": "address integer, owner integer",
     "sysrstcb": "address integer, sid integer, username char(32), lkwait integer",
     "flags_text": "tabname char(32), flags integer, txt char(50)",
+    "sysdbspaces": "dbsnum smallint, name char(128), owner char(32), fchunk smallint, nchunks smallint,"
+    " create_size decimal, extend_size decimal, pagesize integer, is_mirrored integer, is_blobspace integer,"
+    " is_sbspace integer, is_temp integer, is_encrypted integer, flags smallint",
+    "syschunks": "chknum smallint, dbsnum smallint, nxchknum smallint, pagesize integer, chksize integer,"
+    " offset integer, nfree integer, mdsize integer, udsize integer, udfree integer, is_offline integer,"
+    " is_recovering integer, is_blobchunk integer, is_sbchunk integer, is_inconsistent integer,"
+    " is_extendable integer, flags smallint, fname char(256), mfname char(256), moffset integer,"
+    " mis_offline integer, mis_recovering integer, mflags smallint",
+    "syslogs": "number smallint, uniqid integer, size integer, used integer, is_used integer, is_current integer,"
+    " is_backed_up integer, is_new integer, is_archived integer, is_temp integer, flags smallint",
+    "sysconfig": "cf_id integer, cf_name char(128), cf_flags integer, cf_original char(256),"
+    " cf_effective char(256), cf_default char(256)",
+    "sysdri": "type char(50), state char(50), name char(128), intvl integer, timeout integer, lostfound char(256)",
+    # Columns observed in scripts for Informix.
+    "sysopendb": f"odb_sessionid integer, odb_odbno integer, odb_dbname {_NAME}, odb_iscurrent char(1)",
 }
 _SYSMASTER_FIRST: Final = 100
 """The first tabid of sysmaster's own tables (assumed: their tabids differ from release to release)."""
 
-SESSION_TABLES: Final = tuple(name for name in _SYSMASTER_COLUMNS if name != "sysdual")
+
+PAGE_SIZE: Final = 2048
+"""Bytes of a page (documented: the default on most systems)."""
+ROOT_SPACE: Final = "rootdbs"
+"""The only dbspace."""
+_GENERATED: Final = {
+    "sysdual": "SELECT 'X' AS \"dummy\"",
+    # flags: the space has no mirror (documented)
+    "sysdbspaces": f"SELECT 1 AS dbsnum, '{ROOT_SPACE}' AS name, '{SYSTEM_OWNER}' AS owner, 1 AS fchunk,"
+    f" 1 AS nchunks, NULL AS create_size, NULL AS extend_size, {PAGE_SIZE} AS pagesize, 0 AS is_mirrored,"
+    " 0 AS is_blobspace, 0 AS is_sbspace, 0 AS is_temp, 0 AS is_encrypted, 1 AS flags",
+}
+"""SQLite texts of tables whose rows do not depend on the session."""
+
+
+SESSION_TABLES: Final = tuple(name for name in _SYSMASTER_COLUMNS if name not in _GENERATED)
 """Tables of sysmaster that the engine fills before they are read (`plan.Plan.refresh`)."""
 
 
@@ -185,8 +237,8 @@ def session_table(name: str) -> str:
 
 def _sysmaster_table(tabid: int, name: str) -> Table:
     columns = _columns(_SYSMASTER_COLUMNS[name])
-    if name == "sysdual":
-        return Table(tabid, name, SYSTEM_OWNER, columns, generated="(SELECT 'X' AS \"dummy\")")
+    if name in _GENERATED:
+        return Table(tabid, name, SYSTEM_OWNER, columns, generated=f"({_GENERATED[name]})")
     return Table(tabid, name, SYSTEM_OWNER, columns, generated=session_table(name), refresh=name)
 
 

@@ -24,6 +24,14 @@ class RowSource(Protocol):
     def close(self) -> None: ...
 
 
+class LockingRow(Protocol):
+    """The row that a cursor was moved to last, and its lock."""
+
+    def moved_with(self, rows: list[StoredRow], /) -> list[StoredRow]: ...
+
+    def leave(self) -> None: ...
+
+
 class Postponed:
     """A query that runs when its first row is fetched, because it transfers files."""
 
@@ -50,12 +58,16 @@ class Cursor:
 
     __slots__ = (
         "_ahead",
+        "_current",
         "_fetched",
         "_has_rowid",
+        "_is_done",
+        "_is_reading",
         "_live",
         "_on_close",
         "_settled_at",
         "_spool",
+        "_taken",
         "hold",
         "is_independent",
         "is_released",
@@ -76,16 +88,24 @@ class Cursor:
         update_columns: tuple[str, ...] | None = None,
         independent: bool = False,
         on_close: Callable[[], None] | None = None,
+        current: LockingRow | None = None,
+        is_done: Callable[[], bool] | None = None,
     ) -> None:
         """Args:     independent: no other statement can change the rows, so they need not be settled.
         on_close: called when it is closed; may be called more than once.
+        current: moved with each block that is fetched; it must not keep an old snapshot, so the cursor is settled.
+        is_done: whether no row is left; then rows are not read ahead, because reading locks them.
         """
+        self._current = current
+        self._is_done = is_done
+        self._taken = 0
         self._on_close = on_close
         self._live: RowSource | None = rows
         self._spool: Spool | None = None
         self._ahead: list[StoredRow] = []
         self._fetched = 0
-        self._settled_at = 0  # rows fetched before the rest was spooled
+        self._settled_at = 0  # rows taken before the rest was spooled
+        self._is_reading = False  # whether its source runs, which may call a routine that runs statements
         self._has_rowid = has_rowid
         self.name = name
         self.hold = hold
@@ -108,28 +128,65 @@ class Cursor:
         """Whether its rows are still being read from the source."""
         return self._live is not None
 
+    @property
+    def locks_rows(self) -> bool:
+        """Whether a fetch may have to wait for the lock of a row."""
+        return self._current is not None or self._is_done is not None
+
+    @property
+    def needs_settling(self) -> bool:
+        """Whether all rows are read when it opens."""
+        return self.scroll or self._current is not None
+
     def fetch(self, count: int) -> tuple[list[StoredRow], bool]:
         """The next rows, at most *count*, and whether they are the last."""
-        if self._spool is not None:
-            start = self._fetched - self._settled_at
-            rows = self._spool.rows(start, count)
-            last = start + len(rows) >= len(self._spool)
-        else:
-            rows, last = self._read(count)
+        rows: list[StoredRow] = []
+        last = False
+        while not rows and not last:
+            rows, last = self._block(count)
         self._fetched += len(rows)
         return self._bare(rows), last
+
+    def next_row(self) -> list[StoredRow]:
+        """The next row alone, so that a routine does not go on before its row is used; empty after the last."""
+        if self._live is None or self._ahead or self.locks_rows:
+            return self.fetch(1)[0]
+        rows = self._next_rows(self._live, 1)
+        self._taken += len(rows)
+        self._fetched += len(rows)
+        return self._bare(rows)
+
+    def _block(self, count: int) -> tuple[list[StoredRow], bool]:
+        if self._spool is not None:
+            start = self._taken - self._settled_at
+            taken = self._spool.rows(start, count)
+            last = start + len(taken) >= len(self._spool)
+        else:
+            taken, last = self._read(count)
+        rows = taken if self._current is None or not taken else self._current.moved_with(taken)
+        self._taken += len(taken)
+        return rows, last
 
     def _read(self, count: int) -> tuple[list[StoredRow], bool]:
         """Read one row more than requested, to detect the last block."""
         if self._live is None:
             return [], True
-        rows = self._ahead + self._live.fetchmany(count + 1 - len(self._ahead))
+        if self._is_done is not None:
+            return self._live.fetchmany(count), self._is_done()
+        rows = self._ahead + self._next_rows(self._live, count + 1 - len(self._ahead))
         self._ahead = rows[count:]
         if self._ahead:
             return rows[:count], False
         self._live.close()
         self._live = None
         return rows, True
+
+    def _next_rows(self, source: RowSource, count: int) -> list[StoredRow]:
+        self._is_reading = True
+        try:
+            return source.fetchmany(count)
+        finally:
+            self._is_reading = False
 
     def row(self, number: int) -> StoredRow | None:
         """The row with that number, from 1; None outside the result. The cursor must be settled."""
@@ -151,13 +208,16 @@ class Cursor:
         return [row[:-1] for row in rows]
 
     def settle(self) -> None:
-        """Read the remaining rows, so that later statements cannot change them."""
-        if self._live is None:
+        """Read the remaining rows, so that later statements cannot change them.
+
+        No effect while it reads a row: the statements of a routine that its query calls change nothing.
+        """
+        if self._live is None or self._is_reading:
             return
         spool = Spool()
         try:
             spool.append(self._ahead)
-            while block := self._live.fetchmany(_SETTLE_ROWS):
+            while block := self._next_rows(self._live, _SETTLE_ROWS):
                 spool.append(block)
         except BaseException:  # interrupted
             spool.close()
@@ -165,7 +225,7 @@ class Cursor:
         self._live.close()
         self._live = None
         self._ahead = []
-        self._settled_at = self._fetched
+        self._settled_at = self._taken
         self._spool = spool
 
     def close(self) -> None:
@@ -175,5 +235,7 @@ class Cursor:
             self._live = None
         if self._spool is not None:
             self._spool.close()
+        if self._current is not None:
+            self._current.leave()
         if self._on_close is not None:
             self._on_close()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from aioifx.server.catalog import catalog
@@ -12,13 +12,16 @@ from aioifx.server.engine.dml import apply_change, is_shared
 from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_state import SessionState
+from aioifx.server.engine.write_refusals import check_definition
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Definition, FilledTable
+from aioifx.server.sql.model.plan import Definition, FilledTable, PutTable
+from aioifx.server.sql.model.schema import Schema, Table
 from aioifx.sqltypes import Value
 
 _LONG_STEPS: Final = (
     "ALTER TABLE",
     "DELETE FROM",
+    "SELECT ifx_raise",
     "INSERT INTO",
     'UPDATE main."t',
     'UPDATE temp."t',
@@ -33,39 +36,80 @@ def run_definition(state: SessionState, statement: Statement, definition: Defini
 
     Raises:   SqlError: it failed without any change.
     """
-    with _defining(state, definition):
+    check_definition(state, statement.plan, definition)
+
+    def attempt() -> StatementResult:
         action = state.plan_of(statement).action
         assert isinstance(action, Definition)
-        _define(state, action)
-    return StatementResult()
+        with _defining(state, action):
+            _define(state, action)
+        return StatementResult()
+
+    return _run(state, definition, attempt)
 
 
 def create_filled_table(
     state: SessionState, statement: Statement, action: FilledTable, values: Sequence[Value]
 ) -> StatementResult:
     """SELECT INTO TEMP, CREATE TABLE AS: create the table, then fill it."""
-    with _defining(state, action.definition):
+    check_definition(state, statement.plan, action.definition)
+
+    def attempt() -> StatementResult:
         plan = state.plan_of(statement)
         assert isinstance(plan.action, FilledTable)
-        stored = state.bind(statement, values)
-        _define(state, plan.action.definition)
-        return StatementResult(rows=apply_change(state, plan.action.fill, stored).rows)
+        with _defining(state, plan.action.definition):
+            stored = state.bind(statement, values)
+            _define(state, plan.action.definition)
+            return StatementResult(rows=apply_change(state, plan.action.fill, stored).rows)
+
+    return _run(state, action.definition, attempt)
 
 
-@contextmanager
-def _defining(state: SessionState, definition: Definition) -> Generator[None, None, None]:
-    shared = any(is_shared(change.table) for change in definition.changes)
+def _run(
+    state: SessionState, definition: Definition, attempt: Callable[[], StatementResult]
+) -> StatementResult:
+    shared = not definition.changes or any(is_shared(change.table) for change in definition.changes)
     token = definition.changes[0].table.name if definition.changes else ""
     current = state.current
     try:
-        with (
-            state.mapped_errors(-211, token),
-            current.transactions.writing(token, alone=False, shared=shared),
-        ):
-            yield
+        with state.mapped_errors(-211, token):
+            result = current.transactions.run(attempt, shared=shared)
         current.objects.sweep()
+        return result
     finally:
         current.on_schema_changed()
+
+
+def _defining(state: SessionState, definition: Definition) -> AbstractContextManager[None]:
+    tables = [change.table for change in definition.changes]
+    creates_temps = all(table.is_temp for table in tables) and all(
+        step.sql.startswith(_UNDOABLE) for step in definition.steps
+    )
+    tables += _new_parents(definition, state.planner.schema(state.current))
+    return state.current.transactions.defining(tables, in_place=bool(tables) and creates_temps)
+
+
+def _new_parents(definition: Definition, schema: Schema) -> Iterator[Table]:
+    """The tables that new referential constraints refer to, which are locked as well (documented)."""
+    for change in definition.changes:
+        if not isinstance(change, PutTable) or change.table.is_temp:
+            continue
+        before = schema.table_of(change.table.tabid)
+        known = before.foreign_keys if before else ()
+        for constraint in change.table.foreign_keys:
+            parent = schema.table_of(constraint.parent)
+            if constraint not in known and parent is not None:
+                yield parent
+
+
+_UNDOABLE: Final = (
+    "CREATE TABLE temp.",
+    "CREATE TEMP TRIGGER",
+    "CREATE INDEX temp.",
+    "CREATE UNIQUE INDEX temp.",
+    "DROP TABLE temp.",
+)
+"""Prefixes of steps that a rollback can undo: what they create is dropped, and what they drop is kept until COMMIT."""
 
 
 def _define(state: SessionState, definition: Definition) -> None:
@@ -74,6 +118,8 @@ def _define(state: SessionState, definition: Definition) -> None:
     for change in definition.changes:
         current.forget_serials(change.table, schema)
     for step in catalog.steps_of(definition):
+        if current.transactions.postpones(step.sql):
+            continue
         try:
             with _interruptible(state, step.sql):
                 current.connection.execute(step.sql, step.values)
@@ -88,7 +134,7 @@ def _define(state: SessionState, definition: Definition) -> None:
 def _interruptible(state: SessionState, step: str) -> Generator[None, None, None]:
     """Context of a step: interruptible before it, and during a long step outside a transaction."""
     state.interrupts.check()
-    if state.current.transactions.is_open or not step.startswith(_LONG_STEPS):
+    if state.current.transactions.is_exclusive or not step.startswith(_LONG_STEPS):
         yield
         return
     with state.interrupts.stopping():

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from aioifx.server.engine.object_files import PIECE, unique_name
 from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_state import SessionState
+from aioifx.server.engine.triggers import fire
+from aioifx.server.engine.write_refusals import check_change, check_sequence
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change, Verb
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sql.runtime.sqlite_functions import guarded
-from aioifx.server.sqlite.dml import Written, make_interruptible, numbered, write
+from aioifx.server.sql.translate.spl_runtime import NOT_GIVEN
+from aioifx.server.sqlite.dml import Written, make_interruptible, write
 from aioifx.server.sqlite.error_mapping import (
     broken_reference,
     is_duplicate,
@@ -26,10 +30,18 @@ from aioifx.server.sqlite.error_mapping import (
     updated_as_a_whole,
 )
 from aioifx.server.sqlite.insert_runs import insert_each
+from aioifx.server.sqlite.lock_manager import Kind, LockMode, LockRefused
+from aioifx.server.sqlite.row_changes import LockConflict
 from aioifx.sqltypes import Row, TypeCode, Value
+from aioifx.wire.opcodes import StatementType
 
+T = TypeVar("T")
+
+_LOCKED_ROW: Final = (-244, -107)
 _LOCKED_CHANGE: Final = {Verb.INSERT: -271, Verb.UPDATE: -244, Verb.DELETE: -244}
 """The error of a statement that finds a lock (documented: -244 while reading, -271 while inserting)."""
+_LOCKED_KEY: Final = {Verb.INSERT: -271, Verb.UPDATE: -346, Verb.DELETE: -240}
+"""The same if it can read the row, but a key that the row gets or has is locked (documented: -346, -240)."""
 
 
 def run_change(
@@ -39,16 +51,23 @@ def run_change(
 
     Raises:   SqlError: it failed without any change.
     """
-    with (
-        state.mapped_errors(_LOCKED_CHANGE[change.verb], change.table.name),
-        state.current.transactions.writing(change.table.name, alone=True, shared=is_shared(change.table)),
-    ):
+    check_change(state, change)
+    current = state.current
+
+    def attempt() -> StatementResult:
         change = _change_of(state, statement)  # the schema may have changed before the lock was acquired
-        stored = state.bind(statement, values)
-        if change.cursor:
-            stored = (*stored, state.current.current_rowid(change))
-        result = apply_change(state, change, stored)
-    state.current.objects.sweep()
+        state.function_error = None
+        # TRUNCATE locks the table (documented)
+        mode = LockMode.X if statement.plan.type is StatementType.TRUNCATE else LockMode.IX
+        schema, inserts = state.planner.schema(current), _is_plain_insert(change)
+        with current.transactions.changing(change.table, schema, mode, only_inserts=inserts):
+            stored = state.bind(statement, values)
+            if change.cursor:
+                stored = (*stored, current.current_rowid(change))
+            return apply_change(state, change, stored)
+
+    result = _run(state, change, attempt)
+    current.objects.sweep()
     return result
 
 
@@ -57,12 +76,73 @@ def insert_rows(state: SessionState, statement: Statement, rows: Sequence[Row]) 
 
     Raises:   SqlError: the error of the first row that failed.
     """
+    current = state.current
     change = _change_of(state, statement)
-    with (
-        state.mapped_errors(_LOCKED_CHANGE[change.verb], change.table.name),
-        state.current.transactions.writing(change.table.name, alone=True, shared=is_shared(change.table)),
-    ):
-        return _insert(state, statement, rows)
+    check_change(state, change)
+    stored, bind_error = statement.binders.bind_rows(rows, state.settings)
+    inserted = 0
+
+    def attempt() -> None:
+        nonlocal inserted
+        change = _change_of(state, statement)
+        state.function_error = None
+        schema, inserts = state.planner.schema(current), _is_plain_insert(change)
+        with current.transactions.changing(change.table, schema, only_inserts=inserts):
+            current.prime_serials(change.table)
+            count, error = _insert_each(state, change, stored[inserted:])
+        inserted += count
+        if error is not None:
+            raise error
+
+    _run(state, change, attempt)
+    if bind_error is not None:
+        raise bind_error
+    result = StatementResult(rows=len(stored))
+    _note_serials(state, result)
+    state.settings.affected = result.rows
+    return result
+
+
+def _insert_each(
+    state: SessionState, change: Change, rows: Sequence[tuple[Stored, ...]]
+) -> tuple[int, Exception | None]:
+    current = state.current
+    transactions = current.transactions
+
+    def again(row: tuple[Stored, ...]) -> None:
+        state.function_error = None
+        apply_change(state, change, row)
+
+    current.deferred.on_change(change)
+    if change.by_row is None:
+        sql = transactions.insert_text(change.sql, change.table)
+        return insert_each(current.connection, sql, rows, state.interrupts, transactions, again)
+    for number, row in enumerate(rows):
+        try:
+            state.interrupts.check()
+            with transactions.undone_alone():
+                again(row)
+        except (SqlError, LockConflict, sqlite3.Error) as error:
+            return number, error
+    return len(rows), None
+
+
+def _run(state: SessionState, change: Change, attempt: Callable[[], T]) -> T:
+    """Run a statement in the transaction; a refused lock becomes the statement's SQLCODE."""
+    with state.mapped_errors(_LOCKED_CHANGE[change.verb], change.table.name):
+        try:
+            return state.current.transactions.run(
+                attempt, shared=is_shared(change.table), brief=_is_plain_insert(change)
+            )
+        except LockRefused as refused:
+            if refused.resource is not None and refused.resource.kind is Kind.KEY:
+                raise SqlError(_LOCKED_KEY[change.verb], refused.isamcode, change.table.name) from None
+            raise
+
+
+def _is_plain_insert(change: Change) -> bool:
+    """Whether it inserts given values, reads nothing and activates no trigger."""
+    return change.verb is Verb.INSERT and not change.search and change.by_row is None
 
 
 def is_shared(table: Table) -> bool:
@@ -77,43 +157,81 @@ def _change_of(state: SessionState, statement: Statement) -> Change:
 
 
 def apply_change(state: SessionState, change: Change, stored: tuple[Stored, ...]) -> StatementResult:
-    """Run the SQLite statement of *change* in the open transaction, if any."""
-    current = state.current
-    if change.verb is Verb.INSERT:
-        current.prime_serials(change.table)
-    try:
-        done = write(current.connection, change, stored, current.transactions, state.interrupts)
-    except sqlite3.Error as error:
-        run = partial(current.connection.execute, change.sql, numbered(change.sql, stored))
-        done = _retry_refused(state, error, change, run)
-    result = StatementResult(rows=max(done.rowcount, 0))
-    if change.verb is Verb.INSERT:
-        result.rowid = done.lastrowid or 0
+    """Run *change* in the open transaction, if any, with the triggers that it activates.
+
+    Raises:   SqlError: -747, it is an action of a trigger, which may not change these rows.
+    """
+    state.firing.check(change)
+    with state.current.reads.changing(change, stored) as change:
+        if state.current.deferred.is_any:
+            result = _apply_deferred(state, change, stored)
+        else:
+            result = _apply_all(state, change, stored)
+    if change.verb is Verb.INSERT and not state.firing.is_active:
         _note_serials(state, result)
     return result
 
 
-def _insert(state: SessionState, statement: Statement, rows: Sequence[Row]) -> StatementResult:
+def _apply_deferred(state: SessionState, change: Change, stored: tuple[Stored, ...]) -> StatementResult:
+    """Run *change*, again after each violation of a deferred constraint."""
+    deferred = state.current.deferred
+    deferred.on_change(change)
+    for _ in change.table.constraints:
+        try:
+            return _apply_all(state, change, stored)
+        except (SqlError, sqlite3.Error) as error:
+            violation = error if isinstance(error, SqlError) else state.function_error
+            if violation is None:
+                raise
+            change = deferred.tolerated(change, violation, state.planner.schema(state.current))
+            state.function_error = None
+    return _apply_all(state, change, stored)
+
+
+def _apply_all(state: SessionState, change: Change, stored: tuple[Stored, ...]) -> StatementResult:
+    """Run *change* with the triggers that it activates."""
+    if change.by_row is not None:
+        return fire(state, change, stored, apply_change, _run_row)
+    return _apply(state, change, stored)
+
+
+def _apply(state: SessionState, change: Change, stored: tuple[Stored, ...]) -> StatementResult:
+    """Run the SQLite statement of *change*."""
     current = state.current
-    change = _change_of(state, statement)
-    stored, bind_error = statement.binders.bind_rows(rows, state.settings)
-    current.prime_serials(change.table)
-
-    def again(row: tuple[Stored, ...]) -> None:
-        state.function_error = None
-        apply_change(state, change, row)
-
-    insert_each(current.connection, change.sql, stored, state.interrupts, again)
-    if bind_error is not None:
-        raise bind_error
-    result = StatementResult(rows=len(stored))
-    _note_serials(state, result)
-    state.settings.affected = result.rows
+    transactions = current.transactions
+    transactions.watch(change.table, state.planner.schema(current))
+    sql = change.sql
+    current.begin_rows()
+    if change.verb is Verb.INSERT:
+        current.prime_serials(change.table)
+        sql = transactions.insert_text(sql, change.table)
+    run = partial(write, current.connection, sql, stored, transactions, state.interrupts)
+    try:
+        done = run()
+    except sqlite3.Error as error:
+        done = _retry_refused(state, error, change, run)
+    result = StatementResult(rows=max(done.rowcount, 0))
+    if change.verb is Verb.INSERT:
+        result.rowid = done.lastrowid or 0
     return result
 
 
+def _run_row(state: SessionState, change: Change, sql: str, values: tuple[Stored, ...]) -> Written:
+    """Run the statement of one row of *change*; a duplicate key of an UPDATE may be gone with the next row."""
+    current = state.current
+    current.transactions.watch(change.table, state.planner.schema(current))
+    sql = current.transactions.insert_text(sql, change.table)
+    run = partial(write, current.connection, sql, values, current.transactions, state.interrupts)
+    try:
+        return run()
+    except sqlite3.Error as error:
+        if is_duplicate(error) and change.verb is Verb.UPDATE:
+            raise
+        return _retry_refused(state, error, change, run)
+
+
 def _retry_refused(
-    state: SessionState, error: sqlite3.Error, change: Change, run: Callable[[], sqlite3.Cursor]
+    state: SessionState, error: sqlite3.Error, change: Change, run: Callable[[], Written]
 ) -> Written:
     """Retry a change that SQLite refused and Informix would accept.
 
@@ -125,6 +243,10 @@ def _retry_refused(
     if is_foreign_key(error):
         schema = state.planner.schema(current)
         raise broken_reference(current.connection, change, schema, run) from None
+    if is_duplicate(error):
+        with current.transactions.probing(change.table) as has_others, suppress(sqlite3.Error):
+            if has_others:
+                run()
     if is_duplicate(error) and change.verb is Verb.UPDATE:
         done = updated_as_a_whole(current.connection, change.table, run)
         if done is not None:
@@ -157,6 +279,7 @@ def register_functions(state: SessionState, connection: sqlite3.Connection) -> N
             raise
 
     def next_value(tabid: int, mark: int) -> int:
+        check_sequence(state)
         return state.current.next_value(tabid, mark)
 
     def current_value(tabid: int) -> int:
@@ -166,6 +289,19 @@ def register_functions(state: SessionState, connection: sqlite3.Connection) -> N
         return state.current.kept.keep(value, cursor)
 
     connection.create_function("ifx_serial", 2, next_serial)
+
+    def in_query(procid: int, *arguments: Stored) -> Stored:
+        assert state.spl is not None, "the engine sets it"
+        try:
+            return state.spl.in_query(procid, *arguments)
+        except LockConflict as conflict:  # the statement that writes waits, without the latch, and runs again
+            state.current.transactions.note_conflict(conflict)
+            raise SqlError(*_LOCKED_ROW) from None
+
+    call_spl = guarded(in_query, state.note_error)
+    for name, is_kept in (("ifx_spl", False), ("ifx_spl_not_variant", True)):
+        connection.create_function(name, -1, call_spl, deterministic=is_kept)
+    connection.create_function("ifx_default", 0, lambda: NOT_GIVEN)
 
     def object_of(value: bytes | None) -> int | None:
         return None if value is None else state.current.objects.stored([value])
@@ -196,4 +332,4 @@ def register_functions(state: SessionState, connection: sqlite3.Connection) -> N
     connection.create_function("ifx_keep", 2, guarded(keep, state.note_error))
     connection.create_function("ifx_nextval", 2, guarded(next_value, state.note_error))
     connection.create_function("ifx_currval", 1, guarded(current_value, state.note_error))
-    make_interruptible(connection, state.interrupts, state.note_error)
+    make_interruptible(connection, state.interrupts)

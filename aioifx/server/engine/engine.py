@@ -9,27 +9,30 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import datetime
 from functools import partial
 from typing import Final
 
 from aioifx.server.engine import session_databases
 from aioifx.server.engine.control_statements import control
-from aioifx.server.engine.cursors import Cursor, Postponed
+from aioifx.server.engine.cursors import Cursor
 from aioifx.server.engine.ddl import create_filled_table, run_definition
 from aioifx.server.engine.dml import insert_rows, run_change
 from aioifx.server.engine.object_files import Files
 from aioifx.server.engine.open_objects import OpenObjects
 from aioifx.server.engine.planner import Statement
+from aioifx.server.engine.reads import LOCK_ERRORS
 from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
 from aioifx.server.engine.session_state import SessionState
-from aioifx.server.engine.sysmaster import refresh
+from aioifx.server.engine.spl import SplHost
+from aioifx.server.engine.write_refusals import check_other
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import (
     Action,
     CallRoutine,
+    CallSpl,
     Change,
     Definition,
     FilledTable,
@@ -39,11 +42,10 @@ from aioifx.server.sql.model.plan import (
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.model.type_rules import Family, family_of
-from aioifx.server.sqlite.databases import Database, Databases
-from aioifx.server.sqlite.dml import numbered
+from aioifx.server.sqlite.databases import Database, Databases, WriteRefusal
 from aioifx.server.sqlite.routine_calls import RoutineRows, called
 from aioifx.server.sqlite.spool import StoredRow
-from aioifx.server.sqlite.transactions import SessionDefaults
+from aioifx.server.sqlite.transaction_state import SessionDefaults
 from aioifx.sqltypes import Column, Row, Value
 
 _NO_VALUE: Final = -602
@@ -76,6 +78,8 @@ class Engine:
             clock=clock,
         )
         self._running = _Flag()
+        self._spl = SplHost(self._state, self._execute_embedded, self._open_embedded, self.close_cursor)
+        self._state.spl = self._spl
 
     # -- the session ---------------------------------------------------------------------------------------------------
 
@@ -83,6 +87,19 @@ class Engine:
     def database(self) -> Database | None:
         """The current database."""
         return self._state.workspace.database if self._state.workspace else None
+
+    @property
+    def is_secondary(self) -> bool:
+        """Whether the server answers as a secondary one."""
+        return self._state.databases.refusal is WriteRefusal.SECONDARY
+
+    def uses(self, name: str) -> bool:
+        """Whether the session has opened a database, as its current one or in a query; callable in any thread."""
+        current = self._state.workspace
+        return current is not None and name in (
+            current.database.name,
+            *[database.name for database in [*current.attached.values()]],
+        )
 
     @property
     def database_names(self) -> list[str]:
@@ -137,7 +154,7 @@ class Engine:
         """
         self._state.interrupts.request(permanent=permanent)
         if (current := self._state.workspace) is not None:
-            current.database.writer.wake()
+            current.transactions.wake()
 
     def check_interrupt(self) -> None:
         """Raises:   SqlError: -213, the client has sent an interrupt that has not ended a statement yet."""
@@ -173,22 +190,33 @@ class Engine:
         self._state.plan_of(statement)
 
     def execute(self, statement: Statement, values: Sequence[Value] = ()) -> StatementResult:
-        """Run a statement that returns no rows.
+        """Run a statement that returns no rows, or several of one text; the result is that of the last (assumed).
 
-        Raises:   SqlError: it failed without any change; -260, it returns rows.
+        Raises:   SqlError: it failed without any change, and those after it in the text are not run; -260, it returns
+                  rows.
         """
         with self._running:
-            self._state.begin_statement(statement.plan)
-            result = self._execute(statement, values)
-            self.settings.affected = result.rows
+            if not statement.parts:
+                return self._execute_one(statement, values)
+            result, rest = StatementResult(), list(values)
+            for part in statement.parts:
+                count = len(part.plan.parameters)
+                own, rest = rest[:count], rest[count:]
+                result = self._execute_one(part, own)
             return result
+
+    def _execute_one(self, statement: Statement, values: Sequence[Value]) -> StatementResult:
+        self._state.begin_statement(statement.plan)
+        result = self._execute(statement, values)
+        self.settings.affected = result.rows
+        return result
 
     def _execute(self, statement: Statement, values: Sequence[Value]) -> StatementResult:
         plan = self._state.plan_of(statement)
         if plan.returns_rows:
             raise SqlError(-260)
         match plan.action:
-            case CallRoutine():
+            case CallRoutine() | CallSpl():
                 self._call_routine(statement, plan.action, values)
                 return StatementResult()
             case Change():
@@ -198,7 +226,22 @@ class Engine:
             case Definition():
                 return run_definition(self._state, statement, plan.action)
             case _:
+                check_other(self._state, plan.type)
                 return control(self._state, plan.action)
+
+    def _execute_embedded(self, statement: Statement, values: StoredRow) -> StatementResult:
+        """Run a statement of a routine."""
+        self._state.begin_embedded(settle=not self._spl.is_in_query)
+        return self._execute(statement, values)
+
+    def _open_embedded(self, statement: Statement, values: StoredRow, name: str, hold: bool) -> Cursor:
+        """Open a cursor of a routine, and read its rows."""
+        self._state.begin_embedded(settle=not self._spl.is_in_query)
+        cursor = self._cursor_on(statement, values, name=name, hold=hold, scroll=False)
+        with self._state.mapped_errors(-244, ""), self._state.interrupts.stopping():
+            if not cursor.is_independent:
+                cursor.settle()
+        return cursor
 
     def control(self, action: Action) -> StatementResult:
         """Run a control statement that has no text, such as the message SQ_BEGIN.
@@ -206,6 +249,11 @@ class Engine:
         Raises:   SqlError: it failed without any change.
         """
         return control(self._state, action)
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Context of statements that the client has sent together; see `Transactions.batch`."""
+        current = self._state.workspace
+        return nullcontext() if current is None else current.transactions.batch()
 
     def insert_rows(self, statement: Statement, rows: Sequence[Row]) -> StatementResult:
         """Run an INSERT for each of *rows*, in order; if one fails, the rows before it are kept.
@@ -241,7 +289,7 @@ class Engine:
         state = self._state
         plan = state.plan_of(statement)
         query = plan.action
-        if isinstance(query, CallRoutine):
+        if isinstance(query, CallRoutine | CallSpl):
             results = self._call_routine(statement, query, values)
             return self._register(Cursor(results, name=name, hold=hold, scroll=scroll, independent=True))
         assert isinstance(query, Query)
@@ -252,29 +300,23 @@ class Engine:
         if query.keeps:
             stored, on_close = self._keeping(stored)
         token = query.tables[0].name if query.tables else ""
-        for shown in plan.refresh:
-            refresh(shown, current.connection, state.databases, state.registry, state.entry)
         try:
-            bound = numbered(query.sql, stored)
             with state.mapped_errors(-244, token):
-                if query.for_update:
-                    current.transactions.lock(token)
                 current.transactions.on_query()
                 with state.interrupts.stopping():
-                    rows = (
-                        Postponed(partial(current.connection.execute, query.sql, bound))
-                        if query.transfers
-                        else current.connection.execute(query.sql, bound)
-                    )
+                    opened = current.reads.opened(query, stored, is_scroll=scroll)
             return self._register(
                 Cursor(
-                    rows,
+                    opened.rows,
                     name=name,
                     hold=hold,
                     scroll=scroll,
-                    has_rowid=query.has_rowid,
+                    has_rowid=opened.has_rowid,
                     update_columns=query.update_columns if query.for_update else None,
+                    independent=opened.is_done is not None,
                     on_close=on_close,
+                    current=opened.current,
+                    is_done=opened.is_done,
                 ),
                 token,
             )
@@ -294,7 +336,7 @@ class Engine:
         current = self._state.current
         current.cursors.append(cursor)
         try:
-            if cursor.scroll:
+            if cursor.needs_settling:
                 with self._state.mapped_errors(-244, token), self._state.interrupts.stopping():
                     cursor.settle()
         except SqlError:
@@ -303,33 +345,38 @@ class Engine:
         return cursor
 
     def _call_routine(
-        self, statement: Statement, action: CallRoutine, values: Sequence[Value]
+        self, statement: Statement, action: CallRoutine | CallSpl, values: Sequence[Value]
     ) -> RoutineRows:
-        """Call a routine written in Python."""
+        """Call a routine, up to its first row."""
         state = self._state
         current = state.current
         arguments: StoredRow = ()
         with state.mapped_errors(-244, ""), state.interrupts.stopping():
             current.transactions.on_query()
             if action.arguments:
-                stored = numbered(action.arguments, state.bind(statement, values))
-                arguments = current.connection.execute(action.arguments, stored).fetchone()
-        return called(action.routine, arguments, state.settings, state.interrupts.check)
+                query = Query(action.arguments, locked_tables=action.locked_tables)
+                rows = current.reads.opened(query, state.bind(statement, values), is_scroll=True).rows
+                with closing(rows):
+                    (arguments,) = rows.fetchmany(1)
+        if isinstance(action, CallRoutine):
+            return called(action.routine, arguments, state.settings, state.interrupts.check)
+        return RoutineRows(self._spl.rows_given(action, arguments))
 
     def fetch(self, cursor: Cursor, count: int) -> tuple[list[StoredRow], bool]:
         """The next rows of *cursor* in storage form, at most *count*, and whether they are the last.
 
         Raises:   SqlError: a row could not be computed; the cursor is closed.
         """
-        if not cursor.is_live:
+        if not (cursor.is_live or cursor.locks_rows):
             return cursor.fetch(count)
         self._state.function_error = None
         try:
             with self._running, self._state.mapped_errors(-244, ""), self._state.interrupts.stopping():
                 return cursor.fetch(count)
-        except SqlError:
-            self.close_cursor(cursor)
-            cursor.is_released = True  # a later fetch must fail, not report the end of the rows
+        except SqlError as error:
+            if not (cursor.locks_rows and error.isamcode in LOCK_ERRORS):
+                self.close_cursor(cursor)
+                cursor.is_released = True  # a later fetch must fail, not report the end of the rows
             raise
 
     def kept_value(self, reference: int, size: int) -> Iterator[bytes]:

@@ -11,16 +11,17 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from sqlite3 import Connection
-from typing import Final
+from typing import Final, TypeVar
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite import smart_objects
 from aioifx.server.sqlite.smart_objects import ObjectsInUse
 from aioifx.server.sqlite.transactions import Transactions
+
+T = TypeVar("T")
 
 BAD_OBJECT: Final = -9810
 
@@ -70,8 +71,7 @@ class OpenObjects:
 
     def create(self) -> int:
         """A new object, which this session keeps until it releases it or ends."""
-        with self._writing():
-            number = smart_objects.create(self._connection)
+        number = self._writing(lambda: smart_objects.create(self._connection))
         self._keep(number)
         return number
 
@@ -170,28 +170,36 @@ class OpenObjects:
 
     def write(self, descriptor: int, data: bytes) -> int:
         """Write *data* at the position, or at the end in mode APPEND; returns its size."""
-        with self._writing():
+
+        def work() -> None:
             opened, size = self._writable(descriptor)
             position = size if opened.mode & _APPEND else opened.position
             if position + len(data) > smart_objects.MAX_SIZE:
                 raise SqlError(BAD_OBJECT)
             smart_objects.write(self._connection, opened.number, position, data)
-        opened.position = position + len(data)
+            opened.position = position + len(data)
+
+        self._writing(work)
         return len(data)
 
     def truncate(self, descriptor: int, size: int) -> None:
         """Set the size."""
-        with self._writing():
+
+        def work() -> None:
             opened, _ = self._writable(descriptor)
             if not 0 <= size <= smart_objects.MAX_SIZE:
                 raise SqlError(BAD_OBJECT)
             smart_objects.truncate(self._connection, opened.number, size)
 
-    @contextmanager
-    def _writing(self) -> Generator[None, None, None]:
+        self._writing(work)
+
+    def _writing(self, work: Callable[[], T]) -> T:
+        def attempt() -> T:
+            with self._transactions.changing_objects():
+                return work()
+
         self._settle()
-        with self._transactions.writing(alone=False):
-            yield
+        return self._transactions.run(attempt)
 
     # -- inside a statement that writes --------------------------------------------------------------------------------
 
@@ -237,14 +245,15 @@ class OpenObjects:
 
     def sweep(self) -> None:
         """Delete objects that nothing refers to any more; later, if a transaction is open or another session writes."""
-        if not self._released or self._connection.in_transaction:
+        if not self._released or self._transactions.is_used:
             return
-        numbers = self._in_use.without(self._released)
+        unused = self._in_use.without(self._released)
+        numbers = self._transactions.unlocked_objects(unused)
         delete = partial(smart_objects.delete_unreferenced, self._connection, numbers)
         if numbers:
             self._settle()
         if not numbers or self._transactions.aside(delete):
-            self._released.clear()
+            self._released = set(unused) - set(numbers)
 
     def sweep_all(self) -> None:
         """Delete what ended sessions have left; called by the first session of a database."""

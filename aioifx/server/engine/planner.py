@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Final
 
 from aioifx.server.catalog import catalog
 from aioifx.server.engine.workspace import Workspace
+from aioifx.server.sql.builtin_types import BYTE, TEXT
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Plan, PlanKey, Query
+from aioifx.server.sql.model.plan import (
+    BeginWork,
+    CloseDatabase,
+    CommitWork,
+    CreateDatabase,
+    DropDatabase,
+    Nothing,
+    OpenDatabase,
+    Plan,
+    PlanKey,
+    Query,
+    RollbackWork,
+)
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sql.syntax.parser import parse
-from aioifx.server.sql.translate.translate import translate
+from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.syntax.parser import parse, split_statements
+from aioifx.server.sql.translate.spl_program import Embedded
+from aioifx.server.sql.translate.translate import translate, translate_embedded
 from aioifx.server.sqlite.databases import Databases
 from aioifx.server.sqlite.parameters import Binders
+from aioifx.sqltypes import Value
 
 CACHED_PLANS: Final = 500
 """Maximum number of plans that one session caches."""
@@ -26,10 +43,21 @@ _NEVER: Final = (0, 0)
 class Statement:
     """A prepared statement."""
 
-    __slots__ = ("_binders", "key", "plan", "seen", "text")
+    __slots__ = ("_binders", "embedded", "key", "parts", "plan", "seen", "text")
 
-    def __init__(self, text: str, key: PlanKey, plan: Plan) -> None:
+    def __init__(
+        self,
+        text: str,
+        key: PlanKey,
+        plan: Plan,
+        parts: tuple[Statement, ...] = (),
+        embedded: Embedded | None = None,
+    ) -> None:
         self.text = text
+        self.parts = parts
+        """The statements of a text with several, whose plan only describes them."""
+        self.embedded = embedded
+        """The tree of a statement in a routine, whose values are given in storage form."""
         self.follow(key, plan)
         self.seen: tuple[Workspace | None, tuple[int, int], int] | None = None
         """Workspace and stamps at which the plan was last found valid."""
@@ -50,6 +78,33 @@ class Statement:
             self._binders = Binders(self.plan.parameters)
         return self._binders
 
+    def bind(self, values: Sequence[Value], settings: Settings) -> tuple[Stored, ...]:
+        """The parameters in storage form.
+
+        Raises:   SqlError: as `Binders.bind`.
+        """
+        return tuple(values) if self.embedded is not None else self.binders.bind(values, settings)
+
+
+def _require_part(plan: Plan, offset: int) -> None:
+    """Refuse a statement that a text with several cannot have.
+
+    Source:   documented: "Restricted Statements in Multistatement Prepared Objects". assumed: -555 for parameters that
+              are BYTE or TEXT, too
+    Raises:   SqlError: -555; -999, it begins or ends a transaction.
+    """
+    if isinstance(plan.action, _TRANSACTIONS):
+        raise SqlError(
+            -999, token=f"{plan.type.name.replace('_', ' ')} beside other statements", offset=offset
+        )
+    has_large = any(each.type in (BYTE, TEXT) for each in plan.parameters)
+    if has_large or plan.returns_rows or isinstance(plan.action, _DATABASES):
+        raise SqlError(-555, offset=offset)
+
+
+_DATABASES: Final = (OpenDatabase, CloseDatabase, CreateDatabase, DropDatabase)
+_TRANSACTIONS: Final = (BeginWork, CommitWork, RollbackWork)
+
 
 class Planner:
     """The plans of one session."""
@@ -67,20 +122,59 @@ class Planner:
         Raises:   SqlError: the statement is invalid, or an object in it does not exist.
         """
         schema = self.schema(workspace)
+        pieces = split_statements(text, delimident=self._delimident)
+        if len(pieces) > 1:
+            return self._several(text, pieces, schema)
         key = self._key(text, schema)
         return Statement(text, key, self._plan(key, schema))
+
+    def _several(self, text: str, pieces: Sequence[tuple[str, int]], schema: Schema) -> Statement:
+        """The statement of a text with several.
+
+        Source:   documented: "Preparing Multiple SQL Statements": each is checked before any of them runs; DESCRIBE
+                  statement: it has the type of the first
+        Raises:   SqlError: -555 and -999, as `_require_part`.
+        """
+        parts: list[Statement] = []
+        for piece, start in pieces:
+            key = self._key(piece, schema)
+            try:
+                plan = self._plan(key, schema)
+            except SqlError as error:
+                error.offset += start if error.offset else 0
+                raise
+            _require_part(plan, start + 1)
+            parts.append(Statement(piece, key, plan))
+        parameters = tuple(each for part in parts for each in part.plan.parameters)
+        plan = Plan(parts[0].plan.type, Nothing(), parameters=parameters)
+        return Statement(text, self._key(text, schema), plan, tuple(parts))
+
+    def prepare_embedded(self, embedded: Embedded, workspace: Workspace) -> Statement:
+        """Translate a statement of a routine.
+
+        Raises:   SqlError: the statement is invalid, or an object in it does not exist.
+        """
+        schema = self.schema(workspace)
+        plan = translate_embedded(embedded, schema, self._settings)
+        return Statement("", self._key("", schema), plan, embedded=embedded)
 
     def current_plan(self, statement: Statement, workspace: Workspace | None) -> Plan:
         """The plan of *statement*, translated again if the schema has changed.
 
         Raises:   SqlError: -710, its description has changed.
         """
+        if statement.parts:
+            return statement.plan
         now = workspace, (workspace.stamp if workspace else _NEVER), self._settings.routines.version
         if statement.seen == now:
             return statement.plan
         schema = self.schema(workspace)
         key = self._key(statement.text, schema)
         if key == statement.key and not statement.plan.attach:
+            statement.seen = now
+            return statement.plan
+        if statement.embedded is not None:
+            statement.follow(key, translate_embedded(statement.embedded, schema, self._settings))
             statement.seen = now
             return statement.plan
         plan, before = self._plan(key, schema), statement.plan
@@ -114,7 +208,7 @@ class Planner:
                 self._plans.popitem(last=False)
         return plan
 
-    def schema(self, workspace: Workspace | None) -> Schema:
+    def schema(self, workspace: Workspace | None) -> catalog.Snapshot:
         """The current schema; read again only if it may have changed."""
         if workspace is None:
             return self._no_schema
@@ -133,6 +227,9 @@ class Planner:
                 return self._foreign_schema(workspace, name)
 
             known = catalog.read_schema(connection, workspace.database.name, foreign=foreign)
+            workspace.database.table_names.update(
+                (tabid, table.name) for tabid, table in known.tables.items()
+            )
         workspace.schema, workspace.schema_stamp = known, stamp
         return known
 

@@ -9,8 +9,10 @@ from aioifx.server.engine.dml import register_functions
 from aioifx.server.engine.session_state import SessionState
 from aioifx.server.engine.workspace import Workspace
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sqlite import undo_log
 from aioifx.server.sqlite.connection import connect
 from aioifx.server.sqlite.databases import Database, LogMode, have_one_code_set
+from aioifx.server.sqlite.error_mapping import sql_error_of
 
 
 def open_database(state: SessionState, name: str) -> Database:
@@ -29,6 +31,7 @@ def open_database(state: SessionState, name: str) -> Database:
         close_database(state)
         connection = _connect(state, database)
         state.workspace = Workspace(database, connection, state.defaults, state.interrupts.consume)
+        state.workspace.transactions.recover()
         if database.users == 1:
             state.workspace.objects.sweep_all()
     except BaseException:
@@ -40,9 +43,13 @@ def open_database(state: SessionState, name: str) -> Database:
 
 
 def _connect(state: SessionState, database: Database) -> sqlite3.Connection:
-    connection = connect(database.path, state.settings, state.note_error)
+    try:
+        connection = connect(database.path, state.settings, state.note_error)
+    except sqlite3.OperationalError as error:
+        raise (sql_error_of(error, None) or error) from None
     try:
         register_functions(state, connection)
+        undo_log.create(connection, "temp")
         for step in catalog.session_steps():
             connection.execute(step.sql, step.values)
     except BaseException:

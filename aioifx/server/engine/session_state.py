@@ -6,25 +6,45 @@ import sqlite3
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
+from aioifx.server.engine.firing import Firing
 from aioifx.server.engine.object_files import Files, ServerFiles
 from aioifx.server.engine.planner import Planner, Statement
 from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
+from aioifx.server.engine.sysmaster import refresh
 from aioifx.server.engine.workspace import Workspace
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import BeginWork, CommitWork, Plan, RollbackWork
+from aioifx.server.sql.model.plan import BeginWork, CallSpl, CommitWork, Plan, RollbackWork
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sqlite.databases import Databases
 from aioifx.server.sqlite.error_mapping import sql_error_of
 from aioifx.server.sqlite.interrupts import Interrupts
-from aioifx.server.sqlite.transactions import SessionDefaults, is_busy, refused_by
-from aioifx.server.sqlite.write_lock import LockRefused
+from aioifx.server.sqlite.lock_manager import Kind, LockRefused
+from aioifx.server.sqlite.spool import StoredRow
+from aioifx.server.sqlite.transaction_state import SessionDefaults
+from aioifx.server.sqlite.transactions import is_busy, refused_by
 from aioifx.sqltypes import Value
 
+_CHANGED: Final = -710
+"""A table has been altered, dropped or renamed (documented)."""
 _UNINTERRUPTED: Final = (BeginWork, CommitWork, RollbackWork)
 """Statements that an interrupt does not end; it ends the next one (documented: they are not in sqlbreak's list)."""
+
+
+class SplCalls(Protocol):
+    """What statements need of `spl.SplHost`."""
+
+    trigger: object
+
+    def in_query(self, procid: int, *arguments: Stored) -> Stored:
+        """A call in an expression that SQLite evaluates."""
+        ...
+
+    def rows_given(self, action: CallSpl, arguments: StoredRow) -> Generator[StoredRow, None, None]:
+        """The rows of EXECUTE; *arguments* is the row of `CallSpl.arguments`."""
+        ...
 
 
 class SessionState:
@@ -53,10 +73,13 @@ class SessionState:
         self.interrupts = Interrupts()
         self.planner = Planner(databases, settings, delimident=delimident)
         self.workspace: Workspace | None = None
+        self.firing = Firing()
         self.client_files: Files | None = None
         """Files at the client; None if they cannot be reached."""
         self.function_error: SqlError | None = None
         """The error that an SQL function raised in the running statement."""
+        self.spl: SplCalls | None = None
+        """Runs routines written in SPL; the engine sets it."""
         self._clock = clock
 
     @property
@@ -75,12 +98,15 @@ class SessionState:
         return self.planner.prepare(text, self.workspace)
 
     def plan_of(self, statement: Statement) -> Plan:
-        """See `Planner.current_plan`."""
-        return self.planner.current_plan(statement, self.workspace)
+        """See `Planner.current_plan`; the tables of sysmaster that it reads are filled as of now."""
+        plan = self.planner.current_plan(statement, self.workspace)
+        for shown in plan.refresh:
+            refresh(shown, self.current.connection, self.databases, self.registry, self.entry)
+        return plan
 
     def bind(self, statement: Statement, values: Sequence[Value]) -> tuple[Stored, ...]:
         """The parameters of *statement* in storage form."""
-        return statement.binders.bind(values, self.settings)
+        return statement.bind(values, self.settings)
 
     def begin_statement(self, plan: Plan) -> None:
         """Settle all cursors, check for an interrupt, and reset what belongs to one statement."""
@@ -91,6 +117,19 @@ class SessionState:
             self.interrupts.check()
         self.function_error = None
         self.settings.now = self._clock()
+        if self.workspace is not None:
+            self.workspace.begin_rows()
+
+    def begin_embedded(self, *, settle: bool) -> None:
+        """Start a statement of a routine: as `begin_statement`, with the time of the statement that calls it.
+
+        Args:     settle: no query is running that calls the routine, so that the cursors can be settled.
+        """
+        self.interrupts.check()
+        if settle and self.workspace is not None and self.workspace.cursors:
+            with self.mapped_errors(-244, ""), self.interrupts.stopping_permanently():
+                self.workspace.settle()
+        self.function_error = None
         if self.workspace is not None:
             self.workspace.begin_rows()
 
@@ -119,10 +158,19 @@ class SessionState:
         try:
             yield
         except LockRefused as error:
+            if error.resource is not None and error.resource.kind is Kind.LATCH:
+                token = f"{token}: another session writes longer than busy_timeout".removeprefix(": ")
             raise SqlError(sqlcode, isamcode or error.isamcode, token) from None
         except sqlite3.Error as error:
             if self.function_error is not None:
                 raise self.function_error from None
             if is_busy(error):
                 raise SqlError(sqlcode, refused_by(error).isamcode, token) from None
+            if self._is_outdated(error):
+                raise SqlError(_CHANGED, token=token) from None
             raise (sql_error_of(error, None) or error) from None
+
+    def _is_outdated(self, error: sqlite3.Error) -> bool:
+        """Whether another session has changed the schema between the translation of a statement and its execution."""
+        current = self.workspace
+        return "no such" in str(error) and current is not None and current.stamp != current.schema_stamp

@@ -1,29 +1,29 @@
 """Tables of sysmaster that show the server's own state: databases, sessions, locks. Never: the contents of a database.
 
-A writer locks a whole database (`WriterLock`). Its lock is shown as one exclusive lock for each table that its
-transaction has locked or written, all with the same waiter. An open database is shown as a shared lock on its row of
-sysdatabases, as by Informix (documented: performance guide, Monitoring locks). Readers hold no locks.
+Locks are those of the lock manager. An open database is shown as a shared lock on its row of sysdatabases, as by
+Informix (documented: performance guide, Monitoring locks).
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.server.catalog import catalog, systables
+from aioifx.server.catalog.sysrows import TABLES_PARTNUM
+from aioifx.server.engine import sysmaster_storage
 from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
+from aioifx.server.sql.builtin_types import SYSTEM_OWNER
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.dates import days_of
 from aioifx.server.sqlite.databases import SYSMASTER, Database, Databases, LogMode
+from aioifx.server.sqlite.lock_manager import Kind
 from aioifx.server.sqlite.transactions import Transactions
-from aioifx.server.sqlite.write_lock import HeldLock
 
 _Rows: TypeAlias = list[tuple[Stored, ...]]
 
-_FIRST_PARTNUM: Final = (
-    0x100000  # a part number starts with the number of its dbspace; 1 is the root (documented)
-)
 _FLAGS: Final = {LogMode.UNLOGGED: 0, LogMode.LOGGED: 1, LogMode.ANSI: 5}
 """sysdatabases.flags: 1 logged, 4 ANSI (documented: sysmaster, sysdatabases)."""
 
@@ -37,22 +37,24 @@ def refresh(
 ) -> None:
     """Fill the session's copy of one of `systables.SESSION_TABLES`, as of now.
 
-    Args:     session: whose temporary tables are shown; those of other sessions are not
+    Args:     session: whose temporary tables are shown; those of other sessions are not. Part numbers of its database
+                  are those of its systables.
     """
     table = systables.session_table(name)
-    connection.execute(f"DELETE FROM {table}")
-    rows = _MAKERS[name](databases, registry)
+    for step in catalog.shown_steps(name):
+        connection.execute(step.sql)
+    rows = _MAKERS[name](databases, registry, session.database if session else "")
     if session is not None and name in _OF_TEMPS:
         rows += _temp_rows(name, connection, session)
     marks = ", ".join("?" * len(systables.SYSMASTER_TABLES[name].columns))
     connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
 
-def _sysdatabases(databases: Databases, registry: SessionRegistry) -> _Rows:
+def _sysdatabases(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
     return [
         (
             database.name,
-            _FIRST_PARTNUM + number,
+            first + 1,
             database.owner,
             days_of(database.created),
             int(database.log_mode is not LogMode.UNLOGGED),
@@ -62,15 +64,15 @@ def _sysdatabases(databases: Databases, registry: SessionRegistry) -> _Rows:
             0,  # is_case_insens
             _FLAGS[database.log_mode],
         )
-        for number, database in enumerate(databases.all(), start=1)
+        for database, first in _numbered(databases, current)
     ]
 
 
-def _sysdbslocale(databases: Databases, registry: SessionRegistry) -> _Rows:
+def _sysdbslocale(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
     return [(database.name, database.locale) for database in databases.all()]
 
 
-def _syssessions(databases: Databases, registry: SessionRegistry) -> _Rows:
+def _syssessions(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
     waiting = _waiting(databases)
     return [
         (
@@ -105,36 +107,38 @@ class _Lock(NamedTuple):
     database: str
     table: str
     rowid: int
+    keynum: int
     type: str
     owner: int
     waiter: int | None
     granted: int
 
 
-def _locks(databases: Databases, registry: SessionRegistry) -> list[_Lock]:
-    numbers = {database.name: number for number, database in enumerate(databases.all(), start=1)}
+def _locks(databases: Databases, registry: SessionRegistry, current: str) -> list[_Lock]:
+    numbers = {database.name: first for database, first in _numbered(databases, current)}
+    rows = {name: number for number, name in enumerate(databases.names, start=1)}
     locks = [
         _Lock(
-            _SYSDATABASES, SYSMASTER, "sysdatabases", numbers[entry.database], "S", entry.session_id, None,
+            _SYSDATABASES, SYSMASTER, "sysdatabases", rows[entry.database], 0, "S", entry.session_id, None,
             int(entry.connected.timestamp()),
         )
         for entry in registry.entries()
         if entry.database in numbers
     ]  # fmt: skip
-    for database, held in _held(databases):
+    for held in databases.locks.locks():
+        database, tabid, kind, key = held.resource
+        if tabid < 0 or database not in numbers:
+            continue  # a smart large object
+        partnum = numbers[database] + tabid
+        name = databases.find(database).table_names.get(tabid, f"t{tabid}")
+        rowid = key if kind is Kind.ROW and isinstance(key, int) else 0
+        number = 1 if kind is Kind.KEY else 0
         waiter = next((number for number in map(_session_of, held.waiters) if number), None)
-        for number, (table, since) in enumerate(sorted(held.tables.items()), start=1):
-            partnum = _FIRST_PARTNUM * (1 + numbers[database.name]) + number
-            owner = _session_of(held.holder)
-            locks.append(_Lock(partnum, database.name, table, 0, "X", owner, waiter, int(since)))
+        owner = _session_of(held.owner)
+        locks.append(
+            _Lock(partnum, database, name, rowid, number, str(held.mode), owner, waiter, int(held.since))
+        )
     return locks
-
-
-def _held(databases: Databases) -> Iterator[tuple[Database, HeldLock]]:
-    for database in databases.all():
-        held = database.writer.held()
-        if held is not None:
-            yield database, held
 
 
 def _session_of(owner: object) -> int:
@@ -142,43 +146,75 @@ def _session_of(owner: object) -> int:
 
 
 def _waiting(databases: Databases) -> set[int]:
-    return {_session_of(waiter) for _, held in _held(databases) for waiter in held.waiters}
+    return {_session_of(owner) for owner in databases.locks.waiting()}
 
 
-def _syslocks(databases: Databases, registry: SessionRegistry) -> _Rows:
+def _syslocks(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
     return [
-        (lock.database, lock.table, lock.rowid, 0, lock.type, lock.owner, lock.waiter)
-        for lock in _locks(databases, registry)
+        (lock.database, lock.table, lock.rowid, lock.keynum, lock.type, lock.owner, lock.waiter)
+        for lock in _locks(databases, registry, current)
     ]
 
 
-def _systabnames(databases: Databases, registry: SessionRegistry) -> _Rows:
-    """Only tables with locks, and temporary tables."""
-    found = {lock.partnum: lock for lock in _locks(databases, registry)}
+def _sysprofile(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
+    """Only the counts of locks (documented: sysprofile, its names)."""
+    counts = databases.locks.counts
     return [
-        (lock.partnum, lock.database, databases.find(lock.database).owner, lock.table, "")
-        for lock in found.values()
+        ("lockreqs", counts.requests),
+        ("lockwts", counts.waits),
+        ("deadlks", counts.deadlocks),
+        ("lktouts", counts.timeouts),
     ]
 
 
-def _syslcktab(databases: Databases, registry: SessionRegistry) -> _Rows:
+def _systabnames(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
+    """The tables of all databases; temporary ones are added."""
+    return [
+        (_SYSDATABASES, SYSMASTER, SYSTEM_OWNER, "sysdatabases", ""),
+        *(
+            (first + tabid, database.name, owner, name, "")
+            for database, first in _numbered(databases, current)
+            for tabid, owner, name in _stored_tables(database)
+        ),
+    ]
+
+
+def _numbered(databases: Databases, current: str) -> list[tuple[Database, int]]:
+    """All databases, and what is added to a tabid of each to make a part number."""
+    known = databases.all()
+    others = [database for database in known if database.name != current]
+    numbers = {database.name: number for number, database in enumerate(others, start=1)}
+    return [(each, TABLES_PARTNUM + (numbers.get(each.name, 0) << 20)) for each in known]
+
+
+def _stored_tables(database: Database) -> list[tuple[int, str, str]]:
+    """Tabid, owner and name of each table, as committed."""
+    with closing(
+        sqlite3.connect(f"{database.path.absolute().as_uri()}?mode=rw", timeout=5, uri=True)
+    ) as connection:
+        return connection.execute(
+            "SELECT tabid, owner, tabname FROM systables WHERE tabtype = 'T' ORDER BY tabid"
+        ).fetchall()
+
+
+def _syslcktab(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
     return [
         (
-            _LOCK + number, lock.partnum, lock.rowid, lock.rowid, 0, lock.granted, _LOCK_TYPES[lock.type],
+            _LOCK + number, lock.partnum, lock.rowid, lock.rowid, lock.keynum, lock.granted, _LOCK_TYPES[lock.type],
             _TRANSACTION + lock.owner, 0 if lock.waiter is None else _THREAD + lock.waiter,
         )
-        for number, lock in enumerate(_locks(databases, registry))
+        for number, lock in enumerate(_locks(databases, registry, current))
     ]  # fmt: skip
 
 
-def _systxptab(databases: Databases, registry: SessionRegistry) -> _Rows:
+def _systxptab(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
     return [(_TRANSACTION + entry.session_id, _THREAD + entry.session_id) for entry in registry.entries()]
 
 
-def _sysrstcb(databases: Databases, registry: SessionRegistry) -> _Rows:
+def _sysrstcb(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
     waited = {
         lock.waiter: _LOCK + number
-        for number, lock in enumerate(_locks(databases, registry))
+        for number, lock in enumerate(_locks(databases, registry, current))
         if lock.waiter is not None
     }
     return [
@@ -187,7 +223,7 @@ def _sysrstcb(databases: Databases, registry: SessionRegistry) -> _Rows:
     ]
 
 
-def _flags_text(databases: Databases, registry: SessionRegistry) -> _Rows:
+def _flags_text(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
     return [("syslcktab", code, text) for text, code in _LOCK_TYPES.items()]
 
 
@@ -207,7 +243,7 @@ _TEMPORARY: Final = 0x20
 _TEMP_PARTNUM: Final = 0x40000000
 """Part numbers of temporary tables; made up, since only their equality matters."""
 
-_SYSDATABASES: Final = _FIRST_PARTNUM + 2
+_SYSDATABASES: Final = 0x100002
 """Its part number (observed: 100002 in the manual's output of onstat -k)."""
 _LOCK, _TRANSACTION, _THREAD = 0x10000000, 0x20000000, 0x30000000
 """Addresses of the first lock, transaction and thread; made up, since only their equality matters."""
@@ -217,15 +253,17 @@ _LOCK_TYPES: Final = {
 """Observed: scripts for Informix decode syslcktab.type so."""
 
 
-_MAKERS: Final[dict[str, Callable[[Databases, SessionRegistry], _Rows]]] = {
+_MAKERS: Final[dict[str, Callable[[Databases, SessionRegistry, str], _Rows]]] = {
     "sysdatabases": _sysdatabases,
     "sysdbslocale": _sysdbslocale,
     "syssessions": _syssessions,
     "syslocks": _syslocks,
+    "sysprofile": _sysprofile,
     "systabnames": _systabnames,
-    "sysptnhdr": lambda databases, registry: [],
+    "sysptnhdr": lambda databases, registry, current: [],
     "syslcktab": _syslcktab,
     "systxptab": _systxptab,
     "sysrstcb": _sysrstcb,
     "flags_text": _flags_text,
+    **sysmaster_storage.MAKERS,
 }

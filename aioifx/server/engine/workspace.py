@@ -8,7 +8,10 @@ from functools import partial
 
 from aioifx.server.catalog import catalog
 from aioifx.server.engine.cursors import Cursor
+from aioifx.server.engine.deferred_constraints import DeferredConstraints
+from aioifx.server.engine.lock_runs import LockRuns
 from aioifx.server.engine.open_objects import OpenObjects
+from aioifx.server.engine.reads import Reads
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change
 from aioifx.server.sql.model.schema import Schema, Table
@@ -17,7 +20,8 @@ from aioifx.server.sql.translate.sqlite_text import identifier
 from aioifx.server.sqlite.databases import Database
 from aioifx.server.sqlite.kept_values import KeptByCursor
 from aioifx.server.sqlite.serials import Serials
-from aioifx.server.sqlite.transactions import SessionDefaults, Transactions
+from aioifx.server.sqlite.transaction_state import SessionDefaults
+from aioifx.server.sqlite.transactions import Transactions
 
 
 class Workspace:
@@ -36,6 +40,8 @@ class Workspace:
         self.cursors: list[Cursor] = []
         self.attached: dict[str, Database] = {}
         """Attached databases, by their alias in SQLite."""
+        runs = LockRuns(connection, database, self.attached, self.transactions)
+        self.reads = Reads(connection, runs, self.transactions, self.settle)
         self.schema: catalog.Snapshot | None = None
         self.schema_stamp: tuple[int, int] = (0, 0)
         self.current_values: dict[int, int] = {}
@@ -46,6 +52,7 @@ class Workspace:
         self.kept = KeptByCursor()
         """BYTE and TEXT values of the rows of open cursors."""
         self.objects = OpenObjects(connection, self.transactions, database.objects_in_use, self.settle)
+        self.deferred = DeferredConstraints(connection)
         self._temp_version = 0
         self._has_schema_changes = False  # whether the open transaction has changed the schema
         self._temp_serials = Serials()
@@ -90,6 +97,7 @@ class Workspace:
         """COMMIT or ROLLBACK; releases all cursors except hold cursors."""
         self.settle()
         end(self.transactions)
+        self.deferred.clear()
         for cursor in self.cursors:
             if not cursor.hold:
                 cursor.close()
@@ -102,7 +110,7 @@ class Workspace:
 
     def roll_back(self) -> None:
         """ROLLBACK; temporary tables WITH NO LOG keep their rows, since their changes are not logged."""
-        kept = self._unlogged_rows() if self.connection.in_transaction else []
+        kept = self._unlogged_rows() if self.transactions.is_exclusive else []
         self.end_transaction(Transactions.rollback)
         for table, columns, rows in kept:
             if self._has_temp(table):  # the table may have been created since BEGIN

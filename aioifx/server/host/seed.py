@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from textwrap import indent
 from typing import Final
 
@@ -20,14 +19,20 @@ _SHOWN: Final = 20
 
 
 def run_script(
-    script: str, database: str, databases: Databases, registry: SessionRegistry, user: str
+    script: str,
+    database: str,
+    databases: Databases,
+    registry: SessionRegistry,
+    user: str,
+    source: str = "the script",
 ) -> None:
     """Run the statements of *script*, each terminated by ``;``, as *user* in *database*.
 
+    Args:     source: what messages call the script.
     Raises:   DatabaseError: a statement failed; `sql` is its text, `row_index` its position in the script, from 0.
               After a syntax error no statement has been run.
     """
-    statements = list(_statements(script))
+    statements = split(script, source)
     entry = registry.register(user)
     settings = Settings(user=user, session_id=entry.session_id, routines=databases.routines)
     locale = databases.find(database).locale
@@ -38,7 +43,10 @@ def run_script(
             try:
                 engine.execute(engine.prepare(text))
             except SqlError as error:
-                raise _error(error, index, text, script[: start + max(error.offset - 1, 0)]) from None
+                failure = from_server(
+                    error.sqlcode, error.isamcode, offset=error.offset, token=error.token, sql=text
+                )
+                raise located(failure, index, script[: start + max(error.offset - 1, 0)], source) from None
         if engine.database is not None and engine.database.log_mode is LogMode.ANSI:
             # A transaction is always open in ANSI mode; otherwise each statement is autocommitted.
             engine.control(CommitWork())
@@ -46,22 +54,31 @@ def run_script(
         engine.close()
 
 
-def _statements(script: str) -> Iterator[tuple[str, int]]:
-    count = 0
+def split(script: str, source: str) -> list[tuple[str, int]]:
+    """The statements of a script, each with its start, from 0.
+
+    Raises:   DatabaseError: an unterminated string or comment, or a character that SQL does not have.
+    """
+    found: list[tuple[str, int]] = []
     try:
         for statement in split_script(script):
-            yield statement
-            count += 1
+            found.append(statement)
     except SqlError as error:
-        raise _error(error, count, script, script[: error.offset - 1]) from None
+        failure = from_server(
+            error.sqlcode, error.isamcode, offset=error.offset, token=error.token, sql=script
+        )
+        raise located(failure, len(found), script[: error.offset - 1], source) from None
+    return found
 
 
-def _error(cause: SqlError, index: int, text: str, before: str) -> DatabaseError:
-    """Args:     before: the script up to the error."""
-    error = from_server(cause.sqlcode, cause.isamcode, offset=cause.offset, token=cause.token, sql=text)
+def located(error: DatabaseError, index: int, before: str, source: str) -> DatabaseError:
+    """The error of a statement, with its place in the script.
+
+    Args:     index: number of the statement, from 0. before: the script up to the error.
+    """
     line = before.count("\n") + 1
-    error.args = (f"statement {index + 1} of the seed, line {line} of the script: {error}",)
+    error.args = (f"statement {index + 1} of the seed, line {line} of {source}: {error}",)
     error.row_index = index
-    if not cause.offset:
-        error.add_note("SQL:\n" + indent("\n".join(text.splitlines()[:_SHOWN]), "    "))
+    if not error.offset:
+        error.add_note("SQL:\n" + indent("\n".join((error.sql or "").splitlines()[:_SHOWN]), "    "))
     return error

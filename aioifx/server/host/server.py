@@ -3,176 +3,62 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from ssl import SSLContext
-from types import UnionType
 from typing import Final
 from urllib.parse import quote
 
 from aioifx.channel import Channel
-from aioifx.codecs.text import code_set_of
-from aioifx.errors import InterfaceError
+from aioifx.errors import InterfaceError, from_server
 from aioifx.server.engine.session_registry import SessionRegistry
+from aioifx.server.host.faults import Faults, Host
+from aioifx.server.host.options import ServerOptions, parts_of
 from aioifx.server.host.seed import run_script
 from aioifx.server.protocol.context import FetchLimit, Identity
 from aioifx.server.protocol.oob import Watch
 from aioifx.server.protocol.pam import PamCheck
 from aioifx.server.protocol.quirks import quirks_of, without_bits
-from aioifx.server.protocol.row_blocks import MAX_BLOCK_BYTES
 from aioifx.server.protocol.session import READ_AHEAD, LoginPolicy, Session
+from aioifx.server.protocol.statement_log import StatementLog, StatementRecord
 from aioifx.server.protocol.stats import Counts, ServerStats
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.routines import Routine, Routines
 from aioifx.server.sql.model.settings import Version
 from aioifx.server.sqlite.databases import (
+    BUSY_TIMEOUT,
     DEFAULT_LOCALE,
     SYSMASTER,
     Databases,
     LogMode,
-    is_database_name,
     numbered_locale,
 )
-from aioifx.wire.capabilities import SERVER_MASK, with_pam
+from aioifx.wire.capabilities import with_pam
 
 DEFAULT_NAME: Final = "ol_aioifx"
 """The default DBSERVERNAME."""
 
+_IN_USE: Final = -425
+_DROP_ATTEMPTS: Final = 20
+_DROP_SECONDS: Final = 0.1
+"""To drop a database that sessions are opening: attempts, and the length of each."""
+
 _OWNER: Final = "informix"
 """The owner of databases that the server creates, and the user in a DSN when any user may log in."""
-
-
-_TEXTS: Final = {"host": False, "db_locale": False, "user": True, "password": True, "server_name": True}
-"""Options of type str, and whether each may be None."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
-    """Options of a server. `running` and the command line create them."""
-
-    databases: tuple[str, ...] = ("demo",)
-    """Created if they do not exist; each name may be followed by a locale, as in ``shop:en_US.utf8``.
-
-    The default locale is *db_locale*. sysmaster always exists.
-    """
-    host: str = "127.0.0.1"
-    """The address to listen on."""
-    port: int = 0
-    """0 for any free port."""
-    user: str | None = None
-    """The user that a login must have; None accepts any."""
-    password: str | None = field(default=None, repr=False)
-    """The password that a login must have; None accepts any."""
-    server_name: str | None = None
-    """The DBSERVERNAME that a login must have; None accepts any."""
-    log_mode: LogMode = LogMode.LOGGED
-    """Log mode of databases that are created."""
-    directory: Path | None = None
-    """Directory of the databases; None for a temporary one, removed when the server closes."""
-    seed: str | Path | None = None
-    """SQL statements for the first database, each terminated by ``;``; or the path of a script in UTF-8."""
-    db_locale: str = DEFAULT_LOCALE
-    """Locale of databases created without one, and of clients without DB_LOCALE."""
-    ssl: SSLContext | None = None
-    """A context with a certificate, for a TLS port; None: no TLS."""
-    mask: bytes = SERVER_MASK
-    """Capability bits in the server's reply."""
-    routines: tuple[Routine, ...] = ()
-    """Procedures and functions written in Python, available in all databases."""
-    login_timeout: float = 10.0
-    """Seconds for a client's TLS handshake, and again for its login; after that the connection is closed."""
-    max_sessions: int = 1000
-    """Maximum number of concurrent sessions; another login is rejected with -25571."""
-    fetch_limit: int = MAX_BLOCK_BYTES
-    """Maximum bytes of rows in one reply, even if the client's fetch buffer is larger."""
-    fetch_refusal: int = 0
-    """SQLCODE that rejects a larger fetch buffer, such as -406; 0: the buffer is filled up to *fetch_limit*."""
-    quirks: Collection[str] = frozenset()
-    """Differences of other servers, see `Quirk`."""
-    pam: PamCheck | None = None
-    """Coroutine function that decides on each login by PAM: ``(user, ask) -> bool``, where ``await ask(style, text)``
-    sends a challenge to the client and returns its answer. None: no PAM."""
-
-    def __post_init__(self) -> None:
-        """Raises:   InterfaceError: an option is invalid."""
-        for option, optional in _TEXTS.items():
-            value = getattr(self, option)
-            if not (isinstance(value, str) or (value is None and optional)):
-                raise InterfaceError(f"{option}: expected a str, got {type(value).__name__}")
-        self._check_types()
-        object.__setattr__(self, "quirks", quirks_of(self.quirks))
-        for name, locale in map(_parts_of, self.databases):
-            if not is_database_name(name):
-                raise InterfaceError(f"database: expected valid database names, got {name!r}")
-            if locale:
-                _check_locale("database", locale)
-        _check_locale("db_locale", self.db_locale)
-        if self.port not in range(0x10000):
-            raise InterfaceError(f"port: expected a whole number from 0 to 65535, got {self.port!r}")
-        if isinstance(self.seed, Path):
-            object.__setattr__(self, "seed", _script_in(self.seed))
-        elif not isinstance(self.seed, str | None):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may be untyped
-            raise InterfaceError(f"seed: expected SQL or a Path, got {type(self.seed).__name__}")
-        if not self.login_timeout > 0:
-            raise InterfaceError(f"login_timeout: expected seconds above 0, got {self.login_timeout!r}")
-        if self.max_sessions < 1:
-            raise InterfaceError(f"max_sessions: expected 1 or more, got {self.max_sessions!r}")
-        if self.fetch_limit < 1:
-            raise InterfaceError(f"fetch_limit: expected a number of bytes above 0, got {self.fetch_limit!r}")
-        if not (self.pam is None or callable(self.pam)):
-            raise InterfaceError(f"pam: expected a coroutine function, got {type(self.pam).__name__}")
-        if self.fetch_refusal > 0:
-            raise InterfaceError(
-                f"fetch_refusal: expected a negative SQLCODE or 0, got {self.fetch_refusal!r}"
-            )
-
-    def _check_types(self) -> None:
-        for option, value, accepted, expected in self._typed():
-            if not isinstance(value, accepted) or isinstance(value, bool):
-                raise InterfaceError(f"{option}: expected {expected}, got {type(value).__name__}")
-
-    def _typed(self) -> Iterator[tuple[str, object, type | UnionType | tuple[type, ...], str]]:
-        """Options with the types that they accept; sequences before their items."""
-        yield "databases", self.databases, (tuple, list), "a tuple of names"
-        yield from (("database", name, str, "a str") for name in self.databases)
-        yield "directory", self.directory, Path | None, "a Path or None"
-        yield "ssl", self.ssl, SSLContext | None, "an ssl.SSLContext or None"
-        yield "routines", self.routines, (tuple, list), "a tuple of Routine objects"
-        yield from (("routines", routine, Routine, "Routine objects") for routine in self.routines)
-        yield "login_timeout", self.login_timeout, int | float, "a number of seconds"
-        yield "max_sessions", self.max_sessions, int, "a whole number"
-        yield "fetch_limit", self.fetch_limit, int, "a whole number"
-        yield "fetch_refusal", self.fetch_refusal, int, "a whole number"
-
-    @property
-    def first_database(self) -> str:
-        """The name of the database that the seed fills and the DSN names."""
-        return _parts_of(self.databases[0])[0] if self.databases else SYSMASTER
-
-
-def _parts_of(database: str) -> tuple[str, str]:
-    """``name:locale`` -> name, locale; the locale is empty if omitted."""
-    name, _, locale = database.partition(":")
-    return name.lower(), locale
-
-
-def _check_locale(option: str, locale: str) -> None:
-    try:
-        code_set_of(locale)
-    except InterfaceError as error:
-        raise InterfaceError(f"{option}: {error}") from None
 
 
 def _mask_of(options: ServerOptions) -> bytes:
     return options.mask if options.pam is None else with_pam(options.mask)
 
 
-def _script_in(path: Path) -> str:
+@contextmanager
+def _public_errors() -> Generator[None, None, None]:
     try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InterfaceError(f"seed: {path} cannot be read: {error}") from None
+        yield
+    except SqlError as error:
+        raise from_server(error.sqlcode, error.isamcode, token=error.token) from None
 
 
 class Server:
@@ -205,6 +91,17 @@ class Server:
             quirks=quirks,
             pam=self.options.pam,
         )
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The event loop that the server runs in."""
+        self._faults = Faults(
+            self._rules.points,
+            Host(
+                self._started,
+                self._registry,
+                self.options.first_database if self.options.databases else "",
+                self._drop_sessions,
+            ),
+        )
 
     async def start(self) -> None:
         """Create the databases, run the seed, and listen.
@@ -213,6 +110,7 @@ class Server:
                   ValueError: the directory contains a foreign file, or a database with another locale.
         """
         self._is_closing = False
+        self._loop = asyncio.get_running_loop()
         try:
             await asyncio.to_thread(self._prepare)
             options = self.options
@@ -229,11 +127,13 @@ class Server:
 
     def _prepare(self) -> None:
         options = self.options
-        self._databases = databases = Databases(options.directory, options.db_locale, self._routines)
+        self._databases = databases = Databases(
+            options.directory, options.db_locale, self._routines, options.busy_timeout
+        )
         owner = options.user or _OWNER
         if SYSMASTER not in databases.names:
             databases.create(SYSMASTER, LogMode.LOGGED, _OWNER)
-        for name, locale in map(_parts_of, options.databases):
+        for name, locale in map(parts_of, options.databases):
             if name not in databases.names:
                 databases.create(name, options.log_mode, owner, locale)
             kept = databases.find(name).locale
@@ -249,12 +149,60 @@ class Server:
         params: Sequence[tuple[str, str]],
         returns: Sequence[str],
         function: Callable[..., object],
+        *,
+        variant: bool = True,
     ) -> None:
         """Register *function* as a routine in all databases, effective immediately; arguments as for `Routine`.
 
         Raises:   InterfaceError: as `Routine`.
         """
-        self._routines.add(Routine(name, params, returns, function))
+        self._routines.add(Routine(name, params, returns, function, variant=variant))
+
+    def create_database(
+        self, name: str, *, copy_of: str | None = None, seeds: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """Create a database: empty, or a copy of another one; then run seeds in it. Thread-safe, and blocking.
+
+        A copy takes as long as copying a file. It has the rows, serials, sequences and large objects of the original,
+        its log mode and its locale.
+
+        Args:     copy_of: a database that no session has open; None: an empty database.
+                  seeds: scripts, each with what messages call it: ``[("CREATE TABLE t (a INT);", "schema.sql")]``.
+        Raises:   DatabaseError: the name is invalid or exists; a session has the original open; a statement of a seed
+                  failed, and the database was dropped again.
+        """
+        databases, options = self._started(), self.options
+        owner = options.user or _OWNER
+        with _public_errors():
+            if copy_of is None:
+                databases.create(name, options.log_mode, owner)
+            else:
+                databases.copy(copy_of, name)
+        try:
+            for script, source in seeds:
+                run_script(script, name, databases, self._registry, owner, source)
+        except BaseException:
+            databases.drop(name)
+            raise
+
+    async def drop_database(self, name: str) -> None:
+        """Drop a database; sessions that have opened it are ended first.
+
+        Raises:   DatabaseError: not found; or a fault holds a lock in it.
+        """
+        databases = self._started()
+        for remaining in reversed(range(_DROP_ATTEMPTS)):
+            users = [task for task, session in self._sessions.items() if session.uses(name)]
+            for task in users:
+                self._sessions[task].stop()
+            if users:
+                await asyncio.wait(users)
+            try:  # a login or a query may be opening it: wait for that, and end its session next time
+                await asyncio.to_thread(databases.drop, name, _DROP_SECONDS)
+                return
+            except SqlError as error:
+                if error.sqlcode != _IN_USE or not remaining:
+                    raise from_server(error.sqlcode, error.isamcode, token=error.token) from None
 
     def _accept(self) -> Channel:
         return _Accepted(self._begin, self._connections)
@@ -294,6 +242,46 @@ class Server:
         )
 
     @property
+    def faults(self) -> Faults:
+        """Faults that tests arm: errors, lost connections, pauses and others; usable in any thread."""
+        return self._faults
+
+    def _drop_sessions(self) -> int:
+        """End all connections; callable in any thread."""
+        loop = self._loop
+        if loop is None or not loop.is_running() or loop is _running_loop():
+            return self._drop_here()
+        dropped: Future[int] = Future()
+        loop.call_soon_threadsafe(lambda: dropped.set_result(self._drop_here()))
+        return dropped.result()
+
+    def _drop_here(self) -> int:
+        sessions = list(self._sessions.items())
+        for task, session in sessions:
+            if session.stats is not None:  # a login waits for these, and has nothing to roll back
+                self._rules.points.wait_for_end(task)
+            session.stop()
+        return len(sessions)
+
+    def _started(self) -> Databases:
+        assert self._databases is not None, "the server has not been started"
+        return self._databases
+
+    def statements(self, database: str | None = None) -> AbstractContextManager[StatementLog]:
+        """The statements that clients run in a block: ``with server.statements() as log:``.
+
+        Usable in any thread. A statement is in the log before its client receives the reply.
+
+        Args:     database: log the statements in this database only; None: in all.
+        """
+        return self._rules.recorder.logged(database)
+
+    @property
+    def recent_statements(self) -> tuple[StatementRecord, ...]:
+        """The last 100 statements of all sessions, oldest first; usable in any thread."""
+        return self._rules.recorder.recent
+
+    @property
     def port(self) -> int:
         """The port that the server listens on."""
         assert self._listener is not None, "the server has not been started"
@@ -303,27 +291,37 @@ class Server:
     @property
     def dsn(self) -> str:
         """DSN of the first database. It includes the TLS option, and the locales unless they are the default."""
-        return self._dsn(None if self.options.password is None else quote(self.options.password, safe=""))
+        return self.dsn_of(self.options.first_database)
 
     @property
     def printable_dsn(self) -> str:
         """`dsn` with ``***`` in place of the password."""
         return self._dsn(None if self.options.password is None else "***")
 
-    def _dsn(self, password: str | None) -> str:
-        assert self._databases is not None, "the server has not been started"
+    def dsn_of(self, database: str) -> str:
+        """As `dsn`, of another database.
+
+        Raises:   DatabaseError: not found.
+        """
+        password = self.options.password
+        with _public_errors():
+            return self._dsn(None if password is None else quote(password, safe=""), database)
+
+    def _dsn(self, password: str | None, database: str | None = None) -> str:
         options = self.options
+        database = database or options.first_database
         user = quote(options.user or _OWNER, safe="") + ("" if password is None else f":{password}")
         host = f"[{options.host}]" if ":" in options.host else options.host
         name = quote(self._rules.identity.name, safe="")
-        kept = self._databases.find(options.first_database).locale
+        kept = self._started().find(database).locale
         locale = "" if kept == DEFAULT_LOCALE else f"&client_locale={kept}&db_locale={kept}"
         tls = "" if options.ssl is None else "&ssl=true"
-        return f"informix://{user}@{host}:{self.port}/{options.first_database}?server={name}{locale}{tls}"
+        return f"informix://{user}@{host}:{self.port}/{database}?server={name}{locale}{tls}"
 
     async def close(self) -> None:
         """Stop listening, close all sessions, and remove temporary files."""
         self._is_closing = True
+        self._faults.clear()
         if self._listener is not None:
             self._listener.close()
         for session in self._sessions.values():
@@ -341,6 +339,13 @@ class Server:
         if self._databases is not None:
             await asyncio.to_thread(self._databases.close)
             self._databases = None
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 class _Accepted(Channel):
@@ -408,6 +413,7 @@ async def running(
     routines: Iterable[Routine] = (),
     quirks: Iterable[str] = (),
     pam: PamCheck | None = None,
+    busy_timeout: float = BUSY_TIMEOUT,
 ) -> AsyncGenerator[str, None]:
     """A server in this process, for tests; yields the DSN that clients connect with.
 
@@ -424,6 +430,7 @@ async def running(
               routines: procedures and functions written in Python; see `Routine`.
               quirks: names of differences of other servers; see `Quirk`.
               pam: a coroutine function that decides on each login by challenges; see `ServerOptions.pam`.
+              busy_timeout: seconds that a statement waits while another session writes to the file of its database.
     Raises:   InterfaceError: an option is invalid. OSError: the port is in use.
               DatabaseError: a statement of the seed failed; the message has its number, its line in the script and the
               position in it. *row_index* is its number, from 0.
@@ -449,6 +456,7 @@ async def running(
         routines=tuple(routines),
         quirks=quirks_of(quirks),
         pam=pam,
+        busy_timeout=busy_timeout,
     )
     async with serve(options) as server:
         yield server.dsn

@@ -11,10 +11,14 @@ from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError
 from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.results import StatementResult, TransactionEvent
+from aioifx.server.protocol.execution import Execution
+from aioifx.server.protocol.fault_points import ENDING, FaultPoints
 from aioifx.server.protocol.row_blocks import MAX_BLOCK_BYTES, RowBlockWriter
+from aioifx.server.protocol.statement_log import Recorder, StatementRecord
 from aioifx.server.protocol.statement_table import PreparedStatement, StatementTable
 from aioifx.server.sql.builtin_types import BYTE, TEXT
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.plan import RollbackWork
 from aioifx.server.sqlite.databases import Database, LogMode
 from aioifx.sqltypes import Column, SqlType
 from aioifx.wire import completion
@@ -75,8 +79,14 @@ class SessionContext:
         *,
         statement_limit: int,
         fetch_limit: FetchLimit | None = None,
+        recorder: Recorder | None = None,
+        points: FaultPoints | None = None,
     ) -> None:
         self.engine = engine
+        self.recorder = recorder or Recorder()
+        self.points = points or FaultPoints()
+        self.round_trips = 0
+        """Round trips of the group that no statement has been charged with yet; 0 or 1."""
         self.identity = identity
         self.code_set = code_set
         self.capabilities = Capabilities(encoding=code_set.codec)
@@ -160,12 +170,14 @@ class SessionContext:
     # -- replies -------------------------------------------------------------------------------------------------------
 
     def write_error(self, error: SqlError) -> None:
-        """SQ_ERR."""
+        """SQ_ERR; after an error that ends the transaction, SQ_XACTSTAT."""
         token, text = error.token[:_LONGEST_TOKEN], error.text[:_LONGEST_TOKEN]
         message = completion.ServerError(
             error.sqlcode, error.isamcode, error.offset, token, error.sqlstate, text
         )
         completion.put_error(self.outbox, self.capabilities, message)
+        if error.sqlcode in ENDING and self.engine.is_in_transaction:
+            self._write_event(self.engine.control(RollbackWork()).event)
 
     def write_done(self, done: completion.Done) -> None:
         """SQ_DONE and SQ_COST, which are sent together (observed: 12.10 to 15)."""
@@ -190,15 +202,55 @@ class SessionContext:
         completion.put_xactstat(self.outbox, state)
 
     def write_opened(self, database: Database) -> None:
-        """The log mode of the database, as warnings (observed: 0x15 logged, 0x14 not; documented: 0x02 ANSI)."""
+        """The log mode of the database, as warnings (observed: 0x15 logged, 0x14 not; documented: 0x02 ANSI, 0x20)."""
         warnings = OpenWarning.INFORMIX | _ALWAYS
         if database.log_mode is not LogMode.UNLOGGED:
             warnings |= OpenWarning.LOGGED
         if database.log_mode is LogMode.ANSI:
             warnings |= OpenWarning.ANSI
+        if self.engine.is_secondary:
+            warnings |= OpenWarning.SECONDARY
         self.write_done(completion.Done(warnings))
 
     # -- statements ----------------------------------------------------------------------------------------------------
+
+    def record(self, sql: str, prepared: PreparedStatement | None = None) -> StatementRecord:
+        """Log a statement that begins; *prepared* unless it was sent by a message without text, or is invalid."""
+        engine = self.engine
+        database = engine.database
+        types = () if prepared is None else prepared.value_types
+        record = StatementRecord(
+            sql, "" if database is None else database.name, engine.settings.session_id, types
+        )
+        record.round_trips, self.round_trips = self.round_trips, 0
+        if prepared is not None:
+            record.round_trips += prepared.round_trips
+            prepared.round_trips = 0
+            prepared.record = record
+        self.recorder.add(record)
+        return record
+
+    def executing(self, prepared: PreparedStatement, *, faults: bool = True) -> Execution:
+        """Context of an execution of *prepared*."""
+        sql = prepared.statement.text
+        return Execution(self.record(sql, prepared), sql, self.points if faults else None)
+
+    def continuing(self, prepared: PreparedStatement, *, faults: bool = False) -> Execution:
+        """Context of a fetch from, or a put into, the cursor that *prepared* opened."""
+        assert prepared.record is not None
+        return Execution(prepared.record, prepared.statement.text, self.points if faults else None)
+
+    def executing_text(self, sql: str) -> Execution:
+        """Context of the execution of a message without text; *sql* is the statement that it stands for."""
+        return Execution(self.record(sql), sql, self.points)
+
+    def charge(self, prepared: PreparedStatement) -> None:
+        """Charge *prepared* with the round trip of the group."""
+        if prepared.record is not None:
+            prepared.record.round_trips += self.round_trips
+        else:
+            prepared.round_trips += self.round_trips
+        self.round_trips = 0
 
     def close(self, prepared: PreparedStatement) -> None:
         """Close the statement's open cursor, if any."""
@@ -210,6 +262,7 @@ class SessionContext:
 
     def drop(self, prepared: PreparedStatement) -> None:
         """Close and remove a statement."""
+        self.charge(prepared)
         self.close(prepared)
         self.statements.remove(prepared)
         if self.prepared is prepared:

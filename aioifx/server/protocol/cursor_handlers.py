@@ -51,18 +51,20 @@ def open_cursor(context: SessionContext, message: requests.Open) -> None:
     context.close(prepared)
     plan = prepared.statement.plan
     try:
-        if plan.returns_rows:
-            prepared.cursor = context.engine.open(
-                prepared.statement,
-                prepared.values,
-                name=prepared.cursor_name,
-                hold=prepared.hold,
-                scroll=prepared.scroll,
-            )
-        elif plan.type is StatementType.INSERT:
-            _open_insert(context, prepared)
-        else:
-            raise SqlError(-363)
+        # Rows of SQ_PUT are inserted later: faults of an INSERT take effect then.
+        with context.executing(prepared, faults=plan.type is not StatementType.INSERT):
+            if plan.returns_rows:
+                prepared.cursor = context.engine.open(
+                    prepared.statement,
+                    prepared.values,
+                    name=prepared.cursor_name,
+                    hold=prepared.hold,
+                    scroll=prepared.scroll,
+                )
+            elif plan.type is StatementType.INSERT and not prepared.statement.parts:
+                _open_insert(context, prepared)
+            else:
+                raise SqlError(-363)
     finally:
         prepared.hold = prepared.scroll = False
 
@@ -104,9 +106,11 @@ def fetch(context: SessionContext, message: requests.Fetch) -> None:
     if limit.sqlcode and message.size > limit.size:
         raise SqlError(limit.sqlcode)
     row_writer = _writer_of(context, prepared)
-    rows, _, is_last = row_writer.next_block(
-        lambda wanted: context.engine.fetch(cursor, wanted), message.size
-    )
+    with context.continuing(prepared) as record:
+        rows, count, is_last = row_writer.next_block(
+            lambda wanted: context.engine.fetch(cursor, wanted), message.size
+        )
+        record.rows += count
     context.outbox.raw(rows)
     if not is_last:
         return
@@ -169,8 +173,10 @@ def scroll(context: SessionContext, message: requests.ScrollFetch) -> None:
     cursor = _cursor_of(prepared)
     if not cursor.scroll:
         raise SqlError(-285)
-    prepared.row = max(0, min(_target(prepared.row, cursor.count, message), cursor.count + 1))
-    stored = cursor.row(prepared.row)
+    with context.continuing(prepared) as record:
+        prepared.row = max(0, min(_target(prepared.row, cursor.count, message), cursor.count + 1))
+        stored = cursor.row(prepared.row)
+        record.rows += stored is not None
     if stored is None:
         context.write_done(completion.Done())
         return
@@ -295,10 +301,12 @@ def flush(context: SessionContext) -> None:
         prepared.put_decoder = RowDecoder(
             columns, context.code_set, padded_varchar=context.has_padded_varchar
         )
-    rows, is_cut = prepared.insertion.drain(prepared.put_decoder)
-    result = context.engine.insert_rows(prepared.statement, rows)
-    if is_cut:
-        raise SqlError(-415)
+    with context.continuing(prepared, faults=True) as record:
+        rows, is_cut = prepared.insertion.drain(prepared.put_decoder)
+        result = context.engine.insert_rows(prepared.statement, rows)
+        record.rows += result.rows
+        if is_cut:
+            raise SqlError(-415)
     context.write_result(result)
 
 

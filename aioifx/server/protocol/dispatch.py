@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Final
 
 from aioifx.errors import ProtocolError
@@ -21,6 +22,8 @@ from aioifx.server.protocol import (
     statement_handlers,
 )
 from aioifx.server.protocol.context import Handler, SessionContext
+from aioifx.server.protocol.execution import INTERNAL
+from aioifx.server.protocol.fault_points import ConnectionDropped
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.interrupts import INTERRUPTED
 from aioifx.wire import replies
@@ -28,8 +31,6 @@ from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.requests import Fetch, Request, ScrollFetch
 
 logger: Final = logging.getLogger("aioifx.server")
-
-_INTERNAL: Final = -768
 
 _FETCHES: Final = (Fetch, ScrollFetch)
 
@@ -66,8 +67,14 @@ class Conversation:
 
         Args:     early: called with the replies up to an interrupted statement, so that the client receives them in
                   time to interrupt the next one.
-        Raises:   ProtocolError: a message is invalid.
+        Raises:   ProtocolError: a message is invalid. ConnectionDropped: a fault ends the connection.
         """
+        with self._context.engine.batch() if len(groups) > 1 else nullcontext():
+            return self._answer_all(groups, early)
+
+    def _answer_all(
+        self, groups: Sequence[Sequence[Request]], early: Callable[[bytes], None] | None
+    ) -> bytes:
         for group in groups:
             if self._context.engine.is_abandoned:
                 break  # a COMMIT must not commit half of the work after the client disconnected
@@ -92,15 +99,18 @@ class Conversation:
         except SqlError as error:
             sqlcode = error.sqlcode
             context.write_error(error)
-        except ProtocolError:
+        except (ProtocolError, ConnectionDropped):
             raise
         except Exception:
             logger.exception("a statement failed inside the server")
-            sqlcode = _INTERNAL
-            context.write_error(SqlError(_INTERNAL))
+            sqlcode = INTERNAL
+            context.write_error(SqlError(INTERNAL))
         finally:
-            if context.prepared is not None and context.prepared.is_command:
-                context.drop(context.prepared)
+            if context.prepared is not None:
+                context.charge(context.prepared)
+                if context.prepared.is_command:
+                    context.drop(context.prepared)
+            context.round_trips = 0
         if not context.has_ended:
             replies.put_eot(context.outbox)
         return sqlcode

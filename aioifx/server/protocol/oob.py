@@ -36,9 +36,13 @@ class Watch:
         if sys.platform != "linux" or own is None:
             return
         # The transport's socket object cannot read, and uvloop's is not a socket. So a second descriptor is opened.
-        self._socket = socket.socket(fileno=socket.dup(own.fileno()))
-        self._socket.setblocking(False)
-        self._epoll = select.epoll()
+        try:
+            self._socket = socket.socket(fileno=socket.dup(own.fileno()))
+            self._socket.setblocking(False)
+            self._epoll = select.epoll()
+        except OSError:  # no free descriptor: the login is rejected
+            self.close()
+            return
         self._epoll.register(self._socket, select.EPOLLPRI)
         self._loop.add_reader(self._epoll.fileno(), self._look)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -25,10 +26,12 @@ from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
 from aioifx.server.protocol.client_files import ClientFiles
 from aioifx.server.protocol.context import FetchLimit, Identity, SessionContext
 from aioifx.server.protocol.dispatch import Conversation
+from aioifx.server.protocol.fault_points import ConnectionDropped, FaultPoints
 from aioifx.server.protocol.pam import PamCheck, PamDialogue, exit_message
 from aioifx.server.protocol.quirk_handlers import QuirkyContext, QuirkyConversation
 from aioifx.server.protocol.quirks import Quirk
 from aioifx.server.protocol.session_handlers import open_database
+from aioifx.server.protocol.statement_log import Recorder
 from aioifx.server.protocol.statement_table import STATEMENT_LIMIT
 from aioifx.server.protocol.stats import Counts, SessionStats
 from aioifx.server.sql.errors import SqlError
@@ -88,6 +91,8 @@ class LoginPolicy:
     quirks: frozenset[Quirk] = frozenset()
     pam: PamCheck | None = None
     """Decides on each login, after its user and password; None: no PAM."""
+    recorder: Recorder = field(default_factory=Recorder)
+    points: FaultPoints = field(default_factory=FaultPoints)
 
 
 class Session:
@@ -117,6 +122,8 @@ class Session:
             await self._serve()
         except (ConnectError, ConnectionLost):
             logger.debug("the client closed the connection")
+        except ConnectionDropped:
+            logger.info("connection dropped by a fault")
         except ProtocolError as error:
             logger.warning("session ended: %s", error)
         except Exception:
@@ -128,6 +135,10 @@ class Session:
         """Close the connection; `run` then returns."""
         self._channel.abort()
         self.on_disconnect()
+
+    def uses(self, database: str) -> bool:
+        """Whether the session has opened *database*."""
+        return self._engine is not None and self._engine.uses(database)
 
     def interrupt(self) -> None:
         """Interrupt the running statement; ignored before the login (assumed)."""
@@ -193,6 +204,7 @@ class Session:
             self._channel.abort()
             return
         try:
+            await self._rules.points.at_login(self._channel)
             code_set = self._authenticate(login)
             conversation = await self._begin(login, code_set)
         except SqlError as error:
@@ -219,7 +231,7 @@ class Session:
         Source:   documented: the client converts between CLIENT_LOCALE and DB_LOCALE (GLS guide, Perform code-set
                   conversion); observed: JDBC, locales.json
         Raises:   SqlError: -951, wrong user or password; -761, wrong server name; -23101, unknown locale; -25571, too
-                  many sessions.
+                  many sessions for the option or for the process.
         """
         rules = self._rules
         environment = _environment_of(login)
@@ -233,7 +245,7 @@ class Session:
                 raise SqlError(_BAD_USER)
         if rules.only_own_name and login.server != self._own_name:
             raise SqlError(_BAD_SERVER)
-        if len(self._registry) >= rules.max_sessions:
+        if len(self._registry) >= rules.max_sessions or not _has_descriptors():
             raise SqlError(_NO_ROOM)
         return code_set
 
@@ -250,6 +262,7 @@ class Session:
         settings = Settings(user=entry.user, server=self._rules.identity.name, session_id=entry.session_id)
         settings.routines = self._databases.routines
         settings.dbdate = environment.get("DBDATE", settings.dbdate)
+        settings.time_zone = environment.get("TZ", "")
         settings.century = environment.get("DBCENTURY", settings.century)
         self._engine = Engine(
             self._databases,
@@ -266,8 +279,16 @@ class Session:
             code_set,
             statement_limit=self._rules.statement_limit,
             fetch_limit=self._rules.fetch_limit,
+            recorder=self._rules.recorder,
+            points=self._rules.points,
         )
         self._engine.use_client_files(ClientFiles(context, self._ask, self._push))
+        try:
+            await self._in_thread(lambda: None)
+        except RuntimeError:  # the system has no thread for it
+            self._registry.unregister(entry)
+            self._engine = None
+            raise SqlError(_NO_ROOM) from None
         if login.database:
             name = login.database.decode("latin-1")
             await self._in_thread(open_database, context, name)
@@ -288,7 +309,8 @@ class Session:
             return
         while not conversation.has_ended:
             batch = [await self._expected]
-            self.counts.turns += has_answered_all
+            if has_answered_all:
+                self._on_turn()
             enough = channel.inbox.consumed + BATCH_BYTES
             while True:
                 self._taken = channel.inbox.consumed
@@ -298,12 +320,20 @@ class Session:
                 if not self._expected.done() or len(batch) == BATCH_GROUPS or channel.inbox.consumed > enough:
                     break
                 batch.append(self._expected.result())
+            if self._rules.points.on_requests:
+                await self._rules.points.hold(channel)
             channel.send(await self._in_thread(conversation.answer, batch, self._send_early))
             has_answered_all = channel.bytes_in == self._taken
             self.counts.groups += len(batch)
             await channel.drain()
             if _changes_reading(batch[-1]) and not conversation.has_ended:
                 self._expected = self._expect(conversation)
+
+    def _on_turn(self) -> None:
+        assert self._entry is not None and self._context is not None
+        self.counts.turns += 1
+        self._context.round_trips = 1
+        self._rules.recorder.on_round_trip(self._entry.database)
 
     async def _run_pam(self, conversation: Conversation, check: PamCheck) -> bool:
         """SQ_PROTOCOLS and PAM, before any other request.
@@ -368,6 +398,24 @@ class Session:
         if not expected.done() and channel.is_open:
             channel.transport.resume_reading()
         return expected
+
+
+_DESCRIPTORS: Final = 8
+"""Files that a session may open at once: its database's, and another one's (measured: 3 each)."""
+
+
+def _has_descriptors() -> bool:
+    """Whether the process may open as many files as a session needs."""
+    opened: list[int] = []
+    try:
+        for _ in range(_DESCRIPTORS):
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        return False
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    return True
 
 
 def _changes_reading(group: Sequence[Request]) -> bool:

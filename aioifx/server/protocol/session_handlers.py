@@ -75,35 +75,42 @@ def list_databases(context: SessionContext, message: session_requests.DbList) ->
 
 def begin(context: SessionContext, message: session_requests.Begin) -> None:
     """SQ_BEGIN."""
-    context.write_result(context.engine.control(plan.BeginWork()))
+    _control(context, "BEGIN WORK", plan.BeginWork())
 
 
 def commit(context: SessionContext, message: session_requests.Commit) -> None:
     """SQ_CMMTWORK."""
-    context.write_result(context.engine.control(plan.CommitWork()))
+    _control(context, "COMMIT WORK", plan.CommitWork())
 
 
 def rollback(context: SessionContext, message: session_requests.Rollback) -> None:
     """SQ_RBWORK."""
-    context.write_result(context.engine.control(plan.RollbackWork()))
+    _control(context, "ROLLBACK WORK", plan.RollbackWork())
 
 
 def set_savepoint(context: SessionContext, message: session_requests.SetSavepoint) -> None:
     """SAVEPOINT: sets a savepoint; its name is folded like an SQL identifier."""
     name = context.text(message.name).lower()
-    context.write_result(context.engine.control(plan.SetSavepoint(name, message.is_unique)))
+    _control(context, f"SAVEPOINT {name}", plan.SetSavepoint(name, message.is_unique))
 
 
 def release_savepoint(context: SessionContext, message: session_requests.ReleaseSavepoint) -> None:
     """RELEASE SAVEPOINT: removes it and all later ones."""
     name = context.text(message.name).lower()
-    context.write_result(context.engine.control(plan.ReleaseSavepoint(name)))
+    _control(context, f"RELEASE SAVEPOINT {name}", plan.ReleaseSavepoint(name))
 
 
 def rollback_to_savepoint(context: SessionContext, message: session_requests.RollbackSavepoint) -> None:
     """ROLLBACK TO SAVEPOINT: undoes all changes after it."""
     name = context.text(message.name).lower()
-    context.write_result(context.engine.control(plan.RollbackWork(name)))
+    _control(context, f"ROLLBACK WORK TO SAVEPOINT {name}", plan.RollbackWork(name))
+
+
+def _control(context: SessionContext, sql: str, action: plan.Action) -> None:
+    """Run the statement *sql*, which the client sent as a message without text."""
+    with context.executing_text(sql):
+        result = context.engine.control(action)
+    context.write_result(result)
 
 
 HANDLERS: Final[dict[type, Handler]] = {

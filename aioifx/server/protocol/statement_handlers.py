@@ -8,9 +8,11 @@ from typing import Final
 
 from aioifx.codecs.params import decode_value
 from aioifx.errors import DataError, NotSupportedError
+from aioifx.server.engine.planner import Statement
 from aioifx.server.protocol.complex_fields import collection_values, is_binary_collection
 from aioifx.server.protocol.context import Handler, SessionContext
 from aioifx.server.protocol.fast_path import call_routine
+from aioifx.server.protocol.statement_log import sent_types
 from aioifx.server.protocol.statement_table import PreparedStatement
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Plan
@@ -37,14 +39,23 @@ def finish(context: SessionContext) -> None:
 def prepare(context: SessionContext, message: requests.Prepare) -> None:
     """SQ_PREPARE: checks and translates a statement without executing it."""
     finish(context)
-    context.prepared = context.statements.add(context.engine.prepare(context.text(message.sql)))
+    context.prepared = context.statements.add(_translated(context, message.sql))
 
 
 def command(context: SessionContext, message: requests.Command) -> None:
     """SQ_COMMAND: prepares a statement that is executed and dropped in the same group."""
     finish(context)
-    statement = context.engine.prepare(context.text(message.sql))
-    context.prepared = context.statements.add(statement, is_command=True)
+    context.prepared = context.statements.add(_translated(context, message.sql), is_command=True)
+
+
+def _translated(context: SessionContext, sql: bytes) -> Statement:
+    """The statement; one that is invalid is logged here, since it is never executed."""
+    text = context.text(sql)
+    try:
+        return context.engine.prepare(text)
+    except SqlError as error:
+        context.record(text).fail(error)
+        raise
 
 
 def choose(context: SessionContext, message: requests.Id) -> None:
@@ -106,6 +117,7 @@ def bind(context: SessionContext, message: requests.Bind) -> None:
         call_routine(context, message.entries)
         return
     prepared, code_set = context.current, context.code_set
+    prepared.value_types = sent_types(message.entries)
     try:
         prepared.values = tuple(
             [
@@ -130,7 +142,9 @@ def run(context: SessionContext, prepared: PreparedStatement) -> None:
     """Execute a statement and write its completion."""
     prepared.is_executed = True
     plan = prepared.statement.plan
-    result = context.engine.execute(prepared.statement, prepared.values)
+    with context.executing(prepared) as record:
+        result = context.engine.execute(prepared.statement, prepared.values)
+        record.rows = result.rows
     if result.opened is not None:
         context.close_all()
         context.write_opened(result.opened)

@@ -12,6 +12,7 @@ from aioifx.server.engine.planner import Statement
 from aioifx.server.protocol.incoming_values import IncomingValues
 from aioifx.server.protocol.insert_cursor import Insertion
 from aioifx.server.protocol.row_blocks import RowBlockWriter
+from aioifx.server.protocol.statement_log import SentType, StatementRecord
 from aioifx.server.sql.errors import SqlError
 from aioifx.sqltypes import SqlType, Value
 
@@ -32,6 +33,12 @@ class PreparedStatement:
     """BYTE and TEXT values that are being received for `values`."""
     values: tuple[Value, ...] = ()
     """Values of the last SQ_BIND."""
+    value_types: tuple[SentType, ...] = ()
+    """Their types, as the client sent them."""
+    record: StatementRecord | None = None
+    """The last execution."""
+    round_trips: int = 0
+    """Round trips of its preparation."""
     cursor_name: str = ""
     hold: bool = False
     scroll: bool = False

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime import sqlite_functions
 from aioifx.server.sql.runtime.sqlite_extras import register_extras
 from aioifx.server.sqlite.routine_calls import register_calls
@@ -25,6 +30,39 @@ _PRAGMAS: Final = (
 )
 
 
+NUMBERED_PARAMETERS: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?(\d+)")
+"""Texts in quotes, and the numbers of ``?N`` outside of them."""
+
+_NUMBERS_ARE_NAMES: Final = (3, 12) <= sys.version_info[:3] < (3, 12, 4)
+"""Whether the sqlite3 module treats ?1 as a name, and warns about a sequence of values (measured on 3.12.1)."""
+
+
+class _NamingConnection(sqlite3.Connection):
+    """A connection whose texts have ``:pN`` for ``?N``, so that they may skip numbers."""
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        text, names = _named(sql)
+        return super().execute(text, _by_name(names, parameters) if names else parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
+        text, names = _named(sql)
+        return super().executemany(
+            text, (_by_name(names, row) for row in parameters) if names else parameters
+        )
+
+
+@lru_cache(maxsize=2048)
+def _named(sql: str) -> tuple[str, dict[str, int]]:
+    """The text with names, and the index of the value of each."""
+    numbers = {int(found) for found in NUMBERED_PARAMETERS.findall(sql) if found}
+    text = NUMBERED_PARAMETERS.sub(lambda found: f":p{found[1]}" if found[1] else found[0], sql)
+    return text, {f"p{number}": number - 1 for number in numbers}
+
+
+def _by_name(names: dict[str, int], values: Sequence[Stored]) -> dict[str, Stored]:
+    return {name: values[index] for name, index in names.items()}
+
+
 def connect(path: Path, settings: Settings, on_error: Callable[[SqlError], None]) -> sqlite3.Connection:
     """Open *path* for the calling thread.
 
@@ -32,11 +70,17 @@ def connect(path: Path, settings: Settings, on_error: Callable[[SqlError], None]
               on_error: called with the error that a function raised, because SQLite only reports that it failed.
     """
     # The last connection to close locks the file for a moment (measured), so opening may have to wait.
-    connection = sqlite3.connect(path, timeout=5, isolation_level=None, cached_statements=CACHED_STATEMENTS)
+    connection = sqlite3.connect(
+        path,
+        timeout=5,
+        isolation_level=None,
+        cached_statements=CACHED_STATEMENTS,
+        factory=_NamingConnection if _NUMBERS_ARE_NAMES else sqlite3.Connection,
+    )
     try:
         for pragma in _PRAGMAS:
             connection.execute(pragma)
-        # Waits for other writers happen in write_lock.WriterLock; from here on SQLite returns BUSY at once.
+        # Waits for other writers happen in `LockManager`; from here on SQLite returns BUSY at once.
         connection.execute("PRAGMA busy_timeout=0")
         sqlite_functions.register(connection, settings, on_error)
         register_extras(connection, on_error)
@@ -45,3 +89,35 @@ def connect(path: Path, settings: Settings, on_error: Callable[[SqlError], None]
         connection.close()
         raise
     return connection
+
+
+@contextmanager
+def transaction(
+    connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE"
+) -> Generator[None, None, None]:
+    """Context of a transaction of SQLite; if it fails, it is rolled back.
+
+    Args:     begin: the statement that starts it.
+    """
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def savepoint(connection: sqlite3.Connection, name: str) -> Generator[None, None, None]:
+    """Context of a savepoint of SQLite; if it fails, its changes are undone."""
+    connection.execute(f"SAVEPOINT {name}")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute(f"ROLLBACK TO {name}")
+            connection.execute(f"RELEASE {name}")
+        raise
+    connection.execute(f"RELEASE {name}")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sqlite3
 import threading
+from collections import deque
+from collections.abc import Hashable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -20,11 +24,12 @@ from aioifx.server.catalog import catalog
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.routines import Routines
 from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sqlite import undo_log
 from aioifx.server.sqlite.connection import connect
+from aioifx.server.sqlite.lock_manager import LockManager
 from aioifx.server.sqlite.sequences import Sequences
 from aioifx.server.sqlite.serials import Serials
 from aioifx.server.sqlite.smart_objects import ObjectsInUse
-from aioifx.server.sqlite.write_lock import WriterLock
 
 SYSMASTER: Final = "sysmaster"
 """The database that every server has."""
@@ -32,9 +37,12 @@ SYSMASTER: Final = "sysmaster"
 DEFAULT_LOCALE: Final = "en_US.819"
 """Locale of a new database; 819 is ISO 8859-1 (documented: the server's default)."""
 
+BUSY_TIMEOUT: Final = 5.0
+"""The default of the option *busy_timeout*."""
+
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_$]{0,127}")
 _SUFFIX: Final = ".sqlite"
-_APPLICATION: Final = 0x49465803  # application_id of our files: "IFX" and the version of their format
+_APPLICATION: Final = 0x49465804  # application_id of our files: "IFX" and the version of their format
 _FACTS: Final = 'CREATE TABLE "ifx_database" (log_mode TEXT, owner TEXT, created TEXT, locale TEXT)'
 
 
@@ -72,6 +80,13 @@ class LogMode(StrEnum):
     ANSI = "ansi"
 
 
+class WriteRefusal(IntEnum):
+    """Why a server refuses writes; the values are ISAM codes (documented)."""
+
+    SECONDARY = -140
+    DISK_FULL = -131
+
+
 @dataclass(slots=True, eq=False)
 class Database:
     """One database, shared by all sessions that have it open."""
@@ -82,7 +97,24 @@ class Database:
     owner: str
     created: date
     locale: str
-    writer: WriterLock = field(default_factory=WriterLock)
+    locks: LockManager = field(default_factory=LockManager)
+    """Of the whole server; each lock names its database."""
+    busy_timeout: float = BUSY_TIMEOUT
+    """Seconds that a statement waits while another one writes to the file."""
+    transaction_numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    """Numbers of transactions in the undo log."""
+    exclusive: object | None = None
+    """The owner of the open transaction that is exclusive."""
+    is_recovered: bool = True
+    """Whether what a killed server has left has been rolled back."""
+    committed: deque[int] = field(default_factory=deque[int])
+    """Numbers of committed transactions whose versions are still in the undo log."""
+    abandoned: deque[tuple[int, Hashable]] = field(default_factory=deque[tuple[int, Hashable]])
+    """Numbers and owners of transactions that ended sessions have not rolled back."""
+    table_names: dict[int, str] = field(default_factory=dict[int, str])
+    """By tabid: the tables that sessions know, for sysmaster."""
+    deleted_rows: dict[int, int] = field(default_factory=dict[int, int])
+    """By tabid: the highest rowid that a transaction has deleted or rolled back."""
     serials: Serials = field(default_factory=Serials)
     sequences: Sequences = field(default_factory=Sequences)
     objects_in_use: ObjectsInUse = field(default_factory=ObjectsInUse)
@@ -115,6 +147,7 @@ class Databases:
         directory: Path | None = None,
         locale: str = DEFAULT_LOCALE,
         routines: Routines | None = None,
+        busy_timeout: float = BUSY_TIMEOUT,
     ) -> None:
         """Find the databases in *directory*; *locale* is the default of databases created without one.
 
@@ -123,7 +156,13 @@ class Databases:
         """
         self.routines = routines or Routines()
         """Routines written in Python, available in every database."""
+        self.refusal: WriteRefusal | None = None
+        """Why all writes are refused; None: they are not."""
+        self.locks: Final = LockManager()
+        """The locks of all databases."""
+        self._busy_timeout = busy_timeout
         self._lock = threading.Lock()
+        self._closed = threading.Condition(self._lock)
         self.locale: Final = numbered_locale(locale)
         """DB_LOCALE of the server: the default of new databases and of clients."""
         self._temporary = None
@@ -132,7 +171,15 @@ class Databases:
             directory = Path(self._temporary.name)
         self._directory = directory
         self._directory.mkdir(parents=True, exist_ok=True)
-        self._known = {path.stem: _database_in(path) for path in sorted(self._directory.glob(f"*{_SUFFIX}"))}
+        self._known = {
+            path.stem: _database_in(path, self.locks, busy_timeout)
+            for path in sorted(self._directory.glob(f"*{_SUFFIX}"))
+        }
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the databases' files."""
+        return self._directory
 
     @property
     def files(self) -> Path:
@@ -155,17 +202,45 @@ class Databases:
         Raises:   SqlError: -330, it exists; -354, invalid name (assumed: the SQLCODE).
                   InterfaceError: the locale has an unknown code set.
         """
-        if not is_database_name(name):
-            raise SqlError(-354, token=name)
         locale = numbered_locale(locale) if locale else self.locale
         with self._lock:
-            if name in self._known:
-                raise SqlError(-330, -100, token=name)
-            path = self._directory / f"{name}{_SUFFIX}"
-            database = Database(name, path, log_mode, owner, date.today(), locale)
+            database = Database(
+                name,
+                self._new_path(name),
+                log_mode,
+                owner,
+                date.today(),
+                locale,
+                self.locks,
+                self._busy_timeout,
+            )
             _fill(database)
             self._known[name] = database
             return database
+
+    def copy(self, source: str, name: str) -> Database:
+        """Create a database with all that *source* contains, its serials, sequences and large objects included.
+
+        Raises:   SqlError: -329, *source* is not found; -425, a session has it open; others as `create`.
+        """
+        original = self.find(source)
+        with self._lock:
+            if original.users:
+                raise SqlError(-425, -107, token=source)
+            path = self._new_path(name)
+            _copy(original.path, path)
+            facts = original.log_mode, original.owner, original.created, original.locale
+            database = Database(name, path, *facts, self.locks, self._busy_timeout)
+            database.is_recovered = original.is_recovered  # the copy has the undo log, too
+            self._known[name] = database
+            return database
+
+    def _new_path(self, name: str) -> Path:
+        if not is_database_name(name):
+            raise SqlError(-354, token=name)
+        if name in self._known:
+            raise SqlError(-330, -100, token=name)
+        return self._directory / f"{name}{_SUFFIX}"
 
     def find(self, name: str) -> Database:
         """The database of that name.
@@ -190,21 +265,24 @@ class Databases:
 
     def on_closed(self, database: Database) -> None:
         """Called when a session has closed *database*."""
-        with self._lock:
+        with self._closed:
             database.users -= 1
+            self._closed.notify_all()
 
-    def drop(self, name: str) -> None:
+    def drop(self, name: str, wait: float = 0.0) -> None:
         """Remove a database that is not open.
 
+        Args:     wait: seconds for sessions to close it.
         Raises:   SqlError: -329, not found; -425, a session has it open; -389, it is sysmaster.
         """
         if name == SYSMASTER:
             raise SqlError(-389)
         database = self.find(name)
-        with self._lock:
-            if database.users:
+        with self._closed:
+            if not self._closed.wait_for(lambda: not database.users, wait):
                 raise SqlError(-425, -107, token=name)
-            del self._known[name]
+            if self._known.pop(name, None) is None:
+                raise SqlError(-329, -111, token=name)
             _remove(database.path)
 
     def close(self) -> None:
@@ -242,10 +320,23 @@ def _empty_file(log_mode: LogMode, owner: str, created: date, locale: str) -> by
             connection.execute(_FACTS)
             facts = (log_mode, owner, created.isoformat(), locale)
             connection.execute('INSERT INTO "ifx_database" VALUES (?, ?, ?, ?)', facts)
+            undo_log.create(connection)
             for step in catalog.creation_steps(owner, locale):
                 connection.execute(step.sql, step.values)
             connection.execute("COMMIT")
         return path.read_bytes()  # closing has moved the WAL into it
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy the file of a closed database; remove the copy on failure."""
+    try:
+        if Path(f"{source}-wal").exists():  # its last user was killed
+            with closing(sqlite3.connect(source)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        shutil.copyfile(source, target)
+    except BaseException:
+        _remove(target)
+        raise
 
 
 def _remove(path: Path) -> None:
@@ -253,7 +344,7 @@ def _remove(path: Path) -> None:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
-def _database_in(path: Path) -> Database:
+def _database_in(path: Path, locks: LockManager, busy_timeout: float) -> Database:
     """The database that a file contains.
 
     Raises:   ValueError: the file is not a database of this server.
@@ -267,4 +358,7 @@ def _database_in(path: Path) -> Database:
     except sqlite3.DatabaseError as error:
         raise ValueError(f"{path} is not a database of aioifx.server: {error}") from error
     log_mode, owner, created, locale = facts
-    return Database(path.stem, path, LogMode(log_mode), owner, date.fromisoformat(created), locale)
+    born = date.fromisoformat(created)
+    return Database(
+        path.stem, path, LogMode(log_mode), owner, born, locale, locks, busy_timeout, is_recovered=False
+    )

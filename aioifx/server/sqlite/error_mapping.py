@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change, Verb
-from aioifx.server.sql.model.schema import Constraint, ConstraintKind, Index, Schema, Table
+from aioifx.server.sql.model.schema import Constraint, Index, Schema, Table
 from aioifx.server.sql.translate.sqlite_ddl import TWIN, drop_index_steps, index_steps, physical_index
+
+T = TypeVar("T")
 
 DUPLICATE: Final = -100
 """ISAM: duplicate key."""
+TOO_MANY_FILES: Final = -104
+"""ISAM: the process has no free file descriptor."""
 NO_RECORD: Final = -111
 """ISAM: no such row."""
 
@@ -25,7 +29,6 @@ _COLUMN: Final = re.compile(r"[^.,: ]+\.([^,]+?)(?=, |$)")
 _INDEX: Final = re.compile(r"index '(.*)'$")
 _RAISED: Final = re.compile(r"ifx:(-\d+):(.*)", re.DOTALL)
 _PROBE: Final = "ifx_probe"
-_UNIQUE_KINDS: Final = (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE)
 
 
 def sql_error_of(error: sqlite3.Error, change: Change | None) -> SqlError | None:
@@ -36,6 +39,8 @@ def sql_error_of(error: sqlite3.Error, change: Change | None) -> SqlError | None
     code: int = getattr(error, "sqlite_errorcode", 0) or 0
     if code & 0xFF == sqlite3.SQLITE_INTERRUPT:
         return SqlError(-213, -157)
+    if code & 0xFF == sqlite3.SQLITE_CANTOPEN:
+        return SqlError(-229, TOO_MANY_FILES)
     if code & 0xFF == sqlite3.SQLITE_FULL:
         return SqlError(-271 if change and change.verb is Verb.INSERT else -346, -131)
     if code & 0xFF in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_RANGE):
@@ -49,6 +54,7 @@ def sql_error_of(error: sqlite3.Error, change: Change | None) -> SqlError | None
 
 _LIMITS: Final = {
     "at most 64 tables": (-999, "more than 64 tables in a join"),
+    "too many FROM clause terms": (-999, "more than 64 tables in a join"),
     "too many columns": (-999, "more than 2000 columns"),
     "too many arguments": (-999, "more than 127 arguments"),
     "too many terms": (-999, "too many parts or keys of a query"),
@@ -76,8 +82,8 @@ def _duplicate(change: Change, about: str) -> SqlError:
     """-268 for a constraint's index, -239 or -346 for another; *about* names columns, or an index with expressions."""
     table = change.table
     index = _broken_index(table, about)
-    constraint = table.constraint_of_index(index.name) if index else None
-    if constraint is not None and constraint.kind in _UNIQUE_KINDS:
+    constraint = table.key_of_index(index.name) if index else None
+    if constraint is not None:
         return SqlError(-268, DUPLICATE, constraint.full_name)
     sqlcode = -346 if change.verb is Verb.UPDATE else -239
     return SqlError(sqlcode, DUPLICATE, index.name if index else table.name)
@@ -88,7 +94,9 @@ def _broken_index(table: Table, about: str) -> Index | None:
     columns = tuple(_COLUMN.findall(about))
     for index in table.indexes:
         if index.is_unique and (
-            named[1].removesuffix(TWIN) == physical_index(table, index) if named else index.columns == columns
+            named[1].removesuffix(TWIN) == physical_index(table, index)
+            if named
+            else index.columns == columns and not index.is_functional
         ):
             return index
     return None
@@ -102,9 +110,7 @@ def is_duplicate(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
 
 
-def updated_as_a_whole(
-    connection: sqlite3.Connection, table: Table, run: Callable[[], sqlite3.Cursor]
-) -> sqlite3.Cursor | None:
+def updated_as_a_whole(connection: sqlite3.Connection, table: Table, run: Callable[[], T]) -> T | None:
     """Run an UPDATE that SQLite refused, checking its unique keys at the end, as Informix does.
 
     During ``SET k = k + 1`` two rows may briefly have the same key, which SQLite refuses because it checks each row.
@@ -157,18 +163,34 @@ def _first_broken(connection: sqlite3.Connection, change: Change, schema: Schema
     table = change.table
     # After a DELETE, a row without its parent had one before, even if both are in the same table.
     own = () if change.verb is Verb.DELETE else table.foreign_keys
-    for constraint in _broken(connection, table, own):
+    for constraint in broken_keys(connection, table, own):
         return SqlError(-691, NO_RECORD, constraint.full_name)
     for reference in schema.references_to(table.tabid):
-        for constraint in _broken(connection, reference.child, (reference.constraint,)):
+        for constraint in broken_keys(connection, reference.child, (reference.constraint,)):
             return SqlError(-692, token=constraint.full_name)
     return SqlError(-691, NO_RECORD)
 
 
-def _broken(
+def broken_references(
+    connection: sqlite3.Connection, changed: Iterable[Table], written: Iterable[Table], schema: Schema
+) -> Iterator[SqlError]:
+    """The errors of violated referential constraints, which were deferred until now.
+
+    Args:     changed: the tables whose rows have changed. written: those with new or updated rows.
+    """
+    for table in written:
+        for constraint in broken_keys(connection, table, table.foreign_keys):
+            yield SqlError(-691, NO_RECORD, constraint.full_name)
+    for table in changed:
+        for reference in schema.references_to(table.tabid):
+            for constraint in broken_keys(connection, reference.child, (reference.constraint,)):
+                yield SqlError(-692, token=constraint.full_name)
+
+
+def broken_keys(
     connection: sqlite3.Connection, child: Table, constraints: tuple[Constraint, ...]
 ) -> list[Constraint]:
-    """Those of *constraints* that rows of *child* violate now."""
+    """Those of *constraints* that rows of *child* violate now, except disabled ones."""
     keys: dict[int, list[str]] = {}
     for key, _, _, column, *_ in connection.execute(f"PRAGMA foreign_key_list({child.physical})"):
         keys.setdefault(key, []).append(column)
@@ -176,5 +198,5 @@ def _broken(
     return [
         constraint
         for constraint in constraints
-        if any(keys.get(key) == list(constraint.columns) for key in broken)
+        if not constraint.is_disabled and any(keys.get(key) == list(constraint.columns) for key in broken)
     ]

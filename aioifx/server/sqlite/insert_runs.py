@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sqlite.dml import numbered
 from aioifx.server.sqlite.interrupts import Interrupts
+from aioifx.server.sqlite.row_changes import LockConflict
+
+
+class Steps(Protocol):
+    """What `Transactions` knows of the rows that a statement has changed."""
+
+    def mark(self) -> tuple[int, int, int]: ...
+
+    def back_to(self, mark: tuple[int, int, int], /) -> None: ...
 
 
 def insert_each(
@@ -15,26 +26,37 @@ def insert_each(
     sql: str,
     rows: Sequence[tuple[Stored, ...]],
     interrupts: Interrupts,
+    steps: Steps,
     again: Callable[[tuple[Stored, ...]], object],
-) -> None:
+) -> tuple[int, Exception | None]:
     """Run *sql* for each of *rows*, in order, up to the first failure.
 
-    Args:     again: called with a row that SQLite refused; inserts it, or raises its error.
-    Raises:   SqlError: -213, interrupted; or what *again* raises.
+    Args:     steps: the running statement.
+              again: called with a row that SQLite refused; inserts it, or raises its error.
+    Returns:  the number of inserted rows and, unless they are all, the error: that of *again*, a lock of another
+              transaction, or -213, interrupted.
     """
     taken = 0
+    mark = steps.mark()
 
-    def feed() -> Iterator[tuple[Stored, ...] | dict[str, Stored]]:
-        nonlocal taken
+    def feed() -> Iterator[tuple[Stored, ...]]:
+        nonlocal taken, mark
         for row in rows:
             interrupts.check()
             taken += 1
+            mark = steps.mark()
             yield numbered(sql, row)
 
     feeder = feed()
     while True:
         try:
             connection.executemany(sql, feeder)
-            return
+            return taken, None
         except sqlite3.Error:
-            again(rows[taken - 1])  # executemany has taken no row after the one that failed
+            try:
+                steps.back_to(mark)
+                again(rows[taken - 1])  # executemany has taken no row after the one that failed
+            except (SqlError, LockConflict, sqlite3.Error) as error:
+                return taken - 1, error
+        except SqlError as error:
+            return taken, error

@@ -137,7 +137,11 @@ def _sql_error_of(error: DatabaseError) -> SqlError:
 
 
 def register_calls(connection: Connection, settings: Settings, on_error: ErrorSink) -> None:
-    """Register ``ifx_routine(name, argument, ..)``, which returns the single result of a routine, on *connection*."""
+    """Register functions that return the single result of a routine on *connection*.
+
+    They are ``ifx_routine(name, argument, ..)`` and ``ifx_not_variant`` with the same arguments. SQLite may keep a
+    result of the latter in an index, and takes it from there when a query has the same call.
+    """
 
     def call(name: str, *arguments: Stored) -> Stored:
         routine = settings.routines.find(name)
@@ -147,6 +151,7 @@ def register_calls(connection: Connection, settings: Settings, on_error: ErrorSi
 
     function: Callable[..., Stored] = guarded(call, on_error)
     connection.create_function("ifx_routine", -1, function)
+    connection.create_function("ifx_not_variant", -1, function, deterministic=True)
 
 
 def _single(rows: Sequence[StoredRow]) -> Stored:

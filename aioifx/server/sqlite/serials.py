@@ -59,6 +59,17 @@ class Serials(Counters[str]):
                 self._unsaved.add(key)
         return number
 
+    def noted(self) -> dict[tuple[int, str], int]:
+        """The counters, for `back_to`; only under the database's latch."""
+        with self._lock:
+            return dict(self._last)
+
+    def back_to(self, noted: dict[tuple[int, str], int]) -> None:
+        """Take back the numbers of a statement that will run again; under the same latch as `noted`."""
+        with self._lock:
+            self._primed &= noted.keys()
+            self._last = dict(noted)
+
     def on_altered(self, table: Table) -> None:
         """Called when *table* has a new definition: its start value applies only if it is greater than the counter."""
         with self._lock:

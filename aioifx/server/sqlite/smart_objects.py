@@ -77,7 +77,10 @@ def write(connection: Connection, number: int, position: int, data: bytes) -> No
         part = view[start - position : start - position + CHUNK - offset]
         rows.append(((number << _CHUNK_BITS) + chunk, _merged(connection, number, chunk, offset, part)))
         start += len(part)
-    connection.executemany('REPLACE INTO main."ifx_chunks" VALUES (?, ?)', rows)
+    connection.executemany(
+        'INSERT INTO main."ifx_chunks" VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET data = excluded.data',
+        rows,
+    )
     connection.execute('UPDATE main."ifx_objects" SET size = max(size, ?) WHERE id = ?', (stop, number))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import Any, Final, TypeAlias
 
@@ -74,3 +74,28 @@ class Spool:
         self._loaded = []
         self._loaded_index = -1
         self._count = 0
+
+
+class SpooledRows:
+    """Reads a spool once, from its first row; closing it closes the spool."""
+
+    __slots__ = ("_next", "_spool")
+
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._next = 0
+
+    def __iter__(self) -> Iterator[StoredRow]:
+        """All rows, whatever has been read so far."""
+        for start in range(0, len(self._spool), BLOCK_ROWS):
+            yield from self._spool.rows(start, BLOCK_ROWS)
+
+    def fetchmany(self, size: int, /) -> list[StoredRow]:
+        """The next rows, at most *size*."""
+        rows = self._spool.rows(self._next, size)
+        self._next += len(rows)
+        return rows
+
+    def close(self) -> None:
+        """Drop the rows."""
+        self._spool.close()

@@ -1,69 +1,36 @@
-"""One session's transactions: BEGIN, the start in SQLite, isolation, savepoints. Never: a statement's text.
+"""One session's transactions: BEGIN, COMMIT, ROLLBACK, savepoints, isolation. Never: how a statement writes.
 
-Invariants:
-1. BEGIN WORK only sets a flag. The first write starts the transaction in SQLite, so reads before it see the data
-   committed at that time: COMMITTED READ. Under REPEATABLE READ the first read starts it.
-2. A writer holds the database's `WriterLock`, so SQLite never has two writers of this process.
-3. A failed statement is undone alone; the transaction is as it was before the statement.
+The versions of changed rows are in the undo log until the end of the transaction; ROLLBACK restores them. An exclusive
+transaction (`write_statements`) is rolled back by SQLite first, which undoes all since it became exclusive.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Final
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Isolation
 from aioifx.server.sqlite.databases import Database, LogMode
-from aioifx.server.sqlite.write_lock import LOCKED, LockRefused
+from aioifx.server.sqlite.lock_manager import ROW_LOCKED, LockRefused
+from aioifx.server.sqlite.transaction_state import (
+    Savepoint,
+    SessionDefaults,
+    Transaction,
+    TransactionOptions,
+)
+from aioifx.server.sqlite.write_statements import Writes
 
-_STATEMENT: Final = "ifx_statement"
-"""The SQLite savepoint of a statement with several steps."""
-
-
-@dataclass(slots=True)
-class SessionDefaults:
-    """Number, isolation level and lock mode of a session; they outlive the DATABASE statement, not the session."""
-
-    lock_wait: float | None = 0
-    """Seconds; 0 for NOT WAIT, None for WAIT without a limit."""
-    isolation: Isolation | None = None
-    """None for the database's default: COMMITTED READ; DIRTY READ if unlogged, REPEATABLE READ in ANSI mode."""
-    session_id: int = field(default=0, compare=False)
-
-
-@dataclass(slots=True)
-class _Savepoint:
-    name: str
-    is_unique: bool
-    mark: str
-    """Its name in SQLite."""
+_LEVELS: Final = {
+    LogMode.UNLOGGED: Isolation.DIRTY_READ,
+    LogMode.LOGGED: Isolation.COMMITTED_READ,
+    LogMode.ANSI: Isolation.REPEATABLE_READ,
+}
+"""The default levels (documented)."""
 
 
-@dataclass(slots=True)
-class _TransactionOptions:
-    """Options that SET TRANSACTION gave the open transaction."""
-
-    isolation: Isolation | None = None
-    is_read_only: bool = False
-
-
-@dataclass(slots=True)
-class _Transaction:
-    """An open transaction."""
-
-    savepoints: list[_Savepoint] = field(default_factory=list[_Savepoint])
-    terms: _TransactionOptions | None = None
-    is_used: bool = False
-    """Whether a statement has run in it."""
-    is_writer: bool = False
-    """Whether it holds the writer lock and has started in SQLite, both until it ends."""
-
-
-class Transactions:
+class Transactions(Writes):
     """The transaction state of one SQLite connection."""
 
     def __init__(
@@ -73,14 +40,13 @@ class Transactions:
         defaults: SessionDefaults,
         interrupted: Callable[[], bool],
     ) -> None:
-        self._connection = connection
-        self._database = database
-        self._defaults = defaults
-        self._interrupted = interrupted
+        super().__init__(connection, database, defaults, interrupted)
         self._marks = 0
-        self._work: _Transaction | None = None
         if self._is_ansi:
-            self._work = _Transaction()
+            self._work = self._new()
+
+    def _new(self) -> Transaction:
+        return Transaction(next(self._database.transaction_numbers))
 
     @property
     def _is_ansi(self) -> bool:
@@ -92,17 +58,17 @@ class Transactions:
         return self._work is not None
 
     @property
-    def is_writing(self) -> bool:
-        """Whether this session holds the lock of the database's writer."""
-        return self._database.writer.is_held_by(self)
-
-    @property
     def is_used(self) -> bool:
         """Whether closing the database would lose changes; in ANSI mode a transaction is always open."""
         return self._work is not None and (self._work.is_used or not self._is_ansi)
 
     @property
-    def _terms(self) -> _TransactionOptions | None:
+    def number(self) -> int:
+        """Identifies the open transaction in ``ifx_undo``; 0 outside a transaction."""
+        return self._work.number if self._work else 0
+
+    @property
+    def _terms(self) -> TransactionOptions | None:
         work = self._work
         return work.terms if work else None
 
@@ -116,25 +82,25 @@ class Transactions:
     def isolation(self) -> Isolation:
         """The level in effect."""
         terms = self._terms
-        if terms and terms.isolation:
-            return terms.isolation
-        if self._defaults.isolation:
-            return self._defaults.isolation
-        return {
-            LogMode.UNLOGGED: Isolation.DIRTY_READ,
-            LogMode.LOGGED: Isolation.COMMITTED_READ,
-            LogMode.ANSI: Isolation.REPEATABLE_READ,
-        }[self._database.log_mode]
+        level = (terms and terms.isolation) or self._defaults.isolation or _LEVELS[self._database.log_mode]
+        return Isolation.LAST_COMMITTED if level in self._defaults.last_committed else level
+
+    @property
+    def retains_update_locks(self) -> bool:
+        """Whether locks of cursors FOR UPDATE last until the end of the transaction."""
+        level = self.isolation
+        if level is Isolation.LAST_COMMITTED:
+            level = Isolation.COMMITTED_READ
+        return (
+            level is Isolation.REPEATABLE_READ
+            or self._defaults.retains_update_locks
+            or level in self._defaults.retaining
+        )
 
     @property
     def session_id(self) -> int:
         """Number of the session, as sysmaster shows it."""
         return self._defaults.session_id
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether the session waits to become the writer; safe to call from other threads."""
-        return self._database.writer.is_waiting(self)
 
     # -- the statements of transaction control -------------------------------------------------------------------------
 
@@ -146,45 +112,103 @@ class Transactions:
         self._need_log()
         if self._work is not None:
             raise SqlError(-535)
-        self._work = _Transaction()
+        self._work = self._new()
 
     def commit(self) -> None:
-        """COMMIT WORK.
+        """COMMIT WORK. It does not wait for an exclusive transaction of another session.
 
         Raises:   SqlError: -256, the database is unlogged; -255, no transaction is open.
         """
-        self._need_work()
-        if self._connection.in_transaction:
+        work = self._need_work()
+        self._end_hold()
+        if work.is_exclusive:
+            self._log.discard(work.number)
             self._connection.execute("COMMIT")
+        elif work.mark:
+            if self._latch.try_acquire():
+                with self._sqlite_transaction():
+                    self._log.discard(work.number)
+            else:
+                self._database.committed.append(work.number)
+        if work.temp_mark:
+            self._temp_log.discard(work.number)
+        for text in work.dropped:
+            self._connection.execute(text)
         self._end()
 
     def rollback(self) -> None:
         """ROLLBACK WORK.
 
         Raises:   SqlError: -256, the database is unlogged; -255, no transaction is open.
+                  LockRefused: another session's transaction is exclusive, longer than `busy_timeout`.
         """
-        self._need_work()
-        self.abandon()
-
-    def abandon(self) -> None:
-        """Roll back the open transaction, if any, at the end of a session."""
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+        work = self._need_work()
+        self._leave_sqlite(work)
+        self._restore(work, 0, 0, 0)
         self._end()
 
+    def abandon(self) -> None:
+        """Roll back the open transaction, if any, at the end of a session.
+
+        If another session's transaction is exclusive, that session rolls this one back when it ends.
+        """
+        work = self._work
+        self._locked_tables.clear()
+        if work is not None:
+            self._leave_sqlite(work)
+            if work.mark and not self._latch.try_acquire():
+                self._database.abandoned.append((work.number, self))
+                self._work = None
+                return
+            self._restore(work, 0, 0, 0)
+        self._end()
+
+    def _leave_sqlite(self, work: Transaction) -> None:
+        """Roll back SQLite's transaction, if this one is exclusive; the latch is kept."""
+        self._end_hold()
+        if work.is_exclusive:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            work.is_exclusive = False
+            self._changes.forget()
+
+    def _restore(self, work: Transaction, mark: int, temp_mark: int, made: int) -> None:
+        """Restore the rows changed since the marks, and drop the temporary objects created since."""
+        if work.mark > mark:
+            self._latch.acquire()
+            self._changes.keep_rowids(self)
+            try:
+                with self._latch.restoring():
+                    self._log.restore(work.number, mark)
+            except BaseException:  # such as a full disk: the transaction stays open, other sessions can write
+                self._latch.release()
+                raise
+            work.mark = mark
+        if work.temp_mark > temp_mark or work.made[made:]:
+            with self._latch.restoring("BEGIN"):
+                self._temp_log.restore(work.number, temp_mark)
+                while work.made[made:]:
+                    self._connection.execute(work.made.pop())
+            work.temp_mark = temp_mark
+            self._changes.forget()
+
     def _end(self) -> None:
-        self._work = _Transaction() if self._is_ansi else None
-        self._database.writer.release(self)
+        self._work = self._new() if self._is_ansi else None
+        self._release()
 
     def _need_log(self) -> None:
         if self._database.log_mode is LogMode.UNLOGGED:
             raise SqlError(-256)
 
-    def _need_work(self) -> _Transaction:
+    def _need_work(self) -> Transaction:
         self._need_log()
         if self._work is None:
             raise SqlError(-255)
         return self._work
+
+    def require_open(self) -> None:
+        """Raises:   SqlError: -256, the database is unlogged; -255, no transaction is open."""
+        self._need_work()
 
     def set_terms(self, isolation: Isolation | None, read_only: bool | None) -> None:
         """SET TRANSACTION: for the open transaction, before its first statement.
@@ -196,7 +220,7 @@ class Transactions:
             raise SqlError(-876)
         if work.terms is not None:
             raise SqlError(-877)
-        work.terms = _TransactionOptions(isolation, bool(read_only))
+        work.terms = TransactionOptions(isolation, bool(read_only))
 
     # -- savepoints ----------------------------------------------------------------------------------------------------
 
@@ -206,16 +230,20 @@ class Transactions:
         Raises:   SqlError: -255, no transaction is open; -743, a unique one has the name (assumed: the SQLCODE).
         """
         work = self._need_work()
+        self._end_hold()
         for known in [point for point in work.savepoints if point.name == name]:
             if unique or known.is_unique:
                 raise SqlError(-743, token=name)
             work.savepoints.remove(known)  # SQLite keeps the old savepoint, which is harmless
-        self._marks += 1
-        savepoint = _Savepoint(name, unique, f"ifx_mark_{self._marks}")
-        work.savepoints.append(savepoint)
+        sqlite_name = ""
+        if work.is_exclusive:
+            self._marks += 1
+            sqlite_name = f"ifx_mark_{self._marks}"
+            self._connection.execute(f"SAVEPOINT {sqlite_name}")
+        work.savepoints.append(
+            Savepoint(name, unique, work.mark, work.temp_mark, len(work.made), len(work.dropped), sqlite_name)
+        )
         work.is_used = True
-        if self._connection.in_transaction:
-            self._connection.execute(f"SAVEPOINT {savepoint.mark}")
 
     def release_savepoint(self, name: str) -> None:
         """RELEASE SAVEPOINT: removes it and all later ones; changes are kept.
@@ -223,147 +251,39 @@ class Transactions:
         Raises:   SqlError: -255, no transaction is open; -278, no such savepoint (assumed: the SQLCODE).
         """
         work = self._need_work()
-        index = _find(work, name)
-        if self._connection.in_transaction:
-            self._connection.execute(f"RELEASE {work.savepoints[index].mark}")
-        del work.savepoints[index:]
+        del work.savepoints[work.find(name) :]
 
     def rollback_to(self, name: str) -> None:
         """ROLLBACK TO SAVEPOINT: undoes all later changes and removes later savepoints; this one is kept.
 
         Args:     name: "" for the latest.
         Raises:   SqlError: -255, no transaction is open; -278, no such savepoint (assumed: the SQLCODE).
+                  LockRefused: as `rollback`.
         """
         work = self._need_work()
-        index = _find(work, name)
-        if self._connection.in_transaction:
-            self._connection.execute(f"ROLLBACK TO {work.savepoints[index].mark}")
+        index = work.find(name)
+        point = work.savepoints[index]
+        if point.sqlite_name:
+            self._connection.execute(f"ROLLBACK TO {point.sqlite_name}")
+            self._changes.forget()
+        else:
+            self._leave_sqlite(work)
+            self._restore(work, point.mark, point.temp_mark, point.made)
+            self._release_latch()
+        del work.dropped[point.dropped :]
         del work.savepoints[index + 1 :]
 
-    # -- statements ----------------------------------------------------------------------------------------------------
-
-    def on_query(self) -> None:
-        """Called before a query runs."""
-        if self._work is not None:
-            self._work.is_used = True
-            if self.isolation is Isolation.REPEATABLE_READ and not self._connection.in_transaction:
-                self._begin("BEGIN")
-
-    def lock(self, table: str = "") -> None:
-        """Become the writer until the transaction ends: LOCK TABLE, FOR UPDATE.
-
-        Args:     table: for sysmaster.
-        Raises:   LockRefused: another session is the writer.
-        """
-        work = self._work
-        if work is None:
-            return
-        work.is_used = True
-        if not work.is_writer:
-            self._acquire(brief=False)
-            if not self._connection.in_transaction:
-                self._begin("BEGIN IMMEDIATE")
-            work.is_writer = True
-        self._database.writer.note_table(self, table)
-
-    @contextmanager
-    def writing(self, table: str = "", *, alone: bool, shared: bool = True) -> Generator[None, None, None]:
-        """Context of a statement that writes; if it fails, all its changes are undone.
-
-        Args:     table: for sysmaster. alone: it is one SQLite statement, which undoes itself.
-                  shared: it writes what other sessions see; False for the session's temporary tables.
-        Raises:   LockRefused: another session writes. SqlError: -878, the transaction is READ ONLY.
-        """
-        work = self._work
-        if work is not None:
-            work.is_used = True
-            if self.is_read_only and shared:
-                raise SqlError(-878)
-            self.lock(table)
-            try:
-                if alone:
-                    yield
-                else:
-                    with self.undone_alone():
-                        yield
-            except BaseException:
-                self._notice_loss()
-                raise
-            return
-        if shared:
-            self._acquire(brief=True)
-            self._database.writer.note_table(self, table)
-        try:
-            if alone:
-                yield
-                return
-            self._connection.execute("BEGIN IMMEDIATE" if shared else "BEGIN")
-            try:
-                yield
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
-        finally:
-            self._database.writer.release(self)
-
-    def _notice_loss(self) -> None:
-        """Detect a rollback by SQLite itself: out of space or memory, or an aborted statement of a lost client."""
-        if not self._connection.in_transaction:
-            self._end()
-
-    @contextmanager
-    def undone_alone(self) -> Generator[None, None, None]:
-        """Context of several steps inside a transaction: if one fails, all of them are undone."""
-        self._connection.execute(f"SAVEPOINT {_STATEMENT}")
-        try:
-            yield
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute(f"ROLLBACK TO {_STATEMENT}")
-                self._connection.execute(f"RELEASE {_STATEMENT}")
-            raise
-        self._connection.execute(f"RELEASE {_STATEMENT}")
-
-    def aside(self, work: Callable[[], object]) -> bool:
-        """Run a write of the server itself after the session's transaction; returns False if another session writes."""
-        with suppress(LockRefused):
-            self._database.writer.acquire(self, wait=0, brief=True, interrupted=lambda: False)
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                work()
-                self._connection.execute("COMMIT")
-                return True
-            finally:
-                self._database.writer.release(self)
-        return False
-
-    def _acquire(self, *, brief: bool) -> None:
-        self._database.writer.acquire(
-            self, wait=self._defaults.lock_wait, brief=brief, interrupted=self._interrupted
-        )
-
-    def _begin(self, sql: str) -> None:
-        """Start the transaction in SQLite, with the savepoints set so far."""
-        self._connection.execute(sql)
-        for savepoint in self._work.savepoints if self._work else ():
-            self._connection.execute(f"SAVEPOINT {savepoint.mark}")
+    def recover(self) -> None:
+        """See `Latch.recover`."""
+        self._latch.recover()
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another connection blocks this one: an outdated reader that wants to write, or another process."""
+    """Whether another connection blocks this one: another process."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def refused_by(error: sqlite3.Error) -> LockRefused:
     """The `LockRefused` for SQLITE_BUSY."""
-    return LockRefused(LOCKED)
-
-
-def _find(work: _Transaction, name: str) -> int:
-    for index in range(len(work.savepoints) - 1, -1, -1):
-        if name in ("", work.savepoints[index].name):
-            return index
-    raise SqlError(-278, token=name)
+    return LockRefused(ROW_LOCKED)

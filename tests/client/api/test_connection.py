@@ -7,7 +7,7 @@ import contextlib
 import gc
 import random
 import warnings
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -17,43 +17,29 @@ from aioifx import rows
 from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, UndefinedTable, UniqueViolation
 from aioifx.server import running
 from aioifx.sqltypes import TypeCode
-from aioifx.wire.opcodes import StatementType
-from tests.scripted import (
+from aioifx.testing.messages import EOT, EXIT, column, described, done, error, executed, ints, raw_row, takes
+from aioifx.testing.script import (
     BEGIN,
-    C1,
     COMMAND,
     COMMIT,
-    EOT,
-    EXIT,
-    FLAG,
-    GOODBYE,
-    INTEGER,
+    END_SESSION,
     NO_REPLY,
     PREPARE,
-    TEXT,
     Delayed,
     Disconnect,
     Exchange,
     Peer,
-    cancel_at,
     close,
     closing,
-    column,
-    described,
-    done,
-    error,
-    executed,
     fetching,
-    flat,
-    ints,
     listening,
     login,
     opening,
-    raw_row,
     release,
     select_ints,
-    takes,
 )
+from aioifx.wire.opcodes import StatementType
+from tests.scripted import C1, FLAG, INTEGER, TEXT, cancel_at
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -64,14 +50,14 @@ deleted: Exchange = (COMMAND, executed(9, StatementType.DELETE, 1))
 
 @contextlib.asynccontextmanager
 async def connected(
-    *script: Exchange | Sequence[Exchange], **options: Any
+    *script: Exchange | list[Exchange], **options: Any
 ) -> AsyncIterator[tuple[aioifx.Connection, Peer]]:
     """A connection over a socket; its script must have been played when the block ends.
 
     Statements are not kept unless *options* say so: those that return rows go with their cursors.
     """
     options = {"statement_cache_size": 0, **options}
-    peer = Peer([*login(), *flat(script)], with_login=True)
+    peer = Peer([login(), *script], with_login=True)
     async with listening(peer) as listener:
         conn = await aioifx.connect(
             host="127.0.0.1",
@@ -142,12 +128,12 @@ async def test_many_blocks_of_every_kind_of_field_come_whole(
 
 async def test_a_large_insert_passes_a_slow_reader() -> None:
     text = "z" * 30_000
-    row: Exchange = ("Id(2) Bind(2) Execute", done(1) + EOT)
+    insertions: list[Exchange] = [("Id(2) Bind(2) Execute", done(1) + EOT)] * 100
     async with connected(
         (PREPARE, described(2, C1, TEXT, kind=StatementType.INSERT)),
         ("Id(2) DescribeInput", takes(INTEGER, TEXT.type)),
         BEGIN,
-        [row] * 100,
+        insertions,
         COMMIT,
         release(2),
     ) as (conn, peer):
@@ -240,7 +226,7 @@ async def test_terminate_raises_in_waiting_tasks() -> None:
 
 
 async def test_closing_sends_exit_and_waits_for_the_reply() -> None:
-    async with connected(GOODBYE) as (conn, peer):
+    async with connected(END_SESSION) as (conn, peer):
         await conn.close()
         assert conn.is_closed()
         assert peer.received.endswith(EXIT)
@@ -248,7 +234,7 @@ async def test_closing_sends_exit_and_waits_for_the_reply() -> None:
 
 
 async def test_two_tasks_may_close_it() -> None:
-    async with connected(GOODBYE) as (conn, _):
+    async with connected(END_SESSION) as (conn, _):
         await asyncio.gather(conn.close(), conn.close())
         assert conn.is_closed()
 

@@ -26,44 +26,39 @@ from aioifx.errors import (
     UniqueViolation,
 )
 from aioifx.sqltypes import SqlType, TypeCode
-from aioifx.wire.opcodes import StatementType
-from aioifx.wire.requests import CurName
-from tests.scripted import (
+from aioifx.testing.messages import (
     ANSI,
-    BEGIN,
-    C1,
-    CHUNKINGS,
-    COMMIT,
     EOT,
-    INTEGER,
     LOGGED,
-    PREPARE,
-    ROLLBACK,
     UNLOGGED,
-    Chunking,
-    Delayed,
-    Disconnect,
-    Exchange,
-    cancel_at,
-    closing,
     column,
     described,
     done,
     error,
     executed,
-    fetching,
-    in_one_group,
     insert_done,
     ints,
-    opening,
-    played,
     raw_row,
+    takes,
+)
+from aioifx.testing.script import (
+    BEGIN,
+    COMMIT,
+    PREPARE,
+    ROLLBACK,
+    Chunking,
+    Delayed,
+    Disconnect,
+    Exchange,
+    closing,
+    fetching,
+    opening,
     release,
     select_ints,
-    takes,
-    talking,
-    until,
 )
+from aioifx.wire.opcodes import StatementType
+from aioifx.wire.requests import CurName
+from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, in_one_group, played, talking, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

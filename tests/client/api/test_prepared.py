@@ -13,32 +13,22 @@ from aioifx import rows
 from aioifx.client.api.prepared import PreparedStatement
 from aioifx.errors import DatabaseError, Deadlock, InterfaceError, UndefinedTable, UniqueViolation
 from aioifx.server import running
-from aioifx.wire.opcodes import StatementType
-from tests.scripted import (
-    ANSI,
+from aioifx.testing.messages import ANSI, EOT, described, done, error, ints, takes
+from aioifx.testing.script import (
     BEGIN,
-    C1,
     COMMIT,
-    EOT,
-    INTEGER,
     PREPARE,
     Delayed,
     Exchange,
-    cancel_at,
     close,
     closing,
-    described,
-    done,
-    error,
     fetching,
-    ints,
     opening,
     release,
     select_ints,
-    takes,
-    talking,
-    until,
 )
+from aioifx.wire.opcodes import StatementType
+from tests.scripted import C1, INTEGER, cancel_at, talking, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -24,44 +24,39 @@ from aioifx.errors import (
     RowLocked,
     UniqueViolation,
 )
-from aioifx.wire import completion, requests, session_requests
-from aioifx.wire.opcodes import StatementType
-from aioifx.wire.outbox import Outbox
-from tests.injection import Injection, Manner
-from tests.scripted import (
+from aioifx.testing.messages import (
     ANSI,
-    BEGIN,
-    C1,
-    COMMAND,
-    COMMIT,
     DIALECT,
     EOT,
-    GOODBYE,
-    INTEGER,
-    PREPARE,
-    ROLLBACK,
     UNLOGGED,
-    Delayed,
-    Disconnect,
-    Exchange,
-    Peer,
-    at_rest,
-    cancel_at,
     described,
     done,
     error,
     executed,
-    in_one_group,
     ints,
+    takes,
+)
+from aioifx.testing.script import (
+    BEGIN,
+    COMMAND,
+    COMMIT,
+    END_SESSION,
+    PREPARE,
+    ROLLBACK,
+    Delayed,
+    Disconnect,
+    Exchange,
+    Peer,
     listening,
     login,
     opening,
-    played,
     release,
-    takes,
-    talking,
-    time_out_at,
 )
+from aioifx.wire import completion, requests, session_requests
+from aioifx.wire.opcodes import StatementType
+from aioifx.wire.outbox import Outbox
+from tests.injection import Injection, Manner
+from tests.scripted import C1, INTEGER, at_rest, cancel_at, in_one_group, played, talking, time_out_at
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -877,7 +872,7 @@ async def test_isolation_and_lock_mode_are_set_at_connect_lock_mode_first_as_jdb
         *login(),
         command("set lock mode to wait 5"),
         command("set isolation to committed read"),
-        GOODBYE,
+        END_SESSION,
     ]
     async with listening(Peer(script, with_login=True)) as listener:
         async with aioifx.connect(
@@ -920,7 +915,7 @@ async def test_after_a_block_the_option_holds_again() -> None:
         COMMIT,
         command("set isolation to repeatable read"),
         deleted,
-        GOODBYE,
+        END_SESSION,
     ]
     async with listening(Peer(script, with_login=True)) as listener:
         async with aioifx.connect(
@@ -938,7 +933,7 @@ async def test_without_a_database_settings_wait_for_one() -> None:
         ("Id(2) Execute", done(warnings=0x15) + EOT),
         release(2),
     ]
-    script = [*login(database=False), *database, command("set isolation to dirty read"), deleted, GOODBYE]
+    script = [*login(database=False), *database, command("set isolation to dirty read"), deleted, END_SESSION]
     async with listening(Peer(script, with_login=True)) as listener:
         async with aioifx.connect(
             host="127.0.0.1", port=listener.port, server="s", user="u", isolation="dirty_read"
@@ -1383,7 +1378,7 @@ async def test_a_cancellation_at_every_suspension_leaves_all_or_nothing_and_a_us
     async with (
         aioifx.server.running(log_mode=log_mode) as dsn,
         aioifx.connect(dsn) as conn,
-        aioifx.connect(dsn) as witness,
+        aioifx.connect(dsn, lock_wait=20) as witness,  # the COMMIT after a query is not awaited
     ):
         await conn.execute("create table t (a int)")
         point, reached = 0, True

@@ -31,38 +31,34 @@ from aioifx.errors import (
     UniqueViolation,
 )
 from aioifx.sqltypes import TypeCode
-from aioifx.wire.opcodes import StatementType
-from tests.sampling import examples
-from tests.scripted import (
+from aioifx.testing.messages import (
     ANSI,
-    BEGIN,
-    C1,
-    CHUNKINGS,
-    COMMAND,
-    COMMIT,
     EOT,
-    INTEGER,
-    PREPARE,
-    ROLLBACK,
     UNLOGGED,
-    Chunking,
-    Delayed,
-    Disconnect,
-    Exchange,
-    cancel_at,
-    close,
     column,
     described,
     done,
     error,
     executed,
     insert_done,
-    played,
-    release,
     takes,
-    talking,
-    time_out_at,
 )
+from aioifx.testing.script import (
+    BEGIN,
+    COMMAND,
+    COMMIT,
+    PREPARE,
+    ROLLBACK,
+    Chunking,
+    Delayed,
+    Disconnect,
+    Exchange,
+    close,
+    release,
+)
+from aioifx.wire.opcodes import StatementType
+from tests.sampling import examples
+from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking, time_out_at
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

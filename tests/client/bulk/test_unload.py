@@ -22,9 +22,11 @@ import aioifx
 import aioifx.server
 from aioifx.client.bulk.text_formats import CsvFormat
 from aioifx.errors import DataError, InterfaceError, NotSupportedError, UndefinedTable
+from aioifx.testing.messages import EOT, column, described, done, ints
+from aioifx.testing.script import PREPARE, opening, release
 from tests.injection import Manner, is_cancelled
 from tests.sampling import examples
-from tests.scripted import C1, EOT, PREPARE, column, described, done, ints, opening, release, talking
+from tests.scripted import C1, talking
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -38,6 +38,20 @@ from aioifx.errors import (
     ProtocolError,
 )
 from aioifx.server import ServerOptions, serve
+from aioifx.testing.messages import EOT, LOGGED, UNLOGGED, accepted, agreed, error
+from aioifx.testing.script import (
+    END_SESSION,
+    NO_REPLY,
+    Chunking,
+    Delayed,
+    Disconnect,
+    Exchange,
+    Listener,
+    Peer,
+    listening,
+    login,
+    select_ints,
+)
 from aioifx.wire.capabilities import SERVER_MASK
 from aioifx.wire.handshake import LoginFrame, LoginRequest, login_frame, put_login, read_login
 from aioifx.wire.opcodes import LoginType, OpenWarning
@@ -45,27 +59,7 @@ from aioifx.wire.outbox import Outbox
 from tests.certificates import certified, trusting
 from tests.feeding import feed
 from tests.injection import Injection, Manner, eventually
-from tests.scripted import (
-    CHUNKINGS,
-    EOT,
-    GOODBYE,
-    LOGGED,
-    NO_REPLY,
-    UNLOGGED,
-    Chunking,
-    Delayed,
-    Disconnect,
-    Exchange,
-    Listener,
-    Peer,
-    accepted,
-    agreed,
-    error,
-    listening,
-    login,
-    played,
-    select_ints,
-)
+from tests.scripted import CHUNKINGS, played
 from tests.wire.frames import frames
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -195,7 +189,7 @@ async def test_a_session_without_db_locale_is_jdbcs_but_for_its_question(
     """A deliberate difference: without DB_LOCALE JDBC queries systables for the code set, five round trips;
     a DB_LOCALE is always sent here.
     """
-    script = [*played(file, case)[:4], GOODBYE]
+    script = [*played(file, case)[:4], END_SESSION]
     as_jdbc(monkeypatch, script)
     peer = Peer(script, with_login=True)
     async with listening(peer) as listener:
@@ -211,7 +205,7 @@ async def test_a_session_without_db_locale_is_jdbcs_but_for_its_question(
 
 async def test_optofc_is_sent_as_jdbc_sends_it() -> None:
     info = played("session", "opt_OPTOFC_1")[1][0]
-    peer = Peer([*login()[:2], (info, EOT), *login()[3:], GOODBYE], with_login=True)
+    peer = Peer([*login()[:2], (info, EOT), *login()[3:], END_SESSION], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port)):
             pass
@@ -219,7 +213,7 @@ async def test_optofc_is_sent_as_jdbc_sends_it() -> None:
 
 
 async def test_what_the_login_sends_about_the_client_is_true() -> None:
-    peer = Peer([*login(), GOODBYE], with_login=True)
+    peer = Peer([*login(), END_SESSION], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port, application_name="stock taking")):
             pass
@@ -231,7 +225,7 @@ async def test_what_the_login_sends_about_the_client_is_true() -> None:
 
 
 async def test_environment_variables_go_where_jdbc_puts_them() -> None:
-    peer = Peer([*login(), GOODBYE], with_login=True)
+    peer = Peer([*login(), END_SESSION], with_login=True)
     async with listening(peer) as listener:
         environment = {"PDQPRIORITY": "10", "DBSPACETEMP": "tmpdbs"}
         async with aioifx.connect(**options_for(listener.port, environment=environment)):
@@ -244,7 +238,7 @@ async def test_environment_variables_go_where_jdbc_puts_them() -> None:
 
 
 async def test_a_connection_may_be_awaited_or_entered() -> None:
-    async with listening(*(Peer([*login(), GOODBYE], with_login=True) for _ in range(3))) as listener:
+    async with listening(*(Peer([*login(), END_SESSION], with_login=True) for _ in range(3))) as listener:
         conn = await aioifx.connect(**options_for(listener.port))
         assert not conn.is_closed()
         await conn.close()
@@ -257,7 +251,7 @@ async def test_a_connection_may_be_awaited_or_entered() -> None:
 
 
 async def test_the_task_that_connects_is_woken_once_for_the_whole_login() -> None:
-    async with listening(Peer([*login(), GOODBYE], with_login=True)) as listener:
+    async with listening(Peer([*login(), END_SESSION], with_login=True)) as listener:
         counting = Injection(Manner.WAITING, 0)
         conn = await counting.into(open_connection(parse_dsn(listener_dsn(listener.port))))
         assert conn.stats.round_trips == 4
@@ -266,7 +260,7 @@ async def test_the_task_that_connects_is_woken_once_for_the_whole_login() -> Non
 
 
 async def test_a_dsn_says_the_same() -> None:
-    peer = Peer([*login(), GOODBYE], with_login=True)
+    peer = Peer([*login(), END_SESSION], with_login=True)
     async with listening(peer) as listener:
         conn = await open_connection(parse_dsn(listener_dsn(listener.port)))
         await conn.close()
@@ -287,7 +281,7 @@ async def password_later() -> str:
     [("x", b"x"), (None, b""), (lambda: "called", b"called"), (password_later, b"later")],
 )
 async def test_the_password_may_be_a_function(password: Any, sent: bytes) -> None:
-    peer = Peer([*login(), GOODBYE], with_login=True)
+    peer = Peer([*login(), END_SESSION], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port, password=password)):
             pass
@@ -343,7 +337,7 @@ async def test_the_reader_is_chosen_once_when_the_connection_is_made(
         monkeypatch.delenv("AIOIFX_BUFFERED_READER", raising=False)
     else:
         monkeypatch.setenv("AIOIFX_BUFFERED_READER", value)
-    peer = Peer([*login(), *select_ints(1, 5, 6, kept=True), GOODBYE], with_login=True)
+    peer = Peer([*login(), *select_ints(1, 5, 6, kept=True), END_SESSION], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port)) as conn:
             monkeypatch.setenv("AIOIFX_BUFFERED_READER", "1" if value == "0" else "0")
@@ -352,7 +346,7 @@ async def test_the_reader_is_chosen_once_when_the_connection_is_made(
 
 
 async def test_two_attempts_at_once_do_not_meet() -> None:
-    async with listening(*(Peer([*login(), GOODBYE], with_login=True) for _ in range(8))) as listener:
+    async with listening(*(Peer([*login(), END_SESSION], with_login=True) for _ in range(8))) as listener:
         connections = await asyncio.gather(*(_connect(listener.port) for _ in range(8)))
         await asyncio.gather(*(conn.close() for conn in connections))
 
@@ -426,7 +420,7 @@ async def test_jdbcs_transcript_of_an_unknown_database_says_so(monkeypatch: pyte
 
 
 async def test_control_characters_in_a_version_are_escaped() -> None:
-    peer = Peer([(None, accepted(version=b"15\x1b[2J\n")), *login()[1:], GOODBYE], with_login=True)
+    peer = Peer([(None, accepted(version=b"15\x1b[2J\n")), *login()[1:], END_SESSION], with_login=True)
     async with listening(peer) as listener, await _connect(listener.port) as conn:
         assert conn.server_version == r"15\x1b[2J\n"
 
@@ -469,7 +463,9 @@ async def test_an_error_to_the_environment_is_a_connect_error() -> None:
 )
 async def test_layouts_follow_the_mask(mask: str) -> None:
     """12.10, 14.10, 15, and a mask of seven bytes as 11.50's clients had them."""
-    peer = Peer([(None, accepted()), ("Protocols", agreed(mask)), ("Info", EOT), GOODBYE], with_login=True)
+    peer = Peer(
+        [(None, accepted()), ("Protocols", agreed(mask)), ("Info", EOT), END_SESSION], with_login=True
+    )
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port, database="")) as conn:
             capabilities = conn._session.conversation.capabilities
@@ -593,7 +589,7 @@ async def test_a_cancelled_attempt_leaves_nothing_open() -> None:
 
 @contextlib.asynccontextmanager
 async def tls_peer(authority: trustme.CA, *names: str) -> AsyncIterator[tuple[Listener, Peer]]:
-    peer = Peer([*login(), *select_ints(1, 5, kept=True), GOODBYE], with_login=True)
+    peer = Peer([*login(), *select_ints(1, 5, kept=True), END_SESSION], with_login=True)
     async with listening(peer, ssl=certified(authority, *names)) as listener:
         yield listener, peer
 
@@ -651,7 +647,7 @@ async def test_the_error_of_a_tls_client_at_a_plain_port_suggests_a_plain_connec
 
 
 async def test_an_unlogged_database_is_known_to_be_one() -> None:
-    peer = Peer([*login(warnings=UNLOGGED), GOODBYE], with_login=True)
+    peer = Peer([*login(warnings=UNLOGGED), END_SESSION], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port)) as conn:
             with pytest.raises(NotSupportedError):
@@ -665,7 +661,7 @@ async def test_one_address_needs_no_task() -> None:
         made.append(coro.__qualname__)
         return asyncio.Task(coro, loop=loop, **more)
 
-    peer = Peer([*login(), GOODBYE], with_login=True)
+    peer = Peer([*login(), END_SESSION], with_login=True)
     async with listening(peer) as listener:
         loop.set_task_factory(note)
         try:
@@ -677,7 +673,7 @@ async def test_one_address_needs_no_task() -> None:
 
 
 async def test_the_socket_does_not_wait_to_fill_its_packets() -> None:
-    peer = Peer([*login(), GOODBYE], with_login=True)
+    peer = Peer([*login(), END_SESSION], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port)) as conn:
             sock = conn._session.channel.transport.get_extra_info("socket")
@@ -701,7 +697,7 @@ def keepalive_of(sock: Any) -> list[int]:
     ],
 )
 async def test_the_socket_options_of_keepalive_are_set(keepalive: Any, found: list[int] | None) -> None:
-    peer = Peer([*login(), GOODBYE], with_login=True)
+    peer = Peer([*login(), END_SESSION], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port, keepalive=keepalive)) as conn:
             sock = conn._session.channel.transport.get_extra_info("socket")
@@ -715,7 +711,7 @@ SECONDARY = LOGGED | OpenWarning.SECONDARY
 
 
 def answering(**how: Any) -> Peer:
-    return Peer([*login(**how), GOODBYE], with_login=True)
+    return Peer([*login(**how), END_SESSION], with_login=True)
 
 
 def silent() -> Peer:

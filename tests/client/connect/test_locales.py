@@ -16,9 +16,10 @@ from aioifx.client.connect.login import LoginAttempt
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import ConnectError, DataError, LocaleError
 from aioifx.server import Server, ServerOptions
+from aioifx.testing.messages import EOT, LOGGED, error
+from aioifx.testing.script import END_SESSION, Peer, listening, login
 from aioifx.wire.opcodes import OpenWarning
 from tests.client.connect.test_connect import login_request, options_for
-from tests.scripted import EOT, GOODBYE, LOGGED, Peer, error, listening, login
 from tests.wire.frames import frames
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -115,7 +116,7 @@ async def test_a_date_in_text_is_the_same_with_and_without_a_locale(
 async def test_both_locales_are_sent_whatever_is_given(
     client: str | None, database: str | None, sent: tuple[str, str]
 ) -> None:
-    peer = Peer([*login(), GOODBYE], with_login=True)
+    peer = Peer([*login(), END_SESSION], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port, client_locale=client, db_locale=database)):
             pass
@@ -189,7 +190,7 @@ async def test_without_a_database_nothing_is_query_locale(greek: Server) -> None
 
 
 async def test_a_question_that_fails_is_a_connect_error() -> None:
-    asked = Peer([*login(), (None, error(-206, -111) + EOT), GOODBYE], with_login=True)
+    asked = Peer([*login(), (None, error(-206, -111) + EOT), END_SESSION], with_login=True)
     async with listening(Peer(), asked) as listener:
         with pytest.raises(ConnectError, match="locale could not be queried"):
             await aioifx.connect(**options_for(listener.port, locale="auto"))
@@ -198,7 +199,7 @@ async def test_a_question_that_fails_is_a_connect_error() -> None:
     assert b"DB_LOCALE" not in said  # the server's own
 
 
-IGNORED = [*login(warnings=LOGGED | OpenWarning.LOCALE_IGNORED), GOODBYE]
+IGNORED = [*login(warnings=LOGGED | OpenWarning.LOCALE_IGNORED), END_SESSION]
 
 
 async def found(answer: str, monkeypatch: pytest.MonkeyPatch, *peers: Peer, **options: Any) -> str:
@@ -227,7 +228,7 @@ async def test_an_ignored_locale_of_the_same_code_set_does_no_harm(monkeypatch: 
 async def test_an_ignored_locale_is_corrected_where_it_can_be_queried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    peers = Peer(IGNORED[:-1], with_login=True), Peer([*login(), GOODBYE], with_login=True)
+    peers = Peer(IGNORED[:-1], with_login=True), Peer([*login(), END_SESSION], with_login=True)
     codec = await found("el_GR.57372", monkeypatch, *peers, locale="auto", db_locale="en_US.819")
     assert codec == "utf-8"
     assert (b"DB_LOCALE", b"el_GR.57372") in login_request(peers[1].groups[0]).environment

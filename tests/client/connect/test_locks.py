@@ -18,9 +18,10 @@ from aioifx.client.connect.locks import diagnose
 from aioifx.client.observation.operation import Operation
 from aioifx.errors import ConnectError, DatabaseError, UndefinedTable
 from aioifx.server import Server, ServerOptions, serve
+from aioifx.testing.messages import EOT, error
+from aioifx.testing.script import COMMAND, END_SESSION, Disconnect, Exchange, Peer, listening, login
 from tests.client.observing import Recorder
 from tests.injection import Manner, eventually, is_cancelled
-from tests.scripted import COMMAND, EOT, GOODBYE, Disconnect, Exchange, Peer, error, listening, login
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -40,11 +41,11 @@ def dsn(server: Server) -> str:
 
 @pytest.fixture
 async def holder(dsn: str) -> AsyncIterator[Connection]:
-    """A connection whose transaction has written both tables."""
+    """A connection whose transaction has locked both tables."""
     async with aioifx.connect(dsn, application_name="billing") as conn:
         async with conn.transaction():
-            await conn.execute("insert into other values (1)")
-            await conn.execute("insert into item values (1)")
+            await conn.execute("lock table other in exclusive mode")
+            await conn.execute("lock table item in exclusive mode")
             yield conn
 
 
@@ -112,7 +113,7 @@ async def test_the_first_waiter_is_named(server: Server, dsn: str, holder: Conne
 async def test_a_lock_that_is_gone_is_not_invented(dsn: str) -> None:
     async with aioifx.connect(dsn) as one, aioifx.connect(dsn) as conn:
         async with one.transaction():
-            await one.execute("insert into item values (1)")
+            await one.execute("lock table item in exclusive mode")
             refused = await failed(conn)
         found = await aioifx.diagnose_locks(conn, refused)
     assert found == LockDiagnosis("shop")
@@ -213,7 +214,7 @@ LOCKED: Exchange = (COMMAND, error(-244, -107) + EOT)
 
 
 def locked_peer() -> Peer:
-    return Peer([*login(), LOCKED, GOODBYE], with_login=True)
+    return Peer([*login(), LOCKED, END_SESSION], with_login=True)
 
 
 @pytest.mark.parametrize("before", [[], login()], ids=["login", "query"])
@@ -468,7 +469,7 @@ async def test_a_server_that_does_not_tell_the_number_is_a_connect_error() -> No
 
 
 async def test_a_server_that_refuses_to_tell_the_number_is_connected_to() -> None:
-    peer = Peer([*login(), (None, error(-201) + EOT), GOODBYE], with_login=True)
+    peer = Peer([*login(), (None, error(-201) + EOT), END_SESSION], with_login=True)
     async with listening(peer) as listener:
         options = options_for(listener.port, database="stores", lock_diagnosis=True)
         async with aioifx.connect(**options) as conn:

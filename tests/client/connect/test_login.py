@@ -17,11 +17,12 @@ from aioifx.client.config.addresses import Address
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.errors import AuthenticationError, ConnectError
+from aioifx.testing.messages import accepted
+from aioifx.testing.script import END_SESSION, NO_REPLY, Peer, listening, login
 from aioifx.wire.handshake import LoginRequest, read_login
 from aioifx.wire.opcodes import LoginType
 from tests.certificates import certified, trusting
 from tests.feeding import feed
-from tests.scripted import GOODBYE, NO_REPLY, Peer, accepted, listening, login
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -33,7 +34,7 @@ def redirecting(to: bytes, kind: LoginType = LoginType.REDIRECT) -> Peer:
 
 
 def answering() -> Peer:
-    return Peer([*login(), GOODBYE], with_login=True)
+    return Peer([*login(), END_SESSION], with_login=True)
 
 
 def options_for(port: int, **more: Any) -> dict[str, Any]:

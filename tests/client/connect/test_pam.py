@@ -15,27 +15,22 @@ import pytest
 import aioifx
 from aioifx import AuthenticationError, ConnectError, InterfaceError, PamStyle
 from aioifx.client.connect.pam import MAX_CHALLENGES, PamConversation
-from aioifx.wire.handshake import read_login
-from tests.feeding import feed
-from tests.injection import Manner, eventually, is_cancelled
-from tests.scripted import (
-    CHUNKINGS,
-    EOT,
-    EXIT,
-    GOODBYE,
+from aioifx.testing.messages import EOT, EXIT, accepted, agreed, error, opened
+from aioifx.testing.script import (
+    END_SESSION,
     Chunking,
     Delayed,
     Disconnect,
     Exchange,
     Listener,
     Peer,
-    accepted,
-    agreed,
-    error,
     listening,
     login,
-    opened,
 )
+from aioifx.wire.handshake import read_login
+from tests.feeding import feed
+from tests.injection import Manner, eventually, is_cancelled
+from tests.scripted import CHUNKINGS
 from tests.wire.frames import frames
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -57,7 +52,7 @@ def response(answer: bytes) -> bytes:
 
 def asking(*turns: Exchange, ends: bool = False) -> Peer:
     """A server with PAM: *turns* after SQ_PROTOCOLS; then an open database unless the conversation *ends* there."""
-    rest: list[Exchange] = [] if ends else [("Info", EOT), ("DbOpen", opened()), GOODBYE]
+    rest: list[Exchange] = [] if ends else [("Info", EOT), ("DbOpen", opened()), END_SESSION]
     script: list[Exchange] = [(None, accepted()), ("Protocols", agreed(MASK)), *turns, *rest]
     return Peer(script, with_login=True)
 
@@ -76,7 +71,7 @@ def options_for(*listeners: Listener, **more: Any) -> dict[str, Any]:
 
 async def failing(peer: Peer, **options: Any) -> Exception:
     """Connect to *peer*, which must fail; the second server must not be tried."""
-    other = Peer([*login(), GOODBYE], with_login=True)
+    other = Peer([*login(), END_SESSION], with_login=True)
     async with listening(peer) as first, listening(other) as second:
         with pytest.raises((aioifx.DatabaseError, InterfaceError)) as caught:
             await asyncio.wait_for(_connect(first, second, **options), 15)
@@ -122,7 +117,7 @@ async def test_the_conversation_is_jdbcs(
     script = recorded(case)
     script[-2] = ("Info", script[-2][1])  # its variables are compared in test_connect
     script[-1] = ("DbOpen", script[-1][1])
-    peer = Peer([(None, accepted()), *script, GOODBYE], with_login=True, chunks=chunks)
+    peer = Peer([(None, accepted()), *script, END_SESSION], with_login=True, chunks=chunks)
     caplog.set_level(logging.INFO, "aioifx.pam")
     answer = handler(*answers)
     async with listening(peer) as listener:
@@ -150,7 +145,7 @@ async def test_without_a_handler_the_password_is_the_first_hidden_answer(pam: bo
 
 async def test_the_password_is_given_once() -> None:
     peer = asking(
-        (ACK, challenge(1)), (response(SECRET.encode()), challenge(1, b"again: ")), GOODBYE, ends=True
+        (ACK, challenge(1)), (response(SECRET.encode()), challenge(1, b"again: ")), END_SESSION, ends=True
     )
     refused = await failing(peer)
     assert type(refused) is AuthenticationError and "'again: ' was not answered (option: pam)" in str(refused)
@@ -160,7 +155,7 @@ async def test_the_password_is_given_once() -> None:
     ("style", "options"), [(2, {}), (1, {"password": None}), (1, {"pam": True, "password": ""})]
 )
 async def test_a_question_without_an_answer_is_refused(style: int, options: dict[str, Any]) -> None:
-    refused = await failing(asking((ACK, challenge(style, b"code?")), GOODBYE, ends=True), **options)
+    refused = await failing(asking((ACK, challenge(style, b"code?")), END_SESSION, ends=True), **options)
     assert type(refused) is AuthenticationError
     assert (refused.sqlstate, refused.retryable) == ("28000", False)
     assert "127.0.0.1" in str(refused) and "'code?' was not answered (option: pam)" in str(refused)
@@ -223,7 +218,7 @@ async def test_an_answer_has_the_code_set_of_the_client() -> None:
 async def test_an_answer_that_cannot_be_sent_ends_the_login_by_exit(
     answer: Any, kind: type[Exception], words: str
 ) -> None:
-    peer = asking((ACK, challenge(1)), GOODBYE, ends=True)
+    peer = asking((ACK, challenge(1)), END_SESSION, ends=True)
     refused = await failing(peer, pam=handler(answer))
     assert type(refused) is kind and words in str(refused)
     assert not any(group.startswith(ANSWERS) for group in peer.groups)
@@ -233,7 +228,7 @@ async def test_the_exception_of_a_handler_is_the_cause() -> None:
     def broken(style: PamStyle, text: str) -> str:
         raise TimeoutError("the vault does not answer")
 
-    refused = await failing(asking((ACK, challenge(1)), GOODBYE, ends=True), pam=broken)
+    refused = await failing(asking((ACK, challenge(1)), END_SESSION, ends=True), pam=broken)
     assert type(refused) is AuthenticationError and "pam: the handler raised TimeoutError" in str(refused)
     assert isinstance(refused.__cause__, TimeoutError) and "vault" not in str(refused)
 
@@ -263,7 +258,7 @@ async def test_any_failure_after_an_answer_is_final(
     reply: bytes | Disconnect, sqlcode: int, words: str
 ) -> None:
     ours = isinstance(reply, bytes) and (reply.startswith((b"\0\x81\0\7", b"\0\x81\xff", b"\0\x0d")))
-    ending = [GOODBYE] if ours else []
+    ending = [END_SESSION] if ours else []
     peer = asking((ACK, challenge(1)), (response(b"right"), reply), *ending, ends=True)
     refused = await failing(peer, pam=handler("right"), connect_retries=2)
     assert type(refused) is AuthenticationError and words in str(refused) and "127.0.0.1" in str(refused)
@@ -272,7 +267,7 @@ async def test_any_failure_after_an_answer_is_final(
 
 async def test_a_server_that_fails_before_it_asks_is_not_the_last_one() -> None:
     first = asking((ACK, Disconnect()), ends=True)
-    async with listening(first) as one, listening(Peer([*login(), GOODBYE], with_login=True)) as two:
+    async with listening(first) as one, listening(Peer([*login(), END_SESSION], with_login=True)) as two:
         async with aioifx.connect(**options_for(one, two)) as conn:
             assert f":{two.port}" in repr(conn)
 
@@ -308,7 +303,7 @@ async def test_a_refusal_that_comes_while_the_handler_runs_keeps_the_answer_here
     ids=["groups", "nothing", "one group"],
 )
 async def test_endless_messages_are_cut(endless: bytes) -> None:
-    refused = await failing(asking((ACK, endless), GOODBYE, ends=True))
+    refused = await failing(asking((ACK, endless), END_SESSION, ends=True))
     assert f"PAM did not end after {MAX_CHALLENGES} challenges" in str(refused)
 
 
@@ -440,7 +435,7 @@ async def test_a_pool_asks_for_each_connection() -> None:
 async def test_a_failure_while_the_locale_is_queried_is_final() -> None:
     # The query has a connection of its own.
     waiting, peer = Peer(with_login=True), asking((ACK, challenge(1)), (response(b"x"), b""), ends=True)
-    other = Peer([*login(), GOODBYE], with_login=True)
+    other = Peer([*login(), END_SESSION], with_login=True)
     async with listening(waiting, peer) as first, listening(other) as second:
         with pytest.raises(AuthenticationError, match="reply to a PAM answer"):
             await _connect(first, second, pam=handler("x"), locale="auto", connect_timeout=0.3)

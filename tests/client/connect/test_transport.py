@@ -19,8 +19,9 @@ from aioifx.channel import Channel
 from aioifx.client.config.addresses import Address
 from aioifx.client.connect.transport import StaggeredRace, open_channel, resolve, start_tls
 from aioifx.errors import ConnectError
+from aioifx.testing.script import Disconnect, Peer, listening
 from tests.certificates import certified, trusting
-from tests.scripted import Disconnect, Peer, listening, pipe, until
+from tests.scripted import pipe, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

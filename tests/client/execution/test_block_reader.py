@@ -11,32 +11,21 @@ from aioifx.client.api.connection import Connection
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.errors import Deadlock, InterfaceError, QueryTimeout
-from aioifx.wire.opcodes import StatementType
-from tests.scripted import (
-    C1,
-    CLOSED,
+from aioifx.testing.messages import CLOSED, EOT, UNLOGGED, described, done, error, executed, ints
+from aioifx.testing.script import (
     COMMAND,
-    EOT,
     PREPARE,
-    UNLOGGED,
     Delayed,
     Exchange,
-    at_rest,
-    cancel_at,
     close,
     closing,
-    described,
-    done,
-    error,
-    executed,
     fetching,
-    ints,
     opening,
     release,
     select_ints,
-    talking,
-    until,
 )
+from aioifx.wire.opcodes import StatementType
+from tests.scripted import C1, at_rest, cancel_at, talking, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

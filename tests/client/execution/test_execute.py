@@ -19,24 +19,9 @@ from aioifx.errors import (
     UniqueViolation,
 )
 from aioifx.server import Routine, running
-from aioifx.wire.opcodes import StatementType
-from tests.scripted import (
+from aioifx.testing.messages import (
     ANSI,
-    BEGIN,
-    C1,
-    CHUNKINGS,
-    COMMAND,
-    COMMIT,
     EOT,
-    INTEGER,
-    NO_REPLY,
-    PREPARE,
-    ROLLBACK,
-    Chunking,
-    Delayed,
-    Exchange,
-    cancel_at,
-    closing,
     column,
     described,
     done,
@@ -44,13 +29,25 @@ from tests.scripted import (
     executed,
     insert_done,
     ints,
-    opening,
-    played,
     raw_row,
-    release,
     takes,
-    talking,
 )
+from aioifx.testing.script import (
+    BEGIN,
+    COMMAND,
+    COMMIT,
+    NO_REPLY,
+    PREPARE,
+    ROLLBACK,
+    Chunking,
+    Delayed,
+    Exchange,
+    closing,
+    opening,
+    release,
+)
+from aioifx.wire.opcodes import StatementType
+from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -15,25 +15,14 @@ from aioifx.client.execution.prepare import prepare
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode
+from aioifx.testing.messages import EOT, column, described, done, error, takes
+from aioifx.testing.script import PREPARE, Exchange, close
 from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import StatementType
 from tests.codecs.samples import decode_row
-from tests.scripted import (
-    C1,
-    EOT,
-    FLAG,
-    PREPARE,
-    Exchange,
-    close,
-    column,
-    described,
-    done,
-    error,
-    takes,
-    talking,
-)
+from tests.scripted import C1, FLAG, talking
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

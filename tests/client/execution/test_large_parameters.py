@@ -15,32 +15,14 @@ from aioifx.client.execution import large_parameters
 from aioifx.codecs.large_objects import LONG_DESCRIPTOR, SHORT_DESCRIPTOR, parameter_descriptor
 from aioifx.errors import DatabaseError, DataError, InterfaceError, QueryTimeout, UniqueViolation
 from aioifx.sqltypes import SqlType, TypeCode
+from aioifx.testing.messages import EOT, UNLOGGED, column, described, done, error, takes
+from aioifx.testing.script import BEGIN, COMMIT, PREPARE, Delayed, Exchange, release, select_ints
 from aioifx.wire import requests
 from aioifx.wire.blob_replies import MAX_VALUE
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.objects import Blob, BlobCount
 from aioifx.wire.opcodes import StatementType
-from tests.scripted import (
-    BEGIN,
-    C1,
-    COMMIT,
-    EOT,
-    INTEGER,
-    PREPARE,
-    UNLOGGED,
-    Delayed,
-    Exchange,
-    column,
-    described,
-    done,
-    error,
-    played,
-    release,
-    select_ints,
-    takes,
-    talking,
-    time_out_at,
-)
+from tests.scripted import C1, INTEGER, played, talking, time_out_at
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

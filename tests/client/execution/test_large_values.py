@@ -18,30 +18,19 @@ from aioifx.errors import (
     QueryTimeout,
 )
 from aioifx.sqltypes import Column, TypeCode
-from aioifx.wire.capabilities import Capabilities
-from tests.scripted import (
-    C1,
-    CHUNKINGS,
-    EOT,
+from aioifx.testing.messages import EOT, column, described, done, error, ints, raw_row
+from aioifx.testing.script import (
     PREPARE,
     Chunking,
     Delayed,
     Exchange,
-    cancel_at,
     closing,
-    column,
-    described,
-    done,
-    error,
     fetching,
-    ints,
     opening,
-    played,
-    raw_row,
     select_ints,
-    talking,
-    time_out_at,
 )
+from aioifx.wire.capabilities import Capabilities
+from tests.scripted import C1, CHUNKINGS, cancel_at, played, talking, time_out_at
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -9,23 +9,10 @@ from aioifx.errors import (
     InterfaceError,
 )
 from aioifx.sqltypes import SqlType, TypeCode
+from aioifx.testing.messages import EOT, column, described, done, ints, takes
+from aioifx.testing.script import PREPARE, closing, opening, release
 from aioifx.wire.opcodes import StatementType
-from tests.scripted import (
-    C1,
-    EOT,
-    INTEGER,
-    PREPARE,
-    closing,
-    column,
-    described,
-    done,
-    ints,
-    opening,
-    played,
-    release,
-    takes,
-    talking,
-)
+from tests.scripted import C1, INTEGER, played, talking
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -26,37 +26,23 @@ from aioifx.errors import (
     UniqueViolation,
 )
 from aioifx.sqltypes import SqlType, TypeCode
-from aioifx.wire.opcodes import StatementType
-from tests.scripted import (
+from aioifx.testing.messages import EOT, UNLOGGED, described, done, error, executed, insert_done, takes
+from aioifx.testing.script import (
     BEGIN,
-    C1,
-    CHUNKINGS,
     COMMAND,
     COMMIT,
-    EOT,
-    INTEGER,
     PREPARE,
     ROLLBACK,
-    UNLOGGED,
     Answer,
     Chunking,
     Delayed,
     Disconnect,
     Exchange,
-    cancel_at,
-    described,
-    done,
-    error,
-    executed,
-    insert_done,
-    played,
     release,
     select_ints,
-    takes,
-    talking,
-    time_out_at,
-    until,
 )
+from aioifx.wire.opcodes import StatementType
+from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking, time_out_at, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -21,27 +21,11 @@ from aioifx.errors import (
     UndefinedTable,
 )
 from aioifx.sqltypes import TypeCode
+from aioifx.testing.messages import EOT, EXIT, column, described, done, error, ints, raw_row, takes
+from aioifx.testing.script import PREPARE, closing, opening, release, select_ints
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import StatementType
-from tests.scripted import (
-    C1,
-    EOT,
-    EXIT,
-    INTEGER,
-    PREPARE,
-    closing,
-    column,
-    described,
-    done,
-    error,
-    ints,
-    opening,
-    raw_row,
-    release,
-    select_ints,
-    takes,
-    talking,
-)
+from tests.scripted import C1, INTEGER, talking
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

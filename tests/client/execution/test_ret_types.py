@@ -6,24 +6,14 @@ import pytest
 
 from aioifx.client.execution.ret_types import ret_types_of
 from aioifx.sqltypes import TypeCode
+from aioifx.testing.messages import EOT, column, described, done, raw_row
+from aioifx.testing.script import PREPARE, closing
 from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import read_reply
 from tests.feeding import feed
-from tests.scripted import (
-    C1,
-    EOT,
-    FLAG,
-    PREPARE,
-    TEXT,
-    closing,
-    column,
-    described,
-    done,
-    raw_row,
-    talking,
-)
+from tests.scripted import C1, FLAG, TEXT, talking
 from tests.wire.frames import frames
 
 pytestmark = pytest.mark.usefixtures("tidy")

@@ -13,23 +13,9 @@ from aioifx.errors import (
     ProtocolError,
 )
 from aioifx.sqltypes import TypeCode
-from tests.scripted import (
-    C1,
-    CHUNKINGS,
-    EOT,
-    PREPARE,
-    Chunking,
-    closing,
-    column,
-    described,
-    done,
-    ints,
-    opening,
-    raw_row,
-    release,
-    select_ints,
-    talking,
-)
+from aioifx.testing.messages import EOT, column, described, done, ints, raw_row
+from aioifx.testing.script import PREPARE, Chunking, closing, opening, release, select_ints
+from tests.scripted import C1, CHUNKINGS, talking
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -22,34 +22,21 @@ from aioifx.errors import (
     ProgrammingError,
     ProtocolError,
 )
-from aioifx.wire.capabilities import Capabilities
-from aioifx.wire.opcodes import Op, StatementType
-from tests.scripted import (
-    C1,
-    CHUNKINGS,
-    EOT,
-    FLAG,
-    LOGGED,
+from aioifx.testing.messages import EOT, LOGGED, UNLOGGED, described, done, error, ints, raw_row
+from aioifx.testing.script import (
     PREPARE,
-    TEXT,
-    UNLOGGED,
     Chunking,
     Delayed,
     Disconnect,
     Exchange,
-    cancel_at,
     close,
     closing,
-    described,
-    done,
-    error,
-    ints,
-    played,
-    raw_row,
     release,
     select_ints,
-    talking,
 )
+from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.opcodes import Op, StatementType
+from tests.scripted import C1, CHUNKINGS, FLAG, TEXT, cancel_at, played, talking
 from tests.wire.frames import frames
 
 T = TypeVar("T")

@@ -17,40 +17,35 @@ from aioifx.errors import (
     UniqueViolation,
 )
 from aioifx.rows import tuple_row
+from aioifx.testing.messages import EOT, described, done, error, executed, ints, raw_row, takes
+from aioifx.testing.script import (
+    COMMAND,
+    PREPARE,
+    Chunking,
+    Delayed,
+    Exchange,
+    byte_by_byte,
+    close,
+    closing,
+    fetching,
+    opening,
+    release,
+    select_ints,
+    whole,
+)
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.requests import CurName
 from tests.scripted import (
     C1,
     CHUNKINGS,
-    COMMAND,
-    EOT,
     FLAG,
     INTEGER,
-    PREPARE,
-    Chunking,
-    Delayed,
-    Exchange,
     at_random,
-    byte_by_byte,
     cancel_at,
-    close,
-    closing,
-    described,
-    done,
-    error,
-    executed,
-    fetching,
     in_one_group,
-    ints,
-    opening,
     played,
-    raw_row,
-    release,
-    select_ints,
-    takes,
     talking,
-    whole,
     without_describe_input,
 )
 

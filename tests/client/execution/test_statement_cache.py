@@ -23,39 +23,34 @@ from aioifx.errors import (
     UniqueViolation,
 )
 from aioifx.rows import tuple_row
-from aioifx.wire.opcodes import StatementType
-from tests.scripted import (
+from aioifx.testing.messages import (
     ANSI,
-    BEGIN,
-    C1,
     CLOSED,
-    COMMAND,
-    COMMIT,
     EOT,
-    INTEGER,
     LOGGED,
-    PREPARE,
     UNLOGGED,
-    Delayed,
-    Exchange,
-    at_rest,
-    cancel_at,
-    close,
-    closing,
     described,
     done,
     error,
     executed,
-    fetching,
-    in_one_group,
     ints,
-    opening,
-    played,
-    release,
     takes,
-    talking,
-    time_out_at,
 )
+from aioifx.testing.script import (
+    BEGIN,
+    COMMAND,
+    COMMIT,
+    PREPARE,
+    Delayed,
+    Exchange,
+    close,
+    closing,
+    fetching,
+    opening,
+    release,
+)
+from aioifx.wire.opcodes import StatementType
+from tests.scripted import C1, INTEGER, at_rest, cancel_at, in_one_group, played, talking, time_out_at
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -7,18 +7,9 @@ from typing import Any
 import pytest
 
 from aioifx.client.execution.statement_requests import next_block_request, statement_request
-from tests.scripted import (
-    C1,
-    EOT,
-    PREPARE,
-    Exchange,
-    close,
-    described,
-    done,
-    ints,
-    release,
-    talking,
-)
+from aioifx.testing.messages import EOT, described, done, ints
+from aioifx.testing.script import PREPARE, Exchange, close, release
+from tests.scripted import C1, talking
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -9,36 +9,25 @@ import pytest
 
 from aioifx import rows
 from aioifx.errors import ConnectionLost, Deadlock, InterfaceError, UndefinedTable
-from aioifx.wire.opcodes import StatementType
-from tests.scripted import (
+from aioifx.testing.messages import EOT, UNLOGGED, described, done, error, executed, ints
+from aioifx.testing.script import (
     BEGIN,
-    C1,
-    CHUNKINGS,
     COMMAND,
     COMMIT,
-    EOT,
     PREPARE,
-    UNLOGGED,
     Chunking,
     Delayed,
     Disconnect,
     Exchange,
-    at_rest,
-    cancel_at,
     close,
     closing,
-    described,
-    done,
-    error,
-    executed,
     fetching,
-    ints,
     opening,
     release,
     select_ints,
-    talking,
-    until,
 )
+from aioifx.wire.opcodes import StatementType
+from tests.scripted import C1, CHUNKINGS, at_rest, cancel_at, talking, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -18,6 +18,18 @@ from aioifx.errors import (
     QueryCanceled,
     QueryTimeout,
 )
+from aioifx.testing.messages import EOT, described, done, error
+from aioifx.testing.script import (
+    PREPARE,
+    Chunking,
+    Delayed,
+    Disconnect,
+    Exchange,
+    closing,
+    fetching,
+    opening,
+    select_ints,
+)
 from tests.client.execution.test_large_values import (
     FETCH,
     NOTE,
@@ -29,25 +41,7 @@ from tests.client.execution.test_large_values import (
     row,
     valued,
 )
-from tests.scripted import (
-    C1,
-    CHUNKINGS,
-    EOT,
-    PREPARE,
-    Chunking,
-    Delayed,
-    Disconnect,
-    Exchange,
-    closing,
-    described,
-    done,
-    error,
-    fetching,
-    opening,
-    select_ints,
-    talking,
-    time_is_up,
-)
+from tests.scripted import C1, CHUNKINGS, talking, time_is_up
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

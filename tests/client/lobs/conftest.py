@@ -13,10 +13,12 @@ from aioifx.client.lobs.lob import Lob
 from aioifx.codecs.large_objects import LOCATOR, Locator
 from aioifx.codecs.numbers import decode_int8, encode_int8
 from aioifx.sqltypes import TypeCode
+from aioifx.testing.messages import EOT, error
+from aioifx.testing.script import Answer, Delayed, Exchange, Peer
 from aioifx.wire import objects, requests
 from aioifx.wire.fields import BindEntry
 from aioifx.wire.outbox import Outbox
-from tests.scripted import EOT, Answer, Delayed, Exchange, Peer, error, talking_to
+from tests.scripted import talking_to
 
 BAD = error(-9810, -12097) + EOT
 

@@ -24,28 +24,14 @@ from aioifx.errors import (
 )
 from aioifx.server import ServerOptions, serve
 from aioifx.sqltypes import Column, TypeCode
+from aioifx.testing.messages import ANSI, EOT, UNLOGGED, described, done, raw_row
+from aioifx.testing.script import BEGIN, COMMIT, PREPARE, Exchange, close, release
 from aioifx.wire import objects, requests
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
 from tests.client.lobs.conftest import LobPeer, blob, clob, locator_of, with_a_held_write, with_lobs
 from tests.client.lobs.test_storing import BLOB, CLOB
-from tests.scripted import (
-    ANSI,
-    BEGIN,
-    C1,
-    COMMIT,
-    EOT,
-    PREPARE,
-    UNLOGGED,
-    Exchange,
-    at_rest,
-    close,
-    described,
-    done,
-    raw_row,
-    release,
-    time_out_at,
-)
+from tests.scripted import C1, at_rest, time_out_at
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

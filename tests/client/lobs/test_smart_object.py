@@ -8,12 +8,14 @@ from aioifx.client.lobs.smart_object import DEFAULT_STORAGE, SmartObject, column
 from aioifx.client.session.session import Session
 from aioifx.errors import LockError, OperationalError, ProtocolError, UndefinedRoutine
 from aioifx.sqltypes import TypeCode
+from aioifx.testing.messages import EOT, error
+from aioifx.testing.script import Exchange
 from aioifx.wire import objects
 from aioifx.wire.fields import BindEntry
 from aioifx.wire.objects import ObjectData
 from aioifx.wire.outbox import Outbox
 from tests.client.lobs.conftest import LobPeer, integer, with_lobs
-from tests.scripted import EOT, Exchange, at_rest, error, played, talking
+from tests.scripted import at_rest, played, talking
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -21,28 +21,12 @@ from aioifx.errors import (
     QueryTimeout,
 )
 from aioifx.sqltypes import Column, TypeCode
+from aioifx.testing.messages import EOT, column, described, done, error, takes
+from aioifx.testing.script import BEGIN, COMMIT, PREPARE, ROLLBACK, Delayed, Exchange, release
 from aioifx.wire import requests
 from aioifx.wire.opcodes import StatementType
 from tests.client.lobs.conftest import LobPeer, blob, clob, locator_of, with_a_held_write, with_lobs
-from tests.scripted import (
-    BEGIN,
-    C1,
-    COMMIT,
-    EOT,
-    PREPARE,
-    ROLLBACK,
-    Delayed,
-    Exchange,
-    at_rest,
-    cancel_at,
-    column,
-    described,
-    done,
-    error,
-    release,
-    takes,
-    time_out_at,
-)  # fmt: skip
+from tests.scripted import C1, at_rest, cancel_at, time_out_at
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

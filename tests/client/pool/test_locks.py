@@ -15,7 +15,7 @@ async def test_the_connections_of_a_pool_are_its_servers() -> None:
     async with aioifx.server.running("shop", seed="create table item (n int)") as dsn:
         async with aioifx.create_pool(dsn, max_size=2) as pool, pool.acquire() as one:
             async with one.transaction():
-                await one.execute("insert into item values (1)")
+                await one.execute("lock table item in exclusive mode")
                 with pytest.raises(LockError) as caught:
                     await pool.execute("insert into item values (2)")
                 found = await aioifx.diagnose_locks(pool, caught.value)

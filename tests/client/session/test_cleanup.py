@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 from aioifx.client.session.cleanup import Cleanup, probe, put_close, put_release
+from aioifx.testing.messages import DIALECT
 from aioifx.wire import requests
 from aioifx.wire.descriptions import Description
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
-from tests.scripted import DIALECT
 
 
 def written(put: Callable[[Outbox], None]) -> bytes:

@@ -18,31 +18,22 @@ from aioifx.errors import (
     ProtocolError,
     QueryTimeout,
 )
-from aioifx.wire.files import FileClose, FileOpen, FileRead, FileRequest, FileWrite, put_file_request
-from aioifx.wire.opcodes import StatementType
-from aioifx.wire.outbox import Outbox
-from tests.injection import eventually
-from tests.scripted import (
-    C1,
-    EOT,
+from aioifx.testing.messages import EOT, described, done, error, ints, takes
+from aioifx.testing.script import (
     PREPARE,
     Delayed,
     Disconnect,
     Exchange,
-    cancel_at,
     closing,
-    described,
-    done,
-    error,
-    ints,
     opening,
-    options_with,
     release,
     select_ints,
-    takes,
-    talking,
-    time_out_at,
-)  # fmt: skip
+)
+from aioifx.wire.files import FileClose, FileOpen, FileRead, FileRequest, FileWrite, put_file_request
+from aioifx.wire.opcodes import StatementType
+from aioifx.wire.outbox import Outbox
+from tests.injection import eventually
+from tests.scripted import C1, cancel_at, options_with, talking, time_out_at
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -11,25 +11,12 @@ import pytest
 from aioifx.channel import Channel
 from aioifx.client.session.conversation import Conversation
 from aioifx.errors import ConnectionLost, ProtocolError
+from aioifx.testing.messages import DIALECT, EOT, EXIT, done, error
+from aioifx.testing.script import Delayed, Exchange, Peer, close, release
 from aioifx.wire import session_requests
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
-from tests.scripted import (
-    DIALECT,
-    EOT,
-    EXIT,
-    Delayed,
-    Exchange,
-    Peer,
-    cancel_at,
-    close,
-    done,
-    error,
-    options_with,
-    pipe,
-    release,
-    until,
-)
+from tests.scripted import cancel_at, options_with, pipe, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

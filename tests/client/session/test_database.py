@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aioifx.client.session.database import Database
-from tests.scripted import ANSI, LOGGED, UNLOGGED
+from aioifx.testing.messages import ANSI, LOGGED, UNLOGGED
 
 
 @pytest.mark.parametrize(

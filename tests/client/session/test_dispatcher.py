@@ -19,9 +19,10 @@ from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.interrupts import INTERRUPTED, URGENT_BYTE
 from aioifx.client.session.stats import Stats
 from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTimeout
+from aioifx.testing.messages import DIALECT, EOT, done, error
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import MAX_REPLY, Reply, ReplyReader
-from tests.scripted import DIALECT, EOT, done, error, options_with, until
+from tests.scripted import options_with, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -6,10 +6,12 @@ import pytest
 
 from aioifx.client.session.fast_path import FastPath, Results, int8, integer, lvarchar, opaque
 from aioifx.errors import ProtocolError, UndefinedRoutine
+from aioifx.testing.messages import EOT, error
+from aioifx.testing.script import Delayed, Exchange
 from aioifx.wire import objects
 from aioifx.wire.fields import BindEntry
 from aioifx.wire.outbox import Outbox
-from tests.scripted import EOT, Delayed, Exchange, at_rest, cancel_at, error, talking
+from tests.scripted import at_rest, cancel_at, talking
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -14,25 +14,12 @@ from aioifx.client.config.options import STANDARD_FETCH_SIZE
 from aioifx.client.session.fetch_size import FetchBuffer
 from aioifx.errors import DataError, InternalError, OperationalError, QueryCanceled, RowLocked
 from aioifx.server import Server, ServerOptions, serve
+from aioifx.testing.messages import EOT, described, done, error, ints
+from aioifx.testing.script import PREPARE, Exchange, close, closing, fetching, opening, release
 from aioifx.wire.completion import ServerError
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.replies import Reply
-from tests.scripted import (
-    C1,
-    EOT,
-    PREPARE,
-    Exchange,
-    close,
-    closing,
-    described,
-    done,
-    error,
-    fetching,
-    ints,
-    opening,
-    release,
-    talking,
-)
+from tests.scripted import C1, talking
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

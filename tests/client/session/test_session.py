@@ -24,48 +24,42 @@ from aioifx.errors import (
     from_server,
 )
 from aioifx.sqltypes import TypeCode
-from aioifx.wire.opcodes import StatementType
-from tests.scripted import (
+from aioifx.testing.messages import (
     ANSI,
-    BEGIN,
-    C1,
-    CHUNKINGS,
-    COMMAND,
-    COMMIT,
     EOT,
     EXIT,
-    GOODBYE,
-    INTEGER,
-    NO_REPLY,
-    PREPARE,
-    ROLLBACK,
     UNLOGGED,
-    Chunking,
-    Delayed,
-    Disconnect,
-    Peer,
-    cancel_at,
-    close,
-    closing,
     column,
     described,
     done,
     error,
     executed,
-    fetching,
-    flat,
     insert_done,
     ints,
-    opening,
     raw_row,
+    takes,
+)
+from aioifx.testing.script import (
+    BEGIN,
+    COMMAND,
+    COMMIT,
+    END_SESSION,
+    NO_REPLY,
+    PREPARE,
+    ROLLBACK,
+    Chunking,
+    Delayed,
+    Disconnect,
+    Peer,
+    close,
+    closing,
+    fetching,
+    opening,
     release,
     select_ints,
-    session_with,
-    takes,
-    talking,
-    time_is_up,
-    until,
 )
+from aioifx.wire.opcodes import StatementType
+from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, session_with, talking, time_is_up, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -612,7 +606,7 @@ async def test_a_server_that_does_not_answer_exit_is_disconnected_after_a_while(
 
 async def test_exit_is_sent_after_requests_that_are_still_unanswered() -> None:
     held = Delayed(described(2, C1))
-    async with talking((PREPARE, held), GOODBYE) as (conn, _):
+    async with talking((PREPARE, held), END_SESSION) as (conn, _):
         running = asyncio.ensure_future(conn.fetch(QUERY))
         await held.reached.wait()
         closing_ = asyncio.ensure_future(conn.close())
@@ -632,7 +626,7 @@ async def test_a_cancelled_close_drops_the_connection() -> None:
 
 
 async def test_closing_in_a_transaction_sends_no_rollback_since_the_server_rolls_back_by_itself() -> None:
-    async with talking(BEGIN, GOODBYE) as (conn, _):
+    async with talking(BEGIN, END_SESSION) as (conn, _):
         await conn.transaction().start()
         await conn.close()
 
@@ -647,7 +641,7 @@ async def test_everything_after_the_end_says_so() -> None:
         lambda c: c.cursor().execute(QUERY),
         lambda c: c.transaction().start(),
     ]
-    async with talking(GOODBYE) as (conn, _):
+    async with talking(END_SESSION) as (conn, _):
         await conn.close()
         for call in calls:
             with pytest.raises(ConnectionLost, match="closed"):
@@ -669,10 +663,6 @@ async def test_an_error_after_rows_does_not_lose_the_servers_count() -> None:
         with pytest.raises(UndefinedTable):
             await conn.fetch(QUERY)
         assert (conn.stats.round_trips, conn.stats.statements, conn.stats.rows) == (1, 1, 0)
-
-
-def test_flat_scripts_keep_their_order() -> None:
-    assert list(flat([BEGIN, [COMMIT, ROLLBACK]])) == [BEGIN, COMMIT, ROLLBACK]
 
 
 def test_no_error_of_the_server_is_an_operational_error_by_accident() -> None:

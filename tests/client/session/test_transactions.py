@@ -8,8 +8,10 @@ import pytest
 
 from aioifx.client.session.transaction_status import TransactionEvent, TransactionStatus
 from aioifx.errors import InterfaceError
+from aioifx.testing.messages import ANSI, DIALECT
+from aioifx.testing.script import Peer
 from aioifx.wire.opcodes import StatementType
-from tests.scripted import ANSI, DIALECT, Peer, session_with
+from tests.scripted import session_with
 
 
 def transactions(warnings: int = 0x15, **options: Any) -> Any:

@@ -116,7 +116,7 @@ def test_sysmaster_as_the_current_database_has_both_kinds_of_tables() -> None:
 def test_an_attached_database_is_read_under_its_alias() -> None:
     bench = Workbench("CREATE TABLE t (k INT)")
     bench.connection.execute("ATTACH ':memory:' AS db1")
-    for name in ("ifx_state", "ifx_tables", "ifx_types", "systables"):
+    for name in ("ifx_state", "ifx_tables", "ifx_types", "ifx_routines", "systables"):
         bench.connection.execute(f"CREATE TABLE db1.{name} AS SELECT * FROM main.{name}")
     schema = catalog.read_schema(bench.connection, "other", catalog="db1")
     table = schema.table("t")

@@ -5,10 +5,13 @@ from decimal import Decimal
 
 import pytest
 
+import aioifx
+from aioifx.server import running
 from aioifx.server.catalog import catalog
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Definition, Step
+from aioifx.server.sqlite.databases import LogMode
 from tests.server.talking import ServerCore, codes, error_from, query, run
 
 
@@ -30,6 +33,53 @@ def test_a_new_table_is_seen_by_others_when_it_is_committed(core: ServerCore) ->
     assert error_from(two, "SELECT a FROM t").sqlcode == -206
     run(one, "COMMIT WORK")
     assert query(two, "SELECT a FROM t") == []
+
+
+def test_the_schema_can_change_after_another_session_has_dropped_a_changed_table(core: ServerCore) -> None:
+    one, two = core.engine(), core.engine()
+    run(one, "CREATE TABLE t (a INTEGER)")
+    run(one, "CREATE TABLE u (a INTEGER, b INTEGER)")
+    run(one, "INSERT INTO t VALUES (1)")
+    run(two, "DROP TABLE t")
+    run(one, "ALTER TABLE u DROP b")
+    run(one, "CREATE TABLE t (a INTEGER)")
+    run(one, "INSERT INTO t VALUES (2)")
+    run(two, "DROP TABLE t")
+    run(one, "BEGIN WORK")
+    run(one, "RENAME COLUMN u.a TO c")
+    run(one, "ROLLBACK WORK")
+    run(one, "RENAME COLUMN u.a TO d")
+    assert query(one, "SELECT d FROM u") == []
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "SET CONSTRAINTS fk ENABLED",
+        "SET CONSTRAINTS FOR child ENABLED",
+        "ALTER TABLE other ADD CONSTRAINT FOREIGN KEY (a) REFERENCES parent",
+    ],
+)
+@pytest.mark.parametrize("change", ["INSERT INTO parent VALUES (2)", "DELETE FROM parent WHERE a = 1"])
+def test_foreign_keys_are_not_checked_against_uncommitted_parents(
+    core: ServerCore, definition: str, change: str
+) -> None:
+    one, two = core.engine(), core.engine()
+    run(one, "CREATE TABLE parent (a INTEGER PRIMARY KEY)")
+    run(one, "INSERT INTO parent VALUES (1)")
+    run(one, "CREATE TABLE child (a INTEGER REFERENCES parent CONSTRAINT fk)")
+    run(one, "CREATE TABLE other (a INTEGER)")
+    run(one, "SET CONSTRAINTS fk DISABLED")
+    for table in ("child", "other"):
+        run(one, f"INSERT INTO {table} VALUES ({2 if change.startswith('INSERT') else 1})")
+    run(two, "BEGIN WORK")
+    run(two, change)
+    assert codes(error_from(one, definition))[:2] == (-211, -113)
+    run(two, "COMMIT WORK")
+    if change.startswith("INSERT"):
+        run(one, definition)
+    else:
+        assert error_from(one, definition).sqlcode == -525
 
 
 def test_a_prepared_statement_follows_the_schema_while_its_description_holds(core: ServerCore) -> None:
@@ -103,3 +153,132 @@ def test_a_definition_can_be_interrupted_between_its_steps(
     assert codes(error) == (-213, -157, "")
     assert len(begun) == 2
     assert query(filled, "SELECT FIRST 1 * FROM t ORDER BY a") == [(1, 0)]
+
+
+def test_a_function_in_spl_may_be_the_key_of_an_index(engine: Engine) -> None:
+    body = "RETURN LOWER(TRIM(name)); END FUNCTION"
+    run(engine, "CREATE TABLE person (name VARCHAR(20), born DATE)")
+    run(engine, f"CREATE FUNCTION folded(name VARCHAR(20)) RETURNING VARCHAR(20) WITH (NOT VARIANT); {body}")
+    run(engine, f"CREATE FUNCTION changing(name VARCHAR(20)) RETURNING VARCHAR(20); {body}")
+    run(engine, "CREATE PROCEDURE nothing(name VARCHAR(20)) END PROCEDURE")
+    for key, error in {
+        "changing(name)": (-9848, 0, "changing"),
+        "folded(name, born)": (-9843, 0, ""),
+        "nothing(name)": (-9844, 0, "nothing"),
+        "folded(born)": (-999, 0, "FUNCTIONAL INDEX"),
+    }.items():
+        assert codes(error_from(engine, f"CREATE INDEX i ON person ({key})")) == error
+    run(engine, "CREATE UNIQUE INDEX i ON person (folded(name))")
+    run(engine, "INSERT INTO person (name) VALUES ('Ann')")
+    assert codes(error_from(engine, "INSERT INTO person (name) VALUES ('ANN ')")) == (-239, -100, "i")
+    assert query(engine, "SELECT name FROM person WHERE folded(name) = 'ann'") == [("Ann",)]
+    ((procid,),) = query(engine, "SELECT procid FROM sysprocedures WHERE procname = 'folded'")
+    assert query(engine, "SELECT indexkeys FROM sysindices WHERE idxname = 'i'") == [(f"<{procid}>(1) [1]",)]
+    run(engine, "DROP FUNCTION folded")
+    assert error_from(engine, "INSERT INTO person (name) VALUES ('Bob')").sqlcode == -674
+    run(engine, "DROP INDEX i")
+    run(engine, "INSERT INTO person (name) VALUES ('Bob')")
+
+
+async def test_sysfragments_shows_the_fragments_of_tables_and_indexes() -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute(
+            "CREATE TABLE by_value (a INTEGER PRIMARY KEY, b INTEGER) "
+            "FRAGMENT BY EXPRESSION PARTITION low (a < 5) IN dbs1, REMAINDER IN dbs2"
+        )
+        await conn.execute("CREATE INDEX own ON by_value (b) IN dbs3")
+        await conn.execute("CREATE TABLE whole (a INTEGER UNIQUE) IN dbs4")
+        found = await conn.fetch(
+            "SELECT t.tabname, f.fragtype, f.strategy, f.evalpos, f.dbspace, f.partition, f.exprtext "
+            "FROM sysfragments f, systables t WHERE t.tabid = f.tabid ORDER BY t.tabid, f.fragtype DESC, f.dbspace"
+        )
+        assert found == [
+            ("by_value", "T", "E", 0, "dbs1", "low", "(a < 5)"),
+            ("by_value", "T", "E", 1, "dbs2", "dbs2", "REMAINDER"),
+            ("by_value", "I", "T", 0, "dbs1", "low", "(a < 5)"),
+            ("by_value", "I", "T", 1, "dbs2", "dbs2", "REMAINDER"),
+            ("by_value", "I", "I", 0, "dbs3", "dbs3", None),
+            ("whole", "I", "I", 0, "rootdbs", "rootdbs", None),
+        ]
+        parts = await conn.fetch("SELECT tabname FROM systables WHERE tabid > 99 AND partnum = 0")
+        assert parts == [("by_value",)]
+
+
+def test_disabled_constraints_lock_no_keys(core: ServerCore) -> None:
+    one, two = core.engine(), core.engine()
+    run(one, "CREATE TABLE p (k INT PRIMARY KEY CONSTRAINT pk_p)")
+    run(one, "CREATE TABLE c (u INT UNIQUE CONSTRAINT u_c, r INT REFERENCES p CONSTRAINT f_c)")
+    run(one, "INSERT INTO p VALUES (1)")
+    for mode, sqlcode in (("ENABLED", -271), ("DISABLED", 0), ("ENABLED", -271)):
+        run(one, "DELETE FROM c")
+        run(one, f"SET CONSTRAINTS u_c, f_c {mode}")
+        run(one, "BEGIN WORK")
+        run(one, "INSERT INTO c VALUES (1, 1)")
+        if sqlcode:
+            assert error_from(two, "INSERT INTO c VALUES (1, 1)").sqlcode == sqlcode
+            assert error_from(two, "DELETE FROM p WHERE k = 1").isamcode == -107
+        else:
+            run(two, "INSERT INTO c VALUES (1, 1)")
+            run(two, "DELETE FROM p WHERE k = 1")
+            run(two, "INSERT INTO p VALUES (1)")
+        run(one, "COMMIT WORK")
+
+
+def test_a_synonym_of_a_table_of_another_database_is_read(core: ServerCore) -> None:
+    engine = core.engine()
+    core.databases.create("other", LogMode.LOGGED, "informix")
+    other = core.engine("other")
+    run(other, "CREATE TABLE t (a INTEGER)")
+    run(other, "INSERT INTO t VALUES (7)")
+    run(engine, "CREATE SYNONYM far FOR other:anna.t")
+    run(engine, "CREATE SYNONYM one FOR sysmaster:sysdual")
+    for each in (engine, core.engine()):
+        assert query(each, "SELECT far.a FROM far, one") == [(7,)]
+        assert error_from(each, "INSERT INTO far VALUES (8)").sqlcode == -999
+    columns = "dbname, owner, tabname, btabid"
+    (row, _) = query(engine, f"SELECT {columns} FROM syssyntable")
+    assert row == ("other", "anna".ljust(32), "t", None)
+    run(other, "DROP TABLE t")
+    assert error_from(engine, "SELECT * FROM far").sqlcode == -206
+    run(engine, "DROP SYNONYM far")
+    assert error_from(engine, "CREATE SYNONYM far FOR other:t").sqlcode == -206
+
+
+def test_a_table_can_be_altered_after_a_temporary_one_was_rolled_back(engine: Engine) -> None:
+    run(engine, "CREATE TABLE t (a INTEGER, b INTEGER, c INTEGER)")
+    run(engine, "INSERT INTO t VALUES (1, 2, 3)")
+    run(engine, "BEGIN WORK")
+    run(engine, "CREATE TEMP TABLE w (a INTEGER)")
+    run(engine, "ROLLBACK WORK")
+    run(engine, "ALTER TABLE t DROP (c), ADD (n INTEGER DEFAULT 5 BEFORE a)")
+    run(engine, "UPDATE t SET b = 4")
+    assert query(engine, "SELECT * FROM t") == [(5, 1, 4)]
+
+
+def test_temporary_tables_of_a_transaction_do_not_keep_others_from_writing(core: ServerCore) -> None:
+    one, two = core.engine(), core.engine()
+    run(one, "CREATE TABLE t (a INTEGER)")
+    run(one, "INSERT INTO t VALUES (1)")
+    run(one, "CREATE TEMP TABLE before (a INTEGER)")
+    run(one, "INSERT INTO before VALUES (7)")
+    run(one, "BEGIN WORK")
+    run(one, "SELECT a FROM t INTO TEMP made")
+    run(one, "CREATE INDEX i ON made (a)")
+    run(one, "UPDATE made SET a = 2")
+    run(one, "SAVEPOINT s")
+    run(one, "DROP TABLE made")
+    run(one, "DROP TABLE before")
+    assert error_from(one, "SELECT * FROM before").sqlcode == -206
+    run(one, "CREATE TEMP TABLE before (b CHAR(1))")
+    run(two, "INSERT INTO t VALUES (2)")
+    run(one, "ROLLBACK TO SAVEPOINT s")
+    assert query(one, "SELECT a FROM made") == [(2,)]
+    run(one, "DROP TABLE before")
+    run(one, "ROLLBACK WORK")
+    assert query(one, "SELECT a FROM before") == [(7,)]
+    assert error_from(one, "SELECT * FROM made").sqlcode == -206
+    run(one, "BEGIN WORK")
+    run(one, "DROP TABLE before")
+    run(one, "COMMIT WORK")
+    assert error_from(one, "SELECT * FROM before").sqlcode == -206
+    run(one, "CREATE TEMP TABLE before (b CHAR(1))")

@@ -301,10 +301,13 @@ def test_in_an_ansi_database_only_commit_commits() -> None:
         assert error_from(one, "BEGIN WORK").sqlcode == -535
         run(one, "COMMIT WORK")
         assert query(two, "SELECT a FROM anna.t") == [(1,)]
+        assert error_from(one, "INSERT INTO t VALUES (2)").isamcode == -113  # REPEATABLE READ is the default
+        run(two, "ROLLBACK WORK")
         run(one, "INSERT INTO t VALUES (2)")
         run(one, "ROLLBACK WORK")
-        run(two, "ROLLBACK WORK")
         assert query(two, "SELECT a FROM anna.t") == [(1,)]
+        assert error_from(one, "UPDATE t SET a = 9 WHERE a = 5").isamcode == -113  # REPEATABLE READ
+        run(two, "COMMIT WORK")
         assert run(one, "UPDATE t SET a = 9 WHERE a = 5").rows == 0
 
 

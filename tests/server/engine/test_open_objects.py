@@ -249,7 +249,7 @@ def test_deleting_waits_for_another_sessions_transaction(core: ServerCore, table
     table.objects.release(table.objects._open[descriptor].number)
     run(table, "CREATE TABLE u (a INT)")
     run(other, "BEGIN WORK")
-    run(other, "INSERT INTO u VALUES (1)")
+    run(other, "CREATE TABLE v (a INT)")
     table.objects.close(descriptor)
     assert stored(table) == 1
     run(other, "COMMIT WORK")

@@ -11,7 +11,8 @@ from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.translate import translate as original
-from tests.server.talking import ServerCore, query, run
+from aioifx.wire.opcodes import StatementType
+from tests.server.talking import ServerCore, error_from, query, run
 
 
 @pytest.fixture
@@ -161,3 +162,87 @@ def test_a_change_that_is_rolled_back_leaves_statements_as_they_were(core: Serve
     assert outcome_of(engine, statement) == -710
     run(engine, "ROLLBACK WORK")
     assert outcome_of(engine, statement) == 0
+
+
+# -- several statements of one text ------------------------------------------------------------------------------------
+
+
+def test_statements_of_one_text_share_the_values_in_order(core: ServerCore) -> None:
+    engine = core.engine()
+    run(engine, "CREATE TABLE t (a INTEGER, b VARCHAR(9)); CREATE TABLE u (c INTEGER)")
+    text = "INSERT INTO t VALUES (?, 'x;y'); INSERT INTO u VALUES (?); UPDATE t SET a = a + ? WHERE b = ?;"
+    statement = engine.prepare(text)
+    assert (statement.plan.type, len(statement.plan.parameters)) == (StatementType.INSERT, 4)
+    for _ in range(2):
+        assert (
+            engine.execute(statement, (1, 7, 10, "x;y")).rows == query(engine, "SELECT COUNT(*) FROM t")[0][0]
+        )
+    assert query(engine, "SELECT a, b FROM t ORDER BY a") == [(11, "x;y"), (21, "x;y")]
+    assert query(engine, "SELECT c FROM u") == [(7,), (7,)]
+
+
+def test_the_statements_after_an_error_do_not_run(core: ServerCore) -> None:
+    engine = core.engine()
+    run(engine, "CREATE TABLE t (a INTEGER NOT NULL)")
+    error = error_from(
+        engine, "INSERT INTO t VALUES (1); INSERT INTO t VALUES (NULL); INSERT INTO t VALUES (3)"
+    )
+    assert error.sqlcode == -391
+    assert query(engine, "SELECT a FROM t") == [(1,)]
+
+
+def test_each_statement_is_checked_before_any_of_them_runs(core: ServerCore) -> None:
+    # Documented: they cannot depend on actions of others in the text.
+    engine = core.engine()
+    with pytest.raises(SqlError) as caught:
+        engine.prepare("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
+    assert (caught.value.sqlcode, caught.value.token) == (-206, "t")
+    with pytest.raises(SqlError) as caught:
+        engine.prepare("UPDATE STATISTICS; DELETE FROM 1")
+    assert (caught.value.sqlcode, caught.value.offset) == (-201, 32)
+
+
+def test_a_change_of_the_schema_renews_each_of_them(core: ServerCore) -> None:
+    engine = core.engine()
+    run(engine, "CREATE TABLE t (a INTEGER)")
+    statement = engine.prepare("INSERT INTO t VALUES (1); DELETE FROM t WHERE a = 0")
+    run(engine, "ALTER TABLE t ADD b INTEGER DEFAULT 5 BEFORE a")
+    with pytest.raises(SqlError) as caught:
+        engine.execute(statement)
+    assert caught.value.sqlcode in (-236, -710)
+    assert query(engine, "SELECT * FROM t") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlcode"),
+    [
+        ("SELECT tabid FROM systables; UPDATE STATISTICS", -555),
+        ("UPDATE STATISTICS; SELECT tabid FROM systables", -555),
+        ("UPDATE STATISTICS; DATABASE demo", -555),
+        ("UPDATE STATISTICS; CLOSE DATABASE", -555),
+        ("CREATE DATABASE d; UPDATE STATISTICS", -555),
+        ("DROP DATABASE d; UPDATE STATISTICS", -555),
+        ("BEGIN WORK; COMMIT WORK", -999),
+        ("UPDATE STATISTICS; ROLLBACK WORK", -999),
+        ("UPDATE STATISTICS;;", -201),
+    ],
+)
+def test_some_statements_must_be_alone_in_their_text(core: ServerCore, text: str, sqlcode: int) -> None:
+    # Documented: Restricted Statements in Multistatement Prepared Objects.
+    with pytest.raises(SqlError) as caught:
+        core.engine().prepare(text)
+    assert caught.value.sqlcode == sqlcode
+
+
+def test_values_of_byte_and_text_are_for_single_statements(core: ServerCore) -> None:
+    engine = core.engine()
+    run(engine, "CREATE TABLE t (a TEXT)")
+    with pytest.raises(SqlError) as caught:
+        engine.prepare("DELETE FROM t; INSERT INTO t VALUES (?)")
+    assert caught.value.sqlcode == -555
+
+
+def test_a_temporary_table_may_be_filled_by_one_of_them(core: ServerCore) -> None:
+    engine = core.engine()
+    run(engine, "SELECT tabid FROM systables WHERE tabid < 3 INTO TEMP x; UPDATE STATISTICS")
+    assert query(engine, "SELECT COUNT(*) FROM x") == [(2,)]

@@ -7,7 +7,8 @@ import pytest
 from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.session_state import SessionState
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sqlite.write_lock import LOCKED, LockRefused
+from aioifx.server.sqlite.lock_manager import ROW_LOCKED as LOCKED
+from aioifx.server.sqlite.lock_manager import LockRefused
 from tests.server.talking import ServerCore, codes, error_from, run
 
 

@@ -13,6 +13,7 @@ from aioifx.server.catalog import catalog, systables
 from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.engine.sysmaster import refresh
 from aioifx.server.sqlite.databases import Databases, LogMode
+from aioifx.server.sqlite.lock_manager import Kind, LockMode, Resource
 from aioifx.server.sqlite.transactions import Transactions
 from aioifx.sqltypes import Row
 from tests.server.talking import codes, error_from, query, run, server_core
@@ -97,9 +98,11 @@ def test_an_open_database_and_a_writer_are_locks() -> None:
         run(anna, "insert into b values (1)")
         run(anna, "lock table a in exclusive mode")
         assert stripped(query(bert, syslocks)) == [
-            *opened, ("demo", "a", 0, 0, "X", 1, None), ("demo", "b", 0, 0, "X", 1, None),
+            *opened, ("demo", "b", 0, 0, "IX", 1, None), ("demo", "b", 1, 0, "X", 1, None),
+            ("demo", "a", 0, 0, "X", 1, None),
         ]  # fmt: skip
-        assert codes(error_from(bert, "insert into c values (1)")) == (-271, -107, "c")
+        assert codes(error_from(bert, "insert into a values (1)")) == (-271, -113, "a")
+        run(bert, "insert into c values (1)")
         now = time.time()
         ages = query(bert, LOCK_AGES)
         assert [(table.strip(), sid) for table, sid, _ in ages] == [("a", 1), ("b", 1)]
@@ -113,12 +116,12 @@ def test_the_first_waiter_of_a_lock_is_shown() -> None:
         anna, bert, carl, dora = (core.engine(user=user) for user in ("anna", "bert", "carl", "dora"))
         run(anna, "create table t (n int)")
         run(anna, "begin work")
-        run(anna, "insert into t values (1)")
-        writer = core.databases.find("demo").writer
+        run(anna, "lock table t in exclusive mode")
+        table = Resource("demo", 100, Kind.TABLE)
+        manager = core.databases.locks
 
         def wait_as(owner: Transactions) -> None:  # without the connection, which belongs to this thread
-            writer.acquire(owner, wait=None, brief=True, interrupted=lambda: False)
-            writer.release(owner)
+            manager.wait_for(owner, table, LockMode.S, wait=None, interrupted=lambda: False)
 
         waiting: list[threading.Thread] = []
         for other in (bert, carl):
@@ -148,6 +151,22 @@ def test_the_first_waiter_of_a_lock_is_shown() -> None:
 def stripped(found: list[Row]) -> list[tuple[object, ...]]:
     """Rows without the blanks of CHAR."""
     return [tuple(cell.strip() if isinstance(cell, str) else cell for cell in row) for row in found]
+
+
+def test_locks_are_counted() -> None:
+    with server_core() as core:
+        anna, bert = core.engine(user="anna"), core.engine(user="bert")
+        profile = "select name, value from sysmaster:sysprofile"
+        run(anna, "create table t (n int)")
+        run(anna, "begin work")
+        run(anna, "insert into t values (1)")
+        before = {str(name).strip(): value for name, value in query(bert, profile)}
+        assert set(before) == {"lockreqs", "lockwts", "deadlks", "lktouts"}
+        run(bert, "set lock mode to wait 1")
+        assert codes(error_from(bert, "update t set n = 2")) == (-244, -154, "t")
+        after = {str(name).strip(): value for name, value in query(bert, profile)}
+        assert after["lockreqs"] > before["lockreqs"]
+        assert [after[name] - before[name] for name in ("lockwts", "deadlks", "lktouts")] == [1, 0, 1]
 
 
 def test_a_session_is_shown_with_its_program(connection: sqlite3.Connection) -> None:

@@ -119,10 +119,10 @@ def test_the_output_of_dbschema_is_a_seed(core: ServerCore) -> None:
     ]
     run(engine, "INSERT INTO customer (customer_num) VALUES (0)")
     assert query(engine, "SELECT fname FROM customer") == [("it's; {so}     ",)]
-    with pytest.raises(DatabaseError, match=r"^statement 7 of the seed, line 26 of the script: ") as raised:
+    with pytest.raises(DatabaseError, match=r"^statement 8 of the seed, line 27 of the script: ") as raised:
         routine = "\ncreate procedure p() define a int; let a = 1; end procedure document 'x; y';\nselect 1;"
         run_script(DBSCHEMA + routine, "sysmaster", core.databases, core.registry, "informix")
-    assert raised.value.sqlcode == -999
+    assert raised.value.sqlcode == -201
 
 
 async def test_a_script_is_kept_in_an_ansi_database_too() -> None:
@@ -164,3 +164,69 @@ async def test_a_whole_schema_from_dbschema_works_afterwards() -> None:
         await conn.execute("DELETE FROM orders")
         assert await conn.fetchval("SELECT COUNT(*) FROM items") == 0
         assert await conn.fetchval("SELECT name FROM nation") == "Germany"
+
+
+ROUTINES = (Path(__file__).parent / "data" / "dbschema_routines.sql").read_text("utf-8")
+"""As ``dbschema -d stock -ss`` and dbexport write routines and triggers."""
+
+
+async def test_routines_and_triggers_from_dbschema_work_afterwards() -> None:
+    async with running("stock", seed=ROUTINES) as dsn, connect(dsn) as conn:
+        await conn.execute("INSERT INTO item (name, quantity, unit_price) VALUES ('pen', 10, 1.50)")
+        await conn.execute("INSERT INTO cheap (name, price) VALUES ('cup', 4)")
+        rows = await conn.fetch(
+            "SELECT name_upper, quantity, total_price FROM item WHERE modified IS NOT NULL ORDER BY 1"
+        )
+        assert rows == [("CUP", 1, Decimal("4.00")), ("PEN", 10, Decimal("15.00"))]
+        await conn.execute("UPDATE item SET quantity = 200 WHERE name = 'pen'")
+        await conn.execute("UPDATE item SET quantity = 2 WHERE name = 'pen'")
+        assert await conn.fetchval("SELECT message FROM alert") == "only 2 left; order more"
+        assert await conn.fetchval("EXECUTE FUNCTION price(1)") == Decimal("3.00")
+        assert await conn.fetchval("EXECUTE FUNCTION price(200, 1.50)") == Decimal("270.00")
+        await conn.execute("UPDATE item SET unit_price = 2 WHERE item_num = 1")
+        await conn.execute("UPDATE item SET name = 'ball' WHERE item_num = 1")
+        assert await conn.fetchval("SELECT name_upper FROM article WHERE item_num = 1") == "BALL"
+        await conn.execute("DELETE FROM item WHERE item_num = 1")
+        log = await conn.fetch(
+            "SELECT item_num, action, old_quantity, new_quantity FROM item_log ORDER BY at, action"
+        )
+        assert sorted(log, key=str) == sorted(
+            [
+                (1, "I", None, 10),
+                (2, "I", None, 1),
+                (1, "U", 10, 200),
+                (1, "U", 200, 2),
+                (1, "P", None, None),
+                (1, "D", 2, None),
+            ],
+            key=str,
+        )
+        assert await conn.fetchval("SELECT count(*) FROM alert") == 0
+        assert await conn.fetch("EXECUTE PROCEDURE stocks()") == [(2, "cup")]
+
+
+async def test_the_catalog_has_what_dbschema_reads() -> None:
+    bodies = (
+        "SELECT data FROM sysprocbody b, sysprocedures p WHERE b.procid = p.procid AND datakey = 'T' AND p.procid = ?"
+        " ORDER BY seqno"
+    )
+    parts = (
+        "SELECT data FROM systrigbody WHERE trigid = ? AND datakey IN ('A', 'D') ORDER BY datakey DESC, seqno"
+    )
+    async with running("stock", seed=ROUTINES) as dsn, connect(dsn) as conn:
+        made: list[str] = []
+        for query, numbers in (
+            (bodies, "SELECT procid FROM sysprocedures ORDER BY procid"),
+            (parts, "SELECT trigid FROM systriggers ORDER BY trigid"),
+        ):
+            for (number,) in await conn.fetch(numbers):
+                made.append("".join([data.ljust(256) for (data,) in await conn.fetch(query, number)]))
+        assert len(made) == 12
+        for name in ("item_ins", "item_upd", "item_name", "item_del", "log_guard", "cheap_ins"):
+            await conn.execute(f"DROP TRIGGER {name}")
+        for name in ("log_item", "price(INTEGER)", "price(INTEGER, MONEY)", "watch", "stamp", "stocks"):
+            await conn.execute(f"DROP ROUTINE {name}")
+        for text in made:
+            await conn.execute(f"{text} disabled" if "log_guard" in text else text)
+        await conn.execute("INSERT INTO item (name, quantity, unit_price) VALUES ('pen', 10, 1.50)")
+        assert await conn.fetchval("SELECT total_price FROM item") == Decimal("15.00")

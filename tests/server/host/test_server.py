@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import importlib.util
 import logging
+import shutil
 import ssl
 import threading
 from collections.abc import Callable
@@ -15,23 +17,29 @@ import trustme
 import aioifx
 import aioifx.server
 from aioifx.channel import Channel
-from aioifx.errors import InterfaceError, SQLSyntaxError
-from aioifx.server.host.server import Server, ServerOptions, running, serve
+from aioifx.errors import SQLSyntaxError
+from aioifx.server.host.options import ServerOptions
+from aioifx.server.host.server import Server, running, serve
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire import session_requests
 from tests.certificates import certified, trusting
+from tests.injection import eventually
 from tests.server.protocol.test_session import INTERRUPTED, NUMBERS, SLOW, Caller, calling, code_of, soon
 from tests.server.talking import until
 
 
 def test_the_package_exports_what_users_need() -> None:
     assert set(aioifx.server.__all__) == {
+        "Fault",
+        "Faults",
         "Quirk",
         "Routine",
         "Server",
         "ServerOptions",
         "ServerStats",
         "SessionStats",
+        "StatementLog",
+        "StatementRecord",
         "running",
         "serve",
     }
@@ -88,7 +96,7 @@ async def test_a_session_that_waits_for_a_lock_does_not_hold_up_the_end() -> Non
         await one.command("BEGIN WORK")
         await one.command("INSERT INTO t VALUES (1)")
         await two.command("SET LOCK MODE TO WAIT")
-        two.put_command("INSERT INTO t VALUES (2)")
+        two.put_command("UPDATE t SET a = 2")
         two.send()
         await until(lambda: any(each.waiting for each in server.stats.sessions))
         await server.close()
@@ -120,57 +128,92 @@ async def test_a_failing_seed_is_reported_and_nothing_is_left() -> None:
     assert {thread for thread in set(threading.enumerate()) - before if "session" in thread.name} == set()
 
 
-async def test_a_wrong_option_is_named() -> None:
-    with pytest.raises(InterfaceError, match="log_mode: expected one of unlogged, logged, ansi, got 'loged'"):
-        async with running(log_mode="loged"):
-            pass
-    with pytest.raises(InterfaceError, match=r"database: expected valid database names, got '\.\./demo'"):
-        ServerOptions(("../demo",))
-    with pytest.raises(InterfaceError, match="databases: expected a tuple of names, got int"):
-        ServerOptions(7)  # type: ignore[arg-type] # the error is what is tested
-    with pytest.raises(InterfaceError, match="routines: expected a tuple of Routine objects, got int"):
-        ServerOptions(routines=7)  # type: ignore[arg-type] # the error is what is tested
-    with pytest.raises(InterfaceError, match="port: expected a whole number from 0 to 65535, got 'x'"):
-        ServerOptions(port="x")  # type: ignore[arg-type] # the error is what is tested
-    with pytest.raises(InterfaceError, match=r"seed: .*nothing\.sql cannot be read: "):
-        ServerOptions(seed=Path("nothing.sql"))
-    for option, value, expected in (
-        ("seed", 5, "seed: expected SQL or a Path, got int"),
-        ("user", 5, "user: expected a str, got int"),
-        ("db_locale", None, "db_locale: expected a str, got NoneType"),
-        ("databases", "shop", "databases: expected a tuple of names, got str"),
-        ("databases", (5,), "database: expected a str, got int"),
-        ("login_timeout", "10", "login_timeout: expected a number of seconds, got str"),
-        ("max_sessions", "10", "max_sessions: expected a whole number, got str"),
-        ("fetch_limit", None, "fetch_limit: expected a whole number, got NoneType"),
-        ("fetch_refusal", True, "fetch_refusal: expected a whole number, got bool"),
-        ("ssl", True, "ssl: expected an ssl.SSLContext or None, got bool"),
-        ("directory", 5, "directory: expected a Path or None, got int"),
-        ("routines", [5], "routines: expected Routine objects, got int"),
-    ):
-        with pytest.raises(InterfaceError, match=expected):
-            ServerOptions(**{option: value})  # type: ignore[arg-type] # the error is what is tested
-    with pytest.raises(InterfaceError, match="port: expected a whole number from 0 to 65535, got -1"):
-        ServerOptions(port=-1)
-    with pytest.raises(InterfaceError, match="login_timeout: expected seconds above 0, got 0"):
-        ServerOptions(login_timeout=0)
-    with pytest.raises(InterfaceError, match="max_sessions: expected 1 or more, got 0"):
-        ServerOptions(max_sessions=0)
-    with pytest.raises(InterfaceError, match="fetch_limit: expected a number of bytes above 0, got 0"):
-        ServerOptions(fetch_limit=0)
-    with pytest.raises(InterfaceError, match="fetch_refusal: expected a negative SQLCODE or 0, got"):
-        ServerOptions(fetch_refusal=406)
-    with pytest.raises(
-        InterfaceError, match=r"^db_locale: unknown code set 'klingon' in locale 'tlh\.klingon'"
-    ):
-        async with running(db_locale="tlh.klingon"):
-            pass
-    with pytest.raises(
-        InterfaceError, match=r"^database: unknown code set 'klingon' in locale 'tlh\.klingon'"
-    ):
-        ServerOptions(("shop:tlh.klingon",))
-    with pytest.raises(InterfaceError, match=r"^database: code set missing in locale 'utf8'"):
-        ServerOptions(("shop:utf8",))
+async def test_a_copied_database_continues_serials_and_sequences_and_has_large_objects() -> None:
+    async with serve(ServerOptions(())) as server:
+        seed = "CREATE TABLE t (a SERIAL, b CLOB); CREATE SEQUENCE s START WITH 7; GRANT DBA TO anna"
+        server.create_database("shop", seeds=[(seed, "shop.sql")])
+        async with aioifx.connect(server.dsn_of("shop")) as conn:
+            await conn.execute("INSERT INTO t VALUES (0, ?)", "x" * 100_000)
+            await conn.execute("INSERT INTO t VALUES (0, NULL)")
+            await conn.execute("DELETE FROM t WHERE a = 2")
+            assert await conn.fetchval("SELECT s.NEXTVAL FROM t") == 7
+            with pytest.raises(aioifx.DatabaseError, match=r"SQLCODE -425"):
+                server.create_database("copy", copy_of="shop")
+        await eventually(lambda: not server.stats.sessions)
+        for name in ("copy", "copy2"):
+            server.create_database(name, copy_of="shop")
+            async with aioifx.connect(server.dsn_of(name)) as conn:
+                assert await conn.fetchval("SELECT s.NEXTVAL FROM t") == 8
+                assert (await conn.execute("INSERT INTO t (b) VALUES (NULL)")).serial == 3
+                lob = await conn.fetchval("SELECT b FROM t WHERE a = 1")
+                assert await lob.read() == "x" * 100_000
+                await conn.execute("DELETE FROM t")
+        async with aioifx.connect(server.dsn_of("shop")) as conn:
+            lob = await conn.fetchval("SELECT b FROM t")
+            assert await lob.read() == "x" * 100_000
+
+
+async def test_a_copy_of_what_a_killed_server_has_left_is_rolled_back(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    left.mkdir()
+    async with serve(ServerOptions(("shop",), directory=tmp_path / "killed")) as server:
+        async with aioifx.connect(server.dsn) as conn:
+            await conn.execute("CREATE TABLE t (a INT)")
+            await conn.execute("INSERT INTO t VALUES (1)")
+            async with conn.transaction():
+                await conn.execute("UPDATE t SET a = 2")
+                for path in (tmp_path / "killed").glob("shop.sqlite*"):
+                    shutil.copy(path, left)
+    async with serve(ServerOptions(("shop",), directory=left)) as server:
+        for name in ("copy", "copy2"):
+            server.create_database(name, copy_of="shop")
+        for name in ("shop", "copy", "copy2"):
+            async with aioifx.connect(server.dsn_of(name)) as conn:
+                assert await conn.fetchval("SELECT a FROM t") == 1
+                await conn.execute("UPDATE t SET a = 3")
+
+
+async def test_a_database_is_created_and_dropped_with_its_sessions() -> None:
+    async with serve(ServerOptions((), password="pass/word")) as server:
+        server.create_database("shop", seeds=[("CREATE TABLE t (a INT)", "a"), ("DELETE FROM t", "b")])
+        with pytest.raises(aioifx.DatabaseError, match=r"^statement 1 of the seed, line 2 of a\.sql: "):
+            server.create_database("stock", seeds=[("\nDELETE FROM t", "a.sql")])
+        with pytest.raises(aioifx.DatabaseError, match=r"SQLCODE -329"):
+            server.dsn_of("stock")
+        with pytest.raises(aioifx.DatabaseError, match=r"SQLCODE -330"):
+            server.create_database("shop")
+        async with aioifx.connect(server.dsn_of("shop")) as writer, aioifx.connect(server.dsn) as other:
+            await writer.execute("BEGIN WORK")
+            await writer.execute("INSERT INTO t VALUES (1)")
+            await server.drop_database("shop")
+            with pytest.raises(aioifx.DatabaseError, match=r"SQLCODE -329"):
+                await server.drop_database("shop")
+            await other.ping()
+        server.create_database("shop")
+        async with aioifx.connect(server.dsn) as reader:  # a query opens the other database, too
+            assert await reader.fetchval("SELECT COUNT(*) FROM shop:systables WHERE tabid = 1") == 1
+            await server.drop_database("shop")
+            with pytest.raises(aioifx.ConnectionLost):
+                await reader.ping()
+        server.create_database("shop", seeds=[("CREATE TABLE t (a INT)", "a")])
+        with server.faults.lock("t", database="shop"):
+            with pytest.raises(aioifx.DatabaseError, match=r"SQLCODE -425"):
+                await server.drop_database("shop")
+
+
+async def test_a_database_can_be_dropped_while_clients_open_it() -> None:
+    async def open_and_close(dsn: str) -> None:
+        with contextlib.suppress(aioifx.DatabaseError):
+            async with aioifx.connect(dsn):
+                pass
+
+    async with serve(ServerOptions(())) as server:
+        for _ in range(30):
+            server.create_database("shop")
+            opening = [asyncio.create_task(open_and_close(server.dsn_of("shop"))) for _ in range(5)]
+            await asyncio.sleep(0)
+            await server.drop_database("shop")
+            await asyncio.gather(*opening)
 
 
 async def test_databases_of_one_server_have_locales_of_their_own(tmp_path: Path) -> None:
@@ -358,3 +401,70 @@ async def test_stats_tell_what_a_session_has_set() -> None:
         assert terms() == (True, "REPEATABLE READ", True, None)
         await conn.execute("ROLLBACK WORK")
         assert terms() == (False, "CURSOR STABILITY", False, None)
+
+
+# -- the log of statements ---------------------------------------------------------------------------------------------
+
+
+async def test_statements_are_logged_with_types_rows_round_trips_and_errors() -> None:
+    async with serve(ServerOptions(("shop",))) as server, aioifx.connect(server.dsn) as conn:
+        await conn.execute("CREATE TABLE t (a INTEGER, b VARCHAR(20))")
+        with server.statements() as log:
+            async with conn.transaction():
+                await conn.executemany("INSERT INTO t VALUES (?, ?)", [(n, "x") for n in range(5)])
+            assert len(await conn.fetch("SELECT a FROM t WHERE a > ?", 2)) == 2
+            with pytest.raises(aioifx.ProgrammingError):
+                await conn.fetch("SELECT a FROM missing")
+            assert await conn.fetchval("SELECT a FROM t WHERE a > ?", 2) == 3
+        inserts = [record for record in log if record.sql.startswith("INSERT")]
+        assert [record.sql for record in log if record not in inserts] == [
+            "BEGIN WORK",
+            "COMMIT WORK",
+            "SELECT a FROM t WHERE a > ?",
+            "SELECT a FROM missing",
+            "SELECT a FROM t WHERE a > ?",
+        ]
+        assert sum(record.rows for record in inserts) == 5
+        assert {record.parameter_types for record in inserts} == {("INTEGER", "CHAR")}
+        query, missing, again = log[-3:]
+        assert (query.rows, query.round_trips, again.round_trips) == (2, 3, 1)
+        assert missing.error is not None
+        assert (missing.error.sqlcode, missing.error.token) == (-206, "missing")
+        assert {record.database for record in log} == {"shop"}
+        assert {record.session_id for record in log} == {await conn.session_id()}
+        assert log.round_trips == sum(record.round_trips for record in log)
+        log.assert_round_trips(10)
+        assert [record.sql for record in server.recent_statements][-len(log) - 1 : -1] == [
+            record.sql for record in log
+        ]
+
+
+async def test_all_fetches_of_a_query_are_one_record() -> None:
+    async with serve() as server, aioifx.connect(server.dsn, fetch_size=4096) as conn:
+        with server.statements() as log:
+            rows = await conn.fetch("SELECT a.tabid, b.tabname FROM systables a, systables b")
+            async with conn.transaction(), conn.cursor(scroll=True) as cursor:
+                await cursor.execute("SELECT tabid FROM systables")
+                await cursor.fetchone()
+                await cursor.fetchone()
+        query, _, scrolled, _ = log
+        assert query.rows == len(rows) > 100
+        assert query.round_trips > 3
+        assert scrolled.rows == 2
+
+
+async def test_round_trips_without_a_statement_are_counted_apart() -> None:
+    async with serve() as server, aioifx.connect(server.dsn) as conn:
+        with server.statements() as log:
+            await conn.ping()
+        assert (len(log), log.round_trips) == (0, 1)
+        assert str(log) == "without a statement: 1 round trip"
+
+
+async def test_a_log_is_of_one_database() -> None:
+    async with serve(ServerOptions(("shop", "stock"))) as server:
+        with server.statements("stock") as log:
+            for database in ("shop", "stock"):
+                async with aioifx.connect(server.dsn, database=database) as conn:
+                    await conn.fetch("SELECT tabid FROM systables WHERE tabid = 1")
+        assert [record.database for record in log] == ["stock"]

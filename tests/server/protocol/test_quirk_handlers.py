@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import pytest
 
@@ -167,12 +166,12 @@ def test_urgent_bytes_end_the_next_statement(talking: Talking) -> None:
     talk = talking(Quirk.LATE_INTERRUPTS)
     group = opened(talk.prepare(ALL))
 
-    def interrupted() -> Iterator[Sequence[Request]]:
-        talk.conversation.interrupt()
-        yield group
+    class Interrupted(list[Sequence[Request]]):
+        def __iter__(self) -> Iterator[Sequence[Request]]:
+            talk.conversation.interrupt()
+            return super().__iter__()
 
-    running: Any = interrupted()
-    assert talk.hear(talk.conversation.answer(running)).rows == ITEMS
+    assert talk.hear(talk.conversation.answer(Interrupted([group]))).rows == ITEMS
     assert [error(talk, *group), error(talk, *group)] == [-213, 0]
 
 

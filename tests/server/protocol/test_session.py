@@ -16,7 +16,8 @@ from aioifx.channel import MAX_UNSOLICITED, Channel
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import ConnectionLost
-from aioifx.server.host.server import Server, ServerOptions, serve
+from aioifx.server.host.options import ServerOptions
+from aioifx.server.host.server import Server, serve
 from aioifx.server.protocol import session
 from aioifx.server.protocol.dispatch import Conversation
 from aioifx.server.protocol.statement_table import STATEMENT_LIMIT
@@ -489,7 +490,7 @@ async def test_a_client_that_leaves_while_it_waits_for_a_lock_leaves_no_thread(
             await two.begin()
             await two.command("SET LOCK MODE TO WAIT")
             for _ in range(groups):
-                two.put_command("INSERT INTO t VALUES (2)")
+                two.put_command("UPDATE t SET a = 2")
             two.send()
             await until(lambda: any(each.waiting for each in server.stats.sessions))
             (thread,) = set(threading.enumerate()) - before

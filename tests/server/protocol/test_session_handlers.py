@@ -355,5 +355,5 @@ def test_settings_of_the_session_are_kept(core: ServerCore, item: Talk) -> None:
     other = core.engine()
     item.command("SET LOCK MODE TO WAIT 1")
     run(other, "BEGIN WORK")
-    run(other, "DELETE FROM item WHERE id = 1")
-    assert error_of(item.command("DELETE FROM item WHERE id = 2")) == (-244, -154, "item")
+    run(other, "UPDATE item SET name = 'x' WHERE id = 1")
+    assert error_of(item.command("DELETE FROM item WHERE id = 1")) == (-243, -154, "item")

@@ -71,6 +71,7 @@ _NAMED_FIELDS = {
     "limit",
     "where",
     "having",
+    "hierarchy",
     "group_by",
     "order_by",
     "partition_by",

@@ -23,6 +23,7 @@ from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.translate import translate
 from aioifx.server.sqlite.dml import numbered
 from aioifx.server.sqlite.error_mapping import sql_error_of
+from aioifx.server.sqlite.routine_calls import register_calls
 from aioifx.sqltypes import Row, Value
 
 NOW = datetime(2026, 5, 4, 12, 34, 56, 789_012)
@@ -74,6 +75,7 @@ class Workbench:
         self._target: Table | None = None
         sqlite_functions.register(self.connection, self.settings, self._errors.append)
         register_extras(self.connection, self._errors.append)
+        register_calls(self.connection, self.settings, self._errors.append)
         self.connection.create_function("ifx_serial", 2, self._serial)
         for step in catalog.session_steps():
             self.connection.execute(step.sql, step.values)

@@ -117,3 +117,52 @@ def test_an_unknown_locale_is_refused_before_anything_is_made(tmp_path: Path) ->
     with pytest.raises(InterfaceError, match="klingon"):
         Databases(tmp_path / "data", "tlh.klingon")
     assert not (tmp_path / "data").exists()
+
+
+def test_a_copy_has_what_the_original_has(tmp_path: Path) -> None:
+    databases = Databases(tmp_path)
+    original = databases.create("shop", LogMode.UNLOGGED, "anna", "en_US.utf8")
+    killed = sqlite3.connect(original.path)  # its changes stay in the write-ahead log until it closes
+    killed.execute("CREATE TABLE t (a)")
+    killed.commit()
+    copy = databases.copy("shop", "shop2")
+    killed.close()
+    assert (copy.log_mode, copy.owner, copy.locale) == (LogMode.UNLOGGED, "anna", "en_US.57372")
+    connection = sqlite3.connect(copy.path)
+    assert connection.execute("SELECT * FROM t").fetchall() == []
+    connection.close()
+    databases.close()
+    assert Databases(tmp_path).names == ["shop", "shop2"]
+
+
+def test_a_database_that_is_open_is_not_copied() -> None:
+    databases = Databases()
+    opened = databases.create("shop", LogMode.LOGGED, "anna")
+    databases.create("other", LogMode.LOGGED, "anna")
+    databases.open("shop")
+    for source, name, sqlcode in (
+        ("shop", "copy", -425),
+        ("none", "copy", -329),
+        ("other", "shop", -330),
+        ("other", "a b", -354),
+    ):
+        with pytest.raises(SqlError) as raised:
+            databases.copy(source, name)
+        assert sqlcode_of(raised) == sqlcode
+    databases.on_closed(opened)
+    databases.copy("shop", "copy")
+    databases.close()
+
+
+def test_a_copy_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    databases = Databases(tmp_path)
+    databases.create("shop", LogMode.LOGGED, "anna")
+
+    def fail(source: Path, target: Path) -> None:
+        target.write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr("shutil.copyfile", fail)
+    with pytest.raises(OSError, match="disk full"):
+        databases.copy("shop", "copy")
+    assert databases.names == ["shop"] and not (tmp_path / "copy.sqlite").exists()

@@ -103,7 +103,7 @@ def test_an_interrupted_change_leaves_no_trace(engine: Engine, text: str) -> Non
     assert state_of(engine) == [*before, (7,)]
 
 
-@pytest.mark.parametrize("text", [*LONG_CHANGES, "UPDATE n SET a = a + 1 WHERE a >= 0", "UPDATE n SET a = 1"])
+@pytest.mark.parametrize("text", LONG_CHANGES)
 def test_the_transaction_around_an_interrupted_change_survives(
     core: ServerCore, engine: Engine, text: str
 ) -> None:
@@ -119,8 +119,8 @@ def test_the_transaction_around_an_interrupted_change_survives(
     other = core.engine()
     run(other, "SET LOCK MODE TO NOT WAIT")
     with pytest.raises(SqlError) as raised:
-        run(other, "INSERT INTO t (a) VALUES (9)")
-    assert raised.value.sqlcode == -271
+        run(other, "UPDATE t SET a = 9")
+    assert codes(raised.value) == (-244, -107, "t")
     run(engine, "COMMIT WORK")
     assert state_of(other) == before
 
@@ -128,7 +128,7 @@ def test_the_transaction_around_an_interrupted_change_survives(
 def test_rows_that_are_being_written_are_undone_too(engine: Engine) -> None:
     run(engine, "BEGIN WORK")
     run(engine, "INSERT INTO t (a) VALUES (7)")
-    interrupted(engine, "INSERT INTO t (a) SELECT a FROM n", 100)
+    interrupted(engine, "INSERT INTO t (a) SELECT x.a FROM n x, n y", 20)
     assert query(engine, "SELECT a FROM t") == [(7,)]
     run(engine, "ROLLBACK WORK")
     assert query(engine, "SELECT a FROM t") == []
@@ -139,10 +139,11 @@ def test_an_ansi_transaction_survives_as_well(monkeypatch: pytest.MonkeyPatch) -
     with server_core(LogMode.ANSI) as core:
         engine = core.engine()
         run(engine, "CREATE TABLE t (a INTEGER)")
+        run(engine, "COMMIT WORK")
         for number in range(100):
             run(engine, "INSERT INTO t VALUES (?)", number)
-        interrupted(engine, "UPDATE t SET a = a + 1 WHERE a >= 0", IN_THE_MIDDLE)
-        interrupted(engine, "INSERT INTO t SELECT a FROM t", IN_THE_MIDDLE)
+        interrupted(engine, "UPDATE t SET a = (SELECT COUNT(*) FROM t x, t y, t z)", IN_THE_MIDDLE)
+        interrupted(engine, "INSERT INTO t SELECT x.a FROM t x, t y, t z", IN_THE_MIDDLE)
         run(engine, "COMMIT WORK")
         assert query(engine, "SELECT COUNT(*), SUM(a) FROM t") == [(100, 4950)]
 

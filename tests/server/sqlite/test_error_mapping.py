@@ -61,6 +61,7 @@ class Schema:
 def connection() -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.create_collation("ifx_decimal", lambda a, b: (a > b) - (a < b))
+    connection.create_function("ifx_undoing", 0, lambda: False)
     connection.execute("PRAGMA foreign_keys=ON")
     for table in (PARENT, CHILD):
         for step in creation_steps(table, lambda tabid: PARENT):

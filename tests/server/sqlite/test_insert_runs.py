@@ -11,6 +11,18 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sqlite.insert_runs import insert_each
 from aioifx.server.sqlite.interrupts import Interrupts
+from aioifx.server.sqlite.lock_manager import Kind, LockMode, Resource
+from aioifx.server.sqlite.row_changes import LockConflict
+
+
+class _Steps:
+    """No triggers, so nothing to forget."""
+
+    def mark(self) -> tuple[int, int, int]:
+        return 0, 0, 0
+
+    def back_to(self, mark: tuple[int, int, int]) -> None: ...
+
 
 INSERT = "INSERT INTO t VALUES (?1)"
 
@@ -37,11 +49,9 @@ def test_rows_before_the_first_that_fails_are_kept(rows: list[tuple[Stored, ...]
         assert row == rows[first_twice]
         raise SqlError(-268)
 
-    try:
-        insert_each(connection, INSERT, rows, Interrupts(), again)
-        assert first_twice == len(rows)
-    except SqlError as error:
-        assert error.sqlcode == -268
+    done, error = insert_each(connection, INSERT, rows, Interrupts(), _Steps(), again)
+    assert done == first_twice
+    assert (error is None) is (first_twice == len(rows))
     assert [(number,) for number in numbers(connection)] == rows[:first_twice]
     connection.close()
 
@@ -50,7 +60,7 @@ def test_a_row_that_is_corrected_does_not_end_the_others(connection: sqlite3.Con
     def again(row: tuple[Stored, ...]) -> None:
         connection.execute("INSERT INTO t VALUES (?)", (100,))
 
-    insert_each(connection, INSERT, [(1,), (1,), (2,)], Interrupts(), again)
+    insert_each(connection, INSERT, [(1,), (1,), (2,)], Interrupts(), _Steps(), again)
     assert numbers(connection) == [1, 100, 2]
 
 
@@ -67,7 +77,20 @@ def test_an_interrupt_ends_it_between_two_rows(connection: sqlite3.Connection) -
     def again(row: tuple[Stored, ...]) -> None:
         raise AssertionError(row)
 
-    with pytest.raises(SqlError) as caught:
-        insert_each(connection, INSERT, Rows(), interrupts, again)
-    assert caught.value.sqlcode == -213
+    done, error = insert_each(connection, INSERT, Rows(), interrupts, _Steps(), again)
+    assert isinstance(error, SqlError)
+    assert (done, error.sqlcode) == (2, -213)
     assert numbers(connection) == [1, 2]
+
+
+def test_a_lock_ends_it(connection: sqlite3.Connection) -> None:
+    conflict = LockConflict(Resource("demo", 100, Kind.ROW, 1), LockMode.X)
+
+    class Locked(_Steps):
+        def back_to(self, mark: tuple[int, int, int]) -> None:
+            raise conflict
+
+    def again(row: tuple[Stored, ...]) -> None:
+        raise AssertionError(row)
+
+    assert insert_each(connection, INSERT, [(1,), (1,), (2,)], Interrupts(), Locked(), again) == (1, conflict)

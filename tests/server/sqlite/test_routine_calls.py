@@ -225,3 +225,14 @@ async def test_a_seed_may_call_what_running_was_given() -> None:
     routine = Routine("note", [("text", "VARCHAR(20)")], [], noted.append)
     async with running(seed="EXECUTE PROCEDURE note('seeded')", routines=[routine]):
         assert noted == ["seeded"]
+
+
+async def test_a_functional_index_serves_every_session() -> None:
+    folded = Routine("folded", [("name", "VARCHAR(20)")], ["VARCHAR(20)"], str.casefold, variant=False)
+    async with running(routines=[folded]) as dsn, aioifx.connect(dsn) as one, aioifx.connect(dsn) as two:
+        await one.execute("CREATE TABLE person (name VARCHAR(20))")
+        await one.execute("CREATE UNIQUE INDEX by_name ON person (folded(name))")
+        await two.execute("INSERT INTO person VALUES ('Ann')")
+        with pytest.raises(aioifx.UniqueViolation):
+            await one.execute("INSERT INTO person VALUES ('ANN')")
+        assert await one.fetch("SELECT name FROM person WHERE folded(name) = 'ann'") == [("Ann",)]

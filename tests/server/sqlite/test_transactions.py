@@ -1,68 +1,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from datetime import date
-from pathlib import Path
 
 import pytest
 
-from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Isolation
-from aioifx.server.sqlite.databases import Database, LogMode
-from aioifx.server.sqlite.transactions import SessionDefaults, Transactions
-from aioifx.server.sqlite.write_lock import LockRefused
-
-
-class Party:
-    """One session's connection and transactions."""
-
-    def __init__(self, database: Database) -> None:
-        self.connection = sqlite3.connect(database.path, timeout=0, isolation_level=None)
-        self.defaults = SessionDefaults()
-        self.transactions = Transactions(self.connection, database, self.defaults, lambda: False)
-
-    def insert(self, value: int, *, alone: bool = True) -> None:
-        with self.transactions.writing(alone=alone):
-            self.connection.execute("INSERT INTO t VALUES (?)", (value,))
-
-    def values(self) -> list[int]:
-        self.transactions.on_query()
-        return [row[0] for row in self.connection.execute("SELECT a FROM t ORDER BY a").fetchall()]
-
-
-MakeParty = Callable[[], Party]
-
-
-def make_database(path: Path, log_mode: LogMode) -> Database:
-    database = Database("demo", path / "demo.sqlite", log_mode, "anna", date(2026, 1, 1), "en_US.819")
-    connection = sqlite3.connect(database.path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("CREATE TABLE t (a INTEGER UNIQUE)")
-    connection.close()
-    return database
-
-
-@pytest.fixture(params=[LogMode.LOGGED])
-def party(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[MakeParty]:
-    """Makes sessions in one database."""
-    database = make_database(tmp_path, request.param)
-    parties: list[Party] = []
-
-    def make() -> Party:
-        parties.append(Party(database))
-        return parties[-1]
-
-    yield make
-    for each in parties:
-        each.transactions.abandon()
-        each.connection.close()
-
-
-def sqlcode_of(work: Callable[[], object]) -> int:
-    with pytest.raises(SqlError) as raised:
-        work()
-    return raised.value.sqlcode
+from aioifx.server.sqlite.databases import LogMode
+from aioifx.server.sqlite.undo_log import UndoLog
+from tests.server.sqlite.parties import MakeParty, sqlcode_of
 
 
 def test_a_statement_outside_a_transaction_commits_itself(party: MakeParty) -> None:
@@ -73,13 +18,14 @@ def test_a_statement_outside_a_transaction_commits_itself(party: MakeParty) -> N
     assert one.values() == [1, 2]
 
 
-def test_a_transaction_is_seen_by_others_when_it_commits(party: MakeParty) -> None:
+def test_a_committed_transaction_leaves_nothing_in_the_log(party: MakeParty) -> None:
     one, two = party(), party()
     one.transactions.begin()
     one.insert(1)
-    assert (one.values(), two.values()) == ([1], [])
+    assert one.transactions.number != 0
     one.transactions.commit()
     assert two.values() == [1]
+    assert one.connection.execute("SELECT * FROM ifx_undo").fetchall() == []
 
 
 def test_rollback_undoes_everything_since_begin(party: MakeParty) -> None:
@@ -87,7 +33,7 @@ def test_rollback_undoes_everything_since_begin(party: MakeParty) -> None:
     one.insert(1)
     one.transactions.begin()
     one.insert(2)
-    one.insert(3, alone=False)
+    one.insert(3)
     one.transactions.rollback()
     assert one.values() == [1]
 
@@ -117,7 +63,7 @@ def test_in_ansi_mode_a_transaction_is_always_open(party: MakeParty) -> None:
     assert not one.transactions.is_used
     one.insert(1)
     assert one.transactions.is_used
-    assert two.values() == []
+    assert two.values() == [1]  # uncommitted
     one.transactions.commit()
     two.transactions.commit()
     assert two.values() == [1]
@@ -125,51 +71,35 @@ def test_in_ansi_mode_a_transaction_is_always_open(party: MakeParty) -> None:
     assert one.transactions.isolation is Isolation.REPEATABLE_READ
 
 
-def test_reads_before_the_first_write_see_what_others_commit(party: MakeParty) -> None:
-    one, two = party(), party()
-    one.transactions.begin()
-    assert one.values() == []
-    two.insert(1)
-    assert one.values() == [1]
-
-
-def test_repeatable_read_sees_the_same_rows_until_the_end(party: MakeParty) -> None:
-    one, two = party(), party()
-    one.defaults.isolation = Isolation.REPEATABLE_READ
-    one.transactions.begin()
-    assert one.values() == []
-    two.insert(1)
-    assert one.values() == []
-    one.transactions.commit()
-    assert one.values() == [1]
-
-
-def test_a_second_writer_is_refused_until_the_first_is_done(party: MakeParty) -> None:
-    one, two = party(), party()
-    one.transactions.begin()
-    one.insert(1)
-    with pytest.raises(LockRefused):
-        two.insert(2)
-    one.transactions.commit()
-    two.insert(2)
-    assert one.values() == [1, 2]
-
-
-@pytest.mark.parametrize("inside", [False, True])
-def test_a_failing_statement_of_several_steps_is_undone_alone(party: MakeParty, inside: bool) -> None:
+def test_a_rollback_restores_keys_that_rows_have_exchanged(party: MakeParty) -> None:
     one = party()
-    if inside:
-        one.transactions.begin()
+    one.insert(1, 2)
+    one.transactions.begin()
+    for change in ("a = -1 WHERE a = 1", "a = 1 WHERE a = 2", "a = 2 WHERE a = -1"):
+        one.run(f"UPDATE t100 SET {change}")
+    one.transactions.rollback()
+    assert one.connection.execute("SELECT a FROM t100 ORDER BY rowid").fetchall() == [(1,), (2,)]
+
+
+def test_a_savepoint_around_an_exclusive_part(party: MakeParty) -> None:
+    one = party()
+    one.transactions.begin()
     one.insert(1)
-    with pytest.raises(sqlite3.IntegrityError), one.transactions.writing(alone=False):
-        one.connection.execute("INSERT INTO t VALUES (2)")
-        one.connection.execute("INSERT INTO t VALUES (1)")
-    assert one.values() == [1]
+    one.transactions.set_savepoint("before", unique=False)
+    one.insert(2)
+    one.create("u")
     one.insert(3)
-    assert one.transactions.is_open is inside
-    if inside:
-        one.transactions.commit()
-    assert party().values() == [1, 3]
+    one.transactions.set_savepoint("inside", unique=False)
+    one.insert(4)
+    one.transactions.rollback_to("inside")
+    assert one.values() == [1, 2, 3]
+    one.transactions.rollback_to("before")
+    assert one.values() == [1]
+    assert not one.transactions.is_exclusive
+    one.create("u")
+    one.insert(5)
+    one.transactions.commit()
+    assert party().values() == [1, 5]
 
 
 def test_a_savepoint_keeps_what_came_before_it(party: MakeParty) -> None:
@@ -184,6 +114,41 @@ def test_a_savepoint_keeps_what_came_before_it(party: MakeParty) -> None:
     one.insert(4)
     one.transactions.commit()
     assert one.values() == [1, 4]
+
+
+def test_a_row_inserted_after_a_savepoint_does_not_leave_its_number_to_another_session(
+    party: MakeParty,
+) -> None:
+    one, two = party(), party()
+    for each in (one, two):
+        each.transactions.begin()
+    one.transactions.set_savepoint("s", unique=False)
+    one.insert(1)
+    one.transactions.rollback_to("s")  # the lock on the row is kept
+    two.insert(2)
+    two.run("UPDATE main.t100 SET a = 3 WHERE a = 2")
+    one.transactions.commit()
+    two.transactions.commit()
+    assert one.values() == [3]
+    assert not one.database.locks.locks()
+
+
+def test_a_rollback_that_fails_lets_other_sessions_write_and_can_be_repeated(
+    party: MakeParty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(log: UndoLog, transaction: int, mark: int = 0) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    one, two = party(), party()
+    one.transactions.begin()
+    one.insert(1)
+    with monkeypatch.context() as patched:
+        patched.setattr(UndoLog, "restore", fail)
+        with pytest.raises(sqlite3.OperationalError):
+            one.transactions.rollback()
+    two.insert(2)
+    one.transactions.rollback()
+    assert two.values() == [2]
 
 
 def test_a_savepoint_before_the_first_write_undoes_all_of_it(party: MakeParty) -> None:
@@ -247,27 +212,3 @@ def test_set_transaction_holds_for_one_transaction(party: MakeParty) -> None:
     levels.append(one.transactions.isolation)
     assert levels == [Isolation.REPEATABLE_READ, Isolation.COMMITTED_READ]
     one.insert(1)
-
-
-def test_an_explicit_lock_keeps_writers_out(party: MakeParty) -> None:
-    one, two = party(), party()
-    one.transactions.begin()
-    one.transactions.lock()
-    with pytest.raises(LockRefused):
-        two.insert(1)
-    one.transactions.rollback()
-    two.insert(1)
-
-
-@pytest.mark.parametrize("alone", [False, True])
-def test_a_transaction_that_sqlite_gave_up_is_over(party: MakeParty, alone: bool) -> None:
-    one, two = party(), party()
-    one.transactions.begin()
-    one.insert(1)
-    with pytest.raises(sqlite3.OperationalError), one.transactions.writing(alone=alone):
-        one.connection.execute("ROLLBACK")  # as when the disk is full
-        raise sqlite3.OperationalError("database or disk is full")
-    assert not one.transactions.is_open
-    assert sqlcode_of(one.transactions.commit) == -255
-    two.insert(2)
-    assert one.values() == [2]

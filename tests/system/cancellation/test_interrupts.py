@@ -112,6 +112,7 @@ async def test_an_executemany_that_waits_for_a_lock_is_interrupted_and_rolled_ba
         await conn.execute("set lock mode to wait")
         async with holder.transaction():
             await holder.execute("insert into spot values (1, 'held')")
+            await holder.execute("lock table spot in exclusive mode")
             task = asyncio.ensure_future(
                 conn.executemany("insert into spot values (?, ?)", ((n, "x") for n in range(2, 500)))
             )
@@ -197,6 +198,7 @@ async def test_a_byte_that_comes_too_late_hits_the_probe_and_no_statement_of_the
         late(conn, place.server)
         async with holder.transaction():
             await holder.execute("insert into spot values (1, 'held')")
+            await holder.execute("lock table spot in exclusive mode")
             task = asyncio.ensure_future(conn.execute("insert into spot values (2, 'late')"))
             await place.waits()
             await cancel(task)
@@ -213,6 +215,7 @@ async def test_a_server_that_does_not_answer_in_time_loses_the_connection(place:
         conn._session.channel.send_urgent = lambda byte: False
         async with holder.transaction():
             await holder.execute("insert into spot values (1, 'held')")
+            await holder.execute("lock table spot in exclusive mode")
             task = asyncio.ensure_future(conn.execute("insert into spot values (2, 'never')"))
             await place.waits()
             await cancel(task)

@@ -8,21 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from aioifx import Connection, QueryTimeout
-from tests.scripted import (
-    C1,
-    EOT,
-    PREPARE,
-    Delayed,
-    Exchange,
-    close,
-    described,
-    ints,
-    opening,
-    played,
-    release,
-    talking,
-    time_out_at,
-)
+from aioifx.testing.messages import EOT, described, ints
+from aioifx.testing.script import PREPARE, Delayed, Exchange, close, opening, release
+from tests.scripted import C1, played, talking, time_out_at
 from tests.wire.frames import frames
 
 URGENT = {frame.case: frame.data for frame in frames("cancel") if frame.is_event and len(frame.data) == 1}

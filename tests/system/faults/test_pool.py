@@ -188,7 +188,9 @@ async def test_idle_connections_that_are_lost_are_replaced_before_they_are_acqui
 
 
 async def test_a_dirty_connection_is_never_reused(proxied_server: ProxiedServer) -> None:
-    async with proxied_server.pool(connect_timeout=BOUND, command_timeout=BOUND) as pool:
+    async with proxied_server.pool(
+        connect_timeout=BOUND, command_timeout=BOUND, isolation="last_committed"
+    ) as pool:
         for after in (5, 40, 90):
             async with pool.acquire() as conn:
                 await conn.execute("begin work")

@@ -67,6 +67,7 @@ public class JdbcShell {
             case "pam": PamAnswers.prepare(f.subList(2, f.size())); break;
             case "asked": for (String question : PamAnswers.asked) print(List.of(question)); break;
             case "close": connections.remove(name).close(); break;
+            case "role": print(List.of(((com.informix.jdbc.IfmxConnection) connections.get(name)).getHDRType())); break;
             case "valid": print(List.of("" + connections.get(name).isValid(5))); break;
             case "autocommit": connections.get(name).setAutoCommit(Boolean.parseBoolean(f.get(2))); break;
             case "commit": connections.get(name).commit(); break;
@@ -79,6 +80,10 @@ public class JdbcShell {
             case "tables": rows(connections.get(name).getMetaData().getTables(null, null, f.get(2), null)); break;
             case "columns": rows(connections.get(name).getMetaData().getColumns(null, null, f.get(2), null)); break;
             case "keys": rows(connections.get(name).getMetaData().getPrimaryKeys(null, null, f.get(2))); break;
+            case "procedures": rows(connections.get(name).getMetaData().getProcedures(null, null, f.get(2))); break;
+            case "procedure columns":
+                rows(connections.get(name).getMetaData().getProcedureColumns(null, null, f.get(2), null));
+                break;
             case "update":
                 try (Statement s = connections.get(name).createStatement()) { print(List.of("" + s.executeUpdate(f.get(2)))); }
                 break;

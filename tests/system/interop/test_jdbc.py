@@ -255,6 +255,41 @@ async def test_procedures_are_called_for_what_they_do(ask: Ask, calls: list[str]
     assert caught.value.code == -674
 
 
+async def test_routines_in_spl_are_created_called_and_described(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "create table t (k int)")
+    await ask(
+        "update",
+        conn,
+        "create procedure fill(n int, first int default 1) define i int; for i = first to n"
+        " insert into t values (i); end for; end procedure",
+    )
+    await ask(
+        "update",
+        conn,
+        "create function upto(n int) returning int as k, varchar(9) as name; define i int;"
+        " foreach select k into i from t where k <= n order by k return i, 'n' || i with resume; end foreach;"
+        " end function",
+    )
+    await ask("call", conn, "s", "{call fill(?)}")
+    await ask("set", "s", 1, "int", 4)
+    await ask("run", "s")
+    await ask("release", "s")
+    await ask("call", conn, "s", "{call upto(?)}")
+    for _ in range(2):
+        await ask("set", "s", 1, "int", 2)
+        assert cells(await ask("select", "s")) == [["1", "n1"], ["2", "n2"]]
+    await ask("release", "s")
+    await ask("update", conn, "create procedure fail() raise exception -746, 0, 'sold out'; end procedure")
+    with pytest.raises(JdbcError, match="sold out") as caught:
+        await ask("update", conn, "execute procedure fail()")
+    assert caught.value.code == -746
+    found = {row[2]: row[7] for row in cells(await ask("procedures", conn, "%"))}
+    assert found == {"fail": "1", "fill": "1", "upto": "2"}
+    columns = cells(await ask("procedure columns", conn, "upto"))
+    # Name, kind (1 a parameter, 3 a column of results) and the number of its type in java.sql.Types.
+    assert [row[3:6] for row in columns] == [["n", "1", "4"], ["k", "3", "4"], ["name", "3", "12"]]
+
+
 async def test_commit_keeps_and_rollback_undoes(ask: Ask, conn: str) -> None:
     await ask("update", conn, "CREATE TABLE t (k INTEGER)")
     await ask("autocommit", conn, "false")

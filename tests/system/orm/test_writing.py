@@ -211,7 +211,7 @@ async def test_a_flush_that_is_cancelled_leaves_nothing(engine: AsyncEngine, sho
             session.add(an_item(1))
 
     async with aioifx.connect(shop.dsn) as other, other.transaction():
-        await other.execute("INSERT INTO tag (name) VALUES ('lock')")
+        await other.execute("LOCK TABLE item IN EXCLUSIVE MODE")
         task = asyncio.create_task(add())
         await eventually(lambda: any(session.waiting for session in shop.stats.sessions))
         task.cancel()

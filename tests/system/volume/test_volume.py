@@ -20,25 +20,23 @@ from aioifx.client.api.connection import Connection
 from aioifx.client.session.session import Session
 from aioifx.codecs.large_objects import SHORT_DESCRIPTOR, row_descriptor
 from aioifx.errors import DataError, UniqueViolation
-from aioifx.wire.completion import Done
-from aioifx.wire.opcodes import StatementType
-from aioifx.wire.replies import Reply
-from tests.scripted import (
-    C1,
+from aioifx.testing.messages import (
     DIALECT,
     EOT,
     EXIT,
-    INTEGER,
     LOGGED,
     column,
     described,
     done,
     error,
     ints,
-    options_with,
     raw_row,
     takes,
 )
+from aioifx.wire.completion import Done
+from aioifx.wire.opcodes import StatementType
+from aioifx.wire.replies import Reply
+from tests.scripted import C1, INTEGER, options_with
 
 SMALL = 32 * 1024
 """Of the sockets' buffers; a window of requests and its replies do not fit in."""

@@ -22,7 +22,8 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from aioifx.server.sql.model.routines import Routine
-from aioifx.server.sql.model.schema import Table, UserType
+from aioifx.server.sql.model.schema import Table, TriggerEvent, UserType
+from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.sqltypes import Column, SqlType
 from aioifx.wire.opcodes import StatementType
 
@@ -88,6 +89,38 @@ class Query:
     keeps: bool = False
     """Whether it has BYTE or TEXT columns. Its texts call ``ifx_keep(value, cursor)``, which keeps a value until the
     cursor is closed. The cursor's number is bound after all parameters."""
+    keyed_sql: str = ""
+    """`sql` with the rowid as an extra last column; empty unless its rows are rows of one stored table, unordered."""
+    locked_tables: tuple[Table, ...] = ()
+    """Those of `tables` that other sessions can change."""
+    row_sql: str = ""
+    """`keyed_sql` for the row with one rowid, which is bound after all else; without SKIP and FIRST."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event of triggers, with the columns that get values from the statement; all of them for DELETE."""
+
+    kind: TriggerEvent
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ByRow:
+    """The texts of a Change, to be run row by row because each row activates triggers."""
+
+    search: str
+    """The SELECT of rowids (UPDATE, DELETE) or of new rows (INSERT, MERGE), read in full before the first change;
+    empty for a single row."""
+    each: str
+    """The statement for one row. The row of `search` of INSERT and MERGE is bound alone; for UPDATE and DELETE the
+    rowid is bound after the parameters."""
+    width: int = 0
+    """The number of the parameters before the rowid."""
+    is_merge: bool = False
+    """Whether each row of `search` begins with the rowid of the row that it updates, or NULL."""
+    is_instead: bool = False
+    """Whether nothing runs but the actions: each row of `search` has the old and the new values of a view's row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +137,15 @@ class Change:
     """The columns that an UPDATE sets, to be checked against FOR UPDATE OF (-364)."""
     affects_all_rows: bool = False
     """Whether `sql` has no WHERE."""
+    search: str = ""
+    """A SELECT of the rows that the statement reads, without side effects, for tests of locks. Empty if it reads none,
+    or with WHERE CURRENT OF."""
+    locked_tables: tuple[Table, ...] = ()
+    """Those of the tables in `search` that other sessions can change."""
+    events: tuple[Event, ...] = ()
+    """The events of triggers that it is: two for MERGE, none for TRUNCATE."""
+    by_row: ByRow | None = None
+    """How to run it row by row; only for a table with triggers that it activates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +176,33 @@ class RemoveType:
     type: UserType
 
 
+@dataclass(frozen=True, slots=True)
+class PutRoutine:
+    """Store this routine in the catalog, replacing any with the same procid."""
+
+    routine: SplRoutine
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveRoutine:
+    """Remove this routine from the catalog."""
+
+    routine: SplRoutine
+
+
 CatalogChange: TypeAlias = PutTable | RemoveTable
+RoutineChange: TypeAlias = PutRoutine | RemoveRoutine
 TypeChange: TypeAlias = PutType | RemoveType
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """DDL: `steps` in SQLite, then `changes` and `types` in the catalog (`catalog.steps_of`), all or nothing."""
+    """DDL: `steps` in SQLite, then the changes of the catalog (`catalog.steps_of`), all or nothing."""
 
     steps: tuple[Step, ...] = ()
     changes: tuple[CatalogChange, ...] = ()
     types: tuple[TypeChange, ...] = ()
+    routines: tuple[RoutineChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +220,53 @@ class CallRoutine:
     routine: Routine
     arguments: str
     """The SELECT whose single row has the arguments in storage form; empty without arguments."""
+    locked_tables: tuple[Table, ...] = ()
+    """The tables in `arguments` that other sessions can change."""
+
+
+@dataclass(frozen=True, slots=True)
+class TriggeredAction:
+    """A statement of a trigger. All its texts have the old values of the row bound first, then the new ones."""
+
+    action: Change | CallRoutine | CallSpl | None
+    """None for a built-in function, which `into` contains."""
+    into: str = ""
+    """The UPDATE of INTO: the results are bound after the old and new values, and then the rowid."""
+    columns: tuple[str, ...] = ()
+    """The columns that `into` sets."""
+    has_references: bool = False
+    """Whether the routine reads and sets columns of the row: WITH TRIGGER REFERENCES."""
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerBranch:
+    """``[WHEN (condition)] (action, ..)``"""
+
+    condition: str
+    """The SELECT of the condition's truth value; empty without WHEN."""
+    actions: tuple[TriggeredAction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerPlan:
+    """A trigger, translated."""
+
+    before: tuple[TriggerBranch, ...]
+    each_row: tuple[TriggerBranch, ...]
+    after: tuple[TriggerBranch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallSpl:
+    """EXECUTE of a routine written in SPL, through a cursor when it has results."""
+
+    routine: SplRoutine
+    arguments: str
+    """As `CallRoutine.arguments`; a parameter left to its default has no argument."""
+    given: tuple[int, ...]
+    """The index of the parameter that each argument is for."""
+    locked_tables: tuple[Table, ...] = ()
+    """As `CallRoutine.locked_tables`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +330,7 @@ class SetIsolation:
     """SET ISOLATION, for the session."""
 
     level: Isolation
+    retains_update_locks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +339,15 @@ class SetTransaction:
 
     level: Isolation | None = None
     is_read_only: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetConstraints:
+    """SET CONSTRAINTS .. DEFERRED or IMMEDIATE, for the transaction."""
+
+    constrids: tuple[int, ...] | None
+    """None for ALL."""
+    is_deferred: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +398,7 @@ class DropDatabase:
 
 @dataclass(frozen=True, slots=True)
 class LockTable:
-    """LOCK TABLE: takes the write lock for EXCLUSIVE; -524 outside a transaction."""
+    """LOCK TABLE: -524 outside a transaction, except in a database without transactions."""
 
     table: Table
     is_exclusive: bool
@@ -307,6 +422,7 @@ Action: TypeAlias = (
     | Definition
     | FilledTable
     | CallRoutine
+    | CallSpl
     | DropRoutine
     | BeginWork
     | CommitWork
@@ -316,6 +432,7 @@ Action: TypeAlias = (
     | SetLockMode
     | SetIsolation
     | SetTransaction
+    | SetConstraints
     | SetOption
     | OpenDatabase
     | CloseDatabase
@@ -345,6 +462,12 @@ class Plan:
     @property
     def returns_rows(self) -> bool:
         """Whether it is run through a cursor."""
-        return isinstance(self.action, Query) or (
-            isinstance(self.action, CallRoutine) and bool(self.action.routine.returns)
-        )
+        match self.action:
+            case Query():
+                return True
+            case CallRoutine():
+                return bool(self.action.routine.returns)
+            case CallSpl():
+                return bool(self.action.routine.results)
+            case _:
+                return False

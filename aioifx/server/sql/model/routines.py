@@ -20,11 +20,12 @@ class Routine:
         name:     the name in SQL, in lower case.
         params:   names and SQL types of the parameters, in order.
         returns:  SQL types of the results; none for a procedure.
+        variant:  whether equal arguments may have different results (documented: VARIANT, the default of Informix).
         function: called in the thread of the calling session. A `DatabaseError` that it raises is sent to the
                   client with its codes, or with -746 if it has none. Code -937 is sent with its SQLSTATE and text.
     """
 
-    __slots__ = ("function", "name", "params", "returns")
+    __slots__ = ("function", "name", "params", "returns", "variant")
 
     def __init__(
         self,
@@ -32,11 +33,14 @@ class Routine:
         params: Sequence[tuple[str, str]],
         returns: Sequence[str],
         function: Callable[..., object],
+        *,
+        variant: bool = True,
     ) -> None:
         """Args:     params: (name, type) pairs, ``("item", "VARCHAR(20)")``; returns: SQL types.
                      function: takes the parameters by position. An SQL function returns a value, or a tuple if it
                      has several results, or an iterable of either for several rows. The return value of a procedure
                      is ignored.
+                     variant: False, as NOT VARIANT in Informix, lets CREATE INDEX use it for a functional index.
         Raises:   InterfaceError: a name or type is invalid, or the function cannot run in a thread.
         """
         if not name.isidentifier():
@@ -51,6 +55,7 @@ class Routine:
         self.params = tuple((param.lower(), _type(name, type_)) for param, type_ in params)
         self.returns = tuple(_type(name, type_) for type_ in returns)
         self.function = function
+        self.variant = variant
         if len({param for param, _ in self.params}) < len(self.params):
             raise InterfaceError(f"routine {name}: two parameters have the same name")
 

@@ -9,11 +9,13 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
+from aioifx.server.sql.model.spl import SplRoutine
+from aioifx.server.sql.syntax.nodes import Fragment
 from aioifx.sqltypes import SqlType, TypeCode
 
 FIRST_USER_TABID: Final = 100
@@ -97,6 +99,7 @@ class Constraint:
     parent_constrid: int = 0
     parent_columns: tuple[str, ...] = ()
     cascades: bool = False
+    is_disabled: bool = False
 
     @property
     def full_name(self) -> str:
@@ -106,10 +109,20 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class IndexPart:
-    """One column of an index."""
+    """One key of an index: a column, or the result of a function of columns."""
 
     column: str
+    """Empty for a function."""
     is_descending: bool = False
+    function: str = ""
+    procid: int = 0
+    """The number of a function written in SPL."""
+    arguments: tuple[str, ...] = ()
+    """The columns that the function takes."""
+    sql: str = ""
+    """SQLite text of the function's result."""
+    collation: str = ""
+    """COLLATE and the collation of the result's type, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +134,25 @@ class Index:
     parts: tuple[IndexPart, ...]
     is_unique: bool = False
     is_clustered: bool = False
+    is_disabled: bool = False
+    """Whether SQLite has no index for it."""
+    fragments: tuple[Fragment, ...] = ()
+    """Where it is stored, if CREATE INDEX says it."""
+
+    @property
+    def is_implicit(self) -> bool:
+        """Whether it was created for a constraint, not by CREATE INDEX."""
+        return self.name.startswith(" ")
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of its columns, in order."""
-        return tuple(part.column for part in self.parts)
+        """Names of its columns, in order, with those that its functions take."""
+        return tuple(name for part in self.parts for name in part.arguments or (part.column,))
+
+    @property
+    def is_functional(self) -> bool:
+        """Whether a key is the result of a function."""
+        return any(part.function for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +194,50 @@ class TableKind(StrEnum):
     """Rows of systables that are not tables: `` VERSION``, `` GL_COLLATE``."""
 
 
+class TriggerEvent(StrEnum):
+    """The statements that activate a trigger, with their letters in systriggers.event."""
+
+    INSERT = "I"
+    UPDATE = "U"
+    DELETE = "D"
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A trigger of a table, or an INSTEAD OF trigger of a view."""
+
+    trigid: int
+    name: str
+    owner: str
+    event: TriggerEvent
+    action: str
+    """Its text from the first of BEFORE, FOR EACH ROW and AFTER on, in Informix SQL."""
+    columns: tuple[str, ...] = ()
+    """The columns of UPDATE OF; empty for all."""
+    old: str = ""
+    """The correlation name of the old values; empty if none."""
+    new: str = ""
+    is_instead: bool = False
+    is_disabled: bool = False
+
+    def header(self, table: Table) -> str:
+        """The text that precedes the action, as dbschema writes it."""
+        event = f"instead of {self.event.name.lower()}" if self.is_instead else self.event.name.lower()
+        columns = f" of {','.join(self.columns)}" if self.columns else ""
+        names = f" old as {self.old}" if self.old else ""
+        names += f" new as {self.new}" if self.new else ""
+        referencing = f" referencing{names}" if names else ""
+        on = f'on "{table.owner}".{table.name}'
+        return f'create trigger "{self.owner}".{self.name} {event}{columns} {on}{referencing}'
+
+    def is_fired_by(self, event: TriggerEvent, columns: Collection[str]) -> bool:
+        """Whether a statement activates it that gives values to *columns*."""
+        if self.is_disabled or self.event is not event:
+            return False
+        is_any = event is not TriggerEvent.UPDATE or not self.columns
+        return is_any or not columns or any(name in columns for name in self.columns)
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table, view, synonym or sequence with all that belongs to it."""
@@ -178,13 +249,16 @@ class Table:
     kind: TableKind = TableKind.TABLE
     constraints: tuple[Constraint, ...] = ()
     indexes: tuple[Index, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
     is_temp: bool = False
     is_logged: bool = True
     """False for a temporary table WITH NO LOG."""
     view: str = ""
     """The SELECT of a view, in Informix SQL."""
     synonym_of: int = 0
-    """The tabid that a synonym stands for."""
+    """The tabid that a synonym stands for; 0 in another database."""
+    foreign_name: tuple[str, str, str] | None = None
+    """Database, owner and name of the table in another database that a synonym stands for."""
     depends_on: tuple[int, ...] = ()
     """The tabids of everything a view or synonym reads, directly or not; it is dropped with any of them."""
     sequence: SequenceDef | None = None
@@ -193,6 +267,8 @@ class Table:
     """KB; the default is documented (CREATE TABLE, EXTENT SIZE)."""
     next_extent: int = 16
     """KB."""
+    fragments: tuple[Fragment, ...] = ()
+    """The fragments of a fragmented table."""
     type_id: int = 0
     """The extended id of a typed table's type."""
     catalog: str = "main"
@@ -252,6 +328,12 @@ class Table:
     def constraint_of_index(self, index: str) -> Constraint | None:
         """The constraint that an index enforces."""
         return next((c for c in self.constraints if c.index == index), None)
+
+    def key_of_index(self, index: str) -> Constraint | None:
+        """The enabled primary key or unique constraint that an index enforces."""
+        kinds = (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE)
+        found = (c for c in self.constraints if c.index == index and c.kind in kinds and not c.is_disabled)
+        return next(found, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,12 +415,31 @@ class Schema(Protocol):
         ...
 
     @property
+    def next_trigid(self) -> int:
+        """For the next trigger of the database."""
+        ...
+
+    @property
     def types(self) -> Iterable[UserType]:
         """The types of the database."""
         ...
 
     def type_named(self, name: str, owner: str = "") -> UserType | None:
         """The type of that name."""
+        ...
+
+    @property
+    def routines(self) -> Sequence[SplRoutine]:
+        """The routines written in SPL of the database."""
+        ...
+
+    def routines_named(self, name: str, owner: str = "") -> Sequence[SplRoutine]:
+        """The routines written in SPL of that name, which differ by their parameters."""
+        ...
+
+    @property
+    def next_procid(self) -> int:
+        """For the next routine of the database."""
         ...
 
     def foreign(self, database: str) -> Schema | None:
@@ -351,6 +452,10 @@ class Schema(Protocol):
 
     def constraint(self, name: str) -> tuple[Table, Constraint] | None:
         """The constraint of that name, with its table."""
+        ...
+
+    def trigger(self, name: str) -> tuple[Table, Trigger] | None:
+        """The trigger of that name, with its table or view."""
         ...
 
     def dependents(self, tabid: int) -> Iterable[Table]:

@@ -45,6 +45,8 @@ class Settings:
     version: Version = field(default_factory=Version)
     dbdate: str = "MDY4/"
     """The text form of DATE: order of Y2 or Y4, M, D, then the separator (0 for none)."""
+    time_zone: str = ""
+    """The client's environment variable TZ; empty if not sent."""
     century: str = "R"
     """DBCENTURY, the century of two-digit years: R present, P past, F future, C closest."""
     code_set: str = "iso8859-1"

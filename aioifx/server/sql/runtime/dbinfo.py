@@ -24,6 +24,8 @@ _OPTIONS: Final[Mapping[str, Callable[[Settings], Stored]]] = {
     "sessionid": lambda settings: settings.session_id,
     "dbname": lambda settings: settings.database,
     "dbhostname": lambda settings: settings.host,
+    "cdrsession": lambda settings: 0,  # 1 in a transaction that is replicated (documented)
+    "get_tz": lambda settings: settings.time_zone or None,
     "utc_current": lambda settings: int(settings.now.timestamp()),
 }
 

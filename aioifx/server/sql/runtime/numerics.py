@@ -206,6 +206,24 @@ add: Final = _binary(operator.add, ARITHMETIC.add)
 subtract: Final = _binary(operator.sub, ARITHMETIC.subtract)
 multiply: Final = _binary(operator.mul, ARITHMETIC.multiply)
 divide: Final = _binary(_divide, _divide_decimals)
+
+_OPERATIONS: Final = {"+": add, "-": subtract, "*": multiply, "/": divide}
+
+
+@lru_cache(maxsize=512)
+def _step(code: str) -> tuple[Binary, int]:
+    return _OPERATIONS[code[0]], int(code[1:])
+
+
+def chain(first: Value, *steps: Value) -> Stored:
+    """Operations from left to right; a step is an operand, then its operator with the number of the result's type."""
+    value: Stored = first
+    for operand, code in zip(steps[::2], steps[1::2], strict=True):
+        compute, result = _step(str(code))
+        value = compute(value, operand, result)
+    return value
+
+
 remainder: Final = _binary(_remainder, _remainder_decimals)
 
 

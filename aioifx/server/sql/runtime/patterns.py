@@ -86,7 +86,7 @@ def _like_tokens(pattern: str, escape: str) -> Iterator[str]:
 
 
 def _matches_tokens(pattern: str, escape: str) -> Iterator[str]:
-    pos = 0
+    pos, closes = 0, True
     while pos < len(pattern):
         character = pattern[pos]
         pos += 1
@@ -97,10 +97,11 @@ def _matches_tokens(pattern: str, escape: str) -> Iterator[str]:
             yield _ANY_RUN
         elif character == "?":
             yield "."
-        elif character == "[" and (found := _set(pattern, pos, escape)):
+        elif character == "[" and closes and (found := _set(pattern, pos, escape)):
             token, pos = found
             yield token
         else:
+            closes = closes and character != "["  # nothing closes a later set either
             yield re.escape(character)
 
 

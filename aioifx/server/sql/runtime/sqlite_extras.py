@@ -18,6 +18,7 @@ from aioifx.sqltypes import (
     EXTENDED_LVARCHAR,
     NOT_NULL,
     Qualifier,
+    SqlType,
     TypeCode,
     Unit,
 )
@@ -176,6 +177,21 @@ def char_octets(coltype: int, extended: int, length: int) -> int | None:
     return length if code == TypeCode.UDTVAR and extended == EXTENDED_LVARCHAR else None
 
 
+def type_bytes(coltype: int, length: int) -> int:
+    """``schema_bufflen``: the bytes of a value; for numbers and times those of their digits."""
+    code = _code(coltype)
+    if code in (TypeCode.DECIMAL, TypeCode.MONEY, TypeCode.DATETIME, TypeCode.INTERVAL):
+        return type_precision(coltype, 0, length) + 2 * (code in (TypeCode.DECIMAL, TypeCode.MONEY))
+    return length & 0xFF if code in (TypeCode.VARCHAR, TypeCode.NVARCHAR) else length
+
+
+def type_text(coltype: int, extended: int, length: int) -> str:
+    """The type as in a signature, for ``ifx_param_types`` and ``ifx_ret_types``."""
+    if extended:
+        return type_name(coltype, extended)
+    return str(SqlType(coltype, length)).lower()
+
+
 def increments_word(coltype: int) -> str:
     """``schema_isautoincr``"""
     serials = (TypeCode.SERIAL, TypeCode.SERIAL8, TypeCode.BIGSERIAL)
@@ -203,13 +219,21 @@ def _strict(call: Function) -> Function:
     return run
 
 
+def _nullable(value: Stored, column: Stored, sqlcode: Stored) -> Stored:
+    """The form of `required` while the constraint is disabled."""
+    return value
+
+
 EXTRAS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_required", 3, required),
+    FunctionSpec("ifx_nullable", 3, _nullable),
     FunctionSpec("ifx_count", 1, count),
     FunctionSpec("ifx_jdbc_type", 3, _strict(jdbc_type)),
     FunctionSpec("ifx_type_name", 2, _strict(type_name)),
     FunctionSpec("ifx_type_precision", 3, _strict(type_precision)),
     FunctionSpec("ifx_type_scale", 2, _strict(type_scale)),
+    FunctionSpec("ifx_type_bytes", 2, _strict(type_bytes)),
+    FunctionSpec("ifx_type_text", 3, _strict(type_text)),
     FunctionSpec("ifx_type_radix", 1, _strict(type_radix)),
     FunctionSpec("ifx_is_nullable", 1, _strict(is_nullable)),
     FunctionSpec("ifx_nullable_word", 1, _strict(nullable_word)),

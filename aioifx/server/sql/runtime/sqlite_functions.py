@@ -20,6 +20,7 @@ Numbers: R decides how it is computed and checked. Integers: range, -1214 -1215 
 from zero, -1226. FLOAT: -1223. Division by zero: -1202
 
     ifx_add(number, number, R)  ifx_sub  ifx_mul  ifx_div  ifx_mod (sign of the dividend)
+    ifx_chain(number, number, text ..)      these from left to right; each text is an operator with R, as in '+2'
     ifx_neg(number, R)  ifx_abs  ifx_ceil  ifx_floor
     ifx_round(number, n, R)  ifx_trunc      n may be negative
     ifx_pow(number, number)  ifx_root  ifx_atan2  ifx_sqrt(number)  ifx_exp  ifx_ln  ifx_log10
@@ -182,6 +183,7 @@ def register(connection: Connection, settings: Settings, on_error: ErrorSink) ->
         connection.create_function(
             spec.name, spec.arguments, guarded(call, on_error), deterministic=spec.deterministic
         )
+    connection.create_function("ifx_undoing", 0, lambda: False)  # `row_changes` replaces it
     for name, window in WINDOW_AGGREGATES.items():
         connection.create_window_function(name, 1, partial(_GuardedWindow, window, on_error))
     for name, aggregate in AGGREGATES.items():
@@ -305,6 +307,7 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_sub", 3, numerics.subtract),
     FunctionSpec("ifx_mul", 3, numerics.multiply),
     FunctionSpec("ifx_div", 3, numerics.divide),
+    FunctionSpec("ifx_chain", -1, numerics.chain),
     FunctionSpec("ifx_mod", 3, numerics.remainder),
     FunctionSpec("ifx_neg", 2, numerics.negate),
     FunctionSpec("ifx_abs", 2, numerics.absolute),

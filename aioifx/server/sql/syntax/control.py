@@ -203,8 +203,16 @@ def _signature(s: TokenStream) -> None:
     """Read the types of a routine's parameters; no two of the server's routines have the same name."""
     s.expect("(")
     if not s.at(")"):
-        s.listed(parse_type)
+        s.listed(_parameter_type)
     s.expect(")")
+
+
+def _parameter_type(s: TokenStream) -> None:
+    """Read a type; observed in dbschema's output: DATETIME and INTERVAL without a qualifier."""
+    if s.at_any("datetime", "interval") and s.at_any(",", ")", ahead=1):
+        s.advance()
+    else:
+        parse_type(s)
 
 
 def _privilege(s: TokenStream) -> Privilege:
@@ -279,17 +287,24 @@ def _decimal(s: TokenStream) -> None:
 # --- Routines ----------------------------------------------------------------
 
 
-def parse_execute(s: TokenStream) -> Execute:
-    """Read EXECUTE PROCEDURE or EXECUTE FUNCTION."""
+def parse_execute(s: TokenStream, *, in_trigger: bool = False) -> Execute:
+    """Read EXECUTE PROCEDURE or EXECUTE FUNCTION.
+
+    Args:     in_trigger: the parentheses may be missing (documented: examples of CREATE TRIGGER).
+    """
     offset = s.expect("execute").offset
     kind = s.expect_any("procedure", "function").text
     routine = parse_qualified_name(s)
-    s.expect("(")
-    arguments: tuple[Expression | NamedArgument, ...] = ()
-    if not s.at(")"):
-        arguments = s.listed(_argument)
-    s.expect(")")
+    arguments = () if in_trigger and not s.at("(") else parse_arguments(s)
     return Execute(offset, "procedure" if kind == "procedure" else "function", routine, arguments)
+
+
+def parse_arguments(s: TokenStream) -> tuple[Expression | NamedArgument, ...]:
+    """Read ``(argument, ..)``, each by position or by name."""
+    s.expect("(")
+    arguments: tuple[Expression | NamedArgument, ...] = () if s.at(")") else s.listed(_argument)
+    s.expect(")")
+    return arguments
 
 
 def _argument(s: TokenStream) -> Expression | NamedArgument:

@@ -13,6 +13,8 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.control import parse_database_name, parse_grantee
 from aioifx.server.sql.syntax.nodes import (
     AlterSequence,
+    Call,
+    Column,
     CreateDatabase,
     CreateIndex,
     CreateRole,
@@ -30,9 +32,11 @@ from aioifx.server.sql.syntax.nodes import (
     SequenceOptions,
     Statement,
 )
+from aioifx.server.sql.syntax.spl import at_create_routine, parse_create_routine, parse_drop_routine
 from aioifx.server.sql.syntax.storage_clauses import parse_index_storage
 from aioifx.server.sql.syntax.tables import parse_alter_table, parse_create_table, parse_if_not_exists
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_owner, parse_qualified_name
+from aioifx.server.sql.syntax.triggers import parse_create_trigger
 from aioifx.server.sql.syntax.user_types import parse_create_type, parse_drop_type
 
 Reader: TypeAlias = Callable[[TokenStream, int], Statement]
@@ -45,22 +49,19 @@ _DROPS: Final[dict[str, DropKind]] = {
     "synonym": "synonym",
     "sequence": "sequence",
     "role": "role",
-    "procedure": "procedure",
-    "function": "function",
-    "routine": "routine",
+    "trigger": "trigger",
 }
-_RENAMES: Final[dict[str, Literal["table", "index", "sequence"]]] = {
+_RENAMES: Final[dict[str, Literal["table", "index", "sequence", "constraint"]]] = {
     "table": "table",
     "index": "index",
     "sequence": "sequence",
+    "constraint": "constraint",
 }
 _NOT_EXECUTED: Final = (
-    ("dba", "procedure"),
-    ("dba", "function"),
+    ("schema",),
     ("procedure",),
     ("function",),
     ("routine",),
-    ("trigger",),
     ("opaque", "type"),
     ("cast",),
     ("implicit", "cast"),
@@ -85,6 +86,8 @@ def parse_create(s: TokenStream) -> Statement:
     """Read any CREATE statement."""
     offset = s.expect("create").offset
     start = s.token
+    if at_create_routine(s):
+        return parse_create_routine(s, offset)
     if s.at("row", "type") or s.at("distinct", "type"):
         return parse_create_type(s, offset)
     if s.at_any("table", "temp", "standard", "raw", "external"):
@@ -120,6 +123,8 @@ def parse_drop(s: TokenStream) -> Statement:
         return DropDatabase(offset, parse_database_name(s), if_exists)
     if s.at("row", "type") or s.at("type"):
         return parse_drop_type(s, offset)
+    if s.at_any("procedure", "function", "routine", "specific"):
+        return parse_drop_routine(s, offset)
     kind = _DROPS.get(s.token.text)
     if kind is None:
         raise _not_executed(s, "DROP")
@@ -132,8 +137,6 @@ def parse_drop(s: TokenStream) -> Statement:
         restrict = behaviour is not None and behaviour.text == "restrict"
     elif kind == "index":
         s.accept("online")
-    elif kind in ("procedure", "function", "routine") and s.at("("):
-        raise s.unsupported(f"DROP {kind.upper()} (")
     return Drop(offset, kind, name, if_exists, restrict)
 
 
@@ -182,18 +185,30 @@ def _create_index(s: TokenStream, offset: int) -> CreateIndex:
     s.expect("on")
     table = parse_qualified_name(s)
     parts = s.enclosed(_index_part)
-    parse_index_storage(s)
-    return CreateIndex(offset, index, table, parts, unique, cluster, if_not_exists)
+    storage = parse_index_storage(s)
+    return CreateIndex(offset, index, table, parts, unique, cluster, if_not_exists, **storage._asdict())
 
 
 def _index_part(s: TokenStream) -> IndexPart:
-    column = s.name()
-    if s.at("("):
-        raise s.unsupported("FUNCTIONAL INDEX")
+    start = s.token.offset
+    key = s.name() if s.at_any(",", ")", ahead=1) or s.at_name(1) else _index_function(s)
     if s.at_name() and not s.at_any("asc", "desc"):
         raise s.unsupported("OPCLASS")
     direction = s.accept_any("asc", "desc")
-    return IndexPart(column.offset, column, direction is not None and direction.text == "desc")
+    return IndexPart(start, key, direction is not None and direction.text == "desc")
+
+
+def _index_function(s: TokenStream) -> Call:
+    routine = parse_qualified_name(s)
+    return Call(routine.offset, routine, s.enclosed(_index_argument))
+
+
+def _index_argument(s: TokenStream) -> Column:
+    """Read a column; BSON_GET would take a text, too."""
+    if not s.at_name():
+        raise s.unsupported("FUNCTIONAL INDEX")
+    name = s.name()
+    return Column(name.offset, name.text)
 
 
 def _create_view(s: TokenStream, offset: int) -> CreateView:
@@ -327,6 +342,7 @@ _CREATES: Final[dict[str, Reader]] = {
     "role": _create_role,
     "database": _create_database,
     "sequence": _create_sequence,
+    "trigger": parse_create_trigger,
 }
 
 OBJECTS: Final[dict[str, Callable[[TokenStream], Statement]]] = {

@@ -27,7 +27,7 @@ from aioifx.server.sql.syntax.nodes import (
 )
 from aioifx.server.sql.syntax.primaries import at_query
 from aioifx.server.sql.syntax.sources import parse_derived_table, parse_table_ref
-from aioifx.server.sql.syntax.token_stream import SYNTAX_ERROR, TokenStream, parse_qualified_name
+from aioifx.server.sql.syntax.token_stream import SYNTAX_ERROR, TokenStream, parse_owner, parse_qualified_name
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ def parse_update(s: TokenStream) -> Update:
     offset = s.expect("update").offset
     table = parse_table_ref(s)
     s.expect("set")
-    assignments = s.listed(_assignment)
+    assignments = s.listed(qualified_by(table, _assignment))
     return Update(offset, table, assignments, _where(s))
 
 
@@ -106,11 +106,16 @@ def _assignment(s: TokenStream) -> Assignment:
     return Assignment(offset, (column,), (s.grammar.value(s),))
 
 
-def _qualified_by(target: TableRef, read: Callable[[TokenStream], T]) -> Callable[[TokenStream], T]:
-    """A reader like *read* that also accepts a prefix ``target.``, which only MERGE allows."""
+def qualified_by(target: TableRef, read: Callable[[TokenStream], T]) -> Callable[[TokenStream], T]:
+    """A reader like *read* that also accepts a prefix ``target.`` or ``owner.target.``.
+
+    Source:   documented for MERGE; observed in the triggers that dbschema writes, for SET and INTO
+    """
     qualifier = (target.alias or Name(0, target.table.name)).text
 
     def read_qualified(s: TokenStream) -> T:
+        if s.at_qualified_name() and s.at(".", qualifier, ".", ahead=1):
+            parse_owner(s)
         if s.at_name() and s.token.text == qualifier:
             s.accept(qualifier, ".")
         return read(s)
@@ -141,7 +146,7 @@ def parse_merge(s: TokenStream) -> Merge:
                 delete = True
             else:
                 s.expect("update", "set")
-                update = s.listed(_qualified_by(target, _assignment))
+                update = s.listed(qualified_by(target, _assignment))
         elif insert is None:
             s.expect("when", "not", "matched", "then")
             insert = _merge_insert(s, target)
@@ -154,7 +159,7 @@ def _merge_insert(s: TokenStream, target: TableRef) -> MergeInsert:
     offset = s.expect("insert").offset
     columns: tuple[Name, ...] = ()
     if s.at("("):
-        columns = s.enclosed(_qualified_by(target, TokenStream.name))
+        columns = s.enclosed(qualified_by(target, TokenStream.name))
     s.expect("values")
     return MergeInsert(offset, columns, s.enclosed(s.grammar.value))
 

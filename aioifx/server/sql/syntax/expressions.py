@@ -71,6 +71,7 @@ _ARITHMETIC: Final[dict[str, tuple[ArithmeticOperator, int]]] = {
 
 _COMPARISONS: Final[dict[str, ComparisonOperator]] = {
     "=": "=",
+    "==": "=",  # documented: Relational Operator
     "<>": "<>",
     "!=": "<>",
     "<": "<",

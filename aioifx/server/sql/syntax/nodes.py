@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from aioifx.sqltypes import Qualifier, SqlType, Unit
 
@@ -127,6 +127,15 @@ class MultisetQuery(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Variable(Node):
+    """A variable of a routine, or a value of a trigger's row, in place of its name; `index` counts from 0."""
+
+    index: int
+    name: str
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
 class Column(Node):
     """``name`` or ``table.name``; `table` may also be an alias. ROWID is a column like any other."""
 
@@ -192,6 +201,14 @@ class Unary(Node):
     """A sign."""
 
     operator: Literal["-", "+"]
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestor(Node):
+    """``PRIOR value`` or ``CONNECT_BY_ROOT value``: the value for the parent of a row, or for its root."""
+
+    kind: Literal["prior", "root"]
     operand: Expression
 
 
@@ -378,6 +395,8 @@ class Call(Node):
 
     routine: QualifiedName
     arguments: tuple[Expression, ...]
+    named: tuple[NamedArgument, ...] = ()
+    """The arguments after those, by their names."""
 
     @property
     def name(self) -> str:
@@ -387,7 +406,7 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True)
 class NamedArgument(Node):
-    """``name = value`` among the arguments of EXECUTE PROCEDURE or EXECUTE FUNCTION."""
+    """``name = value`` among the arguments of a routine."""
 
     name: str
     value: Expression
@@ -445,11 +464,13 @@ Expression: TypeAlias = (
     | Number
     | String
     | Parameter
+    | Variable
     | DatetimeLiteral
     | IntervalLiteral
     | RowConstructor
     | CollectionConstructor
     | MultisetQuery
+    | Variable
     | Column
     | FieldAccess
     | SequenceValue
@@ -457,6 +478,7 @@ Expression: TypeAlias = (
     | Current
     | Subscript
     | Unary
+    | Ancestor
     | Binary
     | Comparison
     | Quantified
@@ -503,11 +525,12 @@ class TableRef(Node):
 
 @dataclass(frozen=True, slots=True)
 class DerivedTable(Node):
-    """``(SELECT ..) [AS] alias (columns)``, also written ``TABLE(MULTISET(SELECT ..))``."""
+    """``[LATERAL] (SELECT ..) [AS] alias (columns)``, also written ``TABLE(MULTISET(SELECT ..))``."""
 
     query: Query
     alias: Name | None = None
     columns: tuple[Name, ...] = ()
+    is_lateral: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -559,6 +582,15 @@ class OrderItem(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Hierarchy(Node):
+    """``[START WITH condition] CONNECT BY [NOCYCLE] condition``"""
+
+    start: Expression | None
+    condition: Expression
+    is_nocycle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Select(Node):
     """One SELECT up to its HAVING, with the SKIP and FIRST after the word SELECT (LIMIT there is FIRST)."""
 
@@ -570,6 +602,7 @@ class Select(Node):
     is_distinct: bool = False
     skip: Number | Parameter | None = None
     first: Number | Parameter | None = None
+    hierarchy: Hierarchy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -620,6 +653,8 @@ class Query(Node):
     for_update: ForUpdate | None = None
     for_read_only: bool = False
     into_temp: IntoTemp | None = None
+    orders_siblings: bool = False
+    """Whether `order_by` is that of ORDER SIBLINGS BY."""
 
 
 QueryBody: TypeAlias = Select | SetOperation | Query
@@ -717,39 +752,45 @@ class Default(Node):
 
 @dataclass(frozen=True, slots=True)
 class NotNull(Node):
-    """``NOT NULL [CONSTRAINT name]``"""
+    """``NOT NULL [CONSTRAINT name] [DISABLED]``"""
 
     name: QualifiedName | None = None
+    is_disabled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PrimaryKey(Node):
-    """``PRIMARY KEY [(columns)] [CONSTRAINT name]``"""
+    """``PRIMARY KEY [(columns)] [CONSTRAINT name] [DISABLED]``"""
 
     columns: tuple[Name, ...]
     name: QualifiedName | None = None
+    is_disabled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Unique(Node):
-    """``UNIQUE [(columns)] [CONSTRAINT name]``"""
+    """``UNIQUE [(columns)] [CONSTRAINT name] [DISABLED]``"""
 
     columns: tuple[Name, ...]
     name: QualifiedName | None = None
+    is_disabled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Check(Node):
-    """``CHECK (condition) [CONSTRAINT name]``; `text` is the condition as written, not its parentheses."""
+    """``CHECK (condition) [CONSTRAINT name] ..``; `text` is the condition as written, not its parentheses."""
 
     condition: Expression
     text: str
     name: QualifiedName | None = None
+    is_disabled: bool = False
+    is_not_validated: bool = False
+    """NOVALIDATE: the rows that exist are not checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey(Node):
-    """``[FOREIGN KEY (columns)] REFERENCES parent [(parent_columns)] [ON DELETE CASCADE] [CONSTRAINT name]``
+    """``[FOREIGN KEY (columns)] REFERENCES parent [(parent_columns)] [ON DELETE CASCADE] [CONSTRAINT name] ..``
 
     No `parent_columns` means the parent's primary key.
     """
@@ -759,6 +800,11 @@ class ForeignKey(Node):
     parent_columns: tuple[Name, ...]
     cascades: bool = False
     name: QualifiedName | None = None
+    is_disabled: bool = False
+    is_not_validated: bool = False
+    """NOVALIDATE: the rows that exist are not checked."""
+    has_disabled_index: bool = False
+    """INDEX DISABLED."""
 
 
 Constraint: TypeAlias = PrimaryKey | Unique | Check | ForeignKey
@@ -777,6 +823,19 @@ class ColumnDef(Node):
     serial_start: int | None = None
     space: str = ""
     """The blobspace of a BYTE or TEXT column; empty for the table's own space."""
+
+
+class Fragment(NamedTuple):
+    """A fragment of a table or index, or a property of its distribution, as sysfragments shows it."""
+
+    strategy: str
+    """Its letter in sysfragments.strategy: R, E, N, L, and I for IN dbspace (documented)."""
+    position: int
+    """Its number from 0; -3 for the key, -2 for the interval, -1 for the dbspaces of intervals (documented)."""
+    dbspace: str = ""
+    partition: str = ""
+    """Its own name, or that of its dbspace."""
+    expression: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -798,11 +857,15 @@ class CreateTable(Node):
     """KB."""
     next_extent: int | None = None
     """KB."""
+    fragments: tuple[Fragment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTableAs(Node):
-    """``CREATE TABLE table [(column [:: type], ..)] .. AS query``: the columns that are listed, or all of the query."""
+    """``CREATE TABLE table [(column [:: type], ..)] .. AS query``: the columns that are listed, or all of the query.
+
+    Also ``SELECT .. INTO [STANDARD | RAW] table`` (`is_select`).
+    """
 
     table: QualifiedName
     query: Query
@@ -812,6 +875,8 @@ class CreateTableAs(Node):
     """KB."""
     next_extent: int | None = None
     """KB."""
+    fragments: tuple[Fragment, ...] = ()
+    is_select: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -867,9 +932,9 @@ class AlterTable(Node):
 
 @dataclass(frozen=True, slots=True)
 class IndexPart(Node):
-    """One column of an index."""
+    """One key of an index: a column, or a function of columns."""
 
-    column: Name
+    key: Name | Call
     is_descending: bool = False
 
 
@@ -883,6 +948,8 @@ class CreateIndex(Node):
     is_unique: bool = False
     is_clustered: bool = False
     if_not_exists: bool = False
+    is_disabled: bool = False
+    fragments: tuple[Fragment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -943,9 +1010,7 @@ class AlterSequence(Node):
     options: SequenceOptions
 
 
-DropKind: TypeAlias = Literal[
-    "table", "view", "index", "synonym", "sequence", "role", "procedure", "function", "routine"
-]
+DropKind: TypeAlias = Literal["table", "view", "index", "synonym", "sequence", "role", "trigger"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -988,9 +1053,9 @@ class DropType(Node):
 
 @dataclass(frozen=True, slots=True)
 class RenameObject(Node):
-    """RENAME TABLE | INDEX | SEQUENCE name TO new_name."""
+    """RENAME TABLE | INDEX | SEQUENCE | CONSTRAINT name TO new_name."""
 
-    kind: Literal["table", "index", "sequence"]
+    kind: Literal["table", "index", "sequence", "constraint"]
     name: QualifiedName
     new_name: Name
 
@@ -1190,6 +1255,21 @@ class SetConstraints(Node):
     is_deferred: bool
 
 
+ObjectKind: TypeAlias = Literal["constraints", "indexes", "triggers"]
+
+
+@dataclass(frozen=True, slots=True)
+class SetObjectMode(Node):
+    """``SET kind, .. FOR table`` or ``SET kind name, ..``, ENABLED [NOVALIDATE] or DISABLED."""
+
+    kinds: tuple[ObjectKind, ...]
+    table: QualifiedName | None
+    names: tuple[QualifiedName, ...]
+    """Names of objects of one kind, if there is no table."""
+    is_disabled: bool
+    is_not_validated: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class SetRole(Node):
     """SET ROLE name | NULL | NONE (both None) | DEFAULT ("default")."""
@@ -1223,6 +1303,57 @@ class Execute(Node):
     kind: Literal["procedure", "function"]
     routine: QualifiedName
     arguments: tuple[Expression | NamedArgument, ...]
+
+
+# --- Triggers -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TriggeredCall(Node):
+    """``EXECUTE .. [INTO column, ..] [WITH TRIGGER REFERENCES]`` in a trigger."""
+
+    call: Execute
+    targets: tuple[Name, ...] = ()
+    has_references: bool = False
+
+
+TriggeredStatement: TypeAlias = Insert | Update | Delete | TriggeredCall
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerBranch(Node):
+    """``[WHEN (condition)] (action, ..)``"""
+
+    condition: Expression | None
+    actions: tuple[TriggeredStatement, ...]
+
+
+TriggerEvent: TypeAlias = Literal["insert", "update", "delete"]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTrigger(Node):
+    """CREATE TRIGGER; `action` is the text from the first of BEFORE, FOR EACH ROW and AFTER to the last ``)``."""
+
+    trigger: QualifiedName
+    event: TriggerEvent
+    columns: tuple[Name, ...]
+    """The columns of UPDATE OF; empty for all."""
+    table: QualifiedName
+    old: Name | None
+    new: Name | None
+    before: tuple[TriggerBranch, ...]
+    each_row: tuple[TriggerBranch, ...]
+    after: tuple[TriggerBranch, ...]
+    action: str
+    if_not_exists: bool = False
+    is_instead: bool = False
+    is_disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RoutineDefinition(Node):
+    """CREATE or DROP of a routine; see `spl_nodes`."""
 
 
 Statement: TypeAlias = (
@@ -1267,10 +1398,13 @@ Statement: TypeAlias = (
     | SetIsolation
     | SetTransaction
     | SetConstraints
+    | SetObjectMode
     | SetRole
     | SetEnvironment
     | SetOption
     | Execute
+    | CreateTrigger
+    | RoutineDefinition
 )
 
 
@@ -1291,6 +1425,11 @@ def walk(node: Node) -> Iterator[Node]:
         current = pending.pop()
         yield current
         pending.extend(reversed(list(children(current))))
+
+
+def bound_count(node: Node) -> int:
+    """The number of values that are bound to ``?`` and variables at or below the node."""
+    return max((each.index + 1 for each in walk(node) if isinstance(each, Parameter | Variable)), default=0)
 
 
 def parameters(node: Node) -> list[Parameter]:

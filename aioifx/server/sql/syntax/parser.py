@@ -8,10 +8,10 @@ Invariants:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import pairwise
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, replace
+from operator import is_
+from typing import Any, Final, TypeVar, cast
 
 from aioifx.server.sql.complex_types import TypeName
 from aioifx.server.sql.errors import SqlError
@@ -19,9 +19,10 @@ from aioifx.server.sql.syntax.control import SESSIONS, parse_update_statistics
 from aioifx.server.sql.syntax.ddl import OBJECTS
 from aioifx.server.sql.syntax.dml import CHANGES, parse_insert
 from aioifx.server.sql.syntax.expressions import parse_condition, parse_either, parse_value
-from aioifx.server.sql.syntax.nodes import Node, Statement, children
+from aioifx.server.sql.syntax.nodes import Node, Query, Statement, children
 from aioifx.server.sql.syntax.primaries import at_query
 from aioifx.server.sql.syntax.queries import (
+    CommonTables,
     parse_common_tables,
     parse_item_query,
     parse_query,
@@ -29,17 +30,17 @@ from aioifx.server.sql.syntax.queries import (
     parse_subquery,
 )
 from aioifx.server.sql.syntax.settings import parse_set
+from aioifx.server.sql.syntax.spl_nodes import CreateRoutine
 from aioifx.server.sql.syntax.token_stream import NOT_IMPLEMENTED, SYNTAX_ERROR, Grammar, TokenStream
 from aioifx.server.sql.syntax.tokens import Token, TokenKind, tokenize, tokens_of
 from aioifx.server.sql.syntax.types import parse_type
 from aioifx.sqltypes import SqlType
 
+Tree = TypeVar("Tree", bound=Node)
+
 MAX_HEIGHT: Final = 160
 """Maximum height of a tree: long chains of ``||`` and UNION are high without deep nesting."""
 
-_GRAMMAR: Final = Grammar(
-    parse_value, parse_condition, parse_either, parse_query, parse_subquery, parse_item_query
-)
 _READERS: Final[dict[str, Callable[[TokenStream], Statement]]] = {
     **CHANGES,
     **OBJECTS,
@@ -64,12 +65,11 @@ def parse(text: str, *, delimident: bool = False) -> Statement:
     """
     s = TokenStream(text, tokenize(text, delimident=delimident), _GRAMMAR)
     statement = _statement(s)
-    if s.accept(";") and s.token.kind is not TokenKind.END:
-        raise s.unsupported(";")
+    s.accept(";")
     if s.token.kind is not TokenKind.END:
         raise s.refusal()
     _require_height(statement)
-    return statement
+    return replace(statement, is_delimident=delimident) if isinstance(statement, CreateRoutine) else statement
 
 
 def parse_type_text(text: str) -> SqlType:
@@ -88,13 +88,18 @@ def parse_type_text(text: str) -> SqlType:
 
 
 def _after_with(s: TokenStream) -> Statement:
-    """Read the statement that begins with WITH: a query, or INSERT, which gives the common tables to its query.
+    """Read the statement that begins with WITH: a query, or a change, which gives the common tables to its queries.
 
     Source:   documented: WITH statement; it precedes SELECT, INSERT, UPDATE and DELETE
     """
     common = parse_common_tables(s)
     if s.at_any("update", "delete"):
-        raise s.unsupported(f"WITH {s.token.text.upper()}")
+        token = s.token
+        change = CHANGES[token.text](s)
+        changed = _with_common(change, common)
+        if changed is change:  # no query in it could refer to them
+            raise s.unsupported(f"WITH {token.text.upper()}", token)
+        return changed
     if not s.at("insert"):
         return parse_statement_query(s, common)
     insert = parse_insert(s)
@@ -102,6 +107,28 @@ def _after_with(s: TokenStream) -> Statement:
         raise SqlError(SYNTAX_ERROR, offset=insert.offset)
     recursive, common_tables = common
     return replace(insert, query=replace(insert.query, is_recursive=recursive, common_tables=common_tables))
+
+
+def _with_common(node: Tree, common: CommonTables) -> Tree:
+    """The tree with the common tables in each of its queries that is not in another."""
+    recursive, common_tables = common
+    if isinstance(node, Query):
+        tables = (*common_tables, *node.common_tables)
+        return replace(node, common_tables=tables, is_recursive=recursive or node.is_recursive)
+    changes: dict[str, Any] = {}
+    for field in fields(node):
+        value: object = getattr(node, field.name)
+        if isinstance(value, Node):
+            new: object = _with_common(value, common)
+        elif type(value) is tuple:
+            items = cast("tuple[object, ...]", value)
+            parts = [_with_common(item, common) if isinstance(item, Node) else item for item in items]
+            new = items if all(map(is_, parts, items)) else tuple(parts)
+        else:
+            continue
+        if new is not value:
+            changes[field.name] = new
+    return replace(node, **changes) if changes else node
 
 
 def _statement(s: TokenStream) -> Statement:
@@ -117,6 +144,11 @@ def _statement(s: TokenStream) -> Statement:
         if s.at(*words):
             raise s.unsupported(" ".join(words).upper())
     raise s.refusal()
+
+
+_GRAMMAR: Final = Grammar(
+    parse_value, parse_condition, parse_either, parse_query, parse_subquery, parse_item_query, _statement
+)
 
 
 def _require_height(statement: Statement) -> None:
@@ -138,16 +170,32 @@ def split_script(text: str) -> Iterator[tuple[str, int]]:
 
     Raises:   SqlError: what `tokenize` refuses; its offset counts from the beginning of the script.
     """
-    begun: list[Token] = []
     banner = _BANNER.match(text)
-    for token in tokens_of(_blanked(banner[0]) + text[banner.end() :] if banner else text):
+    return _split(text, tokens_of(_blanked(banner[0]) + text[banner.end() :] if banner else text))
+
+
+def split_statements(text: str, *, delimident: bool = False) -> list[tuple[str, int]]:
+    """The statements of a text for PREPARE, separated by ``;``, with the start of each, from 0.
+
+    Raises:   SqlError: what `tokenize` refuses.
+    """
+    if ";" not in text[:-1]:
+        return [(text, 0)]
+    return list(_split(text, tokenize(text, delimident=delimident)))
+
+
+def _split(text: str, tokens: Iterable[Token]) -> Iterator[tuple[str, int]]:
+    begun: list[Token] = []
+    body = _RoutineBody()
+    for token in tokens:
         ends = token.kind is TokenKind.END or (token.kind is TokenKind.SYMBOL and token.text == ";")
-        if not ends or (token.kind is not TokenKind.END and _in_routine(begun)):
+        if not ends or (token.kind is not TokenKind.END and body.is_open):
             begun.append(token)
+            body.read(token)
         elif begun:
             start = begun[0].offset - 1
             yield text[start : begun[-1].end - 1], start
-            begun = []
+            begun, body = [], _RoutineBody()
 
 
 _BANNER: Final = re.compile(
@@ -161,18 +209,30 @@ def _blanked(text: str) -> str:
     return re.sub(r"[^\n]", " ", text)
 
 
-def _in_routine(begun: list[Token]) -> bool:
-    """Whether these tokens start a CREATE PROCEDURE or CREATE FUNCTION without its END yet.
+class _RoutineBody:
+    """Whether a statement's tokens are a CREATE PROCEDURE or CREATE FUNCTION without its END yet.
 
     DOCUMENT and WITH LISTING IN may follow the END. An external routine has no body, and may have no END.
     """
-    words = [token.text if token.kind is TokenKind.NAME else "" for token in begun]
-    if not words or words[0] != "create":
-        return False
-    kind = next((word for word in words[1:] if word not in ("dba", "or", "replace")), "")
-    if kind not in ("procedure", "function"):
-        return False
-    return _ENDS.isdisjoint(pairwise(words))
+
+    __slots__ = ("_is_create", "_last", "is_open")
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self._is_create = True
+        """Whether the next token may make it a routine."""
+        self._last: str | None = None
+
+    def read(self, token: Token) -> None:
+        """Take the statement's next token."""
+        word = token.text if token.kind is TokenKind.NAME else ""
+        if self._last is None:
+            self._is_create = word == "create"
+        elif self._is_create and word not in ("dba", "or", "replace"):
+            self._is_create, self.is_open = False, word in ("procedure", "function")
+        elif self.is_open:
+            self.is_open = (self._last, word) not in _ENDS
+        self._last = word
 
 
 _ENDS: Final = {("end", "procedure"), ("end", "function"), ("external", "name")}

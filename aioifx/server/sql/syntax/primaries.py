@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Final, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from aioifx.server.sql.syntax.nodes import (
     AGGREGATES,
     Aggregate,
     AggregateName,
+    Ancestor,
     Call,
     Case,
     Cast,
@@ -30,6 +31,7 @@ from aioifx.server.sql.syntax.nodes import (
     FieldAccess,
     IntervalLiteral,
     MultisetQuery,
+    NamedArgument,
     Null,
     Number,
     QualifiedName,
@@ -128,13 +130,18 @@ def at_query(s: TokenStream, ahead: int = 0) -> bool:
 
 
 def _parenthesised(s: TokenStream, *, conditional: bool) -> Expression:
+    redundant = 0
+    while s.is_doubled():  # without recursion, so that any number of them may be written
+        s.advance()
+        redundant += 1
     opening = s.expect("(")
     node: Expression
     if at_query(s):
         node = Subquery(opening.offset, s.grammar.subquery(s))
     else:
         node = s.grammar.either(s) if conditional else s.grammar.value(s)
-    s.expect(")")
+    for _ in range(redundant + 1):
+        s.expect(")")
     return node
 
 
@@ -150,6 +157,8 @@ def _special_at(s: TokenStream) -> Reader | None:
         return _case if _at_operand(s) else None
     if word == "not" and _at_operand(s):
         raise s.refusal()
+    if word == "connect_by_root" or (word == "prior" and s.is_hierarchical):
+        return _ancestor if _at_operand(s) else None
     if s.at("(", ahead=1):
         if word in ("datetime", "interval"):
             after = s.after_parentheses(1)
@@ -228,6 +237,12 @@ def _case(s: TokenStream) -> Case:
     otherwise = s.grammar.value(s) if s.accept("else") else None
     s.expect("end")
     return Case(offset, operand, tuple(branches), otherwise)
+
+
+def _ancestor(s: TokenStream) -> Ancestor:
+    token = s.advance()
+    kind: Literal["prior", "root"] = "prior" if token.text == "prior" else "root"
+    return Ancestor(token.offset, kind, parse_primary(s, conditional=False))
 
 
 def _cast(s: TokenStream) -> Cast:
@@ -368,11 +383,23 @@ def _subscripted(s: TokenStream, column: Column) -> Expression:
 
 def _call(s: TokenStream, routine: QualifiedName) -> Expression:
     s.expect("(")
-    arguments: tuple[Expression, ...] = ()
-    if not s.at(")"):
-        arguments = s.listed(s.grammar.value)
+    arguments: list[Expression] = []
+    named: list[NamedArgument] = []
+    while not s.at(")"):
+        if s.at_name() and s.at("=", ahead=1):
+            name = s.name()
+            s.expect("=")
+            named.append(NamedArgument(name.offset, name.text, s.grammar.value(s)))
+        elif named:
+            raise s.refusal()
+        else:
+            arguments.append(s.grammar.value(s))
+        if not s.at(")"):
+            s.expect(",")
+            if s.at(")"):
+                raise s.refusal()
     s.expect(")")
-    return parse_windowed(s, Call(routine.offset, routine, arguments))
+    return parse_windowed(s, Call(routine.offset, routine, tuple(arguments), tuple(named)))
 
 
 def _aggregate(s: TokenStream) -> Expression:

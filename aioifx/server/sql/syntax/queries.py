@@ -1,6 +1,6 @@
-"""SELECT from WITH to INTO TEMP: the clauses of a query and their order. Never: whether its names exist.
+"""SELECT from WITH to INTO: the clauses of a query and their order. Never: whether its names exist.
 
-Invariant: FROM is required; FOR UPDATE, FOR READ ONLY and INTO TEMP belong to the outermost query alone.
+Invariant: FROM is required; FOR UPDATE, FOR READ ONLY and INTO belong to the outermost query alone.
 
 Source: the grammar is documented (Guide to SQL: Syntax, SELECT statement), and -944 for SKIP, FIRST and LIMIT
 inside expressions is too.
@@ -14,8 +14,10 @@ from typing import Final, Literal, TypeAlias
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.nodes import (
     CommonTable,
+    CreateTableAs,
     Expression,
     ForUpdate,
+    Hierarchy,
     IntoTemp,
     Name,
     Number,
@@ -31,7 +33,13 @@ from aioifx.server.sql.syntax.nodes import (
 )
 from aioifx.server.sql.syntax.primaries import SET_OPERATORS, parse_number
 from aioifx.server.sql.syntax.sources import parse_from_item
-from aioifx.server.sql.syntax.token_stream import TokenStream, parse_database_prefix, parse_owner
+from aioifx.server.sql.syntax.storage_clauses import parse_table_storage
+from aioifx.server.sql.syntax.token_stream import (
+    TokenStream,
+    parse_database_prefix,
+    parse_owner,
+    parse_qualified_name,
+)
 from aioifx.server.sql.syntax.tokens import TokenKind
 from aioifx.server.sql.syntax.windows import parse_order_item
 
@@ -53,20 +61,24 @@ _SET_OPERATORS: Final[dict[str, SetOperator]] = {
 # --- Whole queries -----------------------------------------------------------
 
 
-def parse_statement_query(s: TokenStream, common: CommonTables | None = None) -> Query:
+def parse_statement_query(s: TokenStream, common: CommonTables | None = None) -> Query | CreateTableAs:
     """Read a query that is a statement, with its final clauses; *common* has been read before it."""
     query = parse_query(s, common)
     for_update: ForUpdate | None = None
     for_read_only = False
-    if s.at("for"):
+    if s.at("for") and not (s.ends_at_statement and not s.at_any("read", "update", ahead=1)):
         s.advance()
         if s.accept("read", "only"):
             for_read_only = True
         else:
             offset = s.expect("update").offset
             for_update = ForUpdate(offset, s.listed(TokenStream.name) if s.accept("of") else ())
-    into_temp = _into_temp(s) if s.at("into") else None
-    return replace(query, for_update=for_update, for_read_only=for_read_only, into_temp=into_temp)
+    query = replace(query, for_update=for_update, for_read_only=for_read_only)
+    if not s.at("into"):
+        return query
+    if s.at("temp", ahead=1) and s.at_name(2):
+        return replace(query, into_temp=_into_temp(s))
+    return _into_table(s, query)
 
 
 def parse_subquery(s: TokenStream) -> Query:
@@ -110,16 +122,21 @@ def parse_query(s: TokenStream, common: CommonTables | None = None) -> Query:
     recursive, common_tables = common
     body = _combined(s)
     order_by: tuple[OrderItem, ...] = ()
-    if s.at("order", "siblings"):
-        raise s.unsupported("CONNECT BY")
-    if s.accept("order", "by"):
+    orders_siblings = s.at("order", "siblings")
+    if orders_siblings:
+        if not isinstance(body, Select) or body.hierarchy is None:
+            raise s.refusal(s.ahead(1))
+        s.expect("order", "siblings", "by")
+        order_by = s.listed(parse_order_item)
+    elif s.accept("order", "by"):
         order_by = s.listed(parse_order_item)
     skip = _row_count(s, "skip")
     limit = _row_count(s, "limit")
     s.ascend()
     if isinstance(body, Query) and not (common_tables or order_by or skip or limit):
         return body
-    return Query(start.offset, body, common_tables, recursive, order_by, skip, limit)
+    query = Query(start.offset, body, common_tables, recursive, order_by, skip, limit)
+    return replace(query, orders_siblings=orders_siblings)
 
 
 def parse_common_tables(s: TokenStream) -> CommonTables:
@@ -157,13 +174,26 @@ def _part(s: TokenStream) -> QueryBody:
 
 
 def _into_temp(s: TokenStream) -> IntoTemp:
-    offset = s.expect("into").offset
-    if not (s.at("temp") and s.at_name(1)):
-        keyword = s.token.text.upper() if s.at_any("raw", "standard", "external") else "TABLE"
-        raise s.unsupported(f"INTO {keyword}")
-    s.expect("temp")
+    offset = s.expect("into", "temp").offset
     name = s.name()
     return IntoTemp(offset, name, s.accept("with", "no", "log") is not None)
+
+
+def _into_table(s: TokenStream, query: Query) -> CreateTableAs:
+    """Read ``INTO [STANDARD | RAW] table`` with storage clauses.
+
+    Source:   documented: SELECT statement, INTO STANDARD and INTO RAW Clauses.
+    """
+    into = s.expect("into")
+    if query.for_update is not None:
+        raise s.refusal(into)
+    if s.at("external") and s.at_name(1):
+        raise s.unsupported("INTO EXTERNAL")
+    if s.at_any("standard", "raw") and s.at_qualified_name(1):
+        s.advance()
+    table = parse_qualified_name(s)
+    storage = parse_table_storage(s)
+    return CreateTableAs(query.offset, table, query, is_select=True, **storage._asdict())
 
 
 # --- One SELECT --------------------------------------------------------------
@@ -180,20 +210,30 @@ def _select_list(s: TokenStream, offset: int) -> Select:
     """Read a SELECT from its DISTINCT or first column on."""
     distinct = _distinct(s)
     items = s.listed(_select_item)
+    if s.in_routine and s.accept("into"):
+        s.keep_targets(s.listed(TokenStream.name))
     s.expect("from")
-    if s.at("lateral", "("):  # nothing precedes it that it could refer to, but an outer query
-        s.advance()
     from_items = s.listed(parse_from_item)
     where = s.grammar.condition(s) if s.accept("where") else None
-    if s.at("start", "with") or s.at("connect", "by"):
-        raise s.unsupported("CONNECT BY")
+    hierarchy = _hierarchy(s) if s.at("start", "with") or s.at("connect", "by") else None
     group_by: tuple[Expression, ...] = ()
     if s.accept("group", "by"):
         if s.at("grouping", "sets"):
             raise s.unsupported("GROUPING SETS")
         group_by = s.listed(s.grammar.value)
     having = s.grammar.condition(s) if s.accept("having") else None
-    return Select(offset, items, from_items, where, group_by, having, distinct)
+    return Select(offset, items, from_items, where, group_by, having, distinct, hierarchy=hierarchy)
+
+
+def _hierarchy(s: TokenStream) -> Hierarchy:
+    offset = s.token.offset
+    start = s.grammar.condition(s) if s.accept("start", "with") else None
+    s.expect("connect", "by")
+    is_nocycle = s.at("nocycle") and not s.at_any(".", "=", "[", ahead=1) and s.accept("nocycle") is not None
+    outer, s.is_hierarchical = s.is_hierarchical, True
+    condition = s.grammar.condition(s)
+    s.is_hierarchical = outer
+    return Hierarchy(offset, start, condition, is_nocycle)
 
 
 def _row_count(s: TokenStream, word: str) -> Number | Parameter | None:

@@ -13,11 +13,13 @@ from typing import Final, TypeAlias
 from aioifx.server.sql.syntax.nodes import (
     IsolationLevel,
     Name,
+    ObjectKind,
     QualifiedName,
     SetConstraints,
     SetEnvironment,
     SetIsolation,
     SetLockMode,
+    SetObjectMode,
     SetOption,
     SetRole,
     SetTransaction,
@@ -33,6 +35,8 @@ Reader: TypeAlias = Callable[[TokenStream, int], Statement]
 def parse_set(s: TokenStream) -> Statement:
     """Read any SET statement."""
     offset = s.expect("set").offset
+    if s.at_any(*_OBJECTS):
+        return _objects(s, offset)
     for words, reader in _SETTINGS:
         if s.accept(*words):
             return reader(s, offset)
@@ -97,15 +101,35 @@ def _transaction_level(s: TokenStream) -> IsolationLevel:
     return "repeatable read"
 
 
-def _constraints(s: TokenStream, offset: int) -> SetConstraints:
+_OBJECTS: Final[tuple[ObjectKind, ...]] = ("constraints", "indexes", "triggers")
+
+
+def _objects(s: TokenStream, offset: int) -> SetConstraints | SetObjectMode:
+    """Read SET CONSTRAINTS, SET INDEXES or SET TRIGGERS.
+
+    Source:   documented: SET Database Object Mode and SET Transaction Mode statements
+    """
+    kinds: list[str] = []
+    while not kinds or s.accept(","):
+        kinds.append(s.expect_any(*(kind for kind in _OBJECTS if kind not in kinds)).text)
+    known: tuple[ObjectKind, ...] = tuple(kind for kind in _OBJECTS if kind in kinds)
+    table: QualifiedName | None = None
     names: tuple[QualifiedName, ...] = ()
-    if s.at("for"):
-        raise s.unsupported("SET CONSTRAINTS FOR")
-    if not s.accept("all"):
+    if len(kinds) > 1 or s.at("for"):
+        s.expect("for")
+        table = parse_qualified_name(s)
+    elif known == ("constraints",) and s.at("all") and s.at_any("immediate", "deferred", ahead=1):
+        s.advance()
+        return SetConstraints(offset, (), s.advance().text == "deferred")
+    else:
         names = s.listed(parse_qualified_name)
-    if s.at_any("enabled", "disabled", "filtering"):
-        raise s.unsupported(f"SET CONSTRAINTS {s.token.text.upper()}")
-    return SetConstraints(offset, names, s.expect_any("immediate", "deferred").text == "deferred")
+        if known == ("constraints",) and (mode := s.accept_any("immediate", "deferred")):
+            return SetConstraints(offset, names, mode.text == "deferred")
+    if s.at("filtering"):
+        raise s.unsupported("FILTERING")
+    disabled = s.expect_any("enabled", "disabled").text == "disabled"
+    unchecked = "constraints" in known and not disabled and s.accept("novalidate") is not None
+    return SetObjectMode(offset, known, table, names, disabled, unchecked)
 
 
 def _role(s: TokenStream, offset: int) -> SetRole:
@@ -204,7 +228,6 @@ _SETTINGS: Final[tuple[tuple[tuple[str, ...], Reader], ...]] = (
     (("lock", "mode"), _lock_mode),
     (("isolation",), _isolation),
     (("transaction",), _transaction),
-    (("constraints",), _constraints),
     (("role",), _role),
     (("environment",), _environment),
     (("explain",), _explain),
@@ -224,8 +247,6 @@ _SETTINGS: Final[tuple[tuple[tuple[str, ...], Reader], ...]] = (
 _NOT_EXECUTED: Final = (
     ("connection",),
     ("encryption", "password"),
-    ("indexes",),
-    ("triggers",),
     ("table",),
     ("user", "password"),
 )

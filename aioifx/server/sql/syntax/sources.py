@@ -45,11 +45,18 @@ _CLAUSES_BEFORE: Final = {
     "full": ("join", "outer"),
     **dict.fromkeys(SET_OPERATORS, ("select", "all", "(")),
 }
+_SPL_WORDS: Final = frozenset(
+    "begin call case commit continue create define delete drop end execute exit for foreach if insert let lock loop"
+    " merge on raise return rollback savepoint select set system trace truncate unlock update while".split()
+)
+"""Words that begin a statement of SPL, which follows the query of FOREACH without ``;``."""
 
 
 def at_clause(s: TokenStream, ahead: int = 0) -> bool:
     """Whether the word there starts a clause, so that it cannot be an alias."""
-    if s.at_any(*_ALWAYS_CLAUSES, ahead=ahead):
+    if s.at_any(*_ALWAYS_CLAUSES, ahead=ahead) or (
+        s.ends_at_statement and s.at_any(*_SPL_WORDS, ahead=ahead)
+    ):
         return True
     if s.at_any("skip", "limit", ahead=ahead):
         return s.ahead(ahead + 1).kind is TokenKind.NUMBER or s.at("?", ahead=ahead + 1)
@@ -74,12 +81,13 @@ def parse_table_ref(s: TokenStream) -> TableRef:
 
 
 def parse_derived_table(s: TokenStream) -> DerivedTable:
-    """Read ``(SELECT ..) alias (columns)``."""
+    """Read ``[LATERAL] (SELECT ..) alias (columns)``."""
+    is_lateral = s.accept("lateral") is not None
     offset = s.expect("(").offset
     query = s.grammar.query(s)
     s.expect(")")
     alias, columns = _alias_and_columns(s)
-    return DerivedTable(offset, query, alias, columns)
+    return DerivedTable(offset, query, alias, columns, is_lateral)
 
 
 def _alias_and_columns(s: TokenStream) -> tuple[Name | None, tuple[Name, ...]]:
@@ -155,7 +163,7 @@ def _table(s: TokenStream) -> FromItem:
     if s.at("table", "("):
         return _collection_table(s)
     if s.at("lateral", "("):
-        raise s.unsupported("LATERAL")
+        return parse_derived_table(s)
     return parse_table_ref(s)
 
 

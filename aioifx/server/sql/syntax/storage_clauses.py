@@ -1,6 +1,6 @@
 """Storage clauses of tables and indexes: parsed in full, without effect. Never: a clause that has an effect.
 
-Only the lock mode and the sizes of extents are kept, because systables shows them.
+The lock mode, the sizes of extents and the fragments are kept, because systables and sysfragments show them.
 
 Source: the grammar is documented (Guide to SQL: Syntax, CREATE TABLE and CREATE INDEX, storage options).
 """
@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from aioifx.server.sql.syntax.nodes import Fragment
 from aioifx.server.sql.syntax.token_stream import TokenStream
 from aioifx.server.sql.syntax.tokens import TokenKind
 
 LockMode: TypeAlias = Literal["row", "page", "table"]
 
 _LOCK_MODES: Final[dict[str, LockMode]] = {"row": "row", "page": "page", "table": "table"}
+
+
+class IndexStorage(NamedTuple):
+    """What the catalog shows of an index's storage."""
+
+    is_disabled: bool = False
+    fragments: tuple[Fragment, ...] = ()
 
 
 class TableStorage(NamedTuple):
@@ -25,6 +33,7 @@ class TableStorage(NamedTuple):
     """KB."""
     next_extent: int | None = None
     """KB."""
+    fragments: tuple[Fragment, ...] = ()
 
 
 EXTRA_COLUMNS: Final = ("rowids", "crcols", "erkey", "vercols", "replcheck", "audit")
@@ -60,8 +69,10 @@ def parse_table_storage(s: TokenStream) -> TableStorage:
             parse_put(s)
         elif s.at("using") or s.at("security", "policy"):
             raise s.unsupported(s.token.text.upper())
-        elif not _common_clause(s):
+        elif (fragments := _common_clause(s)) is None:
             return storage
+        elif fragments and fragments[0].strategy != _IN_DBSPACE:
+            storage = storage._replace(fragments=fragments)
 
 
 def parse_put(s: TokenStream) -> None:
@@ -90,8 +101,9 @@ def _sbspace_option(s: TokenStream) -> None:
         s.expect("keep", "access", "time")
 
 
-def parse_index_storage(s: TokenStream) -> None:
+def parse_index_storage(s: TokenStream) -> IndexStorage:
     """Read all clauses after the columns of CREATE INDEX."""
+    storage = IndexStorage()
     while True:
         if s.accept("fillfactor"):
             s.integer()
@@ -101,35 +113,33 @@ def parse_index_storage(s: TokenStream) -> None:
                 raise s.unsupported(f"USING {s.token.text.upper()}")
         elif s.at("hash", "on"):
             raise s.unsupported("HASH ON")
-        elif s.at_any("disabled", "filtering"):
-            raise s.unsupported(s.token.text.upper())
+        elif s.at("filtering"):
+            raise s.unsupported("FILTERING")
+        elif s.accept("disabled"):
+            storage = storage._replace(is_disabled=True)
         elif s.accept_any("online", "enabled"):
             continue
-        elif not _common_clause(s):
-            return
+        elif (fragments := _common_clause(s)) is None:
+            return storage
+        elif fragments:
+            storage = storage._replace(fragments=fragments)
 
 
-def _common_clause(s: TokenStream) -> bool:
-    """Read one clause that tables and indexes share; False if none comes next."""
+def _common_clause(s: TokenStream) -> tuple[Fragment, ...] | None:
+    """Read one clause that tables and indexes share, and return its fragments; None if none comes next."""
     if s.accept("in"):
-        _spaces(s)
-    elif s.accept("extent", "size") or s.accept("next", "size"):
+        name = s.names_enclosed()[0].text if s.at("(") else s.name().text
+        return (Fragment(_IN_DBSPACE, 0, name, name),)
+    if s.accept("extent", "size") or s.accept("next", "size"):
         s.integer()
-    elif s.accept("compressed"):
-        pass
     elif s.at_any("fragment", "partition") and s.at("by", ahead=1):
-        _fragmentation(s)
-    else:
-        return False
-    return True
+        return _fragmentation(s)
+    elif not s.accept("compressed"):
+        return None
+    return ()
 
 
-def _spaces(s: TokenStream) -> None:
-    """Read ``dbspace`` or ``(dbspace, ..)``."""
-    if s.at("("):
-        s.names_enclosed()
-    else:
-        s.name()
+_IN_DBSPACE: Final = "I"
 
 
 def _word_or_number(s: TokenStream, *words: str) -> None:
@@ -142,57 +152,76 @@ def _word_or_number(s: TokenStream, *words: str) -> None:
 # --- FRAGMENT BY -------------------------------------------------------------
 
 
-def _fragmentation(s: TokenStream) -> None:
+def _fragmentation(s: TokenStream) -> tuple[Fragment, ...]:
     s.advance()
     s.expect("by")
     if s.accept("round", "robin"):
-        s.listed(_round_robin_fragment)
-    elif s.accept("expression"):
-        s.listed(_expression_fragment)
-    elif s.at_any("range", "list"):
-        _keyed_fragments(s)
-    else:
-        raise s.refusal()
+        return _numbered(s.listed(_round_robin_fragment))
+    if s.accept("expression"):
+        return _numbered(s.listed(_expression_fragment))
+    if s.at_any("range", "list"):
+        return _keyed_fragments(s)
+    raise s.refusal()
 
 
-def _partition_name(s: TokenStream) -> None:
-    if s.accept("partition"):
-        s.name()
+def _numbered(fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+    return tuple(each._replace(position=number) for number, each in enumerate(fragments))
 
 
-def _round_robin_fragment(s: TokenStream) -> None:
-    _partition_name(s)
+def _partition_name(s: TokenStream) -> str:
+    return s.name().text if s.accept("partition") else ""
+
+
+def _placed(strategy: str, partition: str, dbspace: str, expression: str = "") -> Fragment:
+    return Fragment(strategy, 0, dbspace, partition or dbspace, expression)
+
+
+def _round_robin_fragment(s: TokenStream) -> Fragment:
+    partition = _partition_name(s)
     s.accept("in")  # only the first of a list needs the word
-    s.name()
+    return _placed("R", partition, s.name().text)
 
 
-def _expression_fragment(s: TokenStream) -> None:
-    _partition_name(s)
+def _expression_fragment(s: TokenStream) -> Fragment:
+    partition = _partition_name(s)
+    start = s.token.offset
     if not s.accept("remainder"):
         s.grammar.condition(s)
+    text = s.written(start, s.last_end)
     s.expect("in")
-    s.name()
+    return _placed("E", partition, s.name().text, text)
 
 
-def _keyed_fragments(s: TokenStream) -> None:
+def _keyed_fragments(s: TokenStream) -> tuple[Fragment, ...]:
     """Read RANGE (key) [INTERVAL (..) [STORE IN ..]] or LIST (key), and their fragments."""
-    s.expect_any("range", "list")
-    s.enclosed(s.grammar.value)
+    strategy = "N" if s.expect_any("range", "list").text == "range" else "L"
+    rules = [Fragment(strategy, -3, expression=_enclosed_text(s))]
     if s.accept("interval"):
-        s.enclosed(s.grammar.value)
+        rules.append(Fragment(strategy, -2, expression=_enclosed_text(s)))
         if s.accept("store", "in"):
-            s.names_enclosed()
-    s.listed(_keyed_fragment)
+            names = ", ".join(name.text for name in s.names_enclosed())
+            rules.append(Fragment(strategy, -1, expression=names))
+    fragments = s.listed(_keyed_fragment)
+    return (*rules, *_numbered(tuple(each._replace(strategy=strategy) for each in fragments)))
 
 
-def _keyed_fragment(s: TokenStream) -> None:
+def _enclosed_text(s: TokenStream) -> str:
+    """Read values in parentheses, and return them as written, without the parentheses."""
+    start = s.token.offset
+    s.enclosed(s.grammar.value)
+    return s.written(start, s.last_end)[1:-1].strip()
+
+
+def _keyed_fragment(s: TokenStream) -> Fragment:
     s.expect("partition")
-    s.name()
+    partition = s.name().text
+    start = s.token.offset
     if not s.accept("remainder"):
         s.expect("values")
         if s.accept("<"):
             s.grammar.value(s)
         elif not s.accept("is", "null"):
             s.enclosed(s.grammar.value)
+    text = s.written(start, s.last_end)
     s.expect("in")
-    s.name()
+    return _placed("", partition, s.name().text, text)

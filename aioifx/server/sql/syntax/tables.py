@@ -2,7 +2,7 @@
 
 Invariants:
 1. A constraint's name follows it (``PRIMARY KEY (k) CONSTRAINT pk_t``), as Informix requires.
-2. ENABLED and NOVALIDATE are the default here and are dropped; DISABLED and FILTERING are refused.
+2. ENABLED is the default and is dropped; FILTERING is refused, because it needs START VIOLATIONS TABLE.
 
 Source: the grammar is documented (Guide to SQL: Syntax, CREATE TABLE and ALTER TABLE).
 """
@@ -103,6 +103,7 @@ def parse_create_table(s: TokenStream, offset: int) -> CreateTable | CreateTable
         of_type,
         storage.first_extent,
         storage.next_extent,
+        storage.fragments,
     )
 
 
@@ -120,15 +121,7 @@ def _create_table_as(s: TokenStream, offset: int, table: QualifiedName, if_not_e
     query = s.grammar.query(s)
     if items:
         query = Query(start, Select(start, items, (DerivedTable(start, query, Name(start, "result")),)))
-    return CreateTableAs(
-        offset,
-        table,
-        query,
-        if_not_exists,
-        storage.lock_mode,
-        storage.first_extent,
-        storage.next_extent,
-    )
+    return CreateTableAs(offset, table, query, if_not_exists, **storage._asdict())
 
 
 def _result_column(s: TokenStream) -> SelectItem:
@@ -165,7 +158,7 @@ def _column(s: TokenStream) -> ColumnDef:
             default = _default(s)
         elif s.at("not", "null") and not (not_null or nullable):
             offset = s.expect("not", "null").offset
-            not_null = NotNull(offset, _constraint_name(s))
+            not_null = NotNull(offset, *_name_and_mode(s))
         elif s.at("null") and not (not_null or nullable):
             s.advance()
             nullable = True
@@ -213,9 +206,9 @@ def _default_value(s: TokenStream) -> Expression:
 def _column_constraint(s: TokenStream, column: Name) -> Constraint | None:
     offset = s.token.offset
     if s.accept("primary", "key"):
-        return PrimaryKey(offset, (column,), _constraint_name(s))
+        return PrimaryKey(offset, (column,), *_name_and_mode(s))
     if s.accept_any("unique", "distinct"):
-        return Unique(offset, (column,), _constraint_name(s))
+        return Unique(offset, (column,), *_name_and_mode(s))
     if s.at("check", "("):
         return _check(s)
     if s.at("references"):
@@ -235,10 +228,10 @@ def _table_constraint(s: TokenStream) -> Constraint:
     offset = s.token.offset
     if s.accept("primary", "key"):
         columns = s.names_enclosed()
-        return PrimaryKey(offset, columns, _constraint_name(s))
+        return PrimaryKey(offset, columns, *_name_and_mode(s))
     if s.accept_any("unique", "distinct"):
         columns = s.names_enclosed()
-        return Unique(offset, columns, _constraint_name(s))
+        return Unique(offset, columns, *_name_and_mode(s))
     if s.at("check"):
         return _check(s)
     s.expect("foreign", "key")
@@ -251,7 +244,7 @@ def _check(s: TokenStream) -> Check:
     condition = s.grammar.condition(s)
     closing = s.expect(")")
     text = s.written(opening.end, closing.offset)
-    return Check(offset, condition, text, _constraint_name(s))
+    return Check(offset, condition, text, *_name_and_mode(s), _is_not_validated(s))
 
 
 def _reference(s: TokenStream, offset: int, columns: tuple[Name, ...]) -> ForeignKey:
@@ -259,17 +252,26 @@ def _reference(s: TokenStream, offset: int, columns: tuple[Name, ...]) -> Foreig
     parent = parse_qualified_name(s)
     parent_columns = s.names_enclosed() if s.at("(") else ()
     cascade = s.accept("on", "delete", "cascade") is not None
-    return ForeignKey(offset, columns, parent, parent_columns, cascade, _constraint_name(s))
+    name, disabled = _name_and_mode(s)
+    unchecked = _is_not_validated(s)
+    index_disabled = s.accept("index", "disabled") is not None
+    return ForeignKey(
+        offset, columns, parent, parent_columns, cascade, name, disabled, unchecked, index_disabled
+    )
 
 
-def _constraint_name(s: TokenStream) -> QualifiedName | None:
-    """Read ``CONSTRAINT [owner.]name`` and the constraint's mode."""
+def _name_and_mode(s: TokenStream) -> tuple[QualifiedName | None, bool]:
+    """Read ``[CONSTRAINT [owner.]name] [ENABLED | DISABLED]``; returns whether it is DISABLED, too."""
     name = _owned_name(s) if s.accept("constraint") else None
-    if s.at_any("disabled", "filtering"):
-        raise s.unsupported(s.token.text.upper())
-    s.accept("enabled")
-    s.accept("novalidate")
-    return name
+    if s.at("filtering"):
+        raise s.unsupported("FILTERING")
+    mode = s.accept_any("enabled", "disabled")
+    return name, mode is not None and mode.text == "disabled"
+
+
+def _is_not_validated(s: TokenStream) -> bool:
+    """Read NOVALIDATE, which only foreign keys and CHECK have (documented: ADD CONSTRAINT)."""
+    return s.accept("novalidate") is not None
 
 
 def _owned_name(s: TokenStream) -> QualifiedName:

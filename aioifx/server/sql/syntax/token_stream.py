@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.syntax.nodes import Expression, Name, Parameter, QualifiedName, Query
+from aioifx.server.sql.syntax.nodes import Expression, Name, Parameter, QualifiedName, Query, Statement
 from aioifx.server.sql.syntax.tokens import Token, TokenKind
 
 SYNTAX_ERROR: Final = -201
@@ -41,18 +41,39 @@ class Grammar(NamedTuple):
     """Reads a query without SKIP, FIRST and LIMIT."""
     items: Callable[[TokenStream], Query]
     """Reads the same with the word ITEM after SELECT."""
+    statement: Callable[[TokenStream], Statement]
+    """Reads any SQL statement, for the bodies of routines."""
 
 
 class TokenStream:
     """The tokens of one statement, with a read position."""
 
-    __slots__ = ("_closers", "_depth", "_tokens", "grammar", "index", "parameter_count", "text")
+    __slots__ = (
+        "_closers",
+        "_depth",
+        "_targets",
+        "_tokens",
+        "ends_at_statement",
+        "grammar",
+        "in_routine",
+        "index",
+        "is_hierarchical",
+        "parameter_count",
+        "text",
+    )
 
     def __init__(self, text: str, tokens: list[Token], grammar: Grammar) -> None:
         self.text = text
         self.grammar = grammar
         self.index = 0
         self.parameter_count = 0
+        self.is_hierarchical = False
+        """Whether PRIOR is a keyword, which it is in CONNECT BY alone."""
+        self.in_routine = False
+        """Whether a routine's body is read, where SELECT may have INTO."""
+        self.ends_at_statement = False
+        """Whether a statement may follow without ``;``, so that its first word is not an alias."""
+        self._targets: tuple[Name, ...] = ()
         self._tokens = tokens
         self._closers = _closers(tokens)
         self._depth = 0
@@ -70,6 +91,11 @@ class TokenStream:
         """The distance to the token after the ``(..)`` that opens *count* tokens ahead; None if it is not closed."""
         closer = self._closers.get(self.index + count)
         return None if closer is None else closer + 1 - self.index
+
+    def is_doubled(self) -> bool:
+        """Whether two ``(`` come next that are closed together: ``((..))``."""
+        outer, inner = self._closers.get(self.index), self._closers.get(self.index + 1)
+        return outer is not None and inner is not None and outer == inner + 1
 
     def at(self, *words: str, ahead: int = 0) -> bool:
         """Whether these words and symbols come next."""
@@ -155,10 +181,23 @@ class TokenStream:
         return self.advance().text
 
     def parameter(self) -> Parameter:
-        """Read a ``?`` and assign the next index."""
+        """Read a ``?`` and assign the next index; a routine has none (documented)."""
+        if self.in_routine:
+            raise self.refusal()
         parameter = Parameter(self.expect("?").offset, self.parameter_count)
         self.parameter_count += 1
         return parameter
+
+    def keep_targets(self, targets: tuple[Name, ...]) -> None:
+        """Keep the variables of INTO until the statement has been read; only one SELECT of it has them."""
+        if self._targets:
+            raise SqlError(SYNTAX_ERROR, offset=targets[0].offset)
+        self._targets = targets
+
+    def take_targets(self) -> tuple[Name, ...]:
+        """The variables of INTO in the statement that was read."""
+        targets, self._targets = self._targets, ()
+        return targets
 
     def listed(self, read: Callable[[TokenStream], T]) -> tuple[T, ...]:
         """Read one or more items, separated by commas."""

@@ -7,10 +7,20 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from aioifx.server.sql.builtin_types import BLOB, BYTE, CLOB, TEXT, boolean, bson, json, lvarchar
+from aioifx.server.sql.builtin_types import (
+    BLOB,
+    BYTE,
+    CLOB,
+    SYSTEM_OWNER,
+    TEXT,
+    boolean,
+    bson,
+    json,
+    lvarchar,
+)
 from aioifx.server.sql.complex_types import COLLECTIONS, TypeName, collection_of, row_of
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.syntax.token_stream import TokenStream, parse_qualified_name
+from aioifx.server.sql.syntax.token_stream import TokenStream, parse_owner, parse_qualified_name
 from aioifx.server.sql.syntax.tokens import Token, TokenKind
 from aioifx.sqltypes import FLOATING_SCALE, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 
@@ -52,6 +62,8 @@ _KNOWN: Final = frozenset(
     {*_FIXED, *_SERIALS, *_DECIMALS, *_SIZED, *_VARYING, *_NOT_EXECUTED}
     | {"money", "lvarchar", "float", "double", "datetime", "interval", "row", *_COLLECTIONS}
 )
+_EXTENDED: Final = ("boolean", "lvarchar", "blob", "clob", "json", "bson")
+"""Built-in types that have an owner (observed: ``"informix".boolean`` in dbschema's output)."""
 _AFTER_TYPE: Final = (
     "default",
     "not",
@@ -103,6 +115,8 @@ def _type_with_start(s: TokenStream) -> DeclaredType:
     """
     Raises:   SqlError: -999 for a built-in type that is not supported.
     """
+    if s.token.text == SYSTEM_OWNER and s.at(".", ahead=1) and s.at_any(*_EXTENDED, ahead=2):
+        parse_owner(s)
     token = s.token
     if token.kind is not TokenKind.NAME:
         if s.at(".", ahead=1):  # a quoted owner
@@ -181,6 +195,8 @@ def _collection(s: TokenStream, code: TypeCode) -> SqlType:
 
 def _plain_type(s: TokenStream, token: Token) -> SqlType:
     word = token.text
+    if word == "boolean" and s.at("("):
+        _size(s, 1, 1)  # observed: BOOLEAN(1) in public scripts for Informix
     if word in _FIXED:
         return _FIXED[word]
     if word in _DECIMALS:

@@ -3,7 +3,7 @@
 Invariants:
 1. SQLite's columns may be in another order than Informix's (`Table.stored_order`): ADD .. BEFORE adds a column at
    the end.
-2. An error that depends on the rows is raised by a step that changes nothing: ``DELETE .. WHERE CASE .. ifx_raise``.
+2. An error that depends on the rows is raised by a step of `enforcement`, which changes nothing.
 """
 
 from __future__ import annotations
@@ -22,15 +22,22 @@ from aioifx.server.sql.model.schema import (
     ConstraintKind,
     Index,
     Table,
+    Trigger,
 )
 from aioifx.server.sql.model.type_rules import is_large
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.tokens import TokenKind, tokenize
-from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, check_sql, column_of
+from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of
+from aioifx.server.sql.translate.enforcement import (
+    TOO_MANY_DUPLICATES,
+    activation_steps,
+    loosened,
+    null_check,
+    nullability_steps,
+)
 from aioifx.server.sql.translate.large_objects import check_large
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.sqlite_ddl import (
-    check_steps,
     column_text,
     drop_check_steps,
     drop_index_steps,
@@ -39,11 +46,9 @@ from aioifx.server.sql.translate.sqlite_ddl import (
     redeclaration_steps,
     reference_steps,
 )
-from aioifx.server.sql.translate.sqlite_text import affinity, identifier, string
+from aioifx.server.sql.translate.sqlite_text import affinity, identifier
 from aioifx.server.sql.translate.typed import Typed, assigned
 from aioifx.server.sql.translate.user_types import with_type_numbers
-
-_TOO_MANY_DUPLICATES = (-371, -100, "")
 
 
 def alter_table(node: nodes.AlterTable, table: Table, context: Context) -> Definition:
@@ -78,9 +83,7 @@ def _without(table: Table, gone: Sequence[Constraint]) -> tuple[Table, list[Step
     dropped = [
         index
         for index in table.indexes
-        if index.name.startswith(" ")
-        and index.name not in used
-        and index.name in {each.index for each in gone}
+        if index.is_implicit and index.name not in used and index.name in {each.index for each in gone}
     ]
     steps: list[Step] = []
     for index in dropped:
@@ -121,22 +124,20 @@ class _Alteration:
     ) -> None:
         builder = TableBuilder(self.context, self.table, self.next_constrid)
         if not_null is not None and not_null.not_null is not None:
-            builder.not_null(not_null.name.text, not_null.not_null.name)
-        conditions: dict[int, nodes.Expression] = {}
+            builder.not_null(not_null.name.text, not_null.not_null)
+        accepted: set[int] = set()
         for node in constraints:
             builder.constraint(node)
-            if isinstance(node, nodes.Check):
-                conditions[builder.added[-1].constrid] = node.condition
+            if isinstance(node, nodes.Check | nodes.ForeignKey) and node.is_not_validated:
+                accepted.add(builder.added[-1].constrid)
         before, self.table, self.next_constrid = self.table, builder.table, builder.next_constrid
         self._require_values(before)
         for index in builder.new_indexes:
-            self.steps += index_steps(self.table, index, _TOO_MANY_DUPLICATES)
+            self.steps += index_steps(self.table, index, TOO_MANY_DUPLICATES)
         for constraint in builder.added:
-            if constraint.kind is ConstraintKind.CHECK:
-                self._check_rows(constraint, conditions[constraint.constrid])
-            if constraint.kind is ConstraintKind.REFERENCES:
-                self._check_parents(constraint)
-                self.steps += redeclaration_steps(self.table, self._table_of)
+            self.steps += activation_steps(
+                self.table, constraint, self._table_of, validates=constraint.constrid not in accepted
+            )
 
     def _table_of(self, tabid: int) -> Table | None:
         return self.context.schema.table_of(tabid)
@@ -146,29 +147,7 @@ class _Alteration:
         for column in self.table.columns:
             old = before.column(column.name)
             if old is not None and old.is_nullable and not column.is_nullable:
-                self._refuse_rows(f"{identifier(column.name)} IS NULL", -391, column.name)
-
-    def _check_rows(self, constraint: Constraint, condition: nodes.Expression) -> None:
-        sql = check_sql(self.context, self.table, condition, "")
-        self._refuse_rows(f"NOT {sql}", -530, constraint.full_name)
-        self.steps += check_steps(self.table, constraint)
-
-    def _check_parents(self, key: Constraint) -> None:
-        parent = self.table if key.parent == self.table.tabid else self._table_of(key.parent)
-        assert parent is not None
-        pairs = list(zip(key.columns, key.parent_columns, strict=True))
-        present = " AND ".join(f"{self.table.source}.{identifier(mine)} IS NOT NULL" for mine, _ in pairs)
-        equal = " AND ".join(
-            f"p.{identifier(theirs)} = {self.table.source}.{identifier(mine)}" for mine, theirs in pairs
-        )
-        orphaned = f"{present} AND NOT EXISTS (SELECT 1 FROM {parent.source} AS p WHERE {equal})"
-        self._refuse_rows(orphaned, -525, key.full_name)
-
-    def _refuse_rows(self, condition: str, sqlcode: int, token: str) -> None:
-        fail = f"ifx_raise({sqlcode}, {string(token)})"
-        self.steps.append(
-            Step(f"DELETE FROM {self.table.source} WHERE CASE WHEN {condition} THEN {fail} END")
-        )
+                self.steps.append(null_check(self.table, column))
 
     def _drop_constraint(self, name: nodes.QualifiedName) -> None:
         constraint = next((each for each in self.table.constraints if each.name == name.name), None)
@@ -181,21 +160,8 @@ class _Alteration:
         if was_key:
             self.steps += redeclaration_steps(self.table, self._table_of)
         self.steps += steps
-        self._loosen(constraint)
-
-    def _loosen(self, constraint: Constraint) -> None:
-        """Make columns nullable that only a dropped primary key or NOT NULL prevented from being NULL."""
-        if constraint.kind not in (ConstraintKind.PRIMARY, ConstraintKind.NOT_NULL):
-            return
-        key = self.table.primary_key
-        columns: list[ColumnDef] = []
-        for column in self.table.columns:
-            if column.name in constraint.columns and not column.is_serial:
-                declared = column.is_declared_not_null and constraint.kind is not ConstraintKind.NOT_NULL
-                is_key = key is not None and column.name in key.columns
-                column = replace(column, is_nullable=not (declared or is_key), is_declared_not_null=declared)
-            columns.append(column)
-        self.table = replace(self.table, columns=tuple(columns))
+        before, self.table = self.table, loosened(self.table, constraint)
+        self.steps += nullability_steps(before, self.table)
 
     def _free_children(self, key: Constraint) -> None:
         """Drop the foreign keys that reference a dropped key."""
@@ -237,7 +203,7 @@ class _Alteration:
             name = identifier(column.name)
             self.steps.append(Step(f"UPDATE {self.table.source} SET {name} = {column.default.sql}"))
         if not column.is_nullable:
-            self._refuse_rows(f"{identifier(column.name)} IS NULL", -391, column.name)
+            self.steps.append(null_check(self.table, column))
         self._build(action.column.constraints, action.column)
 
     def _column(self, name: nodes.Name) -> ColumnDef:
@@ -269,15 +235,23 @@ class _Alteration:
         self.steps.append(Step(f"ALTER TABLE {self.table.source} DROP COLUMN {identifier(column.name)}"))
         stored = tuple(each.name for each in self.table.stored_columns if each.name != column.name)
         columns = tuple(each for each in self.table.columns if each.name != column.name)
-        self.table = replace(self.table, columns=columns, stored_order=stored, indexes=indexes)
+        triggers = _triggers_without(self.table.triggers, column.name)
+        self.table = replace(
+            self.table, columns=columns, stored_order=stored, indexes=indexes, triggers=triggers
+        )
         self.steps += reference_steps(self.table)
 
     def _modify_column(self, node: nodes.ColumnDef) -> None:
-        """Replace a column's definition; its values are assigned to the new type."""
+        """Replace a column's definition; its values are assigned to the new type.
+
+        Raises:   SqlError: -999, a functional index depends on it, or what `_move_column` raises.
+        """
+        if any(index.is_functional and node.name.text in index.columns for index in self.table.indexes):
+            raise SqlError(-999, token="MODIFY", offset=node.offset)
         old, new = self._column(node.name), column_of(node, self.context)
         self._drop_column_constraints(old.name)
         key = self.table.primary_key
-        if key is not None and new.name in key.columns:
+        if key is not None and not key.is_disabled and new.name in key.columns:
             new = replace(new, is_nullable=False)
         if new.is_serial and not old.is_serial and self.table.serials:
             raise SqlError(-287, token=new.name, offset=node.offset)
@@ -291,7 +265,9 @@ class _Alteration:
             self.steps.append(Step(f"UPDATE {self.table.source} SET {identifier(old.name)} = {text}"))
         before = self.table
         self._put_column(new)
-        if not node.not_null:
+        self.steps += nullability_steps(before, self.table)
+        keeps = old.is_declared_not_null and not old.is_serial
+        if not (node.not_null and keeps):
             constraints = tuple(
                 each
                 for each in self.table.constraints
@@ -299,7 +275,6 @@ class _Alteration:
             )
             self.table = replace(self.table, constraints=constraints)
         self._require_values(before)
-        keeps = old.is_declared_not_null and not old.is_serial
         self._build(node.constraints, None if keeps else node)
 
     def _drop_column_constraints(self, name: str) -> None:
@@ -354,7 +329,7 @@ class _Alteration:
         self.table = replace(self.table, stored_order=(*stored, old.name))
         self._put_column(new)
         for index in indexes:
-            self.steps += index_steps(self.table, index, _TOO_MANY_DUPLICATES)
+            self.steps += index_steps(self.table, index, TOO_MANY_DUPLICATES)
 
 
 # --- RENAME COLUMN ----------------------------------------------------------------------------------------------------
@@ -385,6 +360,18 @@ def renamed_column(node: nodes.RenameColumn, table: Table, context: Context) -> 
     return Definition((step,), tuple(PutTable(each) for each in changes.values()))
 
 
+def _triggers_without(triggers: Iterable[Trigger], column: str) -> tuple[Trigger, ...]:
+    """The triggers of a table that loses a column; one of UPDATE OF no other column is dropped.
+
+    Source:   documented: ALTER TABLE, "How Dropping a Column Affects Triggers".
+    """
+    return tuple(
+        replace(each, columns=tuple(name for name in each.columns if name != column))
+        for each in triggers
+        if each.columns != (column,)
+    )
+
+
 def _swapped(names: Sequence[str], old: str, new: str) -> tuple[str, ...]:
     return tuple(new if name == old else name for name in names)
 
@@ -403,11 +390,37 @@ def _renamed(table: Table, old: str, new: str) -> Table:
     )
     indexes = tuple(_index_renamed(index, old, new) for index in table.indexes)
     stored = _swapped(table.stored_order, old, new)
-    return replace(table, columns=columns, constraints=constraints, indexes=indexes, stored_order=stored)
+    return replace(
+        table,
+        columns=columns,
+        constraints=constraints,
+        indexes=indexes,
+        stored_order=stored,
+        triggers=tuple(_trigger_renamed(each, old, new) for each in table.triggers),
+    )
+
+
+def _trigger_renamed(trigger: Trigger, old: str, new: str) -> Trigger:
+    """A trigger with another name of a column of its table: in UPDATE OF, and after the correlation names.
+
+    Source:   documented: RENAME COLUMN, "How Triggers Are Affected".
+    """
+    text, tokens = trigger.action, tokenize(trigger.action)
+    parts, start = list[str](), 0
+    for values, dot, token in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if values.text in (trigger.old, trigger.new) and dot.text == "." and token.text == old:
+            parts += (text[start : token.offset - 1], _written(new))
+            start = token.end - 1
+    action = "".join((*parts, text[start:]))
+    return replace(trigger, columns=_swapped(trigger.columns, old, new), action=action)
 
 
 _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*")
 """A name that needs no quotes."""
+
+
+def _written(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def _check_renamed(text: str, old: str, new: str) -> str:
@@ -418,7 +431,7 @@ def _check_renamed(text: str, old: str, new: str) -> str:
     Source:   documented: RENAME COLUMN statement, how views and check constraints are affected.
     """
     kind = TokenKind.NAME if _PLAIN.fullmatch(old) else TokenKind.DELIMITED
-    name = new if _PLAIN.fullmatch(new) else '"' + new.replace('"', '""') + '"'
+    name = _written(new)
     parts, start = list[str](), 0
     for token in tokenize(text, delimident=True):
         if token.kind is kind and token.text == old:
@@ -428,5 +441,13 @@ def _check_renamed(text: str, old: str, new: str) -> str:
 
 
 def _index_renamed(index: Index, old: str, new: str) -> Index:
-    parts = tuple(replace(part, column=new) if part.column == old else part for part in index.parts)
+    parts = tuple(
+        replace(
+            part,
+            column=new if part.column == old else part.column,
+            arguments=_swapped(part.arguments, old, new),
+            sql=part.sql.replace(identifier(old), identifier(new)),
+        )
+        for part in index.parts
+    )
     return replace(index, parts=parts)

@@ -52,6 +52,34 @@ def arithmetic(operator: str, left: Typed, right: Typed, result: SqlType) -> str
     return f"ifx_{verb}({number_of(left).sql}, {number_of(right).sql}, {type_number(result)})"
 
 
+_SHORT_CHAIN: Final = 8
+"""Operations that are written as nested calls, which take less time."""
+_MOST_ARGUMENTS: Final = 90
+"""Arguments per call: SQLite allows 100, or 127, by default."""
+
+
+def chained(
+    text: str, operator: str, left: Typed, right: Typed, result: SqlType, chains: dict[str, tuple[str, ...]]
+) -> str:
+    """Text of the same value as *text*, of `arithmetic`, whose depth does not grow with each operation.
+
+    SQLite's parser allows about 30 nested calls. So the operations of ``a + b + c ..`` become arguments of one call.
+
+    Args:     chains: the arguments of texts that are chains so far; this one is added.
+    """
+    if not text.startswith(f"ifx_{_VERBS[operator]}("):
+        return text
+    first, operand = number_of(left).sql, number_of(right).sql
+    step = operand, f"'{operator}{type_number(result)}'"
+    arguments = (*chains.get(first, (first,)), *step)
+    if len(arguments) > _MOST_ARGUMENTS:
+        arguments = (first, *step)
+    if len(arguments) > 2 * _SHORT_CHAIN:
+        text = f"ifx_chain({', '.join(arguments)})"
+    chains[text] = arguments
+    return text
+
+
 def _interval_arithmetic(operator: str, left: Typed, right: Typed, result: SqlType) -> str:
     verb = _VERBS[operator]
     one, other = family_of(left.known_type), family_of(right.known_type)

@@ -349,6 +349,20 @@ ROUTINES: Final[dict[str, Routine]] = {
 }
 
 
+def _routine_types(attributes: str) -> Builder:
+    """The types of a routine's parameters or results, with commas between them."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        rows = (
+            f'SELECT * FROM main."sysproccolumns" WHERE procid = {arguments[0].sql}'
+            f" AND paramattr IN ({attributes}) ORDER BY paramid"
+        )
+        text = "group_concat(ifx_type_text(paramtype, paramxid, paramlen), ',')"
+        return Typed(f"(SELECT {text} FROM ({rows}))", varchar(255))
+
+    return build
+
+
 CATALOG_ROUTINES: Final[dict[str, Routine]] = {
     "get_data_type": Routine((_COUNT, _COUNT, _COUNT), 3, _fixed("ifx_jdbc_type", INTEGER)),
     "schema_coltypename": Routine((_COUNT, _COUNT), 2, _fixed("ifx_type_name", varchar(40))),
@@ -360,6 +374,9 @@ CATALOG_ROUTINES: Final[dict[str, Routine]] = {
     "schema_datetype": Routine((_COUNT, _COUNT), 2, _fixed("ifx_date_type", INTEGER)),
     "schema_charlen": Routine((_COUNT, _COUNT, _COUNT), 3, _fixed("ifx_char_octets", INTEGER)),
     "schema_isautoincr": Routine((_COUNT,), 1, _fixed("ifx_increments_word", varchar(3))),
+    "schema_bufflen": Routine((_COUNT, _COUNT), 2, _fixed("ifx_type_bytes", INTEGER)),
+    "ifx_param_types": Routine((_COUNT,), 1, _routine_types("1, 2, 4")),
+    "ifx_ret_types": Routine((_COUNT,), 1, _routine_types("3, 5")),
     "ikeyextractcolno": Routine((_TEXT, _COUNT), 2, _fixed("ifx_key_column", INTEGER)),
     "get_default_value": Routine(
         (_COUNT, _COUNT, _COUNT, _TEXT), 4, _fixed("ifx_default_text", varchar(254))

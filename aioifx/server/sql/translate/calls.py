@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from aioifx.server.sql.builtin_types import SYSTEM_OWNER
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.spl import SplRoutine, resolved
 from aioifx.server.sql.model.type_rules import (
     BIGINT,
     DATE,
@@ -62,6 +63,8 @@ def call(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> 
 
     Raises:   SqlError: -674 no such routine, -664 wrong number of arguments.
     """
+    if node.named:
+        return _routine(translator, node)
     smart = SMART_ROUTINES.get(node.name) if node.routine.owner == "" else None
     if smart is not None:
         return smart(translator, node)
@@ -72,7 +75,7 @@ def call(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> 
         return documents.document_call(translator, node)
     routine = (None if node.routine.owner else ROUTINES.get(node.name)) or CATALOG_ROUTINES.get(node.name)
     if routine is None:
-        return _registered(translator, node)
+        return _routine(translator, node)
     if not routine.required <= len(node.arguments) <= len(routine.kinds):
         raise SqlError(-664, token=node.name, offset=node.offset)
     if node.name in LENGTHS and isinstance(node.arguments[0], nodes.Column):
@@ -91,19 +94,90 @@ def _widened(value: Typed, code_set: str) -> Typed:
     return replace(value, type=varchar(size_of(type_) * widest_character(code_set), is_national(type_)))
 
 
+def _routine(translator: CallTranslator, node: nodes.Call) -> Typed:
+    """A function written in SPL, or else in Python.
+
+    Raises:   SqlError: -674, no routine with such arguments; -9700, several; -999, it has several results.
+    """
+    context = translator.context
+    context.need_database(node.routine)
+    found = [each for each in context.schema.routines_named(node.name, node.routine.owner) if each.results]
+    if not found:
+        return _registered(translator, node)
+    routine, values = resolved_call(
+        translator.value, found, node.name, (*node.arguments, *node.named), node.offset
+    )
+    if routine.result is None:
+        raise SqlError(-999, token=node.name, offset=node.offset)
+    texts = [
+        assigned(values[parameter.name], parameter.type) if parameter.name in values else "ifx_default()"
+        for parameter in routine.parameters
+    ]
+    function = "ifx_spl_not_variant" if routine.is_not_variant else "ifx_spl"
+    return Typed(f"{function}({', '.join([str(routine.procid), *texts])})", routine.result)
+
+
+def resolved_call(
+    value: Callable[[nodes.Expression, SqlType | None], Typed],
+    found: Sequence[SplRoutine],
+    name: str,
+    arguments: Sequence[nodes.Expression | nodes.NamedArgument],
+    offset: int,
+) -> tuple[SplRoutine, dict[str, Typed]]:
+    """The routine that a call means, and its arguments by the names of the parameters.
+
+    Raises:   SqlError: -674, no routine with such arguments; -9700, several; -201, one by position after one by name.
+    """
+    named = [each.name for each in arguments if isinstance(each, nodes.NamedArgument)]
+    positional = arguments[: len(arguments) - len(named)]
+    for each in positional:
+        if isinstance(each, nodes.NamedArgument):
+            raise SqlError(-201, offset=each.offset)
+    fitting = [routine for routine in found if routine.accepts(len(positional), named)]
+    types = [
+        None if len(fitting) == 1 or isinstance(each, nodes.Parameter) else value(each, None).type
+        for each in positional
+        if not isinstance(each, nodes.NamedArgument)
+    ]
+    routine = resolved(fitting, name, types, named, offset)
+    of_name = {parameter.name: parameter.type for parameter in routine.parameters}
+    values: dict[str, Typed] = {}
+    for each, parameter in zip(positional, routine.parameters, strict=False):
+        if not isinstance(each, nodes.NamedArgument):
+            values[parameter.name] = value(each, parameter.type)
+    for each in arguments[len(positional) :]:
+        if isinstance(each, nodes.NamedArgument):
+            values[each.name] = value(each.value, of_name[each.name])
+    return routine, values
+
+
 def _registered(translator: CallTranslator, node: nodes.Call) -> Typed:
     """A function written in Python.
 
     Raises:   SqlError: -674, no routine with such arguments; -999, it has several results.
     """
+    if node.name in _NOT_EXECUTED:
+        raise SqlError(-999, token=node.name.upper(), offset=node.offset)
     routine = translator.context.settings.routines.find(node.name)
+    if node.named:
+        token = "NAMED ARGUMENT" if routine is not None else ""
+        raise SqlError(-999 if token else -201, token=token, offset=node.named[0].offset)
     if routine is None or not routine.returns or len(node.arguments) != len(routine.params):
         raise SqlError(-674, token=node.name, offset=node.offset)
     if routine.result is None:
         raise SqlError(-999, token=node.name, offset=node.offset)
     pairs = zip(node.arguments, routine.params, strict=True)
     texts = [assigned(translator.value(argument, type_), type_) for argument, (_, type_) in pairs]
-    return Typed(f"ifx_routine({', '.join([string(routine.name), *texts])})", routine.result)
+    name = "ifx_routine" if routine.variant else "ifx_not_variant"
+    return Typed(f"{name}({', '.join([string(routine.name), *texts])})", routine.result)
+
+
+_NOT_EXECUTED: Final = frozenset(
+    """encrypt_aes encrypt_tdes decrypt_char decrypt_binary gethint
+    regex_match regex_replace regex_extract regex_split bson_update""".split()
+)
+"""Functions of Informix that are refused by name. The bytes of its ciphers are not documented. Its regular expressions
+are those of another library."""
 
 
 def _argument(translator: CallTranslator, kind: ArgumentKind, node: nodes.Expression) -> Typed:
@@ -214,6 +288,8 @@ _DBINFO_TYPES: Final = {
     "dbspace": varchar(128),
     "version": varchar(255),
     "utc_current": INTEGER,
+    "cdrsession": INTEGER,
+    "get_tz": varchar(128),
     "utc_to_datetime": datetime(Unit.YEAR, Unit.SECOND),
 }
 
@@ -233,6 +309,14 @@ def _cardinality(translator: CallTranslator, node: nodes.Call, hint: SqlType | N
     return cardinality(translator.typed(argument), node.offset)
 
 
+def _path(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
+    """SYS_CONNECT_BY_PATH, which `hierarchies` has computed."""
+    column = translator.scope.path(node.offset)
+    if column is None:
+        raise SqlError(-201, offset=node.offset)
+    return Typed(column.sql, column.type, column.is_nullable)
+
+
 _SPECIAL: Final[dict[str, Callable[[CallTranslator, nodes.Call, SqlType | None], Typed]]] = {
     "nvl": _first_known,
     "coalesce": _first_known,
@@ -241,4 +325,14 @@ _SPECIAL: Final[dict[str, Callable[[CallTranslator, nodes.Call, SqlType | None],
     "decode": _decode,
     "dbinfo": _dbinfo,
     "cardinality": _cardinality,
+    "sys_connect_by_path": _path,
 }
+
+_WITH_KEYWORDS: Final = frozenset({"trim", "extend", *nodes.AGGREGATES})
+"""Functions that are not calls in the tree."""
+
+
+def is_builtin(name: str) -> bool:
+    """Whether a call of that name is one of a built-in function, so that no other function can have the name."""
+    known = (SMART_ROUTINES, _SPECIAL, documents.NAMES, ROUTINES, CATALOG_ROUTINES, _WITH_KEYWORDS)
+    return any(name in names for names in known)

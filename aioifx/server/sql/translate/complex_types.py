@@ -100,12 +100,20 @@ def multiset(relation: QueryResult, node: nodes.MultisetQuery) -> Typed:
     if node.is_item and len(types) > 1:
         raise SqlError(-201, offset=node.offset)
     element = types[0] if node.is_item else row_of(relation.names, types)
-    columns = [f"c{number}" for number in range(1, len(types) + 1)]
-    part = "c1" if node.is_item else _parts_text(columns)
+    part = "c1" if node.is_item else _row_text(relation)
     type_ = collection_of(TypeCode.MULTISET, element)
     parts = f"coalesce(ifx_collect({part}), '[]')"  # SQLite has no result of an own aggregate over no rows
     text = f"(SELECT ifx_complex({parts}, {type_literal(type_)}) FROM ({relation.text()}))"
     return Typed(text, type_, is_nullable=False)
+
+
+def rows_text(relation: QueryResult) -> str:
+    """The rows of a query as a JSON array of JSON arrays in texts; NULL for no rows."""
+    return f"(SELECT ifx_collect({_row_text(relation)}) FROM ({relation.text()}))"
+
+
+def _row_text(relation: QueryResult) -> str:
+    return _parts_text([f"c{number}" for number in range(1, len(relation.outputs) + 1)])
 
 
 def require_aggregated(node: nodes.Aggregate, type_: SqlType | None) -> None:

@@ -18,6 +18,7 @@ from aioifx.server.sql.model.schema import (
     Index,
     IndexPart,
     Table,
+    TriggerEvent,
 )
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import Family, family_of, is_large
@@ -54,7 +55,7 @@ def column_of(node: nodes.ColumnDef, context: Context) -> ColumnDef:
         raise SqlError(-999, token=str(type_), offset=node.offset)
     refuse_nested(type_, node.offset)
     column = ColumnDef(node.name.text, type_, serial_start=node.serial_start or 1, space=node.space)
-    if node.not_null is not None or column.is_serial:
+    if column.is_serial or (node.not_null is not None and not node.not_null.is_disabled):
         column = replace(column, is_nullable=False, is_declared_not_null=True)
     if node.default is not None:
         if is_large(column.type) and not isinstance(node.default.value, nodes.Null):
@@ -119,21 +120,22 @@ class TableBuilder:
     """The constraints in the order of their addition."""
     new_indexes: list[Index] = field(default_factory=list[Index])
 
-    def not_null(self, column: str, name: nodes.QualifiedName | None) -> None:
+    def not_null(self, column: str, node: nodes.NotNull) -> None:
         """NOT NULL on one column."""
-        if not self.table.is_temp:
-            self._add(ConstraintKind.NOT_NULL, name, (column,))
+        if not self.table.is_temp or node.is_disabled:
+            self._add(ConstraintKind.NOT_NULL, node, (column,))
 
     def constraint(self, node: nodes.Constraint) -> None:
         """A constraint of a column or of the table.
 
-        Raises:   SqlError: -217 no such column, -297 no such key in the parent, -548 and -576 temporary tables.
+        Raises:   SqlError: -217 no such column, -297 no such key in the parent, -893 it is disabled;
+                  -548, -576, -891 temporary tables.
         """
         match node:
             case nodes.PrimaryKey():
                 self._primary_key(node)
             case nodes.Unique():
-                self._key(ConstraintKind.UNIQUE, node.name, self._columns(node.columns))
+                self._key(ConstraintKind.UNIQUE, node, self._columns(node.columns))
             case nodes.Check():
                 self._check(node)
             case nodes.ForeignKey():
@@ -147,8 +149,11 @@ class TableBuilder:
         return tuple(name.text for name in names)
 
     def _add(
-        self, kind: ConstraintKind, name: nodes.QualifiedName | None, columns: tuple[str, ...]
+        self, kind: ConstraintKind, node: nodes.Constraint | nodes.NotNull, columns: tuple[str, ...]
     ) -> Constraint:
+        name = node.name
+        if node.is_disabled and self.table.is_temp:
+            raise SqlError(-891, offset=node.offset)
         if name is not None and self.table.is_temp:
             raise SqlError(-576, offset=name.offset)
         constrid = self.next_constrid
@@ -160,7 +165,7 @@ class TableBuilder:
         if name is not None and taken:
             raise SqlError(-743, token=called, offset=name.offset)
         owner = (name.owner if name is not None else "") or self.table.owner
-        constraint = Constraint(constrid, called, owner, kind, columns)
+        constraint = Constraint(constrid, called, owner, kind, columns, is_disabled=node.is_disabled)
         self._put(constraint)
         return constraint
 
@@ -174,20 +179,20 @@ class TableBuilder:
         if self.table.primary_key is not None:
             raise SqlError(-577, offset=node.offset)
         declared = tuple(
-            replace(column, is_nullable=False) if column.name in columns else column
+            replace(column, is_nullable=False) if column.name in columns and not node.is_disabled else column
             for column in self.table.columns
         )
         self.table = replace(self.table, columns=declared)
-        self._key(ConstraintKind.PRIMARY, node.name, columns)
+        self._key(ConstraintKind.PRIMARY, node, columns)
 
     def _key(
         self,
         kind: ConstraintKind,
-        name: nodes.QualifiedName | None,
+        node: nodes.PrimaryKey | nodes.Unique | nodes.ForeignKey,
         columns: tuple[str, ...],
         is_unique: bool = True,
     ) -> Constraint:
-        """A constraint with an index: an existing one, or a new one.
+        """A constraint with an index: an existing one, or a new one, which is disabled with the constraint.
 
         Raises:   SqlError: -577, the columns are unique already.
         """
@@ -197,18 +202,23 @@ class TableBuilder:
         for column in self.table.columns:
             if column.name in columns:
                 require_ordered(column.type)
-        constraint = self._add(kind, name, columns)
+        constraint = self._add(kind, node, columns)
         index = next(
             (
                 each
                 for each in self.table.indexes
-                if each.columns == columns and (each.is_unique or not is_unique)
+                if each.columns == columns
+                and not each.is_functional
+                and (each.is_unique or not is_unique)
+                and (node.is_disabled or not each.is_disabled)
             ),
             None,
         )
         if index is None:
             parts = tuple(IndexPart(column) for column in columns)
-            index = Index(f" {self.table.tabid}_{constraint.constrid}", self.table.owner, parts, is_unique)
+            name = f" {self.table.tabid}_{constraint.constrid}"
+            disabled = node.is_disabled or (isinstance(node, nodes.ForeignKey) and node.has_disabled_index)
+            index = Index(name, self.table.owner, parts, is_unique, is_disabled=disabled)
             self.table = replace(self.table, indexes=(*self.table.indexes, index))
             self.new_indexes.append(index)
         constraint = replace(constraint, index=index.name)
@@ -220,8 +230,8 @@ class TableBuilder:
             self._column_in(each) for each in nodes.walk(node.condition) if isinstance(each, nodes.Column)
         ]
         columns = tuple(dict.fromkeys(names))
-        sql = check_sql(self.context, self.table, node.condition, "NEW.")
-        constraint = self._add(ConstraintKind.CHECK, node.name, columns)
+        sql = _check_sql(self.context, self.table, node.condition)
+        constraint = self._add(ConstraintKind.CHECK, node, columns)
         self._put(replace(constraint, check=f"({node.text})", check_sql=sql))
 
     def _column_in(self, node: nodes.Column) -> str:
@@ -233,6 +243,8 @@ class TableBuilder:
     def _foreign_key(self, node: nodes.ForeignKey) -> None:
         if self.table.is_temp:
             raise SqlError(-548, offset=node.offset)
+        if node.cascades and any(each.event is TriggerEvent.DELETE for each in self.table.triggers):
+            raise SqlError(-742, offset=node.offset)
         columns = self._columns(node.columns)
         is_self = node.parent.name == self.table.name and node.parent.owner in ("", self.table.owner)
         parent = self.table if is_self else self.context.table(node.parent)
@@ -241,8 +253,10 @@ class TableBuilder:
         key = _parent_key(parent, tuple(name.text for name in node.parent_columns))
         if key is None or len(key.columns) != len(columns):
             raise SqlError(-297, offset=node.offset)
+        if key.is_disabled and not node.is_disabled:
+            raise SqlError(-893, token=node.name.name if node.name else "", offset=node.offset)
         wanted = tuple(name.text for name in node.parent_columns) or key.columns
-        constraint = self._key(ConstraintKind.REFERENCES, node.name, columns, is_unique=False)
+        constraint = self._key(ConstraintKind.REFERENCES, node, columns, is_unique=False)
         self._put(
             replace(
                 constraint,
@@ -263,8 +277,8 @@ def _parent_key(parent: Table, columns: tuple[str, ...]) -> Constraint | None:
     return next((each for each in found if sorted(each.columns) == sorted(columns)), None)
 
 
-def check_sql(context: Context, table: Table, condition: nodes.Expression, prefix: str) -> str:
-    """SQLite text of a CHECK condition, its columns named with *prefix*.
+def _check_sql(context: Context, table: Table, condition: nodes.Expression) -> str:
+    """SQLite text of a CHECK condition, which calls the row NEW.
 
     Raises:   SqlError: -201, it contains a ``?`` or a subquery.
     """
@@ -272,10 +286,10 @@ def check_sql(context: Context, table: Table, condition: nodes.Expression, prefi
         if isinstance(node, nodes.Parameter | nodes.Query):
             raise SqlError(-201, offset=node.offset)
     columns = tuple(
-        SourceColumn(column.name, f"{prefix}{identifier(column.name)}", column.type, column.is_nullable)
+        SourceColumn(column.name, f"NEW.{identifier(column.name)}", column.type, column.is_nullable)
         for column in table.columns
     )
-    scope = Scope([Source(table.name, prefix, columns)])
+    scope = Scope([Source(table.name, "NEW.", columns)])
     return Expressions(context, scope, QueryTranslator(context)).condition(condition)
 
 

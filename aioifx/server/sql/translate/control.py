@@ -48,6 +48,7 @@ def control_plan(statement: nodes.Statement, context: Context) -> Plan:
         _transaction(statement)
         or _database(statement)
         or _setting(statement)
+        or _constraints(statement, context)
         or _lock(statement, context)
         or _without_effect(statement, context)
     )
@@ -59,7 +60,6 @@ def control_plan(statement: nodes.Statement, context: Context) -> Plan:
 
 _KEYWORDS: Final[dict[type[nodes.Node], str]] = {
     nodes.RenameDatabase: "RENAME DATABASE",
-    nodes.SetConstraints: "SET CONSTRAINTS",
 }
 
 _Found = tuple[StatementType, Action] | None
@@ -107,7 +107,8 @@ def _setting(statement: nodes.Statement) -> _Found:
         case nodes.SetLockMode():
             return StatementType.SET_LOCK_MODE, plan.SetLockMode(statement.seconds)
         case nodes.SetIsolation():
-            return StatementType.SET_ISOLATION, plan.SetIsolation(_LEVELS[statement.level])
+            action = plan.SetIsolation(_LEVELS[statement.level], statement.retain_update_locks)
+            return StatementType.SET_ISOLATION, action
         case nodes.SetTransaction():
             level = _LEVELS[statement.level] if statement.level else None
             return StatementType.SET_ISOLATION, plan.SetTransaction(level, statement.is_read_only)
@@ -120,13 +121,29 @@ def _setting(statement: nodes.Statement) -> _Found:
             return StatementType.SET_ROLE, plan.SetOption(
                 "ROLE", statement.role.text if statement.role else None
             )
-        case nodes.SetConstraints() if not statement.is_deferred:
-            return (
-                StatementType.SET_CONSTRAINTS,
-                plan.Nothing(),
-            )  # constraints are always immediate in this server
         case _:
             return None
+
+
+def _constraints(statement: nodes.Statement, context: Context) -> _Found:
+    """SET CONSTRAINTS .. DEFERRED and IMMEDIATE.
+
+    Raises:   SqlError: -349, no database is open; -623, no such constraint (assumed: the code); -999, it is disabled.
+    """
+    if not isinstance(statement, nodes.SetConstraints):
+        return None
+    if not context.schema.database:
+        raise SqlError(-349)
+    constrids: list[int] = []
+    for name in statement.constraints:
+        found = context.schema.constraint(name.name)
+        if found is None or name.owner not in ("", found[1].owner):
+            raise SqlError(-623, token=name.name, offset=name.offset)
+        if found[1].is_disabled:
+            raise SqlError(-999, token="DEFERRED DISABLED", offset=name.offset)
+        constrids.append(found[1].constrid)
+    chosen = tuple(constrids) if statement.constraints else None
+    return StatementType.SET_CONSTRAINTS, plan.SetConstraints(chosen, statement.is_deferred)
 
 
 def _lock(statement: nodes.Statement, context: Context) -> _Found:

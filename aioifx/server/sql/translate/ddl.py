@@ -9,13 +9,11 @@ from typing import Final, TypeAlias
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.plan import Definition, FilledTable, Plan, PutTable, RemoveTable, Step
-from aioifx.server.sql.model.schema import LOCK_LEVELS, ColumnDef, Index, IndexPart, Table, TableKind
+from aioifx.server.sql.model.schema import LOCK_LEVELS, ColumnDef, ConstraintKind, Index, Table, TableKind
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.alter_table import alter_table, renamed_column, without_foreign_keys
-from aioifx.server.sql.translate.complex_types import require_ordered
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of
-from aioifx.server.sql.translate.large_objects import refuse_keys
-from aioifx.server.sql.translate.routine_calls import dropping
+from aioifx.server.sql.translate.index_keys import index_part
 from aioifx.server.sql.translate.scopes import MAIN, Context
 from aioifx.server.sql.translate.select import Place, QueryTranslator
 from aioifx.server.sql.translate.select_plan import filling, finished, result_columns
@@ -27,11 +25,14 @@ from aioifx.server.sql.translate.sequences import (
     rename_sequence,
 )
 from aioifx.server.sql.translate.sqlite_ddl import (
+    check_steps,
     creation_steps,
+    drop_check_steps,
     drop_index_steps,
     index_steps,
     release_steps,
 )
+from aioifx.server.sql.translate.triggers import create_trigger, drop_trigger
 from aioifx.server.sql.translate.user_types import columns_of_type, user_type_plan, with_type_numbers
 from aioifx.server.sql.translate.views import require_simple
 from aioifx.wire.opcodes import StatementType
@@ -48,6 +49,7 @@ _Statement: TypeAlias = (
     | nodes.Drop
     | nodes.RenameObject
     | nodes.RenameColumn
+    | nodes.CreateTrigger
     | nodes.CreateRowType
     | nodes.CreateDistinctType
     | nodes.DropType
@@ -86,6 +88,8 @@ def ddl_plan(statement: _Statement, context: Context) -> Plan:
             return _create_sequence(statement, context)
         case nodes.AlterSequence():
             return alter_sequence(statement, context)
+        case nodes.CreateTrigger():
+            return create_trigger(statement, context)
         case nodes.CreateRowType() | nodes.CreateDistinctType() | nodes.DropType():
             return user_type_plan(statement, context)
 
@@ -152,13 +156,16 @@ def _create_table(node: nodes.CreateTable, context: Context) -> Plan:
         lock_level=LOCK_LEVELS[node.lock_mode],
         type_id=type_id,
     )
-    table = _constrained(_with_extents(table, node), node, context)
+    table = _constrained(_with_storage(table, node), node, context)
     steps = tuple(creation_steps(table, context.schema.table_of))
     return Plan(type_, Definition(steps, (PutTable(table),), types))
 
 
 def _create_table_as(node: nodes.CreateTableAs, context: Context) -> Plan:
-    """A permanent table with the columns and rows of a query. Only SERIAL columns are NOT NULL (assumed).
+    """CREATE TABLE AS, SELECT INTO: a table with the columns and rows of a query.
+
+    Only SERIAL columns are NOT NULL (assumed).
+    Source:   assumed: the type of a SELECT INTO a permanent table is that of INTO TEMP
 
     Raises:   SqlError: as CREATE TABLE and SELECT INTO TEMP.
     """
@@ -175,13 +182,15 @@ def _create_table_as(node: nodes.CreateTableAs, context: Context) -> Plan:
     table = Table(
         context.schema.next_tabid, node.table.name, owner, columns, lock_level=LOCK_LEVELS[node.lock_mode]
     )
-    table = _with_extents(table, node)
+    table = _with_storage(table, node)
     steps = tuple(creation_steps(table, context.schema.table_of))
-    action = FilledTable(Definition(steps, (PutTable(table),), types), filling(table, relation))
-    return finished(StatementType.CREATE_TABLE, action, node, context)
+    action = FilledTable(Definition(steps, (PutTable(table),), types), filling(table, relation, context))
+    type_ = StatementType.SELECT_INTO_TEMP if node.is_select else StatementType.CREATE_TABLE
+    return finished(type_, action, node, context)
 
 
-def _with_extents(table: Table, node: nodes.CreateTable | nodes.CreateTableAs) -> Table:
+def _with_storage(table: Table, node: nodes.CreateTable | nodes.CreateTableAs) -> Table:
+    table = replace(table, fragments=node.fragments)
     if node.first_extent is not None:
         table = replace(table, first_extent=node.first_extent)
     return table if node.next_extent is None else replace(table, next_extent=node.next_extent)
@@ -191,7 +200,7 @@ def _constrained(table: Table, node: nodes.CreateTable, context: Context) -> Tab
     builder = TableBuilder(context, table, context.schema.next_constrid)
     for column in node.columns:
         if column.not_null is not None:
-            builder.not_null(column.name.text, column.not_null.name)
+            builder.not_null(column.name.text, column.not_null)
     constraints = [constraint for column in node.columns for constraint in column.constraints]
     for constraint in (*constraints, *node.constraints):
         builder.constraint(constraint)
@@ -208,8 +217,8 @@ def _drop(node: nodes.Drop, context: Context) -> Plan:
             return _drop_object(node, context)
         case "role":
             return Plan(StatementType.DROP_ROLE, _NOTHING)
-        case "procedure" | "function" | "routine":
-            return dropping(node, context)
+        case "trigger":
+            return drop_trigger(node, context)
         case "sequence":
             return drop_sequence(node, context)
 
@@ -263,17 +272,21 @@ def _create_index(node: nodes.CreateIndex, context: Context) -> Plan:
             return Plan(StatementType.CREATE_INDEX, _NOTHING)
         raise SqlError(-316, token=node.index.name, offset=node.index.offset)
     table = definable(node.table, context)
-    for part in node.parts:
-        column = table.column(part.column.text)
-        if column is None:
-            raise SqlError(-217, token=part.column.text, offset=part.column.offset)
-        require_ordered(column.type, part.offset)
-    refuse_keys(table, [part.column for part in node.parts])
-    parts = tuple(IndexPart(part.column.text, part.is_descending) for part in node.parts)
+    parts = tuple(index_part(part, table, context) for part in node.parts)
     if any(index.parts == parts for index in table.indexes):
         raise SqlError(-350, offset=node.offset)
+    if node.is_disabled and table.is_temp:
+        raise SqlError(-891, offset=node.offset)
     owner = node.index.owner or context.settings.user
-    index = Index(node.index.name, owner, parts, node.is_unique, node.is_clustered)
+    index = Index(
+        node.index.name,
+        owner,
+        parts,
+        node.is_unique,
+        node.is_clustered,
+        node.is_disabled,
+        node.fragments,
+    )
     steps = tuple(index_steps(table, index, duplicate=(-371, -100, "")))
     changed = replace(table, indexes=(*table.indexes, index))
     return Plan(StatementType.CREATE_INDEX, Definition(steps, (PutTable(changed),)))
@@ -345,17 +358,16 @@ def _create_synonym(node: nodes.CreateSynonym, context: Context) -> Plan:
         return Plan(StatementType.CREATE_SYNONYM, _NOTHING)
     owner = _new_name(node.synonym, context)
     target = context.sequence(node.target) or context.table(node.target)
-    if target.is_temp or target.catalog not in MAIN or target.generated:
-        raise SqlError(-999, token="CREATE SYNONYM", offset=node.offset)
     kind = TableKind.PRIVATE_SYNONYM if node.is_private else TableKind.SYNONYM
-    synonym = Table(
-        context.schema.next_tabid,
-        node.synonym.name,
-        owner,
-        kind=kind,
-        synonym_of=target.tabid,
-        depends_on=(target.tabid, *target.depends_on),
-    )
+    synonym = Table(context.schema.next_tabid, node.synonym.name, owner, kind=kind)
+    database = node.target.database
+    if database and database != context.schema.database and target.kind is not TableKind.SEQUENCE:
+        synonym = replace(synonym, foreign_name=(database, target.owner, target.name))
+    elif target.is_temp or target.catalog not in MAIN or target.generated:
+        raise SqlError(-999, token="CREATE SYNONYM", offset=node.offset)
+    else:
+        depends_on = target.tabid, *target.depends_on
+        synonym = replace(synonym, synonym_of=target.tabid, depends_on=depends_on)
     return Plan(StatementType.CREATE_SYNONYM, Definition((), (PutTable(synonym),)))
 
 
@@ -385,6 +397,8 @@ def _rename(node: nodes.RenameObject, context: Context) -> Plan:
             return Plan(StatementType.RENAME_TABLE, Definition((), (PutTable(renamed),)))
         case "index":
             return _rename_index(node, context)
+        case "constraint":
+            return _rename_constraint(node, context)
         case "sequence":
             _new_name(nodes.QualifiedName(node.new_name.offset, node.new_name.text), context)
             return rename_sequence(node, context)
@@ -404,4 +418,20 @@ def _rename_index(node: nodes.RenameObject, context: Context) -> Plan:
     indexes = tuple(new if each.name == old.name else each for each in table.indexes)
     changed = replace(table, indexes=indexes, constraints=constraints)
     steps = (*drop_index_steps(table, old), *index_steps(table, new))
+    return Plan(StatementType.RENAME_INDEX, Definition(steps, (PutTable(changed),)))
+
+
+def _rename_constraint(node: nodes.RenameObject, context: Context) -> Plan:
+    """RENAME CONSTRAINT (documented; assumed: the type of the statement is that of RENAME INDEX)."""
+    found = context.schema.constraint(node.name.name)
+    if found is None or node.name.owner not in ("", found[1].owner):
+        raise SqlError(-623, token=node.name.name, offset=node.name.offset)
+    if context.schema.constraint(node.new_name.text) is not None:
+        raise SqlError(-743, token=node.new_name.text, offset=node.new_name.offset)
+    table, old = found
+    new = replace(old, name=node.new_name.text)
+    changed = replace(table, constraints=tuple(new if each is old else each for each in table.constraints))
+    steps: tuple[Step, ...] = ()
+    if old.kind is ConstraintKind.CHECK:
+        steps = (*drop_check_steps(table, old), *check_steps(changed, new))
     return Plan(StatementType.RENAME_INDEX, Definition(steps, (PutTable(changed),)))

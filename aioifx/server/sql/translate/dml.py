@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Change, Plan, Verb
-from aioifx.server.sql.model.schema import ColumnDef, Table
+from aioifx.server.sql.model.plan import ByRow, Change, Event, Plan, Verb
+from aioifx.server.sql.model.schema import ColumnDef, Table, TriggerEvent
 from aioifx.server.sql.model.type_rules import Family, family_of, is_large
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.expressions import Expressions
@@ -22,8 +22,18 @@ from aioifx.server.sql.translate.views import Target, checked, require_writable,
 from aioifx.sqltypes import Column
 from aioifx.wire.opcodes import StatementType
 
-_Set: TypeAlias = tuple[tuple[str, ...], str]
-"""The columns that are assigned, and the SQLite text of the value."""
+_Set: TypeAlias = tuple[tuple[str, ...], str, str]
+"""The columns that are assigned, the SQLite text of the value, and a text with one value that reads the same rows."""
+
+_SIDE_EFFECTS: Final = (
+    "ifx_nextval",
+    "ifx_object_of",
+    "ifx_filetoblob",
+    "ifx_locopy",
+    "ifx_lotofile",
+    "ifx_keep",
+)
+"""Functions that a text must not call when it is run only to test locks."""
 
 _NULL_INTO_COLUMN: Final = -391
 _NULL_INTO_PRIMARY_KEY: Final = -703
@@ -85,13 +95,20 @@ class _Insertion:
     def plan(self) -> Plan:
         table = self.target.table
         targets = targets_of(self.target, self.node.columns, self.node.offset)
-        texts, rows = self._values(targets) if self.node.values is not None else self._rows(targets)
+        texts, rows, search = self._values(targets) if self.node.values is not None else self._rows(targets)
         names = [column.name for column in targets]
         for column, text in left_out(table, targets):
             names.append(column.name)
             texts.append(text)
         head = f"INSERT INTO {table.source} ({', '.join(identifier(name) for name in names)})"
-        change = Change(Verb.INSERT, f"{head} {self._body(names, texts, rows)}", table)
+        body = self._body(names, texts, rows)
+        event = Event(TriggerEvent.INSERT, tuple(column.name for column in targets))
+        each = f"{head} VALUES ({values_text(len(names))})"
+        by_row = ByRow(body, each) if rows else ByRow("", f"{head} {body}")
+        change = Change(
+            Verb.INSERT, f"{head} {body}", table, search=search, locked_tables=self.context.locked_tables
+        )
+        change = activating(replace(change, events=(event,)), by_row)
         described = _described(self.target.shown(targets))
         return finished(StatementType.INSERT, change, self.node, self.context, described)
 
@@ -109,18 +126,18 @@ class _Insertion:
         columns = ", ".join(f"{alias}.c{number}" for number in numbers)
         return f"SELECT {columns} FROM (SELECT {made} LIMIT -1) AS {alias} WHERE {checked('1', conditions)}"
 
-    def _values(self, targets: Sequence[ColumnDef]) -> tuple[list[str], str]:
+    def _values(self, targets: Sequence[ColumnDef]) -> tuple[list[str], str, str]:
         values = self.node.values or ()
         if len(values) != len(targets):
             raise SqlError(-236)
         translator = Expressions(self.context, Scope(), QueryTranslator(self.context), sequences=0)
         pairs = zip(targets, values, strict=True)
-        table = self.target.table
-        return [
-            inserted(column, assigned_value(translator, column, value), table) for column, value in pairs
-        ], ""
+        assigned = [(column, assigned_value(translator, column, value)) for column, value in pairs]
+        search = searching([value.sql for _, value in assigned])
+        texts = [inserted(column, value, self.target.table) for column, value in assigned]
+        return texts, "", f"SELECT {search}" if search else ""
 
-    def _rows(self, targets: Sequence[ColumnDef]) -> tuple[list[str], str]:
+    def _rows(self, targets: Sequence[ColumnDef]) -> tuple[list[str], str, str]:
         assert self.node.query is not None
         relation = QueryTranslator(self.context).query(self.node.query, None, Place.INSERT)
         if len(relation.outputs) != len(targets):
@@ -130,7 +147,17 @@ class _Insertion:
             inserted(column, Typed(f"{alias}.c{number}", output.type), self.target.table)
             for number, (column, output) in enumerate(zip(targets, relation.outputs, strict=True), start=1)
         ]
-        return texts, f"({relation.text()}) AS {alias}"
+        return texts, f"({relation.text()}) AS {alias}", relation.text()
+
+
+def searching(values: Sequence[str]) -> str:
+    """Those of the assigned values that contain queries, for `Change.search`; without those that have side effects."""
+    return ", ".join(text for text in values if "SELECT " in text and not has_side_effects(text))
+
+
+def has_side_effects(text: str) -> bool:
+    """Whether SQLite text, when it is evaluated, changes more than the rows of its statement."""
+    return any(f"{name}(" in text for name in _SIDE_EFFECTS)
 
 
 def targets_of(target: Target, names: Sequence[nodes.Name], offset: int) -> list[ColumnDef]:
@@ -195,11 +222,28 @@ def _update(statement: nodes.Update, context: Context) -> Plan:
         texts += _assignment_texts(numbering, assignment, targets, table)
     sql = f"UPDATE {table.source} AS {alias} SET {', '.join(_checked(target, texts, statement))}"
     where, cursor, type_ = _where(statement.where, translator, target, statement)
+    names = tuple(column.name for column in columns)
     change = Change(
-        Verb.UPDATE, sql + where, table, cursor, tuple(column.name for column in columns), not where
+        Verb.UPDATE,
+        sql + where,
+        table,
+        cursor,
+        names,
+        not where,
+        "" if cursor else _search(target, [read for *_, read in texts], where),
+        context.locked_tables,
+        (Event(TriggerEvent.UPDATE, names),),
     )
+    change = _by_rowid(change, sql, where, alias, statement)
     types = (StatementType.UPDATE, StatementType.UPDATE_CURRENT, StatementType.UPDATE_ALL)
     return finished(types[type_], change, statement, context, _described(target.shown(columns)))
+
+
+def _search(target: Target, values: Sequence[str], where: str) -> str:
+    """The SELECT of the rows that an UPDATE or DELETE changes."""
+    alias = target.source.alias
+    queries = searching(values)
+    return f"SELECT {alias}.rowid{', ' + queries if queries else ''} FROM {target.table.source} AS {alias}{where}"
 
 
 def _changed(reference: nodes.TableRef, context: Context) -> tuple[Target, Expressions]:
@@ -215,11 +259,11 @@ def _checked(target: Target, texts: Sequence[_Set], statement: nodes.Update) -> 
 
     Raises:   SqlError: -999, there are such conditions, and a query gives several values at once.
     """
-    conditions = target.checks({names[0]: text for names, text in texts})
-    if conditions and any(len(names) > 1 for names, _ in texts):
+    conditions = target.checks({names[0]: text for names, text, _ in texts})
+    if conditions and any(len(names) > 1 for names, *_ in texts):
         raise SqlError(-999, token="WITH CHECK OPTION", offset=statement.offset)
-    (first_names, first), *others = texts
-    return [_set(names, text) for names, text in [(first_names, checked(first, conditions)), *others]]
+    (first_names, first, _), *others = texts
+    return [_set(first_names, checked(first, conditions)), *(_set(names, text) for names, text, _ in others)]
 
 
 def _set(names: tuple[str, ...], text: str) -> str:
@@ -259,7 +303,7 @@ def _assignment_texts(
             yield _several(translator, value, mine, table)
             continue
         text = stored(assigned_value(translator, mine[0], value), mine[0], table)
-        yield (mine[0].name,), text
+        yield (mine[0].name,), text, text
     if left:
         raise SqlError(-505)
 
@@ -287,7 +331,12 @@ def _several(
     for number, (column, output) in enumerate(zip(columns, relation.outputs, strict=True), start=1):
         texts.append(stored(Typed(f"ifx_single(c{number})", output.type), column, table))
     names = tuple(column.name for column in columns)
-    return names, f"(SELECT {', '.join(texts)} FROM ({relation.text()}))"
+    rows = f" FROM ({relation.text()}))"
+    return (
+        names,
+        f"(SELECT {', '.join(texts)}{rows}",
+        f"(SELECT {' || '.join(f'quote({text})' for text in texts)}{rows}",
+    )
 
 
 # --- DELETE -----------------------------------------------------------------------------------------------------------
@@ -296,10 +345,44 @@ def _several(
 def _delete(statement: nodes.Delete, context: Context) -> Plan:
     target, translator = _changed(statement.table, context)
     where, cursor, type_ = _where(statement.where, translator, target, statement)
-    sql = f"DELETE FROM {target.table.source} AS {target.source.alias}{where}"
-    change = Change(Verb.DELETE, sql, target.table, cursor, affects_all_rows=not where)
+    sql = f"DELETE FROM {target.table.source} AS {target.source.alias}"
+    search = "" if cursor else _search(target, (), where)
+    change = Change(
+        Verb.DELETE,
+        sql + where,
+        target.table,
+        cursor,
+        (),
+        not where,
+        search,
+        context.locked_tables,
+        (Event(TriggerEvent.DELETE),),
+    )
+    change = _by_rowid(change, sql, where, target.source.alias, statement)
     types = (StatementType.DELETE, StatementType.DELETE_CURRENT, StatementType.DELETE_ALL)
     return finished(types[type_], change, statement, context)
+
+
+def activating(change: Change, by_row: ByRow) -> Change:
+    """The change, which is run row by row if it activates triggers."""
+    for event in change.events:
+        if any(trigger.is_fired_by(event.kind, event.columns) for trigger in change.table.triggers):
+            return replace(change, by_row=by_row)
+    return change
+
+
+def values_text(width: int) -> str:
+    """The values of a row of `ByRow.search` in an INSERT."""
+    return ", ".join(f"?{number}" for number in range(1, width + 1))
+
+
+def _by_rowid(change: Change, head: str, where: str, alias: str, statement: nodes.Node) -> Change:
+    """An UPDATE or DELETE whose text is *head* and *where*, as `activating`."""
+    if not change.table.triggers:
+        return change
+    width = nodes.bound_count(statement)
+    search = f"SELECT {alias}.rowid FROM {change.table.source} AS {alias}{where}"
+    return activating(change, ByRow(search, f"{head} WHERE {alias}.rowid = ?{width + 1}", width))
 
 
 def _where(
@@ -310,7 +393,7 @@ def _where(
 ) -> tuple[str, str, int]:
     """The WHERE clause, the cursor of CURRENT OF, and 0, 1 or 2: with a condition, with a cursor, without either."""
     if isinstance(where, nodes.CurrentOf):
-        number = len(nodes.parameters(statement)) + 1
+        number = nodes.bound_count(statement) + 1
         return f" WHERE {target.source.alias}.rowid = ?{number}", where.cursor.text, 1
     conditions = list(target.filters)
     if where is not None:

@@ -35,7 +35,7 @@ from aioifx.server.sql.model.type_rules import (
 from aioifx.server.sql.runtime.strings import byte_length
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate import calls, complex_types
-from aioifx.server.sql.translate.arithmetic import COUNT, aggregated, arithmetic, concatenation
+from aioifx.server.sql.translate.arithmetic import COUNT, aggregated, arithmetic, chained, concatenation
 from aioifx.server.sql.translate.conditions import Subqueries, SubqueryRelation, condition
 from aioifx.server.sql.translate.constants import current, literal_number, literal_of, session_constant
 from aioifx.server.sql.translate.large_objects import large_cast, large_subscript
@@ -100,6 +100,8 @@ class Expressions:
                 return Typed(string(node.value), char(size), False, node.value)
             case nodes.Parameter():
                 return self._parameter(node, hint)
+            case nodes.Variable():
+                return Typed(f"?{node.index + 1}", node.type)
             case nodes.DatetimeLiteral():
                 return literal_of(node.text, SqlType(TypeCode.DATETIME, node.qualifier.encoded))
             case nodes.IntervalLiteral():
@@ -119,6 +121,8 @@ class Expressions:
                 return current(node)
             case nodes.Subscript():
                 return self._subscript(node)
+            case nodes.Ancestor():
+                return self._of_ancestor(node, hint)
             case nodes.Unary():
                 return self._signed(node)
             case nodes.Binary():
@@ -206,6 +210,12 @@ class Expressions:
         # The stored text of a CHAR may lack its blanks: a substring beyond it is empty, and a CHAR is padded again.
         return Typed(f"ifx_subscript({text_of(operand)}, {node.first}, {last})", result, operand.is_nullable)
 
+    def _of_ancestor(self, node: nodes.Ancestor, hint: SqlType | None) -> Typed:
+        scope = self.scope.of_ancestor(node.kind)
+        if scope is None:
+            raise SqlError(-201, offset=node.offset)
+        return replace(self, scope=scope, allows_aggregates=False).any_value(node.operand, hint)
+
     def _signed(self, node: nodes.Unary) -> Typed:
         operand = self.value(node.operand, decimal())
         if node.operator == "+" or operand.type is None:
@@ -234,7 +244,9 @@ class Expressions:
             mixed = both & (INTERVALS | {Family.DATETIME, Family.DATE})
             raise SqlError(-1266 if mixed else -1260, offset=node.operator_offset)
         nullable = left.is_nullable or right.is_nullable
-        return Typed(arithmetic(node.operator, left, right, result), result, nullable)
+        text = arithmetic(node.operator, left, right, result)
+        text = chained(text, node.operator, left, right, result, self.context.chains)
+        return Typed(text, result, nullable)
 
     def _operands(self, node: nodes.Binary) -> tuple[Typed, Typed]:
         """The operands of arithmetic; a ``?`` gets its type from the other operand."""

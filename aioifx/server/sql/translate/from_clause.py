@@ -2,7 +2,9 @@
 
 Invariants:
 1. SQLite 3.35 has neither RIGHT nor FULL JOIN: RIGHT swaps its sides, FULL is a union of two joins.
-2. In an old outer join every condition of WHERE that names a subservient table belongs to that table's join; the
+2. SQLite has no LATERAL, but arguments of its table-valued functions may refer to earlier tables. So the rows of a
+   lateral table that does so are collected as JSON, and spread by ``json_each``.
+3. In an old outer join every condition of WHERE that names a subservient table belongs to that table's join; the
    rest filters (documented: SQL Tutorial, "Outer joins").
 """
 
@@ -15,8 +17,10 @@ from typing import Final, NamedTuple, Protocol
 from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import Table, TableKind
+from aioifx.server.sql.model.type_rules import is_large
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
+from aioifx.server.sql.translate.complex_types import rows_text
 from aioifx.server.sql.translate.conditions import Subqueries
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.relations import Relation
@@ -42,11 +46,20 @@ class Joined(NamedTuple):
     text: str
     sources: list[Source]
     is_join: bool = False
+    laterals: tuple[tuple[nodes.DerivedTable, frozenset[str]], ...] = ()
+    """Its lateral tables, with the sources to which each refers."""
 
     @property
     def operand(self) -> str:
         """The text as a single operand of a join."""
         return f"({self.text})" if self.is_join else self.text
+
+    def require_closed(self) -> None:
+        """Raises:   SqlError: -999, a lateral table refers to a source elsewhere, which SQLite reads later."""
+        own = {source.alias for source in self.sources}
+        for item, aliases in self.laterals:
+            if aliases - own:
+                raise SqlError(-999, token="LATERAL", offset=item.offset)
 
 
 @dataclass(slots=True)
@@ -58,6 +71,8 @@ class FromClause:
     queries: DerivedTables
     filters: list[nodes.Expression] = field(default_factory=list[nodes.Expression])
     """The conditions of WHERE that are not part of an old outer join."""
+    _earlier: list[Source] = field(default_factory=list[Source])
+    """The sources so far, to which a lateral table may refer."""
 
     def text(self, items: Sequence[nodes.FromItem], where: nodes.Expression | None) -> str:
         """SQLite text after FROM; `filters` has the remaining conditions of WHERE."""
@@ -67,12 +82,22 @@ class FromClause:
         self.filters = conditions
         joined = [self._item(item) for item in items]
         self.scope.sources = [source for each in joined for source in each.sources]
-        return ", ".join([joined[0].text, *(each.operand for each in joined[1:])])
+        return ", ".join(
+            [joined[0].text, *(each.text if each.laterals else each.operand for each in joined[1:])]
+        )
 
     def _item(self, item: nodes.FromItem) -> Joined:
+        found = self._source(item)
+        if not isinstance(item, nodes.Join):
+            self._earlier += found.sources
+        return found
+
+    def _source(self, item: nodes.FromItem) -> Joined:
         match item:
             case nodes.TableRef():
                 return self._table(item)
+            case nodes.DerivedTable(is_lateral=True):
+                return self._lateral(item)
             case nodes.DerivedTable():
                 relation = self.queries.derived(item.query, self.scope.parent)
                 return self._derived(relation, item.alias, item.columns)
@@ -131,6 +156,28 @@ class FromClause:
         source = Source(label.text if label else "", alias, columns)
         return Joined(f"({relation.text()}) AS {alias}", [source])
 
+    def _lateral(self, item: nodes.DerivedTable) -> Joined:
+        """A lateral table: each row is a JSON array.
+
+        Raises:   SqlError: -999, it refers to an earlier table and has large objects.
+        """
+        scope = Scope(list(self._earlier), self.scope.parent)
+        relation = self.queries.derived(item.query, scope)
+        derived = self._derived(relation, item.alias, item.columns)
+        if not scope.correlated:
+            return derived
+        if any(is_large(output.known_type) for output in relation.outputs):
+            raise SqlError(-999, token="LATERAL", offset=item.offset)
+        (source,) = derived.sources
+        value = f"{source.alias}.value"
+        source.columns = tuple(
+            replace(column, sql=f"ifx_field({value}, {index})", base=value)
+            for index, column in enumerate(source.columns)
+        )
+        aliases = frozenset(_alias_of(column) for _, column in scope.correlated)
+        text = f"json_each({rows_text(relation)}) AS {source.alias}"
+        return Joined(text, [source], laterals=((item, aliases),))
+
     def _collection(self, item: nodes.CollectionTable) -> Joined:
         translator = Expressions(self.context, Scope(parent=self.scope.parent), self.queries)
         values, type_ = translator.promoted(item.elements)
@@ -167,24 +214,35 @@ class FromClause:
     def _join(self, join: nodes.Join) -> Joined:
         left, right = self._item(join.left), self._item(join.right)
         sources = [*left.sources, *right.sources]
+        laterals = left.laterals + right.laterals
+        if right.is_join:
+            right.require_closed()
         if join.condition is None:
-            return Joined(f"{left.text} JOIN {right.operand}", sources, True)
+            return Joined(f"{left.text} JOIN {right.operand}", sources, True, laterals)
         condition = self._condition(join.condition, sources)
         match join.kind:
             case "left":
                 _supplied(right.sources)
-                return Joined(f"{left.text} LEFT JOIN {right.operand} ON {condition}", sources, True)
+                return Joined(
+                    f"{left.text} LEFT JOIN {right.operand} ON {condition}", sources, True, laterals
+                )
             case "right":
+                left.require_closed()
+                right.require_closed()
                 _supplied(left.sources)
-                return Joined(f"{right.text} LEFT JOIN {left.operand} ON {condition}", sources, True)
+                return Joined(
+                    f"{right.text} LEFT JOIN {left.operand} ON {condition}", sources, True, laterals
+                )
             case "full":
+                left.require_closed()
+                right.require_closed()
                 if (
                     len(left.text) > _LONGEST_SIDE
                 ):  # the text of a FULL JOIN contains its sides two or three times
                     raise SqlError(-999, token="FULL JOIN", offset=join.offset)
                 return self._full_join(left, right, condition)
             case _:
-                return Joined(f"{left.text} JOIN {right.operand} ON {condition}", sources, True)
+                return Joined(f"{left.text} JOIN {right.operand} ON {condition}", sources, True, laterals)
 
     def _condition(self, condition: nodes.Expression, sources: list[Source]) -> str:
         scope = Scope(sources, self.scope.parent, self.scope.common)
@@ -234,6 +292,7 @@ class FromClause:
                 sources += below.sources
             else:
                 joined = self._item(item)
+                joined.require_closed()
                 preserved.append(joined)
                 sources += joined.sources
         if not preserved:
@@ -274,7 +333,7 @@ class FromClause:
                     scope, column = self.scope.find(node)
                 except SqlError:
                     continue  # in a subquery, whose own translation reports the error
-                alias = (column.base or column.sql).partition(".")[0]
+                alias = _alias_of(column)
                 if scope is self.scope and alias in own:
                     found.add(alias)
         return frozenset(found)
@@ -294,6 +353,11 @@ class _OuterJoinLevel:
     def names_outer(self, aliases: frozenset[str]) -> bool:
         """Whether a condition names a table of one of the OUTER groups."""
         return any(source.alias in aliases for below in self.outer for source in below.sources)
+
+
+def _alias_of(column: SourceColumn) -> str:
+    """The source of a column."""
+    return (column.base or column.sql).partition(".")[0]
 
 
 def _supplied(sources: Iterable[Source]) -> None:

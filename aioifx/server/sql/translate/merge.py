@@ -11,15 +11,18 @@ from dataclasses import dataclass, replace
 
 from aioifx.server.sql.builtin_types import BYTE, TEXT
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Change, Plan, Verb
-from aioifx.server.sql.model.schema import Table
+from aioifx.server.sql.model.plan import ByRow, Change, Event, Plan, Verb
+from aioifx.server.sql.model.schema import Table, TriggerEvent
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.dml import (
+    activating,
     assigned_value,
     assignment_values,
     inserted,
     left_out,
+    searching,
     targets_of,
+    values_text,
     writable,
 )
 from aioifx.server.sql.translate.expressions import Expressions
@@ -61,7 +64,18 @@ class _Merge:
         partners = f"JOIN {self.table.source} AS {target.alias} ON {both.condition(self.node.condition)}"
         if self.node.has_delete:
             rows = f"SELECT {target.alias}.rowid FROM {source_text} {partners}"
-            return Change(Verb.DELETE, f"DELETE FROM {self.table.source} WHERE rowid IN ({rows})", self.table)
+            sql = f"DELETE FROM {self.table.source} WHERE rowid"
+            width = nodes.bound_count(self.node)
+            by_row = ByRow(f"SELECT DISTINCT * FROM ({rows})", f"{sql} = ?{width + 1}", width)
+            change = Change(
+                Verb.DELETE,
+                f"{sql} IN ({rows})",
+                self.table,
+                search=rows,
+                locked_tables=self.context.locked_tables,
+                events=(Event(TriggerEvent.DELETE),),
+            )
+            return activating(change, by_row)
         new = Expressions(self.context, source_scope, queries, sequences=-999)
         updates = dict(
             assignment_values(
@@ -71,8 +85,25 @@ class _Merge:
         inserts = dict(self._inserts(new, self.node.insert)) if self.node.insert is not None else {}
         if inserts:
             partners = f"LEFT {partners}"
-        sql = self._upsert(f"{source_text} {partners}", target, updates, inserts)
-        return Change(Verb.INSERT, sql, self.table)
+        joined = f"{source_text} {partners}"
+        read = searching([*updates.values(), *inserts.values()])
+        head, rows, conflict, width = self._upsert(joined, target, updates, inserts)
+        change = Change(
+            Verb.INSERT,
+            f"{head} {rows}{conflict}",
+            self.table,
+            search=f"SELECT {target.alias}.rowid{', ' + read if read else ''} FROM {joined}",
+            locked_tables=self.context.locked_tables,
+            events=tuple(self._events(updates, inserts)),
+        )
+        each = f"{head} VALUES ({values_text(width)}){conflict}"
+        return activating(change, ByRow(rows, each, is_merge=True))
+
+    def _events(self, updates: dict[str, str], inserts: dict[str, str]) -> Iterator[Event]:
+        if updates:
+            yield Event(TriggerEvent.UPDATE, tuple(updates))
+        if inserts:
+            yield Event(TriggerEvent.INSERT, tuple(inserts))
 
     def _refuse_large_parameters(self) -> None:
         """Refuse a ``?`` for a BYTE or TEXT column: the values of MERGE come from its source (observed: 14.10, 15).
@@ -89,7 +120,10 @@ class _Merge:
             if isinstance(value, nodes.Parameter) and column is not None and column.type in (BYTE, TEXT):
                 raise SqlError(NOT_LARGE, offset=value.offset)
 
-    def _upsert(self, rows: str, target: Source, updates: dict[str, str], inserts: dict[str, str]) -> str:
+    def _upsert(
+        self, rows: str, target: Source, updates: dict[str, str], inserts: dict[str, str]
+    ) -> tuple[str, str, str, int]:
+        """The INSERT up to its rows, the SELECT of the rows, the clause ON CONFLICT, and the number of columns."""
         rowid = f"{target.alias}.rowid"
         names, texts = ["rowid"], [self._matched_once(rowid)]
         for column in self.table.columns:
@@ -98,12 +132,10 @@ class _Merge:
             names.append(identifier(column.name))
             texts.append(f"CASE WHEN {rowid} IS NULL THEN {fresh} ELSE {old} END")
         wanted = "true" if updates else f"{rowid} IS NULL"
-        sql = f"INSERT INTO {self.table.source} ({', '.join(names)}) SELECT {', '.join(texts)} FROM {rows}"
-        sql += f" WHERE {wanted}"
-        if updates:
-            settings = ", ".join(f"{identifier(name)} = excluded.{identifier(name)}" for name in updates)
-            sql += f" ON CONFLICT (rowid) DO UPDATE SET {settings}"
-        return sql
+        head = f"INSERT INTO {self.table.source} ({', '.join(names)})"
+        settings = ", ".join(f"{identifier(name)} = excluded.{identifier(name)}" for name in updates)
+        conflict = f" ON CONFLICT (rowid) DO UPDATE SET {settings}" if updates else ""
+        return head, f"SELECT {', '.join(texts)} FROM {rows} WHERE {wanted}", conflict, len(names)
 
     def _matched_once(self, rowid: str) -> str:
         """The rowid, or -284 (assumed) if two rows of the source match the same row."""

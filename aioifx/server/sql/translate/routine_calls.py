@@ -1,4 +1,4 @@
-"""EXECUTE, DROP and calls in expressions of routines written in Python -> plans and SQLite text. Never: running them.
+"""EXECUTE of a routine, written in SPL or in Python -> a plan. Never: running it, calls in expressions.
 
 assumed: a routine is resolved by name and number of arguments, so a mismatch of either is -674. EXECUTE FUNCTION of
 a procedure is -674, too.
@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import CallRoutine, DropRoutine, Nothing, Plan
+from aioifx.server.sql.model.plan import CallRoutine, CallSpl, Plan
 from aioifx.server.sql.model.routines import Routine
+from aioifx.server.sql.model.schema import Table
+from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.calls import resolved_call
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.select import QueryTranslator
@@ -26,11 +29,22 @@ _COLUMN: Final = "(expression)"
 """Name of every result (documented: SELECT's for an unnamed expression; observed: JDBC's callable statements)."""
 
 
-def execution(node: nodes.Execute, context: Context) -> Plan:
+def execution(node: nodes.Execute, context: Context, trigger_table: Table | None = None) -> Plan:
     """EXECUTE PROCEDURE or EXECUTE FUNCTION.
 
-    Raises:   SqlError: -674, no such routine or none with such arguments.
+    Args:     trigger_table: whose trigger calls it WITH TRIGGER REFERENCES, which a trigger routine of that table needs
+              (documented; assumed: the code without it, or for another table).
+    Raises:   SqlError: -674, no such routine or none with such arguments; -9700, several.
     """
+    context.need_database(node.routine)
+    named = context.schema.routines_named(node.routine.name, node.routine.owner)
+    found = [routine for routine in named if _is_callable(routine, trigger_table)]
+    if named and not found:
+        raise SqlError(_NO_SUCH_ROUTINE, token=node.routine.name, offset=node.routine.offset)
+    if node.kind == "function":
+        found = [routine for routine in found if routine.results]
+    if found:
+        return _spl_execution(node, found, context)
     routine = _resolved(node.routine, context)
     if node.kind == "function" and not routine.returns:
         raise SqlError(_NO_SUCH_ROUTINE, token=routine.name, offset=node.routine.offset)
@@ -39,9 +53,30 @@ def execution(node: nodes.Execute, context: Context) -> Plan:
         assigned(translator.value(argument, type_), type_)
         for argument, (_, type_) in zip(_by_position(node, routine), routine.params, strict=True)
     ]
-    action = CallRoutine(routine, f"SELECT {', '.join(texts)}" if texts else "")
+    action = CallRoutine(routine, f"SELECT {', '.join(texts)}" if texts else "", context.locked_tables)
     columns = tuple(Column(_COLUMN, type_) for type_ in routine.returns)
     return finished(StatementType.EXECUTE_ROUTINE, action, node, context, columns)
+
+
+def _is_callable(routine: SplRoutine, trigger_table: Table | None) -> bool:
+    if routine.trigger is None or trigger_table is None:
+        return routine.trigger is None and trigger_table is None
+    return routine.trigger.table == trigger_table.name
+
+
+def _spl_execution(node: nodes.Execute, found: Sequence[SplRoutine], context: Context) -> Plan:
+    """EXECUTE of a routine written in SPL."""
+    translator = Expressions(context, Scope(), QueryTranslator(context))
+    name, offset = node.routine.name, node.routine.offset
+    routine, values = resolved_call(translator.value, found, name, node.arguments, offset)
+    given = [
+        (index, assigned(values[parameter.name], parameter.type))
+        for index, parameter in enumerate(routine.parameters)
+        if parameter.name in values
+    ]
+    text = f"SELECT {', '.join(sql for _, sql in given)}" if given else ""
+    action = CallSpl(routine, text, tuple(index for index, _ in given), context.locked_tables)
+    return finished(StatementType.EXECUTE_ROUTINE, action, node, context, routine.columns)
 
 
 def _resolved(name: nodes.QualifiedName, context: Context) -> Routine:
@@ -70,13 +105,3 @@ def _by_position(node: nodes.Execute, routine: Routine) -> Sequence[nodes.Expres
         return [named[name] for name, _ in routine.params]
     except KeyError:
         raise unresolved from None
-
-
-def dropping(node: nodes.Drop, context: Context) -> Plan:
-    """DROP PROCEDURE, FUNCTION or ROUTINE; not undone by ROLLBACK, since the routine was not created by SQL.
-
-    Raises:   SqlError: -674, no such routine, and no IF EXISTS.
-    """
-    if node.if_exists and context.settings.routines.find(node.name.name) is None:
-        return Plan(StatementType.DROP_PROCEDURE, Nothing())
-    return Plan(StatementType.DROP_PROCEDURE, DropRoutine(_resolved(node.name, context).name))

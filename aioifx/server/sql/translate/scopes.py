@@ -7,7 +7,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -74,10 +74,12 @@ class Source:
     """The stored table; None for views and other derived ones."""
     owner: str = ""
     offset: int = 0
+    pseudo: tuple[SourceColumn, ...] = ()
+    """Columns that ``*`` does not stand for, such as LEVEL."""
 
     def column(self, name: str) -> SourceColumn | None:
         """The column of that name; ROWID for a stored table."""
-        for column in self.columns:
+        for column in (*self.columns, *self.pseudo):
             if column.name == name:
                 return column
         if name == "rowid" and self.table is not None and not self.table.generated:
@@ -108,6 +110,24 @@ class Scope:
         default_factory=list[tuple[nodes.Column, SourceColumn]]
     )
     """Columns of these sources that subqueries have named so far."""
+    ancestors: Mapping[str, Scope] = field(default_factory=dict[str, "Scope"])
+    """The scopes of PRIOR and CONNECT_BY_ROOT, by `nodes.Ancestor.kind`."""
+    paths: Mapping[int, SourceColumn] = field(default_factory=dict[int, SourceColumn])
+    """The values of SYS_CONNECT_BY_PATH, by the offsets of the calls."""
+
+    def of_ancestor(self, kind: str) -> Scope | None:
+        """The scope of PRIOR or CONNECT_BY_ROOT in this query or one around it."""
+        return next((each.ancestors[kind] for each in self._outward() if kind in each.ancestors), None)
+
+    def path(self, offset: int) -> SourceColumn | None:
+        """The value of the SYS_CONNECT_BY_PATH at that offset."""
+        return next((each.paths[offset] for each in self._outward() if offset in each.paths), None)
+
+    def _outward(self) -> Iterator[Scope]:
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
 
     def find(self, node: nodes.Column | nodes.FieldAccess) -> tuple[Scope, SourceColumn]:
         """The column of a name, and the scope that has it; or the field of a path that is not a column.
@@ -183,12 +203,7 @@ class Scope:
 
     def common_table(self, name: str) -> CommonTable | None:
         """The table of a WITH clause of this query or one around it."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.common:
-                return scope.common[name]
-            scope = scope.parent
-        return None
+        return next((each.common[name] for each in self._outward() if name in each.common), None)
 
 
 def _followed(column: SourceColumn, fields: tuple[str, ...], node: nodes.Column) -> SourceColumn:
@@ -223,6 +238,8 @@ class Context:
     statement: nodes.Node | None = None
     """The whole statement."""
     marks: int = 0
+    chains: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """See `arithmetic.chained`."""
     transfers: bool = False
     """Whether it calls LOTOFILE."""
 
@@ -267,7 +284,7 @@ class Context:
 
     def gathered_parameters(self, statement: nodes.Node) -> tuple[plan.Parameter, ...]:
         """All parameters of the statement, in order."""
-        count = len(nodes.parameters(statement))
+        count = nodes.bound_count(statement)
         return tuple(self.parameters.get(index, plan.Parameter(None)) for index in range(count))
 
     def table(self, name: nodes.QualifiedName) -> Table:
@@ -277,6 +294,9 @@ class Context:
         """
         schema = self._schema_of(name)
         table = schema.table(name.name, name.owner)
+        if table is not None and table.foreign_name:
+            database, owner, table_name = table.foreign_name
+            return self.table(nodes.QualifiedName(name.offset, table_name, owner, database))
         if table is not None and table.synonym_of:
             table = schema.table_of(table.synonym_of)
         if table is None or table.kind not in (TableKind.TABLE, TableKind.VIEW):
@@ -315,6 +335,15 @@ class Context:
         if schema is None:
             raise SqlError(-329, -111, token=name.database, offset=name.offset)
         return schema
+
+    @property
+    def locked_tables(self) -> tuple[Table, ...]:
+        """The tables named so far that other sessions can change."""
+        return tuple(
+            table
+            for table in self.tables.values()
+            if not (table.is_temp or table.generated or table.is_system)
+        )
 
     def _note(self, table: Table, database: str) -> None:
         if table.catalog == "main" and not table.generated:

@@ -14,7 +14,9 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.complex_types import require_ordered
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.from_clause import FromClause
-from aioifx.server.sql.translate.large_objects import NO_DISTINCT, NO_GROUP, NO_ORDER, refuse_large
+from aioifx.server.sql.translate.grouping import Grouping, Item, default_name, name_of
+from aioifx.server.sql.translate.hierarchies import hierarchy_text
+from aioifx.server.sql.translate.large_objects import NO_DISTINCT, NO_ORDER, refuse_large
 from aioifx.server.sql.translate.relations import Block, Combined, Relation, Rows, is_shown
 from aioifx.server.sql.translate.scopes import CommonTable, Context, Scope, SourceColumn
 from aioifx.server.sql.translate.sqlite_text import collated, joined
@@ -35,8 +37,9 @@ class Place(Enum):
     VIEW = auto()
 
 
+_MOST_ROWS: Final = 2**31 - 1
+"""The greatest number of FIRST, SKIP and LIMIT, an INTEGER; assumed: -1215 for a greater one."""
 _COUNTED: Final = frozenset({Place.STATEMENT, Place.FROM})
-_Item: TypeAlias = tuple[str, Typed, nodes.Expression | None]
 _Counts: TypeAlias = Sequence[nodes.Number | nodes.Parameter]
 _OPERATORS: Final = {"union": "UNION", "intersect": "INTERSECT", "minus": "EXCEPT"}
 
@@ -68,7 +71,7 @@ class QueryTranslator:
             order = self._order_of_rows(query.order_by, rows)
         else:
             sequences = 0 if place in (Place.STATEMENT, Place.INSERT) and not head.is_distinct else -201
-            rows, order = self._ordered_select(head, outer, query.order_by, sequences)
+            rows, order = self._ordered_select(head, outer, query, sequences)
         return Relation(rows, common_text, order, _limit_clause(skip, first))
 
     # --- WITH ---------------------------------------------------------------------------------------------------------
@@ -134,9 +137,10 @@ class QueryTranslator:
         return Combined(operator, left, right, tuple(outputs))
 
     def _ordered_select(
-        self, node: nodes.Select, scope: Scope, order_by: Sequence[nodes.OrderItem], sequences: int
+        self, node: nodes.Select, scope: Scope, query: nodes.Query, sequences: int
     ) -> tuple[Rows, str]:
-        select, translator = self._select(node, scope, order_by, sequences)
+        order_by, siblings = ((), query.order_by) if query.orders_siblings else (query.order_by, ())
+        select, translator = self._select(node, scope, order_by, sequences, siblings)
         keys = [self._key(item, node, select, translator) for item in order_by]
         return select, f" ORDER BY {', '.join(keys)}" if keys else ""
 
@@ -146,24 +150,31 @@ class QueryTranslator:
         parent: Scope,
         order_by: Sequence[nodes.OrderItem] = (),
         sequences: int = -201,
+        siblings: Sequence[nodes.OrderItem] = (),
     ) -> tuple[Block, Expressions]:
         """One SELECT, and the translator of its ORDER BY keys."""
         if not node.from_items:
             raise SqlError(-201, offset=node.offset)
         require_columns(len(node.items), node.offset)
         scope = Scope(parent=parent)
-        clause = FromClause(self.context, scope, self)
-        tail = f" FROM {clause.text(node.from_items, node.where)}"
+        if node.hierarchy is None:
+            clause = FromClause(self.context, scope, self)
+            tail, filters = f" FROM {clause.text(node.from_items, node.where)}", clause.filters
+        else:
+            tail = (
+                f" FROM {hierarchy_text(node, node.hierarchy, order_by, siblings, self.context, scope, self)}"
+            )
+            filters = [] if node.where is None else [node.where]
         plain = Expressions(self.context, scope, self)
-        if clause.filters:
-            tail += " WHERE " + joined("AND", [plain.condition(each) for each in clause.filters])
+        if filters:
+            tail += " WHERE " + joined("AND", [plain.condition(each) for each in filters])
         scope.correlated.clear()  # subqueries in WHERE see single rows
         lists = Expressions(self.context, scope, self, allows_aggregates=True)
         items = list(self._items(node, scope, replace(lists, sequences=sequences)))
         for _, output, _ in items if node.is_distinct else ():
             require_ordered(output.type, node.offset)
         require_columns(len(items), node.offset)
-        grouping = _Grouping(lists, node, [output for _, output, _ in items])
+        grouping = Grouping(lists, node, items)
         tail += grouping.text()
         if node.having is not None:
             tail += f" HAVING {lists.condition(node.having)}"
@@ -181,7 +192,7 @@ class QueryTranslator:
         )
         return block, lists
 
-    def _items(self, node: nodes.Select, scope: Scope, lists: Expressions) -> Iterator[_Item]:
+    def _items(self, node: nodes.Select, scope: Scope, lists: Expressions) -> Iterator[Item]:
         """Name and value of each column of a select list, and its expression unless it comes from a star."""
         for item in node.items:
             if isinstance(item.expression, nodes.Star):
@@ -210,7 +221,7 @@ class QueryTranslator:
             texts = [output.sql for output in block.outputs]
             if value.sql not in texts:
                 if node.is_distinct:
-                    raise SqlError(-309, token=_name_of(item.expression), offset=item.offset)
+                    raise SqlError(-309, token=name_of(item.expression), offset=item.offset)
                 return collated(value.sql, value.type) + direction(item)
             position = texts.index(value.sql) + 1
         refuse_large([block.outputs[position - 1]], NO_ORDER, item.offset)
@@ -223,7 +234,7 @@ class QueryTranslator:
         for item in order_by:
             position = _position(item, rows)
             if position is None:
-                raise SqlError(-309, token=_name_of(item.expression), offset=item.offset)
+                raise SqlError(-309, token=name_of(item.expression), offset=item.offset)
             refuse_large([rows.outputs[position - 1]], NO_ORDER, item.offset)
             require_ordered(rows.outputs[position - 1].type, item.offset)
             keys.append(collated(str(position), rows.outputs[position - 1].type) + direction(item))
@@ -251,6 +262,8 @@ class QueryTranslator:
             return f"ifx_count({self.context.parameter(node, INTEGER, exact=True)})"
         if not isinstance(node.value, int):
             raise SqlError(-201, offset=node.offset)
+        if node.value > _MOST_ROWS:
+            raise SqlError(-1215, offset=node.offset)
         return str(node.value)
 
 
@@ -292,127 +305,3 @@ def _mentions(body: nodes.QueryBody, name: str) -> bool:
 def _shown(type_: SqlType, offset: int) -> None:
     if not is_shown(type_):
         raise SqlError(-999, token=str(type_), offset=offset)
-
-
-def _name_of(node: nodes.Expression) -> str:
-    return node.name if isinstance(node, nodes.Column) else ""
-
-
-def default_name(node: nodes.Expression) -> str:
-    """The name of a column without a label.
-
-    observed: ``(constant)``; the others follow the same pattern. assumed: ``nextval``, ``currval``.
-    """
-    match node:
-        case nodes.Column():
-            return node.name
-        case nodes.FieldAccess():
-            return node.fields[-1]
-        case nodes.Subscript():
-            return node.operand.name
-        case nodes.Number() | nodes.String() | nodes.DatetimeLiteral() | nodes.IntervalLiteral():
-            return "(constant)"
-        case nodes.Unary() if isinstance(node.operand, nodes.Number):
-            return "(constant)"
-        case nodes.SequenceValue():
-            return node.kind
-        case nodes.Aggregate():
-            return "(count(*))" if node.argument is None else f"({node.name})"
-        case _:
-            return "(expression)"
-
-
-# --- Grouping ---------------------------------------------------------------------------------------------------------
-
-
-class _Grouping:
-    """GROUP BY, and the expressions that it allows."""
-
-    def __init__(self, translator: Expressions, node: nodes.Select, outputs: Sequence[Typed]) -> None:
-        self._translator = translator
-        self._node = node
-        self._keys = [self._key(each, outputs) for each in node.group_by]
-        self._texts = {key.sql for key in self._keys}
-        parts = [item.expression for item in node.items if not isinstance(item.expression, nodes.Star)]
-        self.is_grouped = (
-            bool(node.group_by) or node.having is not None or any(has_aggregate(part) for part in parts)
-        )
-
-    def _key(self, node: nodes.Expression, outputs: Sequence[Typed]) -> Typed:
-        if isinstance(node, nodes.Number):
-            if not isinstance(node.value, int) or not 1 <= node.value <= len(outputs):
-                raise SqlError(-251, offset=node.offset)
-            key = outputs[node.value - 1]
-        else:
-            key = replace(self._translator, allows_aggregates=False).any_value(node)
-        refuse_large([key], NO_GROUP, node.offset)
-        require_ordered(key.type, node.offset)
-        if key.type is None:
-            raise SqlError(-201, offset=node.offset)
-        return key
-
-    def text(self) -> str:
-        """SQLite's GROUP BY; a constant would be treated as a position there."""
-        if not self._keys:
-            return ""
-        keys = [collated(key.sql, key.type) if key.constant is None else "NULL" for key in self._keys]
-        return f" GROUP BY {', '.join(keys)}"
-
-    def check(self, items: Sequence[_Item], order_by: Sequence[nodes.OrderItem]) -> None:
-        """Refuse columns that are neither grouped nor in an aggregate.
-
-        Raises:   SqlError: -294 such a column, -303 one and an aggregate in the same expression.
-        """
-        if not self.is_grouped and not any(has_aggregate(item.expression) for item in order_by):
-            return
-        for name, output, expression in items:
-            if expression is not None:
-                self._check(expression, self._sqlcode_of(expression))
-            elif output.sql not in self._texts:
-                raise SqlError(-294, token=name)
-        if self._node.having is not None:
-            self._check(self._node.having, -294)
-        for node, column in self._translator.scope.correlated:
-            if column.sql not in self._texts:
-                raise SqlError(-294, token=node.name, offset=node.offset)
-        labels = {item.label.text for item in self._node.items if item.label}
-        for item in order_by:
-            if _name_of(item.expression) not in labels:
-                self._check(item.expression, -294)
-
-    def _sqlcode_of(self, expression: nodes.Expression) -> int:
-        is_mixed = (
-            not self._node.group_by and not isinstance(expression, nodes.Column) and has_aggregate(expression)
-        )
-        return -303 if is_mixed else -294
-
-    def _check(self, node: nodes.Expression, sqlcode: int) -> None:
-        if isinstance(node, nodes.Aggregate | nodes.Query | nodes.QualifiedName) or self._is_key(node):
-            return
-        if isinstance(node, nodes.Column | nodes.FieldAccess):
-            scope, _ = self._translator.scope.find(node)
-            if scope is self._translator.scope:
-                raise SqlError(
-                    sqlcode, token=default_name(node) if sqlcode == -294 else "", offset=node.offset
-                )
-            return
-        for child in nodes.children(node):
-            self._check(child, sqlcode)  # type: ignore[arg-type]  # children of an expression are expressions
-
-    def _is_key(self, node: nodes.Expression) -> bool:
-        try:
-            return self._translator.any_value(node).sql in self._texts
-        except SqlError:
-            return False  # a condition, a part of a CASE, a parameter
-
-
-def has_aggregate(node: nodes.Node) -> bool:
-    """Whether it contains an aggregate of this SELECT itself, not of a window or a subquery."""
-    if isinstance(node, nodes.Aggregate):
-        return True
-    if isinstance(node, nodes.Query):
-        return False
-    if isinstance(node, nodes.Window):
-        below = [*nodes.children(node.function), *node.partition_by, *node.order_by]
-        return any(has_aggregate(child) for child in below)
-    return any(has_aggregate(child) for child in nodes.children(node))

@@ -55,28 +55,32 @@ def query_plan(query: nodes.Query, context: Context) -> Plan:
     described = relation.described()
     keeps = any(column.type in (BYTE, TEXT) for column in described)
     if keeps:
-        relation = keeping(relation, len(nodes.parameters(query)) + 1)
+        relation = keeping(relation, nodes.bound_count(query) + 1)
+    action = Query(
+        relation.text(),
+        tuple(context.tables.values()),
+        keeps=keeps,
+        transfers=context.transfers,
+        locked_tables=context.locked_tables,
+    )
+    action = _keyed(action, query, relation, nodes.bound_count(query) + keeps + 1)
     if query.for_update is not None:
-        action = _for_update(query, query.for_update, relation, context)
-    else:
-        action = Query(relation.text(), tuple(context.tables.values()))
+        action = _for_update(action, query.for_update, relation)
     return finished(
         StatementType.SELECT,
-        replace(action, keeps=keeps, transfers=context.transfers),
+        action,
         query,
         context,
         described,
     )
 
 
-def _for_update(query: nodes.Query, clause: nodes.ForUpdate, relation: Relation, context: Context) -> Query:
-    """Rows with their rowids.
+def _keyed(action: Query, query: nodes.Query, relation: Relation, parameter: int) -> Query:
+    """The query with its texts that have rowids, if each of its rows is a row of one stored table and it has no order.
 
-    Raises:   SqlError: -365, it is not over the rows of one stored table, or has an order (documented: DECLARE
-              statement, "Subset of SELECT statements associated with cursors"; assumed: the code).
+    Args:     parameter: the number of the rowid in `Query.row_sql`.
     """
     body, rows = query.body, relation.rows
-    tables = tuple(context.tables.values())
     is_simple = (
         isinstance(body, nodes.Select)
         and isinstance(rows, Block)
@@ -87,17 +91,36 @@ def _for_update(query: nodes.Query, clause: nodes.ForUpdate, relation: Relation,
         and not (rows.is_grouped or rows.is_distinct or query.common_tables or query.order_by)
     )
     if not is_simple:
-        raise SqlError(-365, offset=clause.offset)
+        return action
+    assert isinstance(body, nodes.Select)
     assert isinstance(rows, Block)
-    (source,) = rows.sources
+    alias = rows.sources[0].alias
+    keyed = rows.with_rowid(alias)
+    one = replace(
+        keyed,
+        tail=f"{keyed.tail} {'AND' if body.where is not None else 'WHERE'} {alias}.rowid = ?{parameter}",
+    )
+    return replace(action, keyed_sql=replace(relation, rows=keyed).text(), row_sql=one.text())
+
+
+def _for_update(action: Query, clause: nodes.ForUpdate, relation: Relation) -> Query:
+    """Rows with their rowids.
+
+    Raises:   SqlError: -365, it is not over the rows of one stored table, or has an order (documented: DECLARE
+              statement, "Subset of SELECT statements associated with cursors"; assumed: the code).
+    """
+    if not action.keyed_sql:
+        raise SqlError(-365, offset=clause.offset)
+    assert isinstance(relation.rows, Block)
+    (source,) = relation.rows.sources
     assert source.table is not None
     if source.table.is_system or source.table.generated:
         raise SqlError(-511, token=source.table.name, offset=clause.offset)
     for name in clause.columns:
         if source.table.column(name.text) is None:
             raise SqlError(-217, token=name.text, offset=name.offset)
-    text = Relation(rows.with_rowid(source.alias), relation.common, relation.order, relation.limit).text()
-    return Query(text, tables, True, tuple(name.text for name in clause.columns), True)
+    columns = tuple(name.text for name in clause.columns)
+    return replace(action, sql=action.keyed_sql, for_update=True, update_columns=columns, has_rowid=True)
 
 
 def _into_temp(query: nodes.Query, clause: nodes.IntoTemp, relation: Relation, context: Context) -> Plan:
@@ -121,7 +144,7 @@ def _into_temp(query: nodes.Query, clause: nodes.IntoTemp, relation: Relation, c
     )
     declared = ", ".join(column_text(column) for column in columns)
     steps = (Step(f"CREATE TABLE {table.source} ({declared})"), *reference_steps(table))
-    action = FilledTable(Definition(steps, (PutTable(table),)), filling(table, relation))
+    action = FilledTable(Definition(steps, (PutTable(table),)), filling(table, relation, context))
     return finished(StatementType.SELECT_INTO_TEMP, action, query, context)
 
 
@@ -140,11 +163,12 @@ def result_columns(relation: Relation, query: nodes.Query) -> tuple[ColumnDef, .
     return tuple(columns)
 
 
-def filling(table: Table, relation: Relation) -> Change:
+def filling(table: Table, relation: Relation, context: Context) -> Change:
     """The INSERT of a query's rows into a new table with its columns."""
     names = ", ".join(identifier(column.name) for column in table.columns)
     source = _as_source(relation, table.columns)
-    return Change(Verb.INSERT, f"INSERT INTO {table.source} ({names}) {source}", table)
+    sql = f"INSERT INTO {table.source} ({names}) {source}"
+    return Change(Verb.INSERT, sql, table, search=relation.text(), locked_tables=context.locked_tables)
 
 
 def _as_source(relation: Relation, columns: Sequence[ColumnDef]) -> str:

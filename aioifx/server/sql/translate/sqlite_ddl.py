@@ -12,7 +12,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from aioifx.server.sql.model.plan import Step
 from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, Table
@@ -25,13 +25,21 @@ def column_text(column: ColumnDef) -> str:
     return f"{identifier(column.name)} {affinity(column.type)}"
 
 
-def create_table_text(table: Table, parents: Callable[[int], Table | None]) -> str:
-    """CREATE TABLE with columns and foreign keys; *parents* finds a table by its tabid."""
+def create_table_text(
+    table: Table, parents: Callable[[int], Table | None], deferred: Collection[int] = ()
+) -> str:
+    """CREATE TABLE with columns and foreign keys.
+
+    Args:     parents: finds a table by its tabid. deferred: the constrids of foreign keys that COMMIT checks.
+    """
     parts = [column_text(column) for column in table.stored_columns]
     for key in table.foreign_keys:
+        if key.is_disabled:
+            continue
         parent = table if key.parent == table.tabid else parents(key.parent)
         if parent is not None:
-            parts.append(_foreign_key_text(key, parent))
+            text = _foreign_key_text(key, parent)
+            parts.append(f"{text} DEFERRABLE INITIALLY DEFERRED" if key.constrid in deferred else text)
     return f"CREATE TABLE {table.source} ({', '.join(parts)})"
 
 
@@ -58,32 +66,37 @@ def physical_index(table: Table, index: Index) -> str:
 
 def index_steps(table: Table, index: Index, duplicate: tuple[int, int, str] | None = None) -> Iterator[Step]:
     """CREATE INDEX, with its twin for NULLs; *duplicate* is the error if the rows are not unique."""
+    if index.is_disabled:
+        return
     name = physical_index(table, index)
+    parts = [(part, table.column(part.column)) for part in index.parts]
     keys = ", ".join(
-        identifier(part.column) + (" DESC" if part.is_descending else "") for part in index.parts
+        (identifier(part.column) if column else f"{part.sql}{part.collation}")
+        + (" DESC" if part.is_descending else "")
+        for part, column in parts
     )
     unique = "UNIQUE " if index.is_unique else ""
     on = identifier(table.physical)
     yield Step(
         f"CREATE {unique}INDEX {table.catalog}.{identifier(name)} ON {on} ({keys})", duplicate=duplicate
     )
-    nullable = [column for column in _indexed(table, index) if column.is_nullable]
+    nullable = [
+        part.sql or identifier(part.column) for part, column in parts if column is None or column.is_nullable
+    ]
     if index.is_unique and nullable:
         twins = ", ".join(
             collated(f"ifnull({identifier(column.name)}, x'')", column.type)
-            for column in _indexed(table, index)
+            if column
+            else f"ifnull({part.sql}, x''){part.collation}"
+            for part, column in parts
         )
-        some = " OR ".join(f"{identifier(column.name)} IS NULL" for column in nullable)
+        some = " OR ".join(f"{text} IS NULL" for text in nullable)
         twin = f"{table.catalog}.{identifier(name + TWIN)}"
         yield Step(f"CREATE UNIQUE INDEX {twin} ON {on} ({twins}) WHERE {some}", duplicate=duplicate)
 
 
 TWIN = ":null"
 """Suffix of the name of an index over keys with a NULL."""
-
-
-def _indexed(table: Table, index: Index) -> list[ColumnDef]:
-    return [column for name in index.columns if (column := table.column(name)) is not None]
 
 
 def drop_index_steps(table: Table, index: Index) -> Iterator[Step]:
@@ -97,13 +110,15 @@ def drop_index_steps(table: Table, index: Index) -> Iterator[Step]:
 
 def check_steps(table: Table, constraint: Constraint) -> Iterator[Step]:
     """The triggers of a CHECK constraint, whose `check_sql` names the new row's columns as ``NEW."c"``."""
+    if constraint.is_disabled:
+        return
     message = string(f"ifx:-530:{constraint.full_name}")
     temp = "TEMP " if table.is_temp else ""
     place = "" if table.is_temp else f"{table.catalog}."
     for event in ("INSERT", "UPDATE"):
         yield Step(
             f"CREATE {temp}TRIGGER {place}{identifier(_trigger(table, constraint, event))} AFTER {event}"
-            f" ON {identifier(table.physical)} WHEN NOT {constraint.check_sql}"
+            f" ON {identifier(table.physical)} WHEN NOT {constraint.check_sql} AND NOT ifx_undoing()"
             f" BEGIN SELECT RAISE(ABORT, {message}); END"
         )
 
@@ -164,7 +179,7 @@ def _reference_trigger(table: Table, number: int, event: str, body: str, conditi
     name = identifier(_reference_name(table, number, event))
     return Step(
         f"CREATE {temp}TRIGGER {place}{name} AFTER {event} ON {identifier(table.physical)}"
-        f" WHEN {condition} BEGIN {body} END"
+        f" WHEN {condition} AND NOT ifx_undoing() BEGIN {body} END"
     )
 
 
@@ -200,13 +215,15 @@ def creation_steps(table: Table, parents: Callable[[int], Table | None]) -> Iter
     yield from reference_steps(table)
 
 
-def redeclaration_steps(table: Table, parents: Callable[[int], Table | None]) -> Iterator[Step]:
+def redeclaration_steps(
+    table: Table, parents: Callable[[int], Table | None], deferred: Collection[int] = ()
+) -> Iterator[Step]:
     """Declare the foreign keys of an existing table again, for which SQLite has no ALTER TABLE.
 
     The text in sqlite_schema is replaced, as SQLite's documentation describes for changes that affect no row. Creating
     and dropping a table makes other connections read the schema again.
     """
-    text = create_table_text(table, parents).replace(f"{table.catalog}.", "", 1)
+    text = create_table_text(table, parents, deferred).replace(f"{table.catalog}.", "", 1)
     mark = f'{table.catalog}."ifx_mark"'
     yield Step("PRAGMA writable_schema=ON")
     yield Step(

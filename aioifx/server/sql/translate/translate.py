@@ -1,7 +1,7 @@
 """A statement's tree and a schema -> a Plan. Never: tokens, SQLite itself.
 
 It dispatches to `expressions` and `calls`, `from_clause` and `select` (SELECT), `dml` and `merge` (DML), `ddl` (DDL),
-`routine_calls` (routines), and `control` (transactions, sessions, databases).
+`routines` and `routine_calls` (routines), and `control` (transactions, sessions, databases).
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 from aioifx.server.sql.model.plan import Plan
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax import nodes, spl_nodes
 from aioifx.server.sql.translate.control import control_plan
 from aioifx.server.sql.translate.ddl import ddl_plan
-from aioifx.server.sql.translate.dml import dml_plan
+from aioifx.server.sql.translate.instead import change_plan
 from aioifx.server.sql.translate.merge import merge_plan
+from aioifx.server.sql.translate.object_modes import mode_plan
 from aioifx.server.sql.translate.routine_calls import execution
+from aioifx.server.sql.translate.routines import creation, dropping
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.select_plan import query_plan
+from aioifx.server.sql.translate.spl_program import Embedded, EmbeddedExpression
 
 
 def translate(statement: nodes.Statement, schema: Schema, settings: Settings) -> Plan:
@@ -31,7 +34,7 @@ def translate(statement: nodes.Statement, schema: Schema, settings: Settings) ->
         case nodes.Merge():
             return merge_plan(statement, context)
         case nodes.Insert() | nodes.Update() | nodes.Delete() | nodes.Truncate():
-            return dml_plan(statement, context)
+            return change_plan(statement, context)
         case (
             nodes.CreateTable()
             | nodes.CreateTableAs()
@@ -44,12 +47,29 @@ def translate(statement: nodes.Statement, schema: Schema, settings: Settings) ->
             | nodes.Drop()
             | nodes.RenameObject()
             | nodes.RenameColumn()
+            | nodes.CreateTrigger()
             | nodes.CreateRowType()
             | nodes.CreateDistinctType()
             | nodes.DropType()
         ):
             return ddl_plan(statement, context)
+        case nodes.SetObjectMode():
+            return mode_plan(statement, context)
         case nodes.Execute():
             return execution(statement, context)
+        case spl_nodes.CreateRoutine():
+            return creation(statement, context)
+        case spl_nodes.DropRoutine():
+            return dropping(statement, context)
         case _:
             return control_plan(statement, context)
+
+
+def translate_embedded(embedded: Embedded, schema: Schema, settings: Settings) -> Plan:
+    """The plan of an SQL statement or expression in a routine.
+
+    Raises:   SqlError: as `translate`.
+    """
+    if isinstance(embedded, EmbeddedExpression):
+        return embedded.plan(schema, settings)
+    return translate(embedded.tree, schema, settings)

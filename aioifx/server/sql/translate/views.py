@@ -16,8 +16,8 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.conditions import Subqueries
 from aioifx.server.sql.translate.expressions import Expressions
+from aioifx.server.sql.translate.grouping import has_aggregate
 from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, Source, SourceColumn
-from aioifx.server.sql.translate.select import has_aggregate
 from aioifx.server.sql.translate.sqlite_text import collated, identifier
 
 _COMPUTED: int = -234
@@ -141,7 +141,7 @@ def _expanded(
     """A view down to its table, whose columns *source_of* gives."""
     statement = parse(view.view)
     assert isinstance(statement, nodes.CreateView)
-    reference = _simple_reference(statement.query)
+    reference = simple_reference(statement.query)
     if reference is None:
         raise SqlError(_NOT_SIMPLE, token=view.name, offset=name.offset)
     inner_label = reference.alias.text if reference.alias else reference.table.name
@@ -172,7 +172,7 @@ def _expanded(
 
 def require_simple(node: nodes.CreateView, context: Context) -> None:
     """Raises:   SqlError: -384, rows cannot be written through a new view, so WITH CHECK OPTION has no meaning."""
-    reference = _simple_reference(node.query)
+    reference = simple_reference(node.query)
     beneath = None if reference is None else context.table(reference.table)
     if beneath is not None and beneath.kind is TableKind.VIEW and not beneath.is_system:
         statement = parse(beneath.view)
@@ -183,13 +183,13 @@ def require_simple(node: nodes.CreateView, context: Context) -> None:
         raise SqlError(_NOT_SIMPLE, token=node.view.name, offset=node.offset)
 
 
-def _simple_reference(query: nodes.Query) -> nodes.TableRef | None:
-    """What a view reads if rows can be written through it; None if they cannot."""
+def simple_reference(query: nodes.Query) -> nodes.TableRef | None:
+    """The table that a view reads if rows can be written through it; None if they cannot."""
     select = query.body
     if not isinstance(select, nodes.Select) or query.common_tables or len(select.from_items) != 1:
         return None
     (reference,) = select.from_items
-    is_grouped = select.is_distinct or select.group_by or select.having is not None
+    is_grouped = select.is_distinct or select.group_by or select.having is not None or select.hierarchy
     if is_grouped or not isinstance(reference, nodes.TableRef):
         return None
     return None if any(has_aggregate(item) for item in select.items) else reference

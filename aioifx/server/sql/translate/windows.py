@@ -5,19 +5,38 @@ The order of rows is by Informix's rules, the windows are SQLite's.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final, Protocol
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.type_rules import BIGINT, FLOAT, INTEGER, Family, family_of, plain
+from aioifx.server.sql.model.type_rules import (
+    BIGINT,
+    FLOAT,
+    INTEGER,
+    NUMERIC,
+    Family,
+    decimal,
+    family_of,
+    plain,
+)
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.arithmetic import aggregated, arithmetic
 from aioifx.server.sql.translate.calls import CallTranslator
 from aioifx.server.sql.translate.sqlite_text import collated
 from aioifx.server.sql.translate.typed import Typed, cast
 
 _RANKING: Final = {"row_number", "rank", "dense_rank", "denserank", "ntile"}
 _FRACTIONS: Final = {"percent_rank", "cume_dist"}
+_RATIOS: Final = {"ratio_to_report", "ratiotoreport"}
+_NOT_NUMERIC: Final = -25862
 _NEIGHBOURS: Final = {"lag", "lead", "first_value", "last_value"}
+_COUNTS: Final = (
+    dict.fromkeys(_RANKING | _FRACTIONS, (0, 0))
+    | dict.fromkeys(("ntile", "first_value", "last_value", *_RATIOS), (1, 1))
+    | dict.fromkeys(("lag", "lead"), (1, 3))
+)
+"""The least and the greatest number of arguments of each function (documented: OLAP window expressions)."""
 
 
 class WindowTranslator(CallTranslator, Protocol):
@@ -33,15 +52,36 @@ def window(translator: WindowTranslator, node: nodes.Window) -> Typed:
     if isinstance(function, nodes.Aggregate):
         return translator.aggregate_in_window(function, over)
     name = function.name
+    if name not in _COUNTS:
+        raise SqlError(-674, token=name, offset=node.offset)
+    least, most = _COUNTS[name]
+    if not least <= len(function.arguments) <= most:
+        raise SqlError(-664, token=name, offset=node.offset)
     if name in _RANKING:
         arguments = ", ".join(translator.typed(each, INTEGER).sql for each in function.arguments)
         sqlite = "dense_rank" if name == "denserank" else name
         return Typed(f"{sqlite}({arguments}) {over}", BIGINT, False)
     if name in _FRACTIONS:
         return Typed(f"{name}() {over}", FLOAT, False)
-    if name in _NEIGHBOURS and function.arguments:
+    if name in _NEIGHBOURS:
         return _neighbour(translator, function, over)
-    raise SqlError(-674, token=name, offset=node.offset)
+    return _ratio(translator, function.arguments[0], over)
+
+
+def _ratio(translator: CallTranslator, node: nodes.Expression, over: str) -> Typed:
+    """RATIO_TO_REPORT: a number divided by the sum of its window.
+
+    Source:   documented: RATIO_TO_REPORT function. assumed: the type of a division; NULL where the sum is 0
+    Raises:   SqlError: -25862, it is not a number (documented).
+    """
+    value = translator.typed(node, decimal())
+    if family_of(value.known_type) not in NUMERIC:
+        raise SqlError(_NOT_NUMERIC, offset=node.offset)
+    total = aggregated("sum", value, "", node.offset, f" {over}")
+    zero = "0.0" if family_of(total.known_type) is Family.FLOAT else "'0'"
+    divisor = replace(total, sql=f"nullif({total.sql}, {zero})")
+    result = FLOAT if family_of(total.known_type) is Family.FLOAT else decimal()
+    return Typed(arithmetic("/", value, divisor, result), result)
 
 
 def _neighbour(translator: CallTranslator, function: nodes.Call, over: str) -> Typed:

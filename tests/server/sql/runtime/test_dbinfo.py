@@ -19,6 +19,8 @@ from tests.server.sql.kinds import error_of
         ("sessionid", 42),
         ("dbname", "stores"),
         ("dbhostname", "localhost"),
+        ("cdrsession", 0),
+        ("get_tz", "Europe/Berlin"),
         ("utc_current", int(kinds.NOW.timestamp())),
     ],
 )
@@ -26,6 +28,7 @@ def test_the_session_answers_from_its_settings(option: str, answer: object) -> N
     settings = kinds.settings()
     settings.last_serial, settings.last_serial8, settings.last_bigserial = 11, 12, 13
     settings.affected, settings.session_id, settings.database = 3, 42, "stores"
+    settings.time_zone = "Europe/Berlin"
     assert dbinfo.dbinfo(settings, option) == answer
 
 

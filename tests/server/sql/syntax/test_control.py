@@ -157,6 +157,10 @@ from tests.server.sql.shapes import error_of, statement_shape
             "grant execute on function 'i'.f (char(3), decimal) to 'public' as 'i'",
             "Grant([Privilege(execute)], i.f, [public])",
         ),
+        (
+            "grant execute on procedure p (datetime,interval) to u",
+            "Grant([Privilege(execute)], p, [u])",
+        ),
         ("grant execute on function to u", "Grant([Privilege(execute)], function, [u])"),
         ("revoke execute on p () from u", "Revoke([Privilege(execute)], p, [u])"),
         ("grant 'R' to u", "Grant([Privilege(R)], [u])"),

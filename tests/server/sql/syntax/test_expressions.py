@@ -198,6 +198,10 @@ def test_a_condition_is_not_a_value(marked: str, error: tuple[int, str]) -> None
             "Comparison(<>, a, b)",
         ),
         (
+            "a == b",
+            "Comparison(=, a, b)",
+        ),
+        (
             "a",
             "a",
         ),

@@ -158,6 +158,16 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
             "Query(Select([a], [t]), order_by=[OrderItem(a)], IntoTemp(x, no_log))",
         ),
         (
+            "select a from t order by a into x",
+            "CreateTableAs(x, Query(Select([a], [t]), order_by=[OrderItem(a)]), is_select)",
+        ),
+        (
+            "select a from t into raw 'ann'.x in dbs lock mode row extent size 32 next size 8",
+            "CreateTableAs(ann.x, (Select([a], [t])), row, 32, 8, is_select)",
+        ),
+        ("select a from t into standard temp", "CreateTableAs(temp, (Select([a], [t])), is_select)"),
+        ("select a from t into raw", "CreateTableAs(raw, (Select([a], [t])), is_select)"),
+        (
             "select a from t;",
             "(Select([a], [t]))",
         ),
@@ -208,6 +218,17 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
             "Query(Select([1], [recursive]), [CommonTable(recursive, (Select([1], [t])))])",
         ),
         (
+            "select a from t start with a = 1 connect by nocycle prior a = b and c = prior (d + 1)",
+            "(Select([a], [t], hierarchy=Hierarchy(Comparison(=, a, 1), "
+            "And([Comparison(=, Ancestor(prior, a), b), Comparison(=, c, Ancestor(prior, Binary(+, d, 1)))]), "
+            "is_nocycle)))",
+        ),
+        (
+            "select prior, connect_by_root, connect_by_root a b from t connect by nocycle = prior order siblings by a",
+            "Query(Select([prior, connect_by_root, Ancestor(root, a) AS b], [t], "
+            "hierarchy=Hierarchy(Comparison(=, nocycle, prior))), order_by=[OrderItem(a)], orders_siblings)",
+        ),
+        (
             "select from from from",
             "(Select([from], [from]))",
         ),
@@ -224,11 +245,14 @@ def test_queries(text: str, expected: str) -> None:
         ("select first ^2.5 a from t", (-201, "")),
         ("select a from t intersect ^all select b from u", (-201, "")),
         ("select a from t group by ^grouping sets (a)", (-999, "GROUPING SETS")),
-        ("select a from t ^start with a = 1 connect by prior a = b", (-999, "CONNECT BY")),
-        ("select a from t ^connect by prior a = b", (-999, "CONNECT BY")),
+        ("select a from t start with a = 1^", (-201, "")),
+        ("select a from t connect by a = 1 ^start with a = 1", (-201, "")),
+        ("select prior a ^b from t", (-201, "")),
         ("select a from t for ^fetch only", (-201, "")),
-        ("select a from t into ^x", (-999, "INTO TABLE")),
-        ("select a from t into ^raw x", (-999, "INTO RAW")),
+        ("select a from t into ^external x using (datafiles ('disk:/x'))", (-999, "INTO EXTERNAL")),
+        ("select a from t for update ^into x", (-201, "")),
+        ("select a from (select b from u ^into x) v", (-201, "")),
+        ("select a from t into temp x ^lock mode row", (-201, "")),
         ("select a ^into x from t", (-201, "")),
         ("select 1^", (-201, "")),
         ("select^", (-201, "")),
@@ -238,8 +262,9 @@ def test_queries(text: str, expected: str) -> None:
         ("select a from t where a in (^select first 1 b from u)", (-944, "")),
         ("select a from t where a in (^select 1 from u union select first 1 b from u)", (-944, "")),
         ("select (^select b from u limit 1) from t", (-944, "")),
-        ("select a from t ^order siblings by a", (-999, "CONNECT BY")),
-        ("select a from t; ^select b from u", (-999, ";")),
+        ("select a from t order ^siblings by a", (-201, "")),
+        ("select a from t connect by a = 1 union select a from t order ^siblings by a", (-201, "")),
+        ("select a from t; ^select b from u", (-201, "")),
         ("select a from t,^", (-201, "")),
         ("select a b ^c from t", (-201, "")),
         ("select a from t where current ^of c", (-201, "")),

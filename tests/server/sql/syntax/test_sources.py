@@ -125,7 +125,15 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "select a from lateral (select b from u) x",
-            "(Select([a], [DerivedTable((Select([b], [u])), x)]))",
+            "(Select([a], [DerivedTable((Select([b], [u])), x, is_lateral)]))",
+        ),
+        (
+            "select a from t left join lateral (select b from u) as x (c) on a = c",
+            "(Select([a], [Join(left, t, DerivedTable((Select([b], [u])), x, [c], is_lateral), Comparison(=, a, c))]))",
+        ),
+        (
+            "select a from t, lateral, lateral l",
+            "(Select([a], [t, lateral, lateral AS l]))",
         ),
         (
             "select a from 'informix'.systables",
@@ -144,7 +152,7 @@ def test_sources(text: str, expected: str) -> None:
         ("select a from t ^natural join u", (-201, "")),
         ("select a from t join u ^using (a)", (-201, "")),
         ("select a from table(^function f(1)) x", (-999, "TABLE")),
-        ("select a from t, ^lateral (select 1 from t) x", (-999, "LATERAL")),
+        ("select a from t, lateral (^t) x", (-201, "")),
         ("select a from ^only(t)", (-999, "ONLY")),
         ("select a from t u ^v", (-201, "")),
         ("select a from f^(1)", (-201, "")),

@@ -71,8 +71,22 @@ from tests.server.sql.shapes import error_of, statement_shape
             "ColumnDef(primary, INTEGER), ColumnDef(unique, INTEGER), ColumnDef(foreign, INTEGER)])",
         ),
         (
-            "create table t (a int not null constraint x enabled novalidate)",
+            "create table t (a int not null constraint x enabled)",
             "CreateTable(t, [ColumnDef(a, INTEGER, NotNull(x))])",
+        ),
+        (
+            "create table t (a int not null constraint x disabled primary key disabled, unique (b) disabled)",
+            "CreateTable(t, [ColumnDef(a, INTEGER, NotNull(x, is_disabled), [PrimaryKey([a], is_disabled)])], "
+            "[Unique([b], is_disabled)])",
+        ),
+        (
+            "create table t (a int check (a > 0) disabled references p constraint f enabled novalidate)",
+            "CreateTable(t, [ColumnDef(a, INTEGER, [Check(Comparison(>, a, 0), a > 0, is_disabled), "
+            "ForeignKey([a], p, f, is_not_validated)])])",
+        ),
+        (
+            "alter table t add constraint (foreign key (a) references p constraint f disabled index disabled)",
+            "AlterTable(t, [AddConstraint(ForeignKey([a], p, f, is_disabled, has_disabled_index))])",
         ),
         (
             "create temp table t (a int) with no log",
@@ -176,7 +190,9 @@ def test_tables(text: str, expected: str) -> None:
         ("create table t (a int null ^not null)", (-201, "")),
         ("create table t (a int ^constraint pk primary key)", (-201, "")),
         ("create table t (a int, ^constraint pk primary key (a))", (-201, "")),
-        ("create table t (a int primary key ^disabled)", (-999, "DISABLED")),
+        ("create table t (a int primary key constraint c ^filtering with error)", (-999, "FILTERING")),
+        ("create table t (a int primary key constraint c ^novalidate)", (-201, "")),
+        ("create table t (a int references p disabled ^enabled)", (-201, "")),
         ("create table t (a int) ^as select 1 from u", (-201, "")),
         ("create table t (a, b ^int) as select 1 from u", (-201, "")),
         ("create temp table t ^as select 1 from u", (-201, "")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.syntax.dml import parse_insert
 from aioifx.server.sql.syntax.expressions import parse_condition, parse_either, parse_value
 from aioifx.server.sql.syntax.nodes import Name, Parameter, QualifiedName
 from aioifx.server.sql.syntax.queries import parse_item_query, parse_query, parse_subquery
@@ -21,7 +22,13 @@ from aioifx.server.sql.syntax.tokens import TokenKind, tokenize
 
 def stream(text: str) -> TokenStream:
     grammar = Grammar(
-        parse_value, parse_condition, parse_either, parse_query, parse_subquery, parse_item_query
+        parse_value,
+        parse_condition,
+        parse_either,
+        parse_query,
+        parse_subquery,
+        parse_item_query,
+        parse_insert,
     )
     return TokenStream(text, tokenize(text), grammar)
 

@@ -131,8 +131,29 @@ def test_after_a_collection_keyword_a_brace_is_a_symbol(word: str) -> None:
 
 
 def test_symbols_are_as_long_as_they_can_be() -> None:
-    assert texts("a||b::c<>d!=e<=f>=g<h>i=j") == [
-        *["a", "||", "b", "::", "c", "<>", "d", "!=", "e", "<=", "f", ">=", "g", "<", "h", ">", "i", "=", "j"]
+    assert texts("a||b::c<>d!=e<=f>=g<h>i=j==k") == [
+        *[
+            "a",
+            "||",
+            "b",
+            "::",
+            "c",
+            "<>",
+            "d",
+            "!=",
+            "e",
+            "<=",
+            "f",
+            ">=",
+            "g",
+            "<",
+            "h",
+            ">",
+            "i",
+            "=",
+            "j",
+        ],
+        *["==", "k"],
     ]
     assert texts("+-*/()[]},.:;?@") == list("+-*/()[]},.:;?@")
 
@@ -161,7 +182,7 @@ _WRITTEN = st.one_of(
     st.from_regex(r"[a-z_][a-z0-9_$]{0,9}", fullmatch=True),
     st.from_regex(r"[0-9]{1,5}(\.[0-9]{1,3})?", fullmatch=True),
     st.text("ab'\"-{};é \t", max_size=8).map(lambda value: "'" + value.replace("'", "''") + "'"),
-    st.sampled_from(["||", "::", "<>", "!=", "<=", ">=", *"=<>+-*/()[],.:;?@"]),
+    st.sampled_from(["||", "::", "<>", "!=", "<=", ">=", "==", *"=<>+-*/()[],.:;?@"]),
 )
 _BLANKS = st.sampled_from([" ", "\n", " -- note\n", "/* note */ ", " { note } "])
 

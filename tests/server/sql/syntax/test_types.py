@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from aioifx.server.sql.builtin_types import boolean, lvarchar
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.sqltypes import EXTENDED_BOOLEAN, EXTENDED_LVARCHAR, SqlType, TypeCode
@@ -24,6 +25,8 @@ from tests.server.sql.shapes import error_of, select_of
         ("create table t (a set(^serial not null))", (-201, "")),
         ("create table t (a ^db:foo)", (-999, "db:foo")),
         ("create table t (a foo ^bar)", (-201, "")),
+        ("create table t (a boolean(^2))", (-201, "")),
+        ("create table t (a informix.date^(1))", (-201, "")),
     ],
 )
 def test_an_invalid_type_is_refused(marked: str, error: tuple[int, str]) -> None:
@@ -33,6 +36,9 @@ def test_an_invalid_type_is_refused(marked: str, error: tuple[int, str]) -> None
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("'informix'.BOOLEAN", boolean()),
+        ("informix.lvarchar(30)", lvarchar(30)),
+        ("boolean(1)", boolean()),
         ("SMALLINT", SqlType(TypeCode.SMALLINT, 2)),
         ("INT", SqlType(TypeCode.INTEGER, 4)),
         ("INTEGER", SqlType(TypeCode.INTEGER, 4)),

@@ -4,6 +4,8 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.type_rules import DATE, INTEGER, char, decimal, interval
@@ -80,3 +82,36 @@ def test_an_aggregate_has_informixs_value_and_type(expression: str, type_: str, 
 def test_aggregates_over_no_rows_are_null_but_count_is_zero() -> None:
     (row,) = BENCH.rows("SELECT COUNT(*), COUNT(k), SUM(k), AVG(d), MIN(c), MAX(day) FROM t WHERE k = 0")
     assert row == (Decimal(0), Decimal(0), None, None, None, None)
+
+
+# -- chains ------------------------------------------------------------------------------------------------------------
+
+CHAIN = Workbench(
+    "CREATE TABLE t (a INT, d DECIMAL(8,2), f FLOAT, s SMALLINT, n INT)",
+    "INSERT INTO t (a, d, f, s) VALUES (3, 1.25, 0.5, 2)",
+)
+STEPS = st.tuples(st.sampled_from("+-*/"), st.sampled_from(["a", "d", "f", "s", "n", "2", "1.5", "'4'"]))
+
+
+@given(st.lists(STEPS, min_size=9, max_size=25))
+def test_a_chain_has_the_value_of_nested_calls(steps: list[tuple[str, str]]) -> None:
+    query = f"SELECT a{''.join(f' {operator} {operand}' for operator, operand in steps)} FROM t"
+
+    def outcome() -> object:
+        try:
+            return CHAIN.rows(query), CHAIN.described(query)
+        except SqlError as error:
+            return error.sqlcode
+
+    chained = outcome()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("aioifx.server.sql.translate.arithmetic._SHORT_CHAIN", 1000)
+        assert outcome() == chained
+
+
+def test_a_chain_may_be_long() -> None:
+    assert CHAIN.rows(f"SELECT {'+'.join(['a'] * 150)}, {'-'.join(['d'] * 150)} FROM t") == [
+        (450, Decimal("-185.00"))
+    ]
+    assert CHAIN.error(f"SELECT {'+'.join(['a'] * 20)} + 2147483647 FROM t")[0] == -1215
+    assert CHAIN.error(f"SELECT {'+'.join(['a'] * 20)} / 0 FROM t")[0] == -1202

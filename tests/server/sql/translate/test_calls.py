@@ -48,3 +48,17 @@ def test_catalog_routines_belong_to_informix() -> None:
     assert BENCH.value("informix.schema_coltypename(262, 0)") == "serial"
     assert BENCH.value("schema_coltypename(262, 0)") == "serial"
     assert set(CATALOG_ROUTINES).isdisjoint(ROUTINES)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "ENCRYPT_AES('a', 'secret')",
+        "DECRYPT_CHAR('a')",
+        "GETHINT('a')",
+        "REGEX_MATCH('a', 'b')",
+        "BSON_UPDATE('{}'::JSON::BSON, '{}')",
+    ],
+)
+def test_functions_of_informix_that_are_not_executed_are_refused_by_name(call: str) -> None:
+    assert Workbench().error(f"SELECT {call} FROM sysmaster:sysdual")[:2] == (-999, call.partition("(")[0])

@@ -43,7 +43,9 @@ from tests.server.sql.workbench import Workbench
         ("SET ENVIRONMENT STRING_TRUNCATE_ERROR 'error'", plan.SetOption("STRING_TRUNCATE_ERROR", "error")),
         ("SET PDQPRIORITY 30", plan.SetOption("PDQPRIORITY", "30")),
         ("SET ROLE boss", plan.SetOption("ROLE", "boss")),
-        ("SET CONSTRAINTS ALL IMMEDIATE", plan.Nothing()),
+        ("SET CONSTRAINTS ALL IMMEDIATE", plan.SetConstraints(None, is_deferred=False)),
+        ("SET CONSTRAINTS ALL DEFERRED", plan.SetConstraints(None, is_deferred=True)),
+        ("SET CONSTRAINTS u, ann.u DEFERRED", plan.SetConstraints((1, 1), is_deferred=True)),
         ("UPDATE STATISTICS", plan.Nothing()),
         ("UPDATE STATISTICS HIGH FOR TABLE t", plan.Nothing()),
         ("GRANT DBA TO bob", plan.Nothing()),
@@ -54,7 +56,7 @@ from tests.server.sql.workbench import Workbench
     ],
 )
 def test_each_statement_is_its_action(text: str, action: plan.Action) -> None:
-    made = Workbench("CREATE TABLE t (k INT)").plan(text)
+    made = Workbench("CREATE TABLE t (k INT UNIQUE CONSTRAINT u)").plan(text)
     assert made.action == action
     assert (made.columns, made.parameters) == ((), ())
 
@@ -71,7 +73,8 @@ def test_lock_table_names_its_table() -> None:
         ("EXECUTE PROCEDURE p(1)", (-674, "p", 19)),
         ("EXECUTE FUNCTION f()", (-674, "f", 18)),
         ("RENAME DATABASE a TO b", (-999, "RENAME DATABASE", 1)),
-        ("SET CONSTRAINTS ALL DEFERRED", (-999, "SET CONSTRAINTS", 1)),
+        ("SET CONSTRAINTS nowhere DEFERRED", (-623, "nowhere", 17)),
+        ("SET CONSTRAINTS u DEFERRED", (-999, "DEFERRED DISABLED", 17)),
         ("LOCK TABLE nowhere IN SHARE MODE", (-206, "nowhere", 12)),
         ("LOCK TABLE systables IN SHARE MODE", (-511, "systables", 12)),
         ("UPDATE STATISTICS FOR TABLE nowhere", (-206, "nowhere", 29)),
@@ -79,4 +82,5 @@ def test_lock_table_names_its_table() -> None:
     ],
 )
 def test_unsupported_statements_are_refused(text: str, error: tuple[int, str, int]) -> None:
-    assert Workbench().error(text) == error
+    stores = Workbench("CREATE TABLE t (k INT UNIQUE CONSTRAINT u DISABLED)")
+    assert stores.error(text) == error

@@ -9,6 +9,7 @@ from aioifx.server.sql.model.schema import TableKind
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.translate import translate
+from aioifx.wire.opcodes import StatementType
 from tests.server.sql.workbench import Workbench
 
 # One column of each scalar type: what SQ_DESCRIBE tells as type code, encoded length and extended id.
@@ -80,6 +81,17 @@ def test_create_table_as_has_the_columns_and_rows_of_its_query() -> None:
     assert bench.rows("SELECT * FROM u ORDER BY k") == [(2, "b  "), (3, None)]
 
 
+def test_select_into_makes_a_permanent_table() -> None:
+    bench = Workbench(
+        "CREATE TABLE t (k INT NOT NULL)", "INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)"
+    )
+    assert bench.run("SELECT k FROM t WHERE k > ? INTO RAW u IN dbs1 LOCK MODE ROW", 1) == 1
+    assert bench.plan("SELECT k FROM t INTO v").type is StatementType.SELECT_INTO_TEMP
+    assert (bench.table("u").is_temp, bench.table("u").lock_level) == (False, "R")
+    assert bench.rows("SELECT k FROM u") == [(2,)]
+    assert bench.rows("SELECT COUNT(*) FROM systables WHERE tabname = 'u'") == [(1,)]
+
+
 def test_create_table_as_takes_a_list_of_columns_and_casts() -> None:
     bench = Workbench("CREATE TABLE t (k INT, p DECIMAL(8,2))", "INSERT INTO t VALUES (1, 2.5)")
     assert bench.run("CREATE STANDARD TABLE u (twice::INT8) AS SELECT k, p * 2 AS twice FROM t") == 1
@@ -96,6 +108,8 @@ def test_create_table_as_takes_a_list_of_columns_and_casts() -> None:
         ("CREATE TABLE u AS SELECT k, k FROM t", -328),
         ("CREATE TABLE u (a) AS SELECT k FROM t", -217),
         ("CREATE TABLE u (k) AS SELECT k FROM v", -206),
+        ("SELECT k FROM t INTO t", -310),
+        ("SELECT k + 1 FROM t INTO u", -249),
     ],
 )
 def test_create_table_as_is_refused_with_its_reason(text: str, sqlcode: int) -> None:
@@ -256,3 +270,21 @@ def test_definitions_need_a_database() -> None:
     for text in ("CREATE TABLE t (k INT)", "SELECT * FROM t", "INSERT INTO t VALUES (1)", "DROP TABLE t"):
         with pytest.raises(SqlError, match="-349"):
             translate(parse(text), empty_schema(), Settings())
+
+
+def test_a_renamed_constraint_has_its_new_name_in_errors_and_in_the_catalog() -> None:
+    bench = Workbench(
+        "CREATE TABLE t (k INT UNIQUE CONSTRAINT u, m INT CHECK (m > 0) CONSTRAINT c, n INT NOT NULL CONSTRAINT n)"
+    )
+    for old, new in (("u", "u2"), ("ann.c", "c2"), ("n", "n2")):
+        bench.run(f"RENAME CONSTRAINT {old} TO {new}")
+    bench.run("INSERT INTO t VALUES (1, 1, 1)")
+    assert bench.error("INSERT INTO t VALUES (1, 1, 1)") == (-268, "ann.u2", 0)
+    assert bench.error("INSERT INTO t VALUES (2, 0, 1)") == (-530, "ann.c2", 0)
+    names = "SELECT name FROM sysobjstate WHERE objtype = 'C' ORDER BY name"
+    assert bench.rows(names) == [("c2",), ("n2",), ("u2",)]
+    bench.run("ALTER TABLE t DROP CONSTRAINT (c2, u2)")
+    assert bench.run("INSERT INTO t VALUES (1, 0, 1)") == 1
+    assert bench.error("RENAME CONSTRAINT c2 TO c3") == (-623, "c2", 19)
+    bench.run("ALTER TABLE t ADD CONSTRAINT CHECK (m < 9) CONSTRAINT c4")
+    assert bench.error("RENAME CONSTRAINT c4 TO n2") == (-743, "n2", 25)

@@ -7,6 +7,7 @@ import pytest
 
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.plan import Verb
+from aioifx.sqltypes import Row, Value
 from tests.server.sql.workbench import Workbench
 
 
@@ -190,3 +191,30 @@ def test_some_changes_through_views_are_refused(statement: str) -> None:
     stores = bench()
     stores.run("CREATE VIEW v AS SELECT a FROM p")
     assert stores.error(statement)[:2] == (-999, "VIEW")
+
+
+@pytest.mark.parametrize(
+    ("change", "values", "rows"),
+    [
+        ("WITH c AS (SELECT a, c FROM u) UPDATE t SET b = (SELECT c FROM c WHERE c.a = t.a)"
+         " WHERE a IN (SELECT a FROM c)",
+         (), [(1, 10), (2, 5)]),
+        ("WITH c (x) AS (SELECT a FROM u WHERE c > ?), d AS (SELECT x FROM c) DELETE FROM t"
+         " WHERE a IN (SELECT x FROM d) OR EXISTS (SELECT 1 FROM c WHERE x > ?)", (4, 100), [(1, 10)]),
+        ("WITH RECURSIVE r (n) AS (SELECT 1 FROM u UNION SELECT n + 1 FROM r WHERE n < 5)"
+         " DELETE FROM t WHERE a = (SELECT MIN(n) FROM r)", (), [(2, 20)]),
+    ],
+)  # fmt: skip
+def test_changes_may_begin_with_common_tables(
+    change: str, values: tuple[Value, ...], rows: list[Row]
+) -> None:
+    bench = Workbench(
+        "CREATE TABLE t (a INT, b INT)",
+        "CREATE TABLE u (a INT, c INT)",
+        "INSERT INTO t VALUES (1, 10)",
+        "INSERT INTO t VALUES (2, 20)",
+        "INSERT INTO u VALUES (2, 5)",
+    )
+    bench.run(change, *values)
+    assert bench.rows("SELECT * FROM t ORDER BY a") == rows
+    assert bench.error("WITH c AS (SELECT 1 x FROM u) UPDATE c SET x = (SELECT x FROM c)")[:2] == (-206, "c")

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aioifx.sqltypes import Row
-from tests.server.sql.workbench import Workbench
+from tests.server.sql.workbench import EACH_TYPE, Workbench
 
 BENCH = Workbench(
     "CREATE TABLE a (k INT, x INT)",
@@ -17,6 +19,7 @@ BENCH = Workbench(
     "INSERT INTO c VALUES (2, 7)",
     "CREATE VIEW v (n, double) AS SELECT k, x * 2 FROM a WHERE k > 1",
 )
+RANDOM = Workbench("CREATE TABLE p (k INT, x INT)", "CREATE TABLE q (k INT, x INT)")
 
 
 @pytest.mark.parametrize(
@@ -107,3 +110,82 @@ def test_a_chain_of_full_joins_is_refused_before_its_text_grows_without_bounds()
     chain = " ".join(f"FULL JOIN a a{number} ON a{number - 1}.k = a{number}.k" for number in range(1, 30))
     bench = Workbench("CREATE TABLE a (k INT)")
     assert bench.error(f"SELECT COUNT(*) FROM a a0 {chain}")[:2] == (-999, "FULL JOIN")
+
+
+# --- LATERAL: documented, "Lateral derived tables" --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("clause", "rows"),
+    [
+        ("a, LATERAL (SELECT x FROM b WHERE b.k = a.k) l", [(1, 9), (2, 3)]),
+        ("a, LATERAL (SELECT x FROM b WHERE b.k > a.k) AS l (x) WHERE l.x > 4", [(1, 5), (2, 5)]),
+        ("a JOIN LATERAL (SELECT x FROM b WHERE b.k = a.k) l ON l.x > 5", [(1, 9)]),
+        ("a LEFT JOIN LATERAL (SELECT x FROM c WHERE c.k = a.k) l ON a.x > 5", [(1, None), (2, 7)]),
+        ("a CROSS JOIN LATERAL (SELECT FIRST 1 x FROM b WHERE b.k >= a.k ORDER BY x) l", [(1, 3), (2, 3)]),
+        ("a, LATERAL (SELECT MAX(b.x) FROM b WHERE b.k <> a.k) l (x)", [(1, 5), (2, 9)]),
+        ("a, LATERAL (SELECT SUM(x) FROM b WHERE b.k > a.k + 1) l (x)", [(1, 5), (2, None)]),
+        ("c, a JOIN LATERAL (SELECT c.x + a.x FROM c) l (x) ON 1 = 1", None),
+        ("a, LATERAL (SELECT a.x + 1 FROM sysmaster:sysdual) m (y),"
+         " LATERAL (SELECT m.y + a.k FROM sysmaster:sysdual) l (x)", [(1, 12), (2, 23)]),
+        ("a, LATERAL (SELECT x FROM b WHERE b.k = a.k UNION SELECT x FROM c WHERE c.k = a.k) l",
+         [(1, 9), (2, 3), (2, 7)]),
+        ("LATERAL (SELECT k, x FROM a) a, LATERAL (SELECT 5 FROM sysmaster:sysdual) l (x)", [(1, 5), (2, 5)]),
+        ("a RIGHT JOIN LATERAL (SELECT 5 FROM sysmaster:sysdual) l (x) ON 1 = 1", [(1, 5), (2, 5)]),
+    ],
+)  # fmt: skip
+def test_a_lateral_table_sees_the_tables_before_it(clause: str, rows: list[Row] | None) -> None:
+    if rows is None:  # a name that both queries have belongs to the inner one
+        rows = [(1, 17), (2, 27)]
+    assert BENCH.rows(f"SELECT a.k, l.x FROM {clause} ORDER BY 1, 2") == rows
+
+
+def test_a_lateral_table_keeps_types_and_values() -> None:
+    bench = Workbench(*EACH_TYPE)
+    columns = "k, s, b, d, f, c, v, day, at, iv, ok, m"
+    lateral = (
+        f"FROM t, LATERAL (SELECT {columns.replace('k,', 't.k,', 1)} FROM sysmaster:sysdual) l ORDER BY 1"
+    )
+    starred = f"SELECT l.* {lateral}"
+    assert bench.rows(starred) == bench.rows(f"SELECT {columns} FROM t ORDER BY 1")
+    assert bench.described(starred) == bench.described(f"SELECT {columns} FROM t")
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), max_size=8),
+    st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), max_size=8),
+)
+def test_a_lateral_table_with_a_condition_is_a_join(left: list[Row], right: list[Row]) -> None:
+    for name, rows in (("p", left), ("q", right)):
+        RANDOM.run(f"DELETE FROM {name}")
+        for row in rows:
+            RANDOM.run(f"INSERT INTO {name} VALUES (?, ?)", *row)
+    lateral = "SELECT p.k, p.x, l.x FROM p, LATERAL (SELECT x FROM q WHERE q.k = p.k) l ORDER BY 1, 2, 3"
+    plain = "SELECT p.k, p.x, q.x FROM p, q WHERE q.k = p.k ORDER BY 1, 2, 3"
+    assert RANDOM.rows(lateral) == RANDOM.rows(plain)
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "a RIGHT JOIN LATERAL (SELECT a.k FROM c) l ON 1 = 1",
+        "a FULL JOIN LATERAL (SELECT a.k FROM c) l ON 1 = 1",
+        "a JOIN (b JOIN LATERAL (SELECT a.k FROM c) l ON 1 = 1) ON 1 = 1",
+        "a, OUTER b, LATERAL (SELECT b.k FROM c) l WHERE a.k = b.k",
+    ],
+)
+def test_a_lateral_table_that_sqlite_would_read_too_early_is_refused(clause: str) -> None:
+    assert BENCH.error(f"SELECT a.k FROM {clause}")[:2] == (-999, "LATERAL")
+
+
+def test_only_lateral_tables_see_the_tables_before_them() -> None:
+    assert BENCH.error("SELECT a.k FROM a, (SELECT a.x FROM c) l")[:2] == (-522, "a")
+    assert BENCH.error("SELECT a.k FROM LATERAL (SELECT a.x FROM c) l, a")[:2] == (-522, "a")
+
+
+def test_a_lateral_table_with_large_objects_is_refused() -> None:
+    bench = Workbench("CREATE TABLE a (k INT, x TEXT)")
+    assert bench.error("SELECT l.x FROM a, LATERAL (SELECT a.x FROM sysmaster:sysdual) l")[:2] == (
+        -999,
+        "LATERAL",
+    )

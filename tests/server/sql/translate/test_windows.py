@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from aioifx.sqltypes import Value
-from tests.server.sql.workbench import Workbench
+from tests.server.sql.workbench import EACH_TYPE, Workbench
 
 
 @pytest.mark.parametrize(
@@ -54,3 +56,45 @@ def test_an_offset_is_a_whole_number() -> None:
 def test_a_windows_function_must_be_one() -> None:
     assert Workbench().error("SELECT UPPER(tabname) OVER () FROM systables")[0] in (-201, -674)
     assert Workbench().error("SELECT tabid FROM systables WHERE ROW_NUMBER() OVER () = 1")[0] == -201
+
+
+@pytest.mark.parametrize(
+    ("kind", "ratios"),
+    [
+        ("INT", [Decimal("0.25"), Decimal("0.75"), None, None]),
+        ("DECIMAL(8,2)", [Decimal("0.25"), Decimal("0.75"), None, None]),
+        ("FLOAT", [0.25, 0.75, None, None]),
+    ],
+)
+@pytest.mark.parametrize("name", ["RATIO_TO_REPORT", "RatioToReport"])
+def test_a_ratio_is_that_of_a_value_to_the_sum_of_its_window(
+    kind: str, ratios: list[Value], name: str
+) -> None:
+    bench = Workbench(f"CREATE TABLE w (k INT, g CHAR(1), n {kind})")
+    for row in ("1, 'a', 2", "2, 'a', 6", "3, 'b', 0", "4, 'b', NULL"):
+        bench.run(f"INSERT INTO w VALUES ({row})")
+    text = f"SELECT {name}(n) OVER (PARTITION BY g) FROM w ORDER BY k"
+    found = [row[0] for row in bench.rows(text)]
+    assert found == ratios
+    ((_, type_),) = bench.described(text)
+    assert type_ == ("FLOAT" if kind == "FLOAT" else "DECIMAL(32)")
+
+
+@pytest.mark.parametrize("operand", ["day", "at", "iv", "c", "ok"])
+def test_a_ratio_of_anything_but_numbers_is_refused(operand: str) -> None:
+    # Documented: RATIO_TO_REPORT function.
+    bench = Workbench(*EACH_TYPE)
+    assert bench.error(f"SELECT RATIO_TO_REPORT({operand}) OVER () FROM t")[0] == -25862
+
+
+def test_a_ratio_needs_a_window() -> None:
+    assert Workbench().error("SELECT RATIO_TO_REPORT(tabid) FROM systables")[0] == -674
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["RANK(1)", "ROW_NUMBER(n)", "NTILE()", "CUME_DIST(n)", "LAG()", "LEAD(n, 1, 2, 3)", "FIRST_VALUE(n, n)"],
+)
+def test_the_number_of_arguments_is_checked(call: str) -> None:
+    bench = Workbench("CREATE TABLE w (n INT)")
+    assert bench.error(f"SELECT {call} OVER (ORDER BY n) FROM w")[0] == -664

@@ -1,0 +1,279 @@
+"""Runs of SQLite texts that test locks: the rows that others have changed, visits, snapshots. Never: isolation levels.
+
+A run reads from ``ifx_undo`` which rows other transactions have changed, in the snapshot of the text itself. So a
+transaction that ends meanwhile cannot show half of its changes.
+"""
+
+from __future__ import annotations
+
+import marshal
+import sqlite3
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias
+
+from aioifx.server.sql.model.plan import Isolation
+from aioifx.server.sql.model.schema import Table
+from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sqlite.databases import Database
+from aioifx.server.sqlite.lock_manager import Kind, LockManager, LockMode, Owner, Resource
+from aioifx.server.sqlite.lock_testing import Path, Reference, paths, references, with_versions
+from aioifx.server.sqlite.row_changes import LockConflict
+from aioifx.server.sqlite.spool import Spool, SpooledRows
+
+Bound: TypeAlias = tuple[Stored, ...]
+
+_BLOCK: Final = 1000
+
+_CHANGED: Final = (
+    'SELECT seq, tabid, row, image IS NULL, txn FROM {}."ifx_undo" WHERE txn <> ? AND tabid IN ({})'
+    " ORDER BY seq DESC"
+)
+"""What other transactions have changed, the first change of a row last."""
+
+
+class Reader(Protocol):
+    """The transaction that reads."""
+
+    @property
+    def isolation(self) -> Isolation: ...
+
+    @property
+    def is_open(self) -> bool: ...
+
+    @property
+    def owner(self) -> Owner: ...
+
+    @property
+    def number(self) -> int:
+        """``ifx_undo.txn`` of its own changes."""
+        ...
+
+    @property
+    def retains_update_locks(self) -> bool: ...
+
+    def wait(self, conflict: LockConflict) -> None: ...
+
+
+class Conflict(LockConflict):
+    """A read that needs a lock of another transaction, or must wait for one."""
+
+    def __init__(
+        self, resource: Resource, mode: LockMode, table: Table, path: Path, *, is_kept: bool = False
+    ) -> None:
+        super().__init__(resource, mode, is_kept=is_kept)
+        self.sqlcode = path.access.value
+        self.token = table.name
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text to run."""
+
+    sql: str
+    bound: Bound
+    tables: Sequence[Table]
+    """Its tables that others can change."""
+    is_repeatable: bool = True
+    """Whether it can be run twice, because it has no effects."""
+
+
+@dataclass(slots=True)
+class Visited:
+    """The rows of one table in a run: which others have changed, and what a visit to them means."""
+
+    database: str
+    table: Table
+    changed: Mapping[int, int | None]
+    """By rowid: the number in ``ifx_undo`` of the last committed version; None for an inserted row."""
+    is_left_out: bool = False
+    """Whether changed rows are left out, instead of being a conflict."""
+    is_shared: bool = False
+    """Whether a visited row gets a shared lock."""
+    visits: int = 0
+    new_locks: int = 0
+    versions: frozenset[int] = field(init=False)
+    """The numbers of the versions that are read in place of rows that are left out."""
+
+    def __post_init__(self) -> None:
+        self.versions = frozenset(seq for seq in self.changed.values() if seq is not None)
+
+    def row(self, row: int) -> Resource:
+        """The resource of one row."""
+        return Resource(self.database, self.table.tabid, Kind.ROW, row)
+
+
+Run: TypeAlias = dict[int, Visited]
+"""The tables of a run, by the numbers of their aliases."""
+
+
+class LockRuns:
+    """The runs of one session in its open database."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        database: Database,
+        attached: Mapping[str, Database],
+        reader: Reader,
+    ) -> None:
+        """Args:     attached: databases by the SQLite schema that they are attached as."""
+        self._connection = connection
+        self._database = database
+        self._attached = attached
+        self._reader = reader
+        self._run: Run = {}
+        self._conflict: tuple[int, Resource] | None = None
+        connection.create_function("ifx_locktest", 2, self._test)
+        connection.create_function("ifx_before", 2, self._is_version)
+        connection.create_function("ifx_image", 2, _value_of)
+
+    # -- runs ----------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def snapshot(self) -> Generator[None, None, None]:
+        """Context of texts that see one state of the database."""
+        if self._connection.in_transaction:
+            yield
+            return
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.execute("COMMIT")
+
+    def visited(self, text: Text, *, is_left_out: bool = False, is_shared: bool = False) -> Run:
+        """The tables of a text, with the rows that others have changed in the present snapshot.
+
+        Raises:   Conflict: another transaction has locked a table as a whole.
+        """
+        changed: dict[tuple[str, int], dict[int, int | None]] = {}
+        by_catalog: dict[str, list[Table]] = {}
+        for table in text.tables:
+            if self.locks.holders_against(self.owner, self.table_lock(table), LockMode.IS):
+                raise Conflict(self.table_lock(table), LockMode.IS, table, Path())
+            by_catalog.setdefault(table.catalog, []).append(table)
+            changed[table.catalog, table.tabid] = {}
+        for catalog, tables in by_catalog.items():
+            tabids = ", ".join(str(table.tabid) for table in tables)
+            sql = _CHANGED.format(catalog, tabids)
+            entries = self._connection.execute(sql, (self._reader.number,)).fetchall()
+            committed = frozenset(self.database_of(catalog).committed)
+            for seq, tabid, row, is_new, number in entries:
+                if number not in committed:
+                    changed[catalog, tabid][row] = None if is_new else seq
+        found = {(table.catalog, table.tabid): table for table in text.tables}
+        run: Run = {}
+        for each in references(text.sql):
+            key = each.catalog, each.tabid
+            if key in found:
+                database = self.database_of(each.catalog).name
+                run[each.alias] = Visited(database, found[key], changed[key], is_left_out, is_shared)
+        return run
+
+    def spooled(self, text: Text, run: Run, sql: str) -> SpooledRows:
+        """Run a form of a text to its end.
+
+        Raises:   Conflict: it visits a row that others have changed.
+        """
+        spool = Spool()
+        try:
+            with self.running(run), closing(self._connection.execute(sql, text.bound)) as rows:
+                while block := rows.fetchmany(_BLOCK):
+                    spool.append(block)
+        except sqlite3.OperationalError:
+            spool.close()
+            if self._conflict is None:
+                raise
+            (alias, resource), self._conflict = self._conflict, None
+            path = self.paths_of(text).get(alias, Path())
+            raise Conflict(resource, LockMode.S, run[alias].table, path) from None
+        except BaseException:
+            spool.close()
+            raise
+        return SpooledRows(spool)
+
+    @contextmanager
+    def running(self, run: Run) -> Generator[None, None, None]:
+        """Context in which the functions of texts use *run*; a routine inside may run texts of its own."""
+        before, self._run, self._conflict = self._run, run, None
+        try:
+            yield
+        finally:
+            self._run = before
+
+    def paths_of(self, text: Text) -> dict[int, Path]:
+        by_key = {(table.catalog, table.tabid): table for table in text.tables}
+        by_alias = {each.alias: by_key.get((each.catalog, each.tabid)) for each in references(text.sql)}
+        return paths(self._connection, text.sql, text.bound, by_alias.get)
+
+    # -- functions of texts --------------------------------------------------------------------------------------------
+
+    def _test(self, alias: int, row: int) -> bool:
+        """``ifx_locktest``.
+
+        Raises:   ValueError: the row is a conflict, which is noted.
+        """
+        visited = self._run.get(alias)
+        if visited is None:
+            return True
+        if row in visited.changed:
+            if visited.is_left_out:
+                return False
+            self._conflict = alias, visited.row(row)
+            raise ValueError
+        if visited.is_shared:
+            visited.visits += 1
+            resource = visited.row(row)
+            if self.locks.mode_of(self.owner, resource) is None:
+                if not self.locks.try_acquire(self.owner, resource, LockMode.S):
+                    self._conflict = alias, resource
+                    raise ValueError
+                visited.new_locks += 1
+        return True
+
+    def _is_version(self, alias: int, seq: int) -> bool:
+        """``ifx_before``."""
+        visited = self._run.get(alias)
+        return visited is not None and seq in visited.versions
+
+    # -- locks ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def locks(self) -> LockManager:
+        return self._database.locks
+
+    @property
+    def owner(self) -> Owner:
+        return self._reader.owner
+
+    def database_of(self, catalog: str) -> Database:
+        """The database of a SQLite schema."""
+        return self._attached.get(catalog, self._database)
+
+    def table_lock(self, table: Table) -> Resource:
+        return Resource(self.database_of(table.catalog).name, table.tabid, Kind.TABLE)
+
+    def has_foreign(self, tables: Sequence[Table]) -> bool:
+        """Whether other transactions may have changed rows of the tables."""
+        return not self.locks.is_idle and any(
+            self.locks.has_foreign_row_locks(self.owner, self.database_of(table.catalog).name, (table.tabid,))
+            for table in tables
+        )
+
+
+def versions_of(sql: str, run: Run) -> str:
+    """The form of a text that reads the last committed versions of the tables in *run*."""
+
+    def table_of(reference: Reference) -> Table | None:
+        visited = run.get(reference.alias)
+        return visited.table if visited is not None else None
+
+    return with_versions(sql, table_of)
+
+
+def _value_of(image: bytes, number: int) -> Stored:
+    """``ifx_image``."""
+    value: Stored = marshal.loads(image)[number]
+    return value

@@ -1,0 +1,230 @@
+"""SET CONSTRAINTS, INDEXES, TRIGGERS .. ENABLED or DISABLED -> a Plan. Never: deferred constraints, new objects.
+
+Invariants:
+1. An implicit index has the mode of its constraint: it is disabled with the last enabled constraint that uses it.
+2. A constraint that is enabled has an enabled index and, if it is a foreign key, an enabled key to refer to.
+
+Source: documented: SET Database Object Mode statement; sysobjstate; -891, -892, -893, -894
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.plan import Definition, Plan, PutTable, Step
+from aioifx.server.sql.model.schema import Constraint, ConstraintKind, Index, Table, TableKind, Trigger
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.ddl import definable
+from aioifx.server.sql.translate.enforcement import (
+    TOO_MANY_DUPLICATES,
+    activation_steps,
+    loosened,
+    null_check,
+    nullability_steps,
+)
+from aioifx.server.sql.translate.scopes import Context
+from aioifx.server.sql.translate.sqlite_ddl import (
+    drop_check_steps,
+    drop_index_steps,
+    index_steps,
+    redeclaration_steps,
+)
+from aioifx.wire.opcodes import StatementType
+
+_NOT_NULL: Final = frozenset({ConstraintKind.PRIMARY, ConstraintKind.NOT_NULL})
+_KEYS: Final = frozenset({ConstraintKind.PRIMARY, ConstraintKind.UNIQUE})
+
+
+def mode_plan(node: nodes.SetObjectMode, context: Context) -> Plan:
+    """The plan of a SET that enables or disables objects.
+
+    Raises:   SqlError: -349, no database is open; -206, no such table; -894, no such object. -891, its table is
+              temporary. -892 and -893, it depends on other objects, or they on it.
+    """
+    if not context.schema.database:
+        raise SqlError(-349)
+    change = _ModeChange(context, node.is_disabled, not node.is_not_validated)
+    if node.table is not None:
+        table = context.table(node.table)
+        if table.kind is not TableKind.VIEW or table.is_system or node.kinds != ("triggers",):
+            table = definable(node.table, context)
+        change.require_permanent(table, node.table.offset)
+        constraints = [(table, each.name) for each in table.constraints]
+        indexes = [(table, each.name) for each in table.indexes]
+        triggers = [(table, each.name) for each in table.triggers]
+    else:
+        triggers = _found(context, node, "triggers")
+        constraints = _found(context, node, "constraints")
+        indexes = _found(context, node, "indexes")
+    change.apply(
+        constraints if "constraints" in node.kinds else (), indexes if "indexes" in node.kinds else ()
+    )
+    for changed, name in triggers if "triggers" in node.kinds else ():
+        change.set_trigger(changed.tabid, name)
+    changes = tuple(PutTable(table) for table in change.tables.values())
+    return Plan(StatementType.SET_OBJECT_MODE, Definition(tuple(change.steps), changes))
+
+
+def _found(context: Context, node: nodes.SetObjectMode, kind: nodes.ObjectKind) -> list[tuple[Table, str]]:
+    """The objects of one kind that the statement names, with their tables.
+
+    Raises:   SqlError: -894 (assumed: for each kind).
+    """
+    schema = context.schema
+    find: Callable[[str], tuple[Table, Constraint | Index | Trigger] | None] = {
+        "constraints": schema.constraint,
+        "indexes": schema.index,
+        "triggers": schema.trigger,
+    }[kind]
+    found: list[tuple[Table, str]] = []
+    for name in node.names if kind in node.kinds else ():
+        known = find(name.name)
+        if known is None or name.owner not in ("", known[1].owner):
+            raise SqlError(-894, token=name.name, offset=name.offset)
+        found.append((known[0], known[1].name))
+    return found
+
+
+@dataclass(slots=True)
+class _ModeChange:
+    context: Context
+    is_disabled: bool
+    validates: bool
+    tables: dict[int, Table] = field(default_factory=dict[int, Table])
+    """The changed tables, by tabid."""
+    steps: list[Step] = field(default_factory=list[Step])
+
+    def require_permanent(self, table: Table, offset: int = 0) -> None:
+        if table.is_temp and self.is_disabled:
+            raise SqlError(-891, offset=offset)
+
+    def apply(self, constraints: Iterable[tuple[Table, str]], indexes: Iterable[tuple[Table, str]]) -> None:
+        """Disable foreign keys, other constraints and indexes in this order; enable them in the reverse order."""
+        keys_first = sorted(constraints, key=lambda each: _is_foreign_key(*each), reverse=self.is_disabled)
+        if not self.is_disabled:
+            self._set_indexes(indexes)
+        for table, name in keys_first:
+            self.require_permanent(table)
+            self._set_constraint(table.tabid, name)
+        if self.is_disabled:
+            self._set_indexes(indexes)
+
+    def _table(self, tabid: int) -> Table | None:
+        return self.tables.get(tabid) or self.context.schema.table_of(tabid)
+
+    def set_trigger(self, tabid: int, name: str) -> None:
+        table = self._table(tabid)
+        assert table is not None
+        triggers = tuple(
+            replace(each, is_disabled=self.is_disabled) if each.name == name else each
+            for each in table.triggers
+        )
+        self.tables[tabid] = replace(table, triggers=triggers)
+
+    # --- Constraints --------------------------------------------------------------------------------------------------
+
+    def _set_constraint(self, tabid: int, name: str) -> None:
+        table = self._table(tabid)
+        constraint = next((c for c in table.constraints if c.name == name), None) if table else None
+        if table is None or constraint is None or constraint.is_disabled == self.is_disabled:
+            return  # a temporary table, whose constraints are enabled
+        if self.is_disabled:
+            self._disable(table, constraint)
+        else:
+            self._enable(table, constraint)
+
+    def _disable(self, table: Table, constraint: Constraint) -> None:
+        if constraint.kind in _KEYS and any(
+            key.parent_constrid == constraint.constrid and not key.is_disabled
+            for reference in self.context.schema.references_to(table.tabid)
+            for key in (self._table(reference.child.tabid) or reference.child).foreign_keys
+        ):
+            raise SqlError(-892, token=constraint.name)
+        after = loosened(_with_mode(table, constraint, is_disabled=True), constraint)
+        self.tables[table.tabid] = after
+        if constraint.kind is ConstraintKind.CHECK:
+            self.steps += drop_check_steps(table, constraint)
+        if constraint.kind is ConstraintKind.REFERENCES:
+            self.steps += redeclaration_steps(after, self._table)
+        index = _index_of(after, constraint)
+        if index is not None and index.is_implicit and not _is_used(after, index):
+            self._set_index(after, index)
+        self.steps += nullability_steps(table, self.tables[table.tabid])
+
+    def _enable(self, table: Table, constraint: Constraint) -> None:
+        parent = self._table(constraint.parent) if constraint.kind is ConstraintKind.REFERENCES else None
+        if parent and any(
+            c.constrid == constraint.parent_constrid and c.is_disabled for c in parent.constraints
+        ):
+            raise SqlError(-893, token=constraint.name)
+        index = _index_of(table, constraint)
+        if index is not None and index.is_disabled:
+            self._set_index(table, index)
+            table = self.tables[table.tabid]
+        enabled = replace(constraint, is_disabled=False)
+        after = _with_mode(table, constraint, is_disabled=False)
+        if constraint.kind in _NOT_NULL:
+            after = self._required(after, constraint)
+        self.tables[table.tabid] = after
+        self.steps += nullability_steps(table, after)
+        self.steps += activation_steps(after, enabled, self._table, validates=self.validates)
+
+    def _required(self, table: Table, constraint: Constraint) -> Table:
+        """A table whose columns in a primary key or NOT NULL are not nullable."""
+        declared = constraint.kind is ConstraintKind.NOT_NULL
+        columns = [
+            replace(column, is_nullable=False, is_declared_not_null=declared or column.is_declared_not_null)
+            if column.name in constraint.columns
+            else column
+            for column in table.columns
+        ]
+        self.steps += [
+            null_check(table, column) for column in table.columns if column.name in constraint.columns
+        ]
+        return replace(table, columns=tuple(columns))
+
+    # --- Indexes ------------------------------------------------------------------------------------------------------
+
+    def _set_indexes(self, indexes: Iterable[tuple[Table, str]]) -> None:
+        for table, name in indexes:
+            self.require_permanent(table)
+            current = self._table(table.tabid)
+            index = next((i for i in current.indexes if i.name == name), None) if current else None
+            if current is None or index is None or index.is_disabled == self.is_disabled:
+                continue
+            if self.is_disabled and _is_used(current, index):
+                raise SqlError(-892, token=index.name)
+            self._set_index(current, index)
+
+    def _set_index(self, table: Table, index: Index) -> None:
+        changed = replace(index, is_disabled=self.is_disabled)
+        indexes = tuple(changed if each.name == index.name else each for each in table.indexes)
+        self.tables[table.tabid] = replace(table, indexes=indexes)
+        if self.is_disabled:
+            self.steps += drop_index_steps(table, index)
+        else:
+            self.steps += index_steps(table, changed, TOO_MANY_DUPLICATES)
+
+
+def _is_foreign_key(table: Table, name: str) -> bool:
+    return any(key.name == name for key in table.foreign_keys)
+
+
+def _is_used(table: Table, index: Index) -> bool:
+    """Whether an enabled constraint uses an index."""
+    return any(each.index == index.name and not each.is_disabled for each in table.constraints)
+
+
+def _index_of(table: Table, constraint: Constraint) -> Index | None:
+    return next((index for index in table.indexes if index.name == constraint.index), None)
+
+
+def _with_mode(table: Table, constraint: Constraint, *, is_disabled: bool) -> Table:
+    changed = replace(constraint, is_disabled=is_disabled)
+    constraints = tuple(
+        changed if each.constrid == constraint.constrid else each for each in table.constraints
+    )
+    return replace(table, constraints=constraints)

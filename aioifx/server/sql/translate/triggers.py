@@ -1,0 +1,282 @@
+"""CREATE TRIGGER and DROP TRIGGER -> Plans; a trigger's actions -> TriggerPlan. Never: firing.
+
+Source:   documented (Guide to SQL: Syntax, CREATE TRIGGER statement; finderr for the codes). The values
+          of columns are Variables: first all old values in the order of the columns, then all new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from aioifx.server.sql.builtin_types import SYSTEM_OWNER
+from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.plan import (
+    CallRoutine,
+    CallSpl,
+    Change,
+    Definition,
+    Nothing,
+    Plan,
+    PutTable,
+    TriggerBranch,
+    TriggeredAction,
+    TriggerPlan,
+)
+from aioifx.server.sql.model.schema import Schema, Table, TableKind, Trigger, TriggerEvent
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
+from aioifx.server.sql.translate.dml import stored
+from aioifx.server.sql.translate.expressions import Expressions
+from aioifx.server.sql.translate.instead import change_plan
+from aioifx.server.sql.translate.routine_calls import execution
+from aioifx.server.sql.translate.scopes import MAIN, Context, Scope
+from aioifx.server.sql.translate.select import QueryTranslator
+from aioifx.server.sql.translate.sqlite_text import identifier
+from aioifx.server.sql.translate.typed import Typed
+from aioifx.server.sql.translate.variables import expression_with_variables, with_variables
+from aioifx.sqltypes import SqlType
+from aioifx.wire.opcodes import StatementType
+
+_NO_NAME: Final = " "
+"""In place of a correlation name that is not given: no name of SQL."""
+_NO_SUCH_ROUTINE: Final = -674
+_EVENTS: Final = {
+    "insert": TriggerEvent.INSERT,
+    "update": TriggerEvent.UPDATE,
+    "delete": TriggerEvent.DELETE,
+}
+
+
+# -- CREATE and DROP ---------------------------------------------------------------------------------------------------
+
+
+def create_trigger(node: nodes.CreateTrigger, context: Context) -> Plan:
+    """CREATE TRIGGER.
+
+    Raises:   SqlError: -743 the name exists, -548 on a temporary table, -217 and -542 columns of UPDATE OF. -730,
+              -734 and -735 correlation names. -742 DELETE on a table with a cascading key. Others of its actions.
+    """
+    if context.schema.trigger(node.trigger.name) is not None:
+        if node.if_not_exists:
+            return Plan(StatementType.CREATE_TRIGGER, Nothing())
+        raise SqlError(-743, token=node.trigger.name, offset=node.trigger.offset)
+    table = _triggering(node, context)
+    trigger = Trigger(
+        context.schema.next_trigid,
+        node.trigger.name,
+        node.trigger.owner or context.settings.user,
+        _EVENTS[node.event],
+        node.action,
+        _columns(node, table),
+        node.old.text if node.old else "",
+        node.new.text if node.new else "",
+        node.is_instead,
+        node.is_disabled,
+    )
+    _check_names(node, table)
+    if trigger.event is TriggerEvent.DELETE and any(key.cascades for key in table.foreign_keys):
+        raise SqlError(-742, offset=node.offset)
+    _Translator(trigger, table, context.schema, context.settings).plan_of(node)
+    changed = replace(table, triggers=(*table.triggers, trigger))
+    return Plan(StatementType.CREATE_TRIGGER, Definition((), (PutTable(changed),)))
+
+
+def _triggering(node: nodes.CreateTrigger, context: Context) -> Table:
+    """The table, or for INSTEAD OF the view."""
+    table = context.table(node.table)
+    if table.is_temp:
+        raise SqlError(-548, offset=node.table.offset)
+    if table.is_system or table.generated:
+        raise SqlError(-511, token=table.name, offset=node.table.offset)
+    if table.catalog not in MAIN:
+        raise SqlError(-999, token=str(node.table), offset=node.table.offset)
+    if table.kind is not (TableKind.VIEW if node.is_instead else TableKind.TABLE):
+        raise SqlError(-206, -111, token=table.name, offset=node.table.offset)
+    if table.view:
+        view = parse(table.view)
+        assert isinstance(view, nodes.CreateView)
+        if view.has_check_option:
+            raise SqlError(-999, token="WITH CHECK OPTION", offset=node.table.offset)
+    return table
+
+
+def _columns(node: nodes.CreateTrigger, table: Table) -> tuple[str, ...]:
+    names = tuple(name.text for name in node.columns)
+    for name in node.columns:
+        if table.column(name.text) is None:
+            raise SqlError(-217, token=name.text, offset=name.offset)
+        if names.count(name.text) > 1:
+            raise SqlError(-542, offset=name.offset)
+    return names
+
+
+def _check_names(node: nodes.CreateTrigger, table: Table) -> None:
+    given = [name for name in (node.old, node.new) if name is not None]
+    if given and not node.each_row:
+        raise SqlError(-730, offset=given[0].offset)
+    for name in given:
+        if name.text == table.name:
+            raise SqlError(-734, offset=name.offset)
+    if len({name.text for name in given}) < len(given):
+        raise SqlError(-734, offset=given[-1].offset)
+
+
+def drop_trigger(node: nodes.Drop, context: Context) -> Plan:
+    """DROP TRIGGER.
+
+    Raises:   SqlError: -634, no such trigger, and no IF EXISTS.
+    """
+    found = context.schema.trigger(node.name.name)
+    if found is None:
+        if node.if_exists:
+            return Plan(StatementType.DROP_TRIGGER, Nothing())
+        raise SqlError(-634, offset=node.name.offset)
+    table, trigger = found
+    kept = tuple(each for each in table.triggers if each is not trigger)
+    return Plan(StatementType.DROP_TRIGGER, Definition((), (PutTable(replace(table, triggers=kept)),)))
+
+
+# -- actions -----------------------------------------------------------------------------------------------------------
+
+
+def trigger_plan(trigger: Trigger, table: Table, schema: Schema, settings: Settings) -> TriggerPlan:
+    """The actions of a trigger.
+
+    Raises:   SqlError: an object that an action names does not exist any longer.
+    """
+    node = parse(f"{trigger.header(table)} {trigger.action}")
+    assert isinstance(node, nodes.CreateTrigger)
+    return _Translator(trigger, table, schema, settings).plan_of(node)
+
+
+def stored_row_text(table: Table, numbers: Sequence[int], first: int) -> str:
+    """The UPDATE of some columns of a row, by number from 0.
+
+    Args:     first: the number of the parameter with the first value; the rowid is bound after the values.
+    """
+    texts: list[str] = []
+    for parameter, number in enumerate(numbers, start=first):
+        column = table.columns[number]
+        if column.is_serial:
+            raise SqlError(-232, token=column.name)
+        texts.append(
+            f"{identifier(column.name)} = {stored(Typed(f'?{parameter}', column.type), column, table)}"
+        )
+    return f"UPDATE {table.source} SET {', '.join(texts)} WHERE rowid = ?{first + len(numbers)}"
+
+
+@dataclass(slots=True)
+class _Translator:
+    trigger: Trigger
+    table: Table
+    schema: Schema
+    settings: Settings
+
+    def plan_of(self, node: nodes.CreateTrigger) -> TriggerPlan:
+        return TriggerPlan(
+            self._branches(node.before, is_row=False),
+            self._branches(node.each_row, is_row=True),
+            self._branches(node.after, is_row=False),
+        )
+
+    def _branches(
+        self, branches: Sequence[nodes.TriggerBranch], *, is_row: bool
+    ) -> tuple[TriggerBranch, ...]:
+        return tuple(
+            TriggerBranch(
+                self._condition(branch.condition, is_row=is_row),
+                tuple(self._action(action, is_row=is_row) for action in branch.actions),
+            )
+            for branch in branches
+        )
+
+    def _condition(self, condition: nodes.Expression | None, *, is_row: bool) -> str:
+        if condition is None:
+            return ""
+        self._check(condition)
+        types = self._types(is_row=is_row)
+        tree, _ = expression_with_variables(condition, types.get, [*types])
+        context = self._context(tree)
+        translator = Expressions(context, Scope(), QueryTranslator(context))
+        return f"SELECT {translator.condition(tree)}"
+
+    def _action(self, action: nodes.TriggeredStatement, *, is_row: bool) -> TriggeredAction:
+        self._check(action)
+        types = self._types(is_row=is_row)
+        if not isinstance(action, nodes.TriggeredCall):
+            statement, _ = with_variables(action, types.get, [*types])
+            change = change_plan(statement, self._context(statement)).action
+            assert isinstance(change, Change)
+            return TriggeredAction(change)
+        if action.has_references and not is_row:
+            raise SqlError(-732, offset=action.offset)
+        if action.targets and (not is_row or self.trigger.event is TriggerEvent.DELETE or self.table.view):
+            raise SqlError(-732, offset=action.targets[0].offset)
+        call, _ = with_variables(action.call, types.get, [*types])
+        found, results = self._call(call, self.table if action.has_references else None)
+        columns = tuple(name.text for name in action.targets)
+        into = self._into(action, results) if columns else ""
+        return TriggeredAction(found, into, columns, action.has_references)
+
+    def _call(
+        self, call: nodes.Execute, table: Table | None
+    ) -> tuple[CallRoutine | CallSpl | None, list[Typed]]:
+        """The call of a routine, with its results as they are bound; or a built-in function, without a call.
+
+        Source:   observed: EXECUTE FUNCTION "informix".lower(n.handle) INTO .. in the output of dbschema
+        """
+        context = self._context(call)
+        try:
+            plan = execution(call, context, table)
+        except SqlError as error:
+            arguments = [each for each in call.arguments if not isinstance(each, nodes.NamedArgument)]
+            is_built_in = call.kind == "function" and call.routine.owner in ("", SYSTEM_OWNER)
+            if error.sqlcode != _NO_SUCH_ROUTINE or not is_built_in:
+                raise
+            function = nodes.Call(call.offset, replace(call.routine, owner=""), tuple(arguments))
+            return None, [Expressions(context, Scope(), QueryTranslator(context)).value(function)]
+        assert isinstance(plan.action, CallRoutine | CallSpl)
+        first = 2 * len(self.table.columns) + 1
+        results = [Typed(f"?{number}", column.type) for number, column in enumerate(plan.columns, first)]
+        return plan.action, results
+
+    def _into(self, action: nodes.TriggeredCall, results: Sequence[Typed]) -> str:
+        """The UPDATE of the columns of INTO by the results of a routine, whose row is bound after those.
+
+        Raises:   SqlError: -217 no such column, -232 a serial column, -684 and -685 the numbers differ (assumed).
+        """
+        if len(results) != len(action.targets):
+            sqlcode = -684 if len(results) > len(action.targets) else -685
+            raise SqlError(sqlcode, token=action.call.routine.name, offset=action.offset)
+        texts: list[str] = []
+        for name, result in zip(action.targets, results, strict=True):
+            column = self.table.column(name.text)
+            if column is None:
+                raise SqlError(-217, token=name.text, offset=name.offset)
+            if column.is_serial:
+                raise SqlError(-232, token=name.text, offset=name.offset)
+            texts.append(f"{identifier(column.name)} = {stored(result, column, self.table)}")
+        rowid = 2 * len(self.table.columns) + len(results) + 1
+        return f"UPDATE {self.table.source} SET {', '.join(texts)} WHERE rowid = ?{rowid}"
+
+    def _context(self, statement: nodes.Node | None = None) -> Context:
+        return Context(self.schema, self.settings, statement=statement)
+
+    def _check(self, node: nodes.Node) -> None:
+        """Raises:   SqlError: -201, a ``?`` (documented: no host variables); -217, no such column of the table."""
+        for each in nodes.walk(node):
+            if isinstance(each, nodes.Parameter):
+                raise SqlError(-201, offset=each.offset)
+            if isinstance(each, nodes.Column) and each.table is not None:
+                is_plain = not (each.table.owner or each.table.database)
+                is_ours = is_plain and each.table.name in (self.trigger.old, self.trigger.new)
+                if is_ours and self.table.column(each.name) is None:
+                    raise SqlError(-217, token=each.name, offset=each.offset)
+
+    def _types(self, *, is_row: bool) -> dict[str, SqlType]:
+        """The types of ``old.column`` and ``new.column``, in the order in which the values are bound."""
+        labels = [self.trigger.old or _NO_NAME, self.trigger.new or f"{_NO_NAME}{_NO_NAME}"] if is_row else []
+        return {f"{label}.{column.name}": column.type for label in labels for column in self.table.columns}
