@@ -261,7 +261,11 @@ async def executemany_statement(
     if session.observation is not None:
         note(parameters=len(statement.parameters))
     if not session.database.is_logged or session.transactions.is_open:
-        outcome = await execute_many(statement, rows, collect=collect)
+        try:
+            outcome = await execute_many(statement, rows, collect=collect)
+        except DatabaseError as error:
+            statement.is_partly_executed = error.row_index != 0
+            raise
     else:
         async with implicit_transaction(session):
             outcome = await execute_many(statement, rows, collect=collect)

@@ -90,6 +90,8 @@ class Statement:
         """Whether the statement may go into the cache after use."""
         self.is_from_cache = False
         """Whether it was prepared for an earlier call, so that it may be stale."""
+        self.is_partly_executed = False
+        """Whether rows of a failed executemany are part of the transaction that is still open."""
         self.generation = session.generation
         self._autofree_asked = False
         self._autofree_granted = False
@@ -409,9 +411,11 @@ class Statement:
 
     @property
     def has_consumed(self) -> bool:
-        """Whether an execution has read a parameter from an iterator or a file, and so cannot be repeated."""
-        return (self.large_parameters is not None and self.large_parameters.has_consumed) or (
-            self.lob_parameters is not None and self.lob_parameters.is_single_use
+        """Whether an execution cannot be repeated: it has read an iterator or a file, or rows of it are stored."""
+        return (
+            self.is_partly_executed
+            or (self.large_parameters is not None and self.large_parameters.has_consumed)
+            or (self.lob_parameters is not None and self.lob_parameters.is_single_use)
         )
 
     @property

@@ -535,6 +535,22 @@ async def test_one_whose_rows_are_gone_is_not_done_again() -> None:
         assert (caught.value.sqlcode, caught.value.row_index) == (-710, 1)
 
 
+async def test_nor_is_one_whose_first_rows_are_part_of_a_transaction_without_autocommit() -> None:
+    """The transaction was begun by the call, so nothing else tells that its rows would be there twice."""
+    stale = answers(2, row_1=error(-710) + EOT)
+    async with talking(
+        *(opened, BEGIN, answers(2), COMMIT, BEGIN, stale, release(2), ROLLBACK),
+        statement_cache_size=10,
+        autocommit=False,
+    ) as (conn, _):
+        await conn.executemany(INSERT, rows(2))
+        await conn.commit()
+        with pytest.raises(DatabaseError) as caught:
+            await conn.executemany(INSERT, rows(2))
+        assert (caught.value.sqlcode, caught.value.row_index) == (-710, 1)
+        await conn.rollback()
+
+
 async def test_nor_is_one_without_a_log_whose_first_rows_may_be_stored() -> None:
     stale = answers(2, row_1=error(-710) + EOT)
     async with talking(opened, answers(2), stale, release(2), warnings=UNLOGGED, statement_cache_size=10) as (
