@@ -196,9 +196,9 @@ class Dispatcher:
             while self._has_outstanding and self.is_open:
                 if pipelined and interrupter.cancel_timer is None:
                     break
-                self._idle_waiter = self._loop.create_future()
+                waiter = self._idle_waiter = self._loop.create_future()
                 self._run_deferred()
-                await self._idle_waiter
+                await waiter
             self.check_open()
         except BaseException:
             self._idle_waiter = None
