@@ -177,8 +177,8 @@ async def test_many_requests_at_once_share_the_pool(
     requests += [client.get("/movements") for _ in range(10)]
     answers = await asyncio.gather(*requests)
     assert [answer.status_code for answer in answers] == [201] * 20 + [200] * 30
-    await eventually(lambda: is_at_rest(service, shop))
-    assert len(shop.stats.sessions) <= POOL
+    # An attempt to connect that was cancelled may still be logging in, or ending.
+    await eventually(lambda: is_at_rest(service, shop) and len(shop.stats.sessions) <= POOL)
     async with beside(shop) as conn:
         assert await stock_of(conn) == {"shop": 140, "depot": 860}
 
@@ -262,8 +262,8 @@ async def test_a_storm_of_clients_that_hang_up_leaves_nothing_behind(
 
     for _ in range(2):
         await asyncio.gather(*(cancelled_after(chance.randrange(200), request()) for _ in range(20)))
-    await eventually(lambda: is_at_rest(service, shop))
-    assert len(shop.stats.sessions) <= POOL
+    # An attempt to connect that was cancelled may still be logging in, or ending.
+    await eventually(lambda: is_at_rest(service, shop) and len(shop.stats.sessions) <= POOL)
     async with beside(shop) as conn:
         moved = await conn.fetchval("SELECT SUM(pieces) FROM movement")
         assert await stock_of(conn) == {"shop": moved, "depot": 1000 - moved}, (
