@@ -1,0 +1,151 @@
+"""Deterministic simulation of the client: replay a seed, minimize it, or run many.
+
+poe simulate --seed 17                     replay one scenario, with a trace
+poe simulate --seed 17 --minimize          shrink it while it violates the same law; print it as JSON
+poe simulate --scenario FILE               replay a scenario from its JSON
+poe simulate --seconds 120                 new seeds, from the clock, on all cores
+poe simulate --count 10000 --first 1       these seeds
+poe simulate --planted NAME                with a past defect put back: how many seeds find it?
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from tests.system.simulation.generate import generate
+from tests.system.simulation.many import Summary, run_limited, run_many
+from tests.system.simulation.minimize import minimize, size
+from tests.system.simulation.planted import DEFECTS, planted
+from tests.system.simulation.run import Report, run
+from tests.system.simulation.scenario import Scenario
+from tests.system.simulation.trace import TextTracer
+
+SHOWN: Final = 10
+"""Failing seeds that are printed with their violations."""
+
+
+def main() -> int:
+    """Returns the exit code: 1 if a law was violated."""
+    arguments = _arguments()
+    with (
+        planted(arguments.planted)
+        if arguments.planted and _is_single(arguments)
+        else contextlib.nullcontext()
+    ):
+        if _is_single(arguments):
+            return _one(arguments)
+    return _many(arguments)
+
+
+def _is_single(arguments: argparse.Namespace) -> bool:
+    return arguments.seed is not None or arguments.scenario is not None
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="poe simulate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seed", type=int, help="replay this seed")
+    parser.add_argument("--scenario", type=Path, help="replay the scenario in this file")
+    parser.add_argument("--minimize", action="store_true", help="shrink the scenario while it fails")
+    parser.add_argument("--save", type=Path, help="write the scenario to this file, as JSON")
+    parser.add_argument("--quiet", action="store_true", help="without the trace")
+    parser.add_argument("--seconds", type=float, help="run new seeds for this long")
+    parser.add_argument("--count", type=int, help="run this many seeds")
+    parser.add_argument("--first", type=int, help="the first seed; by default it comes from the clock")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes; by default one per core"
+    )
+    parser.add_argument("--planted", default="", choices=sorted(DEFECTS), help="put a past defect back")
+    return parser.parse_args()
+
+
+# -- one scenario -----------------------------------------------------------------------------------------------------
+
+
+def _one(arguments: argparse.Namespace) -> int:
+    if arguments.scenario is not None:
+        scenario = Scenario.from_json(arguments.scenario.read_text())
+    else:
+        scenario = generate(arguments.seed)
+    if arguments.minimize:
+        found = run_limited(scenario)
+        if not found.violations:
+            print("no law is violated: nothing to minimize")
+            return 0
+        scenario = _minimized(scenario, found)
+    if arguments.save is not None:
+        arguments.save.write_text(scenario.to_json() + "\n")
+    elif arguments.minimize:
+        print(scenario.to_json())
+    report = run(scenario, None if arguments.quiet else TextTracer(print))
+    print(f"\n{report.steps} steps, {report.groups} requests, {report.virtual_seconds:.3f} s of virtual time")
+    _print_violations(report)
+    return int(bool(report.violations))
+
+
+def _minimized(scenario: Scenario, found: Report) -> Scenario:
+    law = found.violations[0].law
+
+    def fails(smaller: Scenario) -> bool:
+        return law in run_limited(smaller).laws
+
+    def tell(smaller: Scenario) -> None:
+        callers, operations, faults = size(smaller)
+        print(f"{callers} callers, {operations} operations, {faults} faults", file=sys.stderr)
+
+    return minimize(scenario, fails, tell)
+
+
+def _print_violations(report: Report) -> None:
+    for violation in report.violations:
+        print(f"violated: {violation.law}: {violation.text}")
+    if not report.violations:
+        print("all laws hold")
+
+
+# -- many -------------------------------------------------------------------------------------------------------------
+
+
+def _many(arguments: argparse.Namespace) -> int:
+    first = arguments.first if arguments.first is not None else int(time.time()) * 1000
+    seconds = arguments.seconds if arguments.seconds or arguments.count else 20.0
+    print(f"seeds from {first} on, {arguments.jobs} processes", flush=True)
+    is_terminal = sys.stderr.isatty()
+
+    def tell(summary: Summary) -> None:
+        if is_terminal:
+            text = f"{summary.scenarios:,} scenarios, {len(summary.failures)} failed, {summary.seconds:.0f} s"
+            print(f"\r{text}", end="", file=sys.stderr, flush=True)
+
+    summary = run_many(
+        first,
+        count=arguments.count,
+        seconds=seconds,
+        jobs=arguments.jobs,
+        defect=arguments.planted,
+        stop_at_failure=bool(arguments.planted),
+        on_progress=tell,
+    )
+    if is_terminal:
+        print(file=sys.stderr)
+    print(summary)
+    for seed, violations in summary.failures[:SHOWN]:
+        for violation in violations[:3]:
+            print(f"seed {seed} violates: {violation.law}: {violation.text}")
+        defect = f" --planted '{arguments.planted}'" if arguments.planted else ""
+        print(f"    replay it: poe simulate --seed {seed}{defect}")
+    print(f"{len(summary.failures)} of {summary.scenarios} scenarios failed")
+    return int(bool(summary.failures))
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.exit(main())
+    sys.exit(130)

@@ -1,0 +1,624 @@
+"""The operations of callers, and what each has seen and been promised. Never: a fault, a law.
+
+Every operation that writes inserts notes with its own number as their tag. So the log of commits tells which
+operations took effect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import aioifx
+from tests.injection import Injection, Manner
+from tests.system.simulation.loop import SimulatedLoop
+from tests.system.simulation.model.database import ACCOUNTS, BALANCE, WIDE, wide_text
+from tests.system.simulation.scenario import Caller, Ending, Operation
+
+WIDE_ROWS: Final = "SELECT id, text FROM wide WHERE id >= ? AND id < ?"
+INSERT: Final = "INSERT INTO note (tag, text) VALUES (?, ?)"
+NOTES: Final = "SELECT id, tag, text FROM note WHERE tag = ?"
+ACCOUNT: Final = "SELECT id, balance FROM account WHERE id = ?"
+ADD: Final = "UPDATE account SET balance = balance + ? WHERE id = ?"
+
+
+INTERRUPTED: Final = -213
+
+
+class Wrong(Exception):
+    """The client gave a caller something that it must not get."""
+
+
+@dataclass
+class Entry:
+    """One operation: what was promised to its caller, and what it has seen."""
+
+    operation: Operation
+    pool: int
+    began: float
+    ended: float = 0.0
+    outcome: str = "running"
+    """done, cancelled, timed out, or the class of the error."""
+    error: BaseException | None = None
+    notes: int = 0
+    """Notes with the operation's number that there are if it took effect."""
+    is_body_done: bool = False
+    """Whether only COMMIT was left to do, or the change needed no COMMIT and was sent."""
+    may_take_effect: bool = False
+    """Whether a change that needs no COMMIT has been begun."""
+    deltas: dict[int, int] = field(default_factory=dict[int, int])
+    reads: dict[int, int] = field(default_factory=dict[int, int])
+    """Balances read under locks that last until COMMIT."""
+    cancelled_at: float | None = None
+    went_on_at: float | None = None
+    """When a call had timed out, and the connection was used again."""
+
+
+@dataclass
+class Wait:
+    """One wait for a connection of a pool."""
+
+    pool: int
+    asked: float
+    order: int
+    overtaken_by: int = 0
+
+
+class World:
+    """What callers share."""
+
+    def __init__(
+        self, loop: SimulatedLoop, pools: list[aioifx.Pool], options: list[dict[str, Any]], dsn: str
+    ) -> None:
+        self.loop = loop
+        self.pools = pools
+        self.options = options
+        self.dsn = dsn
+        self.entries: list[Entry] = []
+        self.wrong: list[str] = []
+        self.left: list[str] = []
+        """What sessions that no caller uses still have open."""
+        self.late: list[str] = []
+        """What took longer than it may."""
+        self.held: dict[int, str] = {}
+        """Sessions that callers hold, by identity."""
+        self.waiting: list[Wait] = []
+        self.waits: list[Wait] = []
+        self._order = 0
+
+    @asynccontextmanager
+    async def acquire(self, entry: Entry) -> AsyncIterator[aioifx.Connection]:
+        """A connection of the entry's pool; checks that no other task has it, and that no transaction is open."""
+        wait = Wait(entry.pool, self.loop.time(), self._order)
+        self._order += 1
+        self.waiting.append(wait)
+        acquiring = self.pools[entry.pool].acquire()
+        try:
+            conn = await acquiring.__aenter__()
+        finally:
+            self.waiting.remove(wait)
+        for other in self.waiting:
+            if other.pool == wait.pool and other.order < wait.order:
+                other.overtaken_by += 1
+        self.waits.append(wait)
+        session = id(conn.statements.base_session)
+        who = f"operation {entry.operation.number}"
+        if session in self.held:
+            self.wrong.append(f"{who} was given a session that {self.held[session]} still holds")
+        if conn.is_in_transaction():
+            self.wrong.append(f"{who} was given a connection inside a transaction")
+        self.held[session] = who
+        error: tuple[Any, Any, Any] = (None, None, None)
+        try:
+            yield conn
+        except BaseException as raised:
+            error = (type(raised), raised, raised.__traceback__)
+            raise
+        finally:
+            del self.held[session]
+            await acquiring.__aexit__(*error)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of operation."""
+
+    run: Callable[[World, Entry], Awaitable[None]]
+    weight: int = 2
+    is_write: bool = False
+
+
+KINDS: Final[dict[str, Kind]] = {}
+
+
+def kind(
+    name: str, weight: int = 2, *, writes: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register an operation."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        KINDS[name] = Kind(function, weight, writes)
+        return function
+
+    return register
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _range(entry: Entry) -> tuple[int, int]:
+    start = entry.operation.number * 7 % (WIDE - 60)
+    return start, start + entry.operation.size
+
+
+def _check(rows: list[Any], start: int, stop: int) -> None:
+    expected = [(number, wide_text(number)) for number in range(start, min(stop, WIDE))]
+    if [tuple(row) for row in rows] != expected:
+        raise Wrong(
+            f"rows {start} to {stop} are {[row[0] for row in rows][:5]}.., {len(rows)} of {len(expected)}"
+        )
+
+
+@kind("fetch", 4)
+async def _fetch(world: World, entry: Entry) -> None:
+    start, stop = _range(entry)
+    rows = await world.pools[entry.pool].fetch(WIDE_ROWS, start, stop, timeout=entry.operation.timeout)
+    _check(rows, start, stop)
+
+
+@kind("fetchrow")
+async def _fetchrow(world: World, entry: Entry) -> None:
+    start, _ = _range(entry)
+    _check([await world.pools[entry.pool].fetchrow(WIDE_ROWS, start, start + 1)], start, start + 1)
+
+
+@kind("stream", 3)
+async def _stream(world: World, entry: Entry) -> None:
+    start, stop = _range(entry)
+    async with aclosing(
+        world.pools[entry.pool].stream(WIDE_ROWS, start, stop, timeout=entry.operation.timeout)
+    ) as stream:
+        _check([row async for row in stream], start, stop)
+
+
+@kind("stream a part", 3)
+async def _stream_part(world: World, entry: Entry) -> None:
+    start, stop = _range(entry)
+    async with world.acquire(entry) as conn:
+        rows: list[Any] = []
+        async for row in conn.stream(WIDE_ROWS, start, stop, prefetch=entry.operation.number % 2 == 0):
+            rows.append(row)
+            if len(rows) * 2 >= entry.operation.size:
+                break
+        _check(rows, start, start + len(rows))
+        # The connection goes on, although the stream is not closed.
+        _check(await conn.fetch(WIDE_ROWS, 0, 3), 0, 3)
+
+
+@kind("cursor")
+async def _cursor(world: World, entry: Entry) -> None:
+    start, stop = _range(entry)
+    async with world.acquire(entry) as conn:
+        cursor = conn.cursor()
+        await cursor.execute(WIDE_ROWS, (start, stop))
+        rows = await cursor.fetchmany(3)
+        rows += await cursor.fetchall()
+        _check(rows, start, stop)
+        if entry.operation.number % 2:
+            await cursor.close()
+
+
+@kind("scroll")
+async def _scroll(world: World, entry: Entry) -> None:
+    start, stop = _range(entry)
+    async with world.acquire(entry) as conn, conn.cursor(scroll=True) as cursor:
+        await cursor.execute(WIDE_ROWS, (start, stop))
+        _check([await cursor.fetch_last()], stop - 1, stop)
+        _check([await cursor.fetch_first()], start, start + 1)
+        _check([await cursor.fetch_absolute(entry.operation.size)], stop - 1, stop)
+
+
+@kind("read all")
+async def _read_all(world: World, entry: Entry) -> None:
+    rows = await world.pools[entry.pool].fetch("SELECT id, balance FROM account ORDER BY id")
+    if sum(row[1] for row in rows) != ACCOUNTS * BALANCE:
+        raise Wrong(f"the balances {[row[1] for row in rows]} are no consistent state")
+
+
+@kind("prepare")
+async def _prepare(world: World, entry: Entry) -> None:
+    async with world.acquire(entry) as conn:
+        statement = await conn.prepare(WIDE_ROWS)
+        for start in range(3):
+            _check(
+                await statement.fetch(start, start + entry.operation.size),
+                start,
+                start + entry.operation.size,
+            )
+        if entry.operation.number % 2:
+            await statement.close()
+
+
+@kind("share a connection")
+async def _share(world: World, entry: Entry) -> None:
+    ended: list[int] = []
+
+    async def one(number: int) -> None:
+        _check(
+            await conn.fetch(WIDE_ROWS, number, number + entry.operation.size),
+            number,
+            number + entry.operation.size,
+        )
+        ended.append(number)
+
+    async with world.acquire(entry) as conn:
+        tasks = [asyncio.ensure_future(one(number)) for number in range(4)]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if ended != sorted(ended):
+            raise Wrong(f"tasks on one connection were served in the order {ended}")
+
+
+@kind("own connection")
+async def _own_connection(world: World, entry: Entry) -> None:
+    start, stop = _range(entry)
+    options = {
+        name: value
+        for name, value in world.options[entry.pool].items()
+        if name
+        not in (
+            "max_size",
+            "min_size",
+            "acquire_timeout",
+            "max_lifetime",
+            "max_idle",
+            "check_after_idle",
+            "max_waiting",
+        )
+    }
+    async with aioifx.connect(world.dsn, **options) as conn:
+        _check(await conn.fetch(WIDE_ROWS, start, stop), start, stop)
+
+
+@kind("wait long")
+async def _wait_long(world: World, entry: Entry) -> None:
+    entry.may_take_effect = True  # a procedure may change data
+    async with world.acquire(entry) as conn:
+        await conn.execute(
+            "EXECUTE PROCEDURE pause(?)", entry.operation.size * 50, timeout=entry.operation.timeout
+        )
+        _check(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
+
+
+@kind("interrupt")
+async def _interrupt(world: World, entry: Entry) -> None:
+    """Another task interrupts the statement; the connection goes on."""
+    entry.may_take_effect = True
+    async with world.acquire(entry) as conn:
+        pause = asyncio.ensure_future(conn.execute("EXECUTE PROCEDURE pause(?)", entry.operation.size * 20))
+        try:
+            await asyncio.sleep(entry.operation.size / 1000)
+            conn.cancel()
+            await asyncio.wait([pause])
+        finally:
+            pause.cancel()
+            results = await asyncio.gather(pause, return_exceptions=True)
+        if isinstance(results[0], aioifx.Error) and conn.is_closed():
+            raise results[0]
+        await _fetch_after_interrupt(conn)
+
+
+async def _fetch_after_interrupt(conn: aioifx.Connection) -> None:
+    try:
+        _check(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
+    except aioifx.DatabaseError as error:
+        if error.sqlcode == INTERRUPTED:
+            raise Wrong("the interrupt of an earlier statement has reached a later one") from error
+        raise
+
+
+@kind("go on after a timeout")
+async def _go_on(world: World, entry: Entry) -> None:
+    """A connection whose statement has timed out is used again at once."""
+    async with world.acquire(entry) as conn:
+        entry.may_take_effect = True
+        try:
+            await conn.execute("EXECUTE PROCEDURE pause(?)", 30_000, timeout=entry.operation.timeout or 0.02)
+        except aioifx.QueryTimeout:
+            entry.went_on_at = world.loop.time()
+        await _fetch_after_interrupt(conn)
+
+
+@kind("hold", 1)
+async def _hold(world: World, entry: Entry) -> None:
+    async with world.acquire(entry) as conn:
+        await asyncio.sleep(entry.operation.size / 100)
+        _check(await conn.fetch(WIDE_ROWS, 9, 10), 9, 10)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+@kind("insert", 4, writes=True)
+async def _insert(world: World, entry: Entry) -> None:
+    async with world.acquire(entry) as conn:
+        entry.notes, entry.may_take_effect = 1, True
+        await conn.execute(INSERT, entry.operation.number, "alone", timeout=entry.operation.timeout)
+        if not conn.autocommit:
+            entry.is_body_done = True
+            await conn.commit()
+
+
+@kind("executemany", 3, writes=True)
+async def _executemany(world: World, entry: Entry) -> None:
+    entry.notes, entry.may_take_effect = entry.operation.size, True
+    rows = [(entry.operation.number, f"row {number}") for number in range(entry.operation.size)]
+    async with world.acquire(entry) as conn:
+        result = await conn.executemany(INSERT, rows, timeout=entry.operation.timeout)
+        if result.rowcount != len(rows):
+            raise Wrong(f"executemany counts {result.rowcount} rows of {len(rows)}")
+        if not conn.autocommit:
+            entry.is_body_done = True
+            await conn.commit()
+
+
+@kind("load", 3, writes=True)
+async def _load(world: World, entry: Entry) -> None:
+    entry.notes, entry.may_take_effect = entry.operation.size, True
+    rows = [(entry.operation.number, f"row {number}") for number in range(entry.operation.size)]
+    async with world.acquire(entry) as conn:
+        block = 7 if entry.operation.number % 2 else None
+        await conn.load("note", rows, columns=["tag", "text"], block=block, timeout=entry.operation.timeout)
+        if not conn.autocommit:
+            entry.is_body_done = True
+            await conn.commit()
+
+
+@kind("transfer", 6, writes=True)
+async def _transfer(world: World, entry: Entry) -> None:
+    number = entry.operation.number
+    source, target = 1 + number % ACCOUNTS, 1 + (number * 3 + 1) % ACCOUNTS
+    async with world.acquire(entry) as conn:
+        async with conn.transaction():
+            for account in sorted({source, target}) if entry.operation.size > 1 else (source, target):
+                row = await conn.fetchrow(ACCOUNT + " FOR UPDATE", account)
+                assert row is not None
+                entry.reads[account] = row[1]
+            await conn.execute(ADD, -number, source)
+            await conn.execute(ADD, number, target)
+            await conn.execute(INSERT, number, "transfer")
+            entry.deltas = {source: -number, target: number} if source != target else {source: 0}
+            entry.notes, entry.is_body_done = 1, True
+
+
+@kind("transfer at repeatable read", 3, writes=True)
+async def _transfer_repeatable(world: World, entry: Entry) -> None:
+    number = entry.operation.number
+    source, target = 1 + number % ACCOUNTS, 1 + (number + 1) % ACCOUNTS
+    async with world.acquire(entry) as conn:
+        async with conn.transaction(isolation="repeatable_read"):
+            for account in (source, target):
+                entry.reads[account] = await conn.fetchval(ACCOUNT, account, column=1)
+            await conn.execute(ADD, -1, source)
+            await conn.execute(ADD, 1, target)
+            await conn.execute(INSERT, number, "transfer")
+            entry.deltas, entry.notes, entry.is_body_done = {source: -1, target: 1}, 1, True
+
+
+@kind("nested", 3, writes=True)
+async def _nested(world: World, entry: Entry) -> None:
+    number = entry.operation.number
+    async with world.acquire(entry) as conn, conn.transaction():
+        await conn.execute(INSERT, number, "outer")
+        try:
+            async with conn.transaction():
+                await conn.executemany(INSERT, [(number, "inner")] * entry.operation.size)
+                raise ZeroDivisionError
+        except ZeroDivisionError:
+            pass
+        async with conn.transaction():
+            await conn.execute(INSERT, number, "kept")
+        rows = await conn.fetch(NOTES, number)
+        if [row[2] for row in rows] != ["outer", "kept"]:
+            raise Wrong(f"after a rollback to a savepoint there are {[row[2] for row in rows]}")
+        entry.notes, entry.is_body_done = 2, True
+
+
+@kind("roll back", 2, writes=True)
+async def _roll_back(world: World, entry: Entry) -> None:
+    """The transaction fails by the caller's own error."""
+    try:
+        async with world.acquire(entry) as conn, conn.transaction():
+            await conn.execute(INSERT, entry.operation.number, "rolled back")
+            raise ZeroDivisionError
+    except ZeroDivisionError:
+        pass
+
+
+@kind("leave a transaction", 2, writes=True)
+async def _leave_transaction(world: World, entry: Entry) -> None:
+    """A connection that is released inside a transaction is rolled back."""
+    async with world.acquire(entry) as conn:
+        await conn.execute("BEGIN WORK")
+        await conn.execute(INSERT, entry.operation.number, "left")
+
+
+@kind("commit as text", 2, writes=True)
+async def _commit_as_text(world: World, entry: Entry) -> None:
+    async with world.acquire(entry) as conn:
+        await conn.execute("BEGIN WORK")
+        await conn.executemany(INSERT, [(entry.operation.number, "text")] * entry.operation.size)
+        entry.notes, entry.is_body_done = entry.operation.size, True
+        await conn.execute("COMMIT WORK")
+
+
+@kind("retry", 2, writes=True)
+async def _retry(world: World, entry: Entry) -> None:
+    """The whole transaction again, after errors that allow it."""
+
+    async def once() -> None:
+        entry.is_body_done = False
+        async with world.acquire(entry) as conn, conn.transaction():
+            await conn.execute(ADD, 1, 1)
+            await conn.execute(ADD, -1, 2)
+            await conn.execute(INSERT, entry.operation.number, "retried")
+            entry.deltas, entry.notes, entry.is_body_done = {1: 1, 2: -1}, 1, True
+
+    await aioifx.Retry(3)(once)
+
+
+# -- what leaves traces on a session ----------------------------------------------------------------------------------
+
+
+@kind("fail", 1)
+async def _fail(world: World, entry: Entry) -> None:
+    entry.may_take_effect = True
+    try:
+        await world.pools[entry.pool].execute("INSERT INTO account VALUES (1, 0)")
+    except aioifx.UniqueViolation:
+        return
+    raise Wrong("a key was inserted twice")
+
+
+@kind("leave settings", 1)
+async def _leave_settings(world: World, entry: Entry) -> None:
+    async with world.acquire(entry) as conn:
+        entry.may_take_effect = True
+        await conn.execute("SET ISOLATION TO DIRTY READ")
+        await conn.execute("SET LOCK MODE TO WAIT 2")
+
+
+@kind("leave a table", 1)
+async def _leave_table(world: World, entry: Entry) -> None:
+    async with world.acquire(entry) as conn:
+        entry.may_take_effect = True
+        await conn.execute("CREATE TEMP TABLE mine (a INTEGER)")
+        await conn.fetch("SELECT a FROM mine")
+
+
+@kind("alter", 2)
+async def _alter(world: World, entry: Entry) -> None:
+    entry.may_take_effect = True
+    await world.pools[entry.pool].execute("ALTER TABLE note MODIFY (text VARCHAR(40))")
+
+
+@kind("use after release", 1)
+async def _use_after_release(world: World, entry: Entry) -> None:
+    """A task goes on with a connection that has been released."""
+    async with world.acquire(entry) as conn:
+        stray = asyncio.ensure_future(conn.fetch(WIDE_ROWS, 0, entry.operation.size))
+        stray.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.sleep(0)
+    try:
+        _check(await stray, 0, entry.operation.size)
+    except aioifx.InterfaceError:
+        pass
+
+
+@kind("forget to await", 1)
+async def _forget(world: World, entry: Entry) -> None:
+    """A stream is left for the garbage collector."""
+    async with world.acquire(entry) as conn:
+        stream = conn.stream(WIDE_ROWS, 0, entry.operation.size)
+        await anext(aiter(stream))
+        del stream
+        _check(await conn.fetch(WIDE_ROWS, 0, 3), 0, 3)
+
+
+@kind("expire", 1)
+async def _expire(world: World, entry: Entry) -> None:
+    world.pools[entry.pool].expire()
+
+
+# -- a caller ---------------------------------------------------------------------------------------------------------
+
+
+class _Noted(Injection):
+    """An injection that notes when it strikes."""
+
+    def __init__(self, manner: Manner, point: int, note: Callable[[], None]) -> None:
+        self._reached = False
+        self._note = note
+        super().__init__(manner, point)
+
+    @property
+    def reached(self) -> bool:
+        return self._reached
+
+    @reached.setter
+    def reached(self, value: bool) -> None:
+        if value and not self._reached:
+            self._note()
+        self._reached = value
+
+
+_MANNERS: Final = {
+    "waiting": Manner.WAITING,
+    "woken": Manner.WOKEN,
+    "scope": Manner.SCOPE,
+    "suspension timeout": Manner.TIMEOUT,
+}
+
+
+async def _ended(world: World, entry: Entry, ending: Ending, call: Any) -> None:
+    """Run an operation that its ending may end."""
+
+    def note() -> None:
+        entry.cancelled_at = world.loop.time()
+
+    if ending.how == "timeout":
+        limit = asyncio.timeout(ending.at)
+        try:
+            async with limit:
+                await call
+        finally:
+            if limit.expired():
+                entry.cancelled_at = limit.when()
+        return
+    await _Noted(_MANNERS[ending.how], int(ending.at), note).into(call)
+
+
+async def run_operation(world: World, operation: Operation, pool: int) -> None:
+    """Run one operation, and note what became of it."""
+    entry = Entry(operation, pool, world.loop.time())
+    world.entries.append(entry)
+    world.loop.network.trace(0, f"operation {operation.number}: {operation.kind} begins")
+    call: Any = KINDS[operation.kind].run(world, entry)
+    try:
+        if operation.ending is None:
+            await call
+        else:
+            await _ended(world, entry, operation.ending, call)
+        entry.outcome = "done"
+    except asyncio.CancelledError as error:
+        entry.outcome, entry.error = "cancelled", error
+        if entry.cancelled_at is None:
+            world.wrong.append(f"operation {operation.number} was cancelled without a reason")
+    except TimeoutError as error:
+        if isinstance(error, aioifx.Error):
+            entry.outcome, entry.error = type(error).__name__, error
+        elif entry.cancelled_at is not None:
+            entry.outcome, entry.error = "timed out", error
+        else:
+            entry.outcome, entry.error = "TimeoutError", error
+    except Exception as error:
+        entry.outcome, entry.error = type(error).__name__, error
+    entry.ended = world.loop.time()
+    world.loop.network.trace(0, f"operation {operation.number}: {entry.outcome} {entry.error or ''}")
+
+
+async def run_caller(world: World, caller: Caller) -> None:
+    """Run the operations of a caller, one after the other."""
+    await asyncio.sleep(caller.start)
+    for operation in caller.operations:
+        await run_operation(world, operation, caller.pool)
+
+
+__all__ = ["KINDS", "Entry", "Wait", "World", "Wrong", "run_caller", "run_operation"]

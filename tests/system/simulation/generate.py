@@ -1,0 +1,134 @@
+"""A seed -> a scenario. Never: an event loop.
+
+Most scenarios are small, because a fault meets a state more often if less happens around it.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Final
+
+from tests.system.simulation.callers import KINDS
+from tests.system.simulation.faults import FAULTS, HOST_FAULTS
+from tests.system.simulation.scenario import Caller, Ending, Fault, Host, Operation, Scenario
+
+_ENDINGS: Final = ("waiting", "woken", "scope", "suspension timeout", "timeout")
+
+
+def generate(seed: int) -> Scenario:
+    """The scenario of *seed*."""
+    dice = random.Random(f"scenario {seed}")
+    hosts = _hosts(dice)
+    weather = _weather(dice)
+    is_slow = weather["latency"] > 0.01 or weather["jitter"] > 0.001
+    callers = _callers(dice, pools := dice.choice((1, 1, 1, 2)))
+    return Scenario(
+        seed,
+        hosts,
+        weather,
+        tuple(_pool(dice, len(hosts), is_slow) for _ in range(pools)),
+        callers,
+        tuple(_fault(dice, len(hosts)) for _ in range(dice.choice((0, 0, 1, 1, 1, 2, 2, 3, 5)))),
+    )
+
+
+def _hosts(dice: random.Random) -> tuple[Host, ...]:
+    count = dice.choice((1, 1, 1, 2, 3))
+    hosts = [
+        Host(speed=dice.choice((0.0002, 0.0005, 0.005)), slow=dice.choice((0, 0.02, 0.2)))
+        for _ in range(count)
+    ]
+    if count > 1 and dice.random() < 0.4:
+        hosts[0] = Host(is_secondary=True)
+    elif count > 1 and dice.random() < 0.3:
+        hosts[0] = Host(redirect=1)
+    return tuple(hosts)
+
+
+def _weather(dice: random.Random) -> dict[str, Any]:
+    return {
+        "latency": dice.choice((0.0001, 0.0002, 0.001, 0.03)),
+        "jitter": dice.choice((0.0, 0.0002, 0.01)),
+        "cut": dice.choice((0.0, 0.1, 0.5)),
+        "window": dice.choice((65536, 65536, 4096, 256)),
+        "urgent": dice.choice(("in place", "in place", "early", "late", "never")),
+        "tick": dice.choice((0.0, 0.0, 0.001, 0.01)),
+        "tls_fails": dice.choice((0.0, 0.0, 0.1)),
+    }
+
+
+def _pool(dice: random.Random, hosts: int, is_slow: bool) -> dict[str, Any]:
+    """Options; a slow network gets limits in which a login can succeed."""
+    options: dict[str, Any] = {
+        "max_size": dice.choice((1, 1, 2, 3, 5)),
+        "min_size": dice.choice((0, 1, 1)),
+        "acquire_timeout": dice.choice((3.0, 5.0) if is_slow else (0.5, 1.0, 1.0, 3.0, 10.0)),
+        "connect_timeout": dice.choice((5.0, 20.0) if is_slow else (0.5, 5.0, 20.0)),
+        "cancel_timeout": dice.choice((0.0, 0.1, 1.0, 5.0)),
+        "command_timeout": dice.choice((None, None, 2.0) if is_slow else (None, None, 0.2, 2.0)),
+        "pipelining": dice.random() < 0.4,
+        "max_lifetime": dice.choice((3600.0, 3600.0, 0.5)),
+        "max_idle": dice.choice((300.0, 0.5)),
+        "check_after_idle": dice.choice((30.0, 0.1)),
+        "max_waiting": dice.choice((0, 0, 0, 2)),
+        "lock_wait": dice.choice((None, 0, 1, 5)),
+        "statement_cache_size": dice.choice((100, 100, 2, 0)),
+        "fetch_size": dice.choice((32767, 4096)),
+        "stagger": dice.choice((1.0, 0.01)),
+    }
+    if dice.random() < 0.15:
+        options["ssl"] = True
+    if hosts > 1 and dice.random() < 0.5:
+        options["role"] = "primary"
+    if dice.random() < 0.2:
+        options["autocommit"] = False
+    return options
+
+
+def _callers(dice: random.Random, pools: int) -> tuple[Caller, ...]:
+    number = 0
+    callers: list[Caller] = []
+    kinds = tuple(KINDS)
+    weights = [KINDS[kind].weight for kind in kinds]
+    ending_rate = dice.choice((0.0, 0.2, 0.5))
+    for _ in range(dice.choice((1, 2, 2, 2, 3, 3, 4, 6))):
+        operations: list[Operation] = []
+        for _ in range(dice.choice((1, 1, 2, 2, 3, 4))):
+            number += 1
+            [kind] = dice.choices(kinds, weights)
+            ending = _ending(dice) if dice.random() < ending_rate else None
+            timeout = dice.choice((0.001, 0.01, 0.1, 1.0)) if dice.random() < 0.15 else None
+            operations.append(
+                Operation(
+                    number,
+                    kind,
+                    dice.choice((1, 2, 5, 20, 60) if dice.random() < 0.3 else (1, 2, 5)),
+                    ending,
+                    timeout,
+                )
+            )
+        start = dice.choice((0.0, 0.0, dice.random() * 0.05, dice.random()))
+        callers.append(Caller(start, dice.randrange(pools), tuple(operations)))
+    return tuple(callers)
+
+
+def _ending(dice: random.Random) -> Ending:
+    how = dice.choice(_ENDINGS)
+    if how == "timeout":
+        return Ending(how, dice.choice((0.0, 0.001, 0.005, 0.05, 0.5)) * dice.random())
+    return Ending(how, dice.choice((1, 2, 3, 4, 5, 6, dice.randint(1, 40))))
+
+
+def _fault(dice: random.Random, hosts: int) -> Fault:
+    kind = dice.choice(FAULTS)
+    trigger = dice.choice(("time", "group", "group", "reply", "reply", "commit"))
+    at = (
+        dice.choice((0.01, 0.1, 1.0)) * dice.random()
+        if trigger == "time"
+        else dice.choice((1, 2, 3, 5, dice.randint(1, 40)))
+    )
+    target = dice.randrange(hosts) if kind in HOST_FAULTS else dice.choice((1, 1, 2, 3, dice.randint(1, 8)))
+    seconds = dice.choice((0.001, 0.02, 0.3, 2.0, 20.0)) * (0.5 + dice.random())
+    if kind == "stall" and dice.random() < 0.3:
+        seconds = 0.0
+    return Fault(kind, trigger, at, target, seconds)

@@ -1,0 +1,216 @@
+"""What must hold after a scenario, whatever went wrong in it. Never: how a scenario runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import aioifx
+from tests.system.simulation.callers import INTERRUPTED, KINDS, Entry, World
+from tests.system.simulation.loop import SimulatedLoop
+from tests.system.simulation.model.database import ACCOUNTS, BALANCE, Database
+from tests.system.simulation.model.server import ModelServer
+from tests.system.simulation.network import Network
+
+OVERTAKEN: Final = 3
+"""Times that a task may be overtaken by one that asked the pool later.
+
+A connection that turns out to be dead is replaced, and its task is first in the queue again; meanwhile others may be
+served. Each time takes a dead connection.
+"""
+
+SILENCE: Final = {"stall", "stall client", "half-close", "crash silently", "slow down"}
+"""Faults after which a call without a limit may wait for TCP."""
+
+GOING_ON: Final = 8.0
+"""Seconds for a query at a slow server, after a call that was cancelled."""
+
+SLACK: Final = 0.5
+"""Seconds for round trips, where a limit of an option is checked."""
+
+
+class Violation(NamedTuple):
+    """A law that did not hold."""
+
+    law: str
+    text: str
+
+
+class Outcome(NamedTuple):
+    """What is left after a scenario."""
+
+    loop: SimulatedLoop
+    network: Network
+    database: Database
+    servers: Sequence[ModelServer]
+    world: World
+    faults: Sequence[str]
+    """The kinds of faults that took effect."""
+    tasks: Sequence[asyncio.Task[Any]]
+    """Tasks that still run, apart from the model's."""
+
+
+def violations(outcome: Outcome) -> list[Violation]:
+    """All violations."""
+    return [each for law in _LAWS for each in law(outcome)]
+
+
+def _balance(outcome: Outcome) -> Iterator[Violation]:
+    """No money is made or lost."""
+    balances = outcome.database.accounts
+    if sum(balances.values()) != ACCOUNTS * BALANCE:
+        yield Violation("balance", f"all accounts have {sum(balances.values())} together: {balances}")
+
+
+def _outcomes(outcome: Outcome) -> Iterator[Violation]:
+    """What was committed stays, what failed is not there, and an unknown outcome is called unknown."""
+    found: dict[int, int] = {}
+    for tag, _ in outcome.database.notes.values():
+        found[tag] = found.get(tag, 0) + 1
+    for entry in outcome.world.entries:
+        number, there = entry.operation.number, found.pop(entry.operation.number, 0)
+        allowed = allowed_notes(entry)
+        if there not in allowed:
+            yield Violation(
+                "outcome",
+                f"operation {number}, {entry.operation.kind}: {entry.outcome} {entry.error or ''}: "
+                f"{there} rows are there, expected {' or '.join(map(str, sorted(allowed)))}",
+            )
+        error = entry.error
+        if not isinstance(error, aioifx.DatabaseError) or not error.outcome_unknown:
+            continue
+        if not entry.may_take_effect and not entry.is_body_done:
+            yield Violation(
+                "outcome", f"operation {number} is called unknown, but nothing could take effect: {error}"
+            )
+    if found:
+        yield Violation("outcome", f"rows that no operation has inserted: {found}")
+
+
+def allowed_notes(entry: Entry) -> set[int]:
+    """How many rows with the operation's number there may be."""
+    if not KINDS[entry.operation.kind].is_write:
+        return {0}
+    if entry.outcome == "done":
+        return {entry.notes}
+    if entry.outcome in ("cancelled", "timed out"):
+        return {0, entry.notes} if entry.is_body_done or entry.may_take_effect else {0}
+    if isinstance(entry.error, aioifx.DatabaseError) and entry.error.outcome_unknown:
+        return {0, entry.notes}
+    return {0}
+
+
+def _serializable(outcome: Outcome) -> Iterator[Violation]:
+    """Each transfer has read what the transactions committed before it had left."""
+    balances = dict.fromkeys(range(1, ACCOUNTS + 1), BALANCE)
+    entries = {entry.operation.number: entry for entry in outcome.world.entries}
+    for commit in outcome.database.commits:
+        numbers = [tag for tag in commit.tags if tag in entries and entries[tag].reads]
+        for number in numbers:
+            read = entries[number].reads
+            before = {account: balances[account] for account in read}
+            if read != before:
+                yield Violation("serializable", f"operation {number} has read {read}, and there was {before}")
+        for account, delta in commit.deltas.items():
+            balances[account] += delta
+        if any(balances[account] != balance for account, balance in commit.balances.items()):
+            yield Violation(
+                "serializable", f"session {commit.session} committed {commit.balances}, expected {balances}"
+            )
+
+
+def _errors(outcome: Outcome) -> Iterator[Violation]:
+    """Callers see no exceptions but ours."""
+    for entry in outcome.world.entries:
+        error = entry.error
+        if error is None or isinstance(error, aioifx.Error) or entry.outcome in ("cancelled", "timed out"):
+            if isinstance(error, aioifx.InterfaceError) or (
+                isinstance(error, aioifx.ProtocolError) and "simulated" not in str(error)
+            ):
+                yield Violation(
+                    "errors", f"operation {entry.operation.number}, {entry.operation.kind}: {error!r}"
+                )
+            continue
+        yield Violation("errors", f"operation {entry.operation.number}, {entry.operation.kind}: {error!r}")
+    for entry in outcome.world.entries:
+        if getattr(entry.error, "sqlcode", 0) == INTERRUPTED and entry.operation.kind != "interrupt":
+            yield Violation(
+                "errors",
+                f"operation {entry.operation.number} was interrupted without a reason: {entry.error!r}",
+            )
+    for text in outcome.loop.errors:
+        yield Violation("errors", f"reported to the event loop: {text}")
+    for server in outcome.servers:
+        for text in server.complaints:
+            yield Violation("errors", f"sent to server {server.ip}: {text}")
+
+
+def _wrong(outcome: Outcome) -> Iterator[Violation]:
+    """No row of another query, no session held by two tasks, none with another task's transaction."""
+    for text in outcome.world.wrong:
+        yield Violation("wrong", text)
+
+
+def _left(outcome: Outcome) -> Iterator[Violation]:
+    """Nothing is left: tasks, connections, sessions, locks."""
+    for text in outcome.world.left:
+        yield Violation("left", text)
+    for task in outcome.tasks:
+        yield Violation("left", f"task {task.get_coro()}")
+    for connection in outcome.network.open_connections:
+        yield Violation("left", f"{connection} is open")
+    for server in outcome.servers:
+        if server.sessions:
+            yield Violation("left", f"sessions {sorted(server.sessions)} at server {server.ip}")
+    if outcome.database.locks:
+        yield Violation("left", f"{outcome.database.locks} locks")
+
+
+def _waits(outcome: Outcome) -> Iterator[Violation]:
+    """Every call ends within its limits."""
+    for entry in outcome.world.entries:
+        options = outcome.world.options[entry.pool]
+        ending = entry.operation.ending
+        # Of "woken", the moment is known only before the wait that ends with it.
+        if ending is not None and ending.how == "woken":
+            continue
+        if entry.cancelled_at is not None and entry.outcome in ("cancelled", "timed out"):
+            # The end of a transaction waits for a reply that is still outstanding, at most for cancel_timeout.
+            limit = options["cancel_timeout"] + SLACK + outcome.network.weather.latency * 40
+            took = (
+                entry.ended - entry.cancelled_at - outcome.loop.jumped_since(entry.cancelled_at, entry.ended)
+            )
+            if took > limit:
+                yield Violation(
+                    "waits",
+                    f"operation {entry.operation.number} ended {took:.2f} s after it was cancelled, limit {limit:.2f}",
+                )
+    for entry in outcome.world.entries:
+        options = outcome.world.options[entry.pool]
+        operation = entry.operation
+        if operation.kind == "fetch" and operation.timeout is not None:
+            took = entry.ended - entry.began - outcome.loop.jumped_since(entry.began, entry.ended)
+            limit = options["acquire_timeout"] + operation.timeout + SLACK
+            if took > limit:
+                yield Violation("waits", f"operation {operation.number} took {took:.2f} s, limit {limit:.2f}")
+        if entry.went_on_at is not None and not SILENCE & set(outcome.faults):
+            took = entry.ended - entry.went_on_at - outcome.loop.jumped_since(entry.went_on_at, entry.ended)
+            if took > options["cancel_timeout"] + GOING_ON:
+                yield Violation("waits", f"operation {operation.number} went on {took:.2f} s after a timeout")
+    for text in outcome.world.late:
+        yield Violation("waits", text)
+
+
+def _fair(outcome: Outcome) -> Iterator[Violation]:
+    """A task does not wait for a connection while many later ones get one."""
+    if SILENCE & set(outcome.faults):
+        return  # the check of a silent connection takes its time, and others get other connections
+    for wait in outcome.world.waits:
+        if wait.overtaken_by > OVERTAKEN:
+            yield Violation(
+                "fair", f"a wait since {wait.asked - 1000:.3f} s was overtaken {wait.overtaken_by} times"
+            )
+
+
+_LAWS: Final = (_balance, _outcomes, _serializable, _errors, _wrong, _left, _waits, _fair)

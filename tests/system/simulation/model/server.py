@@ -1,0 +1,140 @@
+"""The model as a program: it listens, crashes, restarts, has a role, and may redirect. Never: a statement."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from aioifx.wire.handshake import LoginReply, LoginRequest
+from aioifx.wire.opcodes import LoginType
+from tests.system.simulation.loop import SimulatedLoop
+from tests.system.simulation.model.database import Database
+from tests.system.simulation.model.session import ModelSession
+from tests.system.simulation.network import Network
+
+PORT = 9088
+
+
+class ModelServer:
+    """One server of a scenario.
+
+    Args:     seed: of its dice.
+              ip: the address that it listens at.
+              is_secondary: it refuses changes.
+              speed: seconds that most statements take.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        database: Database,
+        seed: str,
+        ip: str,
+        *,
+        is_secondary: bool = False,
+        speed: float = 0.0005,
+        slow: float = 0.02,
+    ) -> None:
+        self.network = network
+        self.loop: SimulatedLoop = network.loop
+        self.database = database
+        self.seed = seed
+        self.ip = ip
+        self.is_secondary = is_secondary
+        self.speed = speed
+        self.slow = slow
+        """Probability that a statement takes 200 times as long."""
+        self.login_time = 0.004
+        self.redirect_to = ""
+        """``server|host|port``, sent to each login; empty: none."""
+        self.rejects: int = 0
+        """SQLCODE sent to each login; 0: none."""
+        self.is_up = False
+        self.sessions: dict[int, ModelSession] = {}
+        self.complaints: list[str] = []
+        """Errors in what clients have sent."""
+        self.groups = 0
+        """Groups of requests, after logins, that were read."""
+        self.on_group: dict[int, list[Callable[[], None]]] = {}
+        """What happens before the n-th group is handled."""
+        self.on_reply: dict[int, list[Callable[[], None]]] = {}
+        """What happens before the reply to the n-th group is sent."""
+        self.on_commit: dict[int, list[Callable[[], None]]] = {}
+        """What happens before the n-th COMMIT takes effect."""
+        self.commits = 0
+        self._logins = 0
+
+    def after(self, seconds: float, callback: Callable[[], object]) -> None:
+        """Call back later, in virtual time."""
+        self.loop.after(seconds, callback)
+
+    def time_of(self, dice: random.Random) -> float:
+        """Seconds that a statement takes; most take none, beside the network."""
+        chance = dice.random()
+        if chance < self.slow:
+            return self.speed * 200 * dice.random()
+        return self.speed * dice.random() if chance > 0.7 else 0.0
+
+    # -- up and down ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Listen."""
+        self.is_up = True
+        self.network.listeners[self.ip, PORT] = self._accept
+        self.network.trace(0, f"server {self.ip} is up")
+
+    def crash(self, *, silently: bool = False) -> None:
+        """All sessions are gone; clients see resets, or nothing if the machine is gone as well."""
+        self.is_up = False
+        self.network.trace(0, f"server {self.ip} crashes")
+        self.network.listeners.pop((self.ip, PORT), None)
+        sessions, self.sessions = self.sessions, {}
+        for session in sessions.values():
+            session.vanish()
+        for connection in self.network.connections:
+            if connection.ip == self.ip and not connection.client.is_closed:
+                if silently:
+                    connection.stall(connection.server, None)
+                    connection.stall(connection.client, None)
+                else:
+                    connection.reset("reset by the crash")
+
+    def _accept(self) -> ModelSession:
+        self._logins += 1
+        session = ModelSession(self, self._logins)
+        self.sessions[session.number] = session
+        return session
+
+    def forget(self, session: ModelSession) -> None:
+        """The session has ended."""
+        if self.sessions.get(session.number) is session:
+            del self.sessions[session.number]
+
+    # -- what sessions ask ---------------------------------------------------------------------------------------------
+
+    def answer_to_login(self, login: LoginRequest) -> LoginReply:
+        """Accept, reject or redirect."""
+        if self.redirect_to:
+            return LoginReply(LoginType.REDIRECT, server=b"ol_sim", redirect=self.redirect_to.encode())
+        if self.rejects:
+            return LoginReply(LoginType.REJECT, server=b"ol_sim", sqlcode=self.rejects)
+        version = b"IBM Informix Dynamic Server Version 14.10.FC9"
+        return LoginReply(LoginType.ACCEPT, version, b"Software Serial Number AAA#B000000", b"ol_sim")
+
+    def before_group(self, session: ModelSession, group: Sequence[Any]) -> None:
+        """A group has been read."""
+        self.groups += 1
+        for callback in self.on_group.pop(self.groups, ()):
+            callback()
+
+    def before_reply(self, session: ModelSession, group: Sequence[Any]) -> None:
+        """A group has been handled, and its reply is not sent yet."""
+        for callback in self.on_reply.pop(self.groups, ()):
+            callback()
+
+    def before_commit(self, session: ModelSession) -> None:
+        """A transaction is about to be committed."""
+        self.commits += 1
+        for callback in self.on_commit.pop(self.commits, ()):
+            callback()

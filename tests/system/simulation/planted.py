@@ -1,0 +1,210 @@
+"""Past defects of the client, put back one at a time, to prove that the simulation finds them. Never: a new one.
+
+A defect is a replaced piece of the source of one function. If the piece is no longer there, planting it fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+
+class Defect(NamedTuple):
+    """One mistake."""
+
+    was: str
+    """What users saw."""
+    module: str
+    function: str
+    """The qualified name in its module."""
+    mended: str
+    """A piece of the source."""
+    broken: str
+    """What stands for it in the defect."""
+    seeds: int
+    """More seeds than it takes to find it (measured from several first seeds)."""
+
+
+DEFECTS: Final = {
+    "frozen loop": Defect(
+        "With pipelining, a connection released with an open transaction blocked the event loop.",
+        "aioifx.client.pool.lifecycle",
+        "PooledSession.wait_idle",
+        "apply_settings=False, idle=True",
+        "apply_settings=False",
+        3000,
+    ),
+    "OSError out of connect": Defect(
+        "A host that accepts and resets at once was a bare OSError.",
+        "aioifx.client.connect.transport",
+        "_keep_alive",
+        "except OSError:",
+        "except ZeroDivisionError:",
+        3000,
+    ),
+    "slot lost on cancel": Defect(
+        "A pool lost a connection whose task was cancelled as it got it.",
+        "aioifx.client.pool.manager",
+        "PoolManager._wait_assigned",
+        "if future.done() and",
+        "if False and",
+        20000,
+    ),
+    "late urgent byte": Defect(
+        "An interrupt that came after its statement had ended interrupted the next one.",
+        "aioifx.client.session.dispatcher",
+        "Dispatcher._run_deferred",
+        "self.defer_first(self._probe())",
+        "pass",
+        3000,
+    ),
+    "COMMIT reported as failed": Defect(
+        "A COMMIT whose reply was lost did not say that its outcome is unknown.",
+        "aioifx.client.session.transactions",
+        "_on_commit_lost",
+        "_note_unknown(error, _COMMIT_LOST)",
+        "pass",
+        3000,
+    ),
+    "lone INSERT reported as failed": Defect(
+        "A change outside a transaction whose reply was lost did not say that its outcome is unknown.",
+        "aioifx.client.session.transactions",
+        "Transactions.on_reply_lost",
+        "_note_unknown(error, _STATEMENT_LOST)",
+        "pass",
+        3000,
+    ),
+    "rollback lost": Defect(
+        "A transaction that was abandoned by a cancellation stayed open.",
+        "aioifx.client.session.transactions",
+        "Transactions.rollback_later",
+        "self._dispatcher.defer(Cleanup(session_requests.put_rollback, self._on_deferred_rollback))",
+        "self._on(TransactionEvent.ROLLED_BACK)",
+        3000,
+    ),
+    "unfair pool": Defect(
+        "Who came last to a pool was served first.",
+        "aioifx.client.pool.decisions",
+        "PoolState.enqueue",
+        "self.waiting[waiter] = None",
+        "self.waiting[waiter] = None; self.waiting.move_to_end(waiter, last=False)",
+        20000,
+    ),
+    "unfair connection": Defect(
+        "Who came last to a connection was served first.",
+        "aioifx.client.session.lock",
+        "FairLock.release",
+        "self.waiters.popleft()",
+        "self.waiters.pop()",
+        3000,
+    ),
+    "rows of another query": Defect(
+        "The reply to a cancelled request was taken for the reply to the next.",
+        "aioifx.client.session.dispatcher",
+        "Dispatcher.abandon",
+        "\n    future.cancel()",
+        "\n    future.cancel()\n    self._in_flight.remove(in_flight)",
+        3000,
+    ),
+    "rows there twice": Defect(
+        "A batch whose statement became stale midway was executed again, although its first rows were stored.",
+        "aioifx.client.execution.execute",
+        "executemany_statement",
+        "statement.is_partly_executed = error.row_index != 0",
+        "pass",
+        60000,
+    ),
+    "session lent twice": Defect(
+        "A pool assigned one connection to two tasks.",
+        "aioifx.client.pool.decisions",
+        "PoolState.decide",
+        "self.idle.pop()",
+        "self.idle[-1]",
+        3000,
+    ),
+    "opening never counted down": Defect(
+        "Attempts that failed counted as connections that were opening, until the pool opened no more.",
+        "aioifx.client.pool.decisions",
+        "PoolState.on_open_failed",
+        "self.opening -= 1",
+        "pass",
+        3000,
+    ),
+    "time limit ignored": Defect(
+        "A statement whose server was silent had no time limit.",
+        "aioifx.client.session.dispatcher",
+        "Dispatcher.reply",
+        "if self._timeout is not None:",
+        "if False:",
+        3000,
+    ),
+    "connection left by a race": Defect(
+        "A connection was left open if it was made while the attempts at other servers were being stopped.",
+        "aioifx.client.connect.transport",
+        "StaggeredRace.close",
+        "task.add_done_callback(self._on_done)",
+        "pass",
+        60000,
+    ),
+    "cursor left open": Defect(
+        "A stream that was left early kept its cursor at the server.",
+        "aioifx.client.execution.statement",
+        "Statement.close_cursor",
+        "self.session.conversation.release_later(self.statement_id, cursor=True, release=False)",
+        "pass",
+        3000,
+    ),
+    "pool gone for 30 s": Defect(
+        "A pool refused calls for up to 30 s although its server was back.",
+        "aioifx.client.pool.decisions",
+        "PoolState._next_attempt_at",
+        "if self.waiting and not self._permanent:",
+        "if False:",
+        20000,
+    ),
+    "cancelled call without limit": Defect(
+        "The rest of a cancelled call had no time limit, so the next call waited for it.",
+        "aioifx.client.session.interrupts",
+        "Interrupter.start_timeout",
+        "self.cancel_timer = self._channel.loop.call_later(self.cancel_timeout, self._drop)",
+        "pass",
+        20000,
+    ),
+}
+"""By name."""
+
+
+@contextlib.contextmanager
+def planted(name: str) -> Iterator[None]:
+    """Put a defect back.
+
+    Raises:   ValueError: the piece of source is not there.
+    """
+    defect = DEFECTS[name]
+    module = import_module(defect.module)
+    *outer, last = defect.function.split(".")
+    owner: Any = module
+    for part in outer:
+        owner = getattr(owner, part)
+    original = inspect.getattr_static(owner, last)
+    function: Any = original.fget if isinstance(original, property) else original
+    source = textwrap.dedent(inspect.getsource(function))
+    if source.count(defect.mended) != 1:
+        raise ValueError(f"{name}: expected {defect.mended!r} once in {defect.function}")
+    text = "from __future__ import annotations\n" + source.replace(defect.mended, defect.broken)
+    defined: dict[str, Any] = {}
+    exec(compile(text, f"<planted: {name}>", "exec"), module.__dict__, defined)
+    replacement = defined[last]
+    users = [each for each in list(sys.modules.values()) if getattr(each, last, None) is original]
+    for user in users or [owner]:
+        setattr(user, last, replacement)
+    try:
+        yield
+    finally:
+        for user in users or [owner]:
+            setattr(user, last, original)

@@ -1,0 +1,77 @@
+"""Each law can fail: a server with a mistake, or a client with a past defect, violates it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.system.simulation.generate import generate
+from tests.system.simulation.many import run_limited
+from tests.system.simulation.planted import DEFECTS, planted
+from tests.system.simulation.run import run
+from tests.system.simulation.scenario import Caller, Operation, Scenario
+
+POOL = {"max_size": 3}
+TRANSFERS = tuple(
+    Caller(
+        0.0,
+        0,
+        tuple(Operation(10 * caller + number, "transfer at repeatable read") for number in range(1, 6)),
+    )
+    for caller in range(3)
+)
+
+
+def test_nothing_is_violated_without_a_mistake() -> None:
+    for seed in range(20):
+        report = run(Scenario(seed, pools=(POOL,), callers=TRANSFERS))
+        assert not report.violations and report.outcomes["done"] >= 3
+
+
+@pytest.mark.parametrize(
+    ("bug", "law", "operations"),
+    [
+        ("lose commits", "outcome", ("insert", "insert", "insert")),
+        ("keep rolled back work", "outcome", ("roll back",)),
+        ("no locks", "serializable", ("transfer at repeatable read",) * 5),
+        ("rows of another query", "errors", ("fetch",) * 20),
+    ],
+)
+def test_a_mistake_of_the_server_is_found(bug: str, law: str, operations: tuple[str, ...]) -> None:
+    callers = tuple(
+        Caller(
+            0.0, 0, tuple(Operation(100 * caller + number, kind) for number, kind in enumerate(operations, 1))
+        )
+        for caller in range(3)
+    )
+    found = {
+        law
+        for seed in range(10)
+        for law in run(Scenario(seed, pools=(POOL,), callers=callers, bugs=(bug,))).laws
+    }
+    assert law in found
+
+
+QUICK = (
+    "rollback lost",
+    "unfair connection",
+    "opening never counted down",
+    "cursor left open",
+    "session lent twice",
+)
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.exhaustive) for name in DEFECTS]
+)
+def test_a_past_defect_is_found(name: str) -> None:
+    with planted(name):
+        for seed in range(DEFECTS[name].seeds):
+            if run_limited(generate(seed)).violations:
+                return
+    raise AssertionError(f"not found by {DEFECTS[name].seeds} seeds")
+
+
+def test_a_defect_that_cannot_be_planted_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(DEFECTS, "stale", DEFECTS["rollback lost"]._replace(mended="no such source"))
+    with pytest.raises(ValueError, match="expected 'no such source' once"), planted("stale"):
+        pass
