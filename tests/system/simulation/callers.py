@@ -330,7 +330,10 @@ async def _go_on(world: World, entry: Entry) -> None:
     async with world.acquire(entry) as conn:
         entry.may_take_effect = True
         try:
-            await conn.execute("EXECUTE PROCEDURE pause(?)", 30_000, timeout=entry.operation.timeout or 0.02)
+            timeout = entry.operation.timeout or 0.02
+            # A statement that ends about when it is interrupted, or long after.
+            pause = 30_000 if entry.operation.size > 2 else int(timeout * 1000) + entry.operation.number % 4
+            await conn.execute("EXECUTE PROCEDURE pause(?)", pause, timeout=timeout)
         except aioifx.QueryTimeout:
             entry.went_on_at = world.loop.time()
         await _fetch_after_interrupt(conn)

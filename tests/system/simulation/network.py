@@ -256,6 +256,8 @@ class Transport(asyncio.Transport):
         """Bytes that have left this end and have not arrived."""
         self._arrivals: deque[list[float]] = deque()
         """Size and time of arrival of what is on the way."""
+        self._urgent: list[bytes] = []
+        """Urgent bytes that have not arrived."""
         self.held_until = 0.0
         self._eof = False  # this end has ended its stream
         self._is_eof_sent = False
@@ -412,6 +414,7 @@ class Transport(asyncio.Transport):
         if self.held_until > self._loop.time():
             self.arrange_delivery()
             return
+        self._deliver_urgent()
         if self.on_way:
             chunk = self._take_arrived(peer.max_size)
             self._push()
@@ -481,15 +484,19 @@ class Transport(asyncio.Transport):
         )
         if mode is Urgent.NEVER or self.held_until == float("inf"):
             return
-        delay = {
-            Urgent.EARLY: 0.0,
-            Urgent.IN_PLACE: latency + weather.jitter,
-            Urgent.LATE: 0.02 * self.connection.dice.random(),
-        }
-        when = self._loop.time() + delay[mode]
-        self._loop.at(
-            when if mode is Urgent.EARLY else max(when, self.held_until), self.peer.receive_urgent, byte
-        )
+        self._urgent.append(byte)
+        if mode is Urgent.EARLY:
+            self._loop.after(0.0, self._deliver_urgent)
+        else:
+            delay = latency + (
+                weather.jitter if mode is Urgent.IN_PLACE else 0.02 * self.connection.dice.random()
+            )
+            self._loop.at(max(self._loop.time() + delay, self.held_until), self._deliver_urgent)
+
+    def _deliver_urgent(self) -> None:
+        """Deliver the urgent byte; at the latest before data that was sent after it, because TCP keeps that order."""
+        if self._urgent:
+            self.peer.receive_urgent(self._urgent.pop(0))
 
     def receive_urgent(self, byte: bytes) -> None:
         """It arrives."""
