@@ -10,10 +10,11 @@ from tests.system.simulation.generate import generate
 from tests.system.simulation.many import run_limited
 from tests.system.simulation.planted import DEFECTS, planted
 from tests.system.simulation.run import run
-from tests.system.simulation.scenario import Caller, Operation, Scenario
+from tests.system.simulation.scenario import Caller, Host, Operation, Scenario
 
 DATA = Path(__file__).parent / "data"
-POOL = {"max_size": 3}
+POOL = {"max_size": 3, "lock_wait": 5}
+SLOW = Host(speed=0.005, slow=0.2)
 TRANSFERS = tuple(
     Caller(
         0.0,
@@ -49,7 +50,7 @@ def test_a_mistake_of_the_server_is_found(bug: str, law: str, operations: tuple[
     found = {
         law
         for seed in range(10)
-        for law in run(Scenario(seed, pools=(POOL,), callers=callers, bugs=(bug,))).laws
+        for law in run(Scenario(seed, (SLOW,), pools=(POOL,), callers=callers, bugs=(bug,))).laws
     }
     assert law in found
 
