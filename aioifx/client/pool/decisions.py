@@ -292,7 +292,7 @@ class PoolState(Generic[C, W]):
         closed = [self._close_action(pooled, reason) for pooled, reason in expired]
         longest = self.limits.max_idle
         while longest and self.idle and self.size > self.limits.min_size:
-            if now - self.idle[0].idle_since < longest:
+            if now < self.idle[0].idle_since + longest:  # as in `next_deadline`, where rounding is concerned
                 break
             closed.append(self._close_action(self.idle.popleft(), "max_idle"))
         return closed

@@ -154,6 +154,16 @@ def test_idle_connections_are_closed_down_to_the_minimum_size() -> None:
     assert [pooled.session for pooled in pool.idle] == ["c"]
 
 
+def test_an_idle_connection_is_closed_exactly_at_its_deadline() -> None:
+    # 1023.58 + 0.5 is rounded up, so a clock that stands there shows fewer than 0.5 seconds since 1023.58.
+    pool = state_with(min_size=0, max_idle=0.5)
+    pool.opening += 1
+    pool.on_opened("a", 1023.58)
+    deadline = pool.next_deadline(1023.58)
+    assert deadline is not None and deadline - 1023.58 < 0.5
+    assert closed(pool.decide(deadline)) == ["a"]
+
+
 def test_without_limits_nothing_is_due_by_the_time_alone() -> None:
     pool = state_with(max_idle=0, max_lifetime=0)
     with_idle(pool, "a", "b")
