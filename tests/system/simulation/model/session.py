@@ -250,8 +250,7 @@ class ModelSession(asyncio.Protocol):
                     put = None
                 if isinstance(message, requests.Command):
                     command = self._current = self._prepare(message.sql)
-                    await self._execute(command)
-                    continue
+                    continue  # the client always sends SQ_EXECUTE with it
                 handler = _HANDLERS.get(type(message))
                 if handler is None:
                     raise DatabaseFailure(-999)
