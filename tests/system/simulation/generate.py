@@ -20,7 +20,7 @@ def generate(seed: int) -> Scenario:
     dice = random.Random(f"scenario {seed}")
     hosts = _hosts(dice)
     weather = _weather(dice)
-    is_slow = weather["latency"] > 0.01 or weather["jitter"] > 0.001
+    is_slow = weather["latency"] > 0.01 or weather["jitter"] > 0.001 or weather["tick"] > 0.001
     callers = _callers(dice, pools := dice.choice((1, 1, 1, 2)))
     return Scenario(
         seed,

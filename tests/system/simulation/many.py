@@ -20,8 +20,11 @@ from tests.system.simulation.planted import planted
 from tests.system.simulation.run import Report, run
 from tests.system.simulation.scenario import Scenario
 
-REAL_LIMIT: Final = 10
+REAL_LIMIT: Final = 10.0
 """Seconds of real time for one scenario: a loop that never gives control back to the event loop takes longer."""
+
+AGAIN: Final = 0.5
+"""Seconds after which a scenario that goes on all the same is stopped again."""
 
 
 class Busy(BaseException):
@@ -87,19 +90,25 @@ def run_limited(scenario: Scenario) -> Report:
     if not hasattr(signal, "SIGALRM"):
         return run(scenario)
 
+    found: list[str] = []
+
     def stop(number: int, frame: FrameType | None) -> None:
-        raise Busy(f"still busy after {REAL_LIMIT} s at {frame.f_code.co_qualname if frame else ''}")
+        found.append(f"still busy after {REAL_LIMIT} s at {frame.f_code.co_qualname if frame else ''}")
+        raise Busy(found[0])
 
     before = signal.signal(signal.SIGALRM, stop)
-    # Again and again, since what ends the scenario's tasks may be as busy.
-    signal.setitimer(signal.ITIMER_REAL, REAL_LIMIT, 1)
+    # Again and again, since tasks and callbacks of asyncio catch the exception, and the scenario has to be cleared.
+    signal.setitimer(signal.ITIMER_REAL, REAL_LIMIT, AGAIN)
     try:
-        return run(scenario)
-    except Busy as error:
-        return Report(scenario.seed, [Violation("frozen", str(error))])
+        report = run(scenario)
+    except Busy:
+        report = Report(scenario.seed)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+    if found:
+        report.violations.append(Violation("frozen", found[0]))
+    return report
 
 
 def run_seeds(seeds: range) -> Summary:

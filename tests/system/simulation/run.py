@@ -249,7 +249,8 @@ class _Simulation:
             f"session {session.number} has {session.open_cursors} cursors, transaction {session.transaction}"
             for server in self.servers
             for session in server.sessions.values()
-            if session.open_cursors or session.transaction is not None
+            if (session.open_cursors or session.transaction is not None)
+            and not session.transport.peer.is_closed  # otherwise the client has gone, unnoticed so far
         ]
 
     def outcome(self) -> Outcome:
