@@ -8,8 +8,11 @@ run one after the other.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import takewhile
+from operator import is_not
 from typing import Final
 
 Key = Hashable
@@ -59,7 +62,7 @@ class Transaction:
         self.savepoints: dict[str, int] = {}
         self.held: dict[Key, bool] = {}
         """Locks, and whether they are exclusive."""
-        self.waits_for: Key | None = None
+        self.waits_for: _Waiter | None = None
 
     def set_savepoint(self, name: str) -> None:
         self.savepoints.pop(name, None)
@@ -89,9 +92,10 @@ class Transaction:
             self.undo.pop()()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Waiter:
     transaction: Transaction
+    key: Key
     exclusive: bool
     wake: Callable[[], None]
 
@@ -147,15 +151,16 @@ class Database:
         Returns:  what leaves the queue.
         Raises:   DatabaseFailure: the wait would close a circle.
         """
-        if self._closes_circle(transaction, key):
-            raise DatabaseFailure(LOCKED, _ISAM_DEADLOCK)
-        waiter = _Waiter(transaction, exclusive, wake)
+        waiter = _Waiter(transaction, key, exclusive, wake)
         lock = self._locks[key]
-        if transaction in lock.holders:
-            lock.queue.appendleft(waiter)  # a stronger lock goes first
+        is_stronger = transaction in lock.holders  # a stronger lock goes first
+        if self._closes_circle(waiter, () if is_stronger else lock.queue):
+            raise DatabaseFailure(LOCKED, _ISAM_DEADLOCK)
+        if is_stronger:
+            lock.queue.appendleft(waiter)
         else:
             lock.queue.append(waiter)
-        transaction.waits_for = key
+        transaction.waits_for = waiter
 
         def leave() -> None:
             transaction.waits_for = None
@@ -165,21 +170,29 @@ class Database:
 
         return leave
 
-    def _closes_circle(self, transaction: Transaction, key: Key) -> bool:
+    def _closes_circle(self, waiter: _Waiter, ahead: Iterable[_Waiter]) -> bool:
+        """Whether a transaction that *waiter* would wait for waits for it already, directly or not."""
+        pending = self._in_the_way(waiter, ahead)
         seen: set[Transaction] = set()
-        pending = [key]
         while pending:
-            lock = self._locks.get(pending.pop())
-            if lock is None:
+            other = pending.pop()
+            if other is waiter.transaction:
+                return True
+            waits_for = other.waits_for
+            if other in seen or waits_for is None:
                 continue
-            for other in [*lock.holders, *(waiter.transaction for waiter in lock.queue)]:
-                if other is transaction and lock is not self._locks.get(key):
-                    return True
-                if other is not transaction and other not in seen:
-                    seen.add(other)
-                    if other.waits_for is not None:
-                        pending.append(other.waits_for)
+            seen.add(other)
+            queue = self._locks[waits_for.key].queue
+            pending += self._in_the_way(waits_for, takewhile(partial(is_not, waits_for), queue))
         return False
+
+    def _in_the_way(self, waiter: _Waiter, ahead: Iterable[_Waiter]) -> list[Transaction]:
+        """The transactions that *waiter* waits for: other holders, and those before it in the queue."""
+        holders = self._locks[waiter.key].holders
+        others = [
+            each for each in holders if each is not waiter.transaction and (holders[each] or waiter.exclusive)
+        ]
+        return others + [each.transaction for each in ahead]
 
     def _serve(self, key: Key) -> None:
         lock = self._locks[key]
