@@ -22,6 +22,7 @@ from aioifx.client.session.failures import failure_of
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.interrupts import INTERRUPTED
 from aioifx.client.session.session import Session
+from aioifx.client.session.transactions import note_stored
 from aioifx.client.sql.placeholders import NamedRows
 from aioifx.client.sql.scanner import uses_client_file
 from aioifx.codecs.arrow_rows import ArrowRows
@@ -51,6 +52,7 @@ class _ExecutePipeline:
     outbox: Outbox = field(default_factory=Outbox)
     in_flight: deque[InFlight[None]] = field(default_factory=deque[InFlight[None]])
     queued: int = 0
+    sent: int = 0
     rejected: list[DataError] = field(default_factory=list[DataError])
     """Errors of rows that were not sent, because a value does not fit."""
 
@@ -147,12 +149,13 @@ class _ExecutePipeline:
             self.in_flight.append(
                 session.dispatcher.send(self.outbox.detach(), reader, interruptible=True, on_lost=lost)
             )
-            self.queued = 0
+            self.sent, self.queued = self.sent + self.queued, 0
 
     async def drain_one(self) -> None:
         """Wait for the replies to the oldest write.
 
-        Raises:   DatabaseError: for the first failed row, unless errors are collected and the statement is not stale.
+        Raises:   DatabaseError: for the first failed row, unless errors are collected and the statement is not stale;
+                  for the row that ended the transaction, since the rows after it would not be part of it.
         """
         dispatcher = self.statement.session.dispatcher
         await dispatcher.reply(self.in_flight.popleft())
@@ -160,6 +163,8 @@ class _ExecutePipeline:
         failures = self.tally.failures
         if failures and (not self.collect or self._is_stale()):
             raise self.failure(0)
+        if failures and (number := self._ending()) is not None:
+            raise self.failure(number)
         if failures and failures[-1][1].sqlcode == INTERRUPTED:  # a cancel ends the whole call, not one row
             raise self.failure(-1)
 
@@ -167,6 +172,24 @@ class _ExecutePipeline:
         """Whether the statement was stale before its first execution, so that no row was executed."""
         index, error = self.tally.failures[0]
         return index == 0 and self.statement.is_from_cache and error.sqlcode in STALE
+
+    def _ending(self) -> int | None:
+        """The number of the failure with which the server ended the transaction."""
+        transactions = self.statement.session.transactions
+        if not transactions.is_aborted:
+            return None
+        for number, (_, error) in enumerate(self.tally.failures):
+            if error is transactions.ended_by:
+                return number
+        return None
+
+    def note_stored(self, error: BaseException) -> None:
+        """Say of *error* if rows were executed after the failure that ended the transaction, outside of it."""
+        number = self._ending()
+        if number is not None and isinstance(error, DatabaseError):
+            failures = self.tally.failures
+            if self.sent - failures[number][0] > len(failures) - number:
+                note_stored(error)
 
     async def drain(self) -> None:
         """Wait for every reply; the first error is raised after the last one."""
@@ -240,8 +263,9 @@ async def execute_many(
             await _drain_quietly(pipeline)
             raise error
         await pipeline.drain()
-    except BaseException:
+    except BaseException as error:
         pipeline.abandon()
+        pipeline.note_stored(error)
         raise
     return pipeline.tally, pipeline.failures()
 

@@ -47,6 +47,9 @@ NOT_IN_TRANSACTION: Final = -255
 _LOST: Final = "an error has ended and undone the transaction; roll back before anything else"
 _READ_ONLY_SQL: Final = b"set transaction read only"
 _COMMIT_LOST: Final = "the COMMIT was in flight; whether it took effect is unknown"
+_STORED: Final = (
+    "rows that were in flight as the transaction ended were executed outside of it, and may be stored"
+)
 _STATEMENT_LOST: Final = "the statement was in flight; whether it took effect is unknown"
 
 _UNDO_THEMSELVES: Final = (DataError, IntegrityError, ProgrammingError)
@@ -71,6 +74,8 @@ class Transactions:
         self._conversation = conversation
         self._dispatcher = conversation.dispatcher
         self._database = database
+        self.ended_by: ServerError | None = None
+        """The last error with which the server ended a transaction."""
         self._base_autocommit = autocommit  # from the options or a pool's init hook
 
     # -- status -------------------------------------------------------------------------------------------------------
@@ -131,6 +136,7 @@ class Transactions:
             and state.level == 0 < state.previous
             and not issubclass(class_for(error.sqlcode, error.isamcode), _UNDO_THEMSELVES)
         ):
+            self.ended_by = error
             self._on(TransactionEvent.ENDED_BY_ERROR)
 
     def on_reply_lost(self, sql: str, error: DatabaseError) -> None:
@@ -415,6 +421,11 @@ class Transactions:
                 lambda: self.is_open,
             )
         )
+
+
+def note_stored(error: DatabaseError) -> None:
+    """Add to *error*, which ended a transaction, that statements in flight after it took effect outside of it."""
+    _note_unknown(error, _STORED)
 
 
 def _on_commit_lost(error: DatabaseError) -> None:

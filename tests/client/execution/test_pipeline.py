@@ -41,7 +41,9 @@ from aioifx.testing.script import (
     release,
     select_ints,
 )
+from aioifx.wire import completion
 from aioifx.wire.opcodes import StatementType
+from aioifx.wire.outbox import Outbox
 from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking, time_out_at, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -195,6 +197,38 @@ async def test_the_rows_error_is_raised_even_if_nothing_was_left_to_roll_back() 
             await conn.executemany(INSERT, rows(2))
         assert (caught.value.sqlcode, caught.value.row_index) == (-458, 1)
         assert not conn.is_in_transaction()
+
+
+def ended(sqlcode: int) -> bytes:
+    """An error with which the server has ended the transaction."""
+    outbox = Outbox()
+    completion.put_xactstat(outbox, completion.TransactionState(3, 0, 1))
+    return error(sqlcode) + outbox.detach() + EOT
+
+
+@pytest.mark.parametrize("collect", [False, True])
+@pytest.mark.parametrize(("last", "unknown"), [(one_done, True), (duplicate, False)])
+async def test_rows_in_flight_as_the_transaction_ends_may_be_stored(
+    collect: bool, last: bytes, unknown: bool
+) -> None:
+    script = answers(4, row_1=duplicate, row_2=ended(-458), row_3=last)
+    async with talking(opened, BEGIN, script, ("Rollback", error(-255) + EOT), release(2)) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.executemany(INSERT, rows(4), on_error="collect" if collect else "raise")
+        assert caught.value.sqlcode == (-458 if collect else -268)
+        assert caught.value.outcome_unknown is unknown
+        assert not conn.is_in_transaction()
+
+
+async def test_no_row_is_sent_after_the_transaction_has_ended() -> None:
+    in_one_write = -(-pipeline.FLUSH // ROW_SIZE)
+    sent = pipeline.WINDOW * in_one_write
+    script = answers(sent, row_0=ended(-458))
+    async with talking(opened, BEGIN, script, ("Rollback", error(-255) + EOT), release(2)) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.executemany(INSERT, rows(3 * sent), on_error="collect")
+        assert (caught.value.sqlcode, caught.value.row_index) == (-458, 0)
+        assert caught.value.outcome_unknown
 
 
 async def test_a_commit_that_fails_is_rolled_back_and_raised() -> None:
