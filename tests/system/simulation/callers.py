@@ -16,6 +16,7 @@ import aioifx
 from tests.injection import Injection, Manner
 from tests.system.simulation.loop import SimulatedLoop
 from tests.system.simulation.model.database import ACCOUNTS, BALANCE, WIDE, wide_text
+from tests.system.simulation.model.statements import TWICE
 from tests.system.simulation.scenario import Caller, Ending, Operation
 
 WIDE_ROWS: Final = "SELECT id, text FROM wide WHERE id >= ? AND id < ?"
@@ -129,18 +130,20 @@ class Kind:
     run: Callable[[World, Entry], Awaitable[None]]
     weight: int = 2
     is_write: bool = False
+    has_batch: bool = False
+    """Whether it sends rows before the replies to others have arrived."""
 
 
 KINDS: Final[dict[str, Kind]] = {}
 
 
 def kind(
-    name: str, weight: int = 2, *, writes: bool = False
+    name: str, weight: int = 2, *, writes: bool = False, batch: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register an operation."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        KINDS[name] = Kind(function, weight, writes)
+        KINDS[name] = Kind(function, weight, writes, batch)
         return function
 
     return register
@@ -310,7 +313,7 @@ async def _interrupt(world: World, entry: Entry) -> None:
         finally:
             pause.cancel()
             results = await asyncio.gather(pause, return_exceptions=True)
-        if isinstance(results[0], aioifx.Error) and conn.is_closed():
+        if isinstance(results[0], aioifx.Error) and not isinstance(results[0], aioifx.QueryCanceled):
             raise results[0]
         await _fetch_after_interrupt(conn)
 
@@ -359,7 +362,7 @@ async def _insert(world: World, entry: Entry) -> None:
             await conn.commit()
 
 
-@kind("executemany", 3, writes=True)
+@kind("executemany", 3, writes=True, batch=True)
 async def _executemany(world: World, entry: Entry) -> None:
     entry.notes, entry.may_take_effect = entry.operation.size, True
     rows = [(entry.operation.number, f"row {number}") for number in range(entry.operation.size)]
@@ -367,6 +370,32 @@ async def _executemany(world: World, entry: Entry) -> None:
         result = await conn.executemany(INSERT, rows, timeout=entry.operation.timeout)
         if result.rowcount != len(rows):
             raise Wrong(f"executemany counts {result.rowcount} rows of {len(rows)}")
+        if not conn.autocommit:
+            entry.is_body_done = True
+            await conn.commit()
+
+
+@kind("fail in a batch", 2, writes=True, batch=True)
+async def _fail_in_batch(world: World, entry: Entry) -> None:
+    """One row of a batch fails: either none is stored, or all others."""
+    size, collects = entry.operation.size, entry.operation.number % 2 == 0
+    failing = entry.operation.number % size
+    rows = [(entry.operation.number, TWICE if number == failing else "one") for number in range(size)]
+    async with world.acquire(entry) as conn:
+        if not collects:
+            try:
+                await conn.executemany(INSERT, rows)
+            except aioifx.UniqueViolation as error:
+                if error.row_index != failing:
+                    raise Wrong(f"row {error.row_index} failed, expected {failing}") from error
+                return
+            raise Wrong("a batch with a row that fails has succeeded")
+        entry.notes, entry.may_take_effect = size - 1, True
+        result = await conn.executemany(INSERT, rows, on_error="collect")
+        entry.notes = result.rowcount
+        failed = [error.row_index for error in result.errors]
+        if result.rowcount + len(failed) != size or failing not in failed:
+            raise Wrong(f"{result.rowcount} rows of {size} are stored, and these failed: {result.errors}")
         if not conn.autocommit:
             entry.is_body_done = True
             await conn.commit()
@@ -415,7 +444,7 @@ async def _transfer_repeatable(world: World, entry: Entry) -> None:
             entry.deltas, entry.notes, entry.is_body_done = {source: -1, target: 1}, 1, True
 
 
-@kind("nested", 3, writes=True)
+@kind("nested", 3, writes=True, batch=True)
 async def _nested(world: World, entry: Entry) -> None:
     number = entry.operation.number
     async with world.acquire(entry) as conn, conn.transaction():
@@ -453,7 +482,7 @@ async def _leave_transaction(world: World, entry: Entry) -> None:
         await conn.execute(INSERT, entry.operation.number, "left")
 
 
-@kind("commit as text", 2, writes=True)
+@kind("commit as text", 2, writes=True, batch=True)
 async def _commit_as_text(world: World, entry: Entry) -> None:
     async with world.acquire(entry) as conn:
         await conn.execute("BEGIN WORK")

@@ -23,6 +23,7 @@ HOST_FAULTS: Final = (
     "reject",
     "redirect in a circle",
     "slow down",
+    "long transaction",
 )
 """Those whose target is a server."""
 
@@ -117,6 +118,9 @@ class Faults:
                 server.redirect_to = f"ol_sim|{server.ip}|9088"
                 network.trace(0, f"host {server.ip} redirects to itself")
                 self._later(fault, lambda: setattr(server, "redirect_to", ""))
+            case "long transaction":
+                server.long_transactions += 1
+                network.trace(0, f"host {server.ip} ends the transaction of the next statement in one")
             case _:
                 server.slow = 0.5
                 network.trace(0, f"host {server.ip} is slow")
@@ -186,5 +190,6 @@ class Faults:
             server.redirect_to = ""
             server.is_secondary = False
             server.slow = 0.0
+            server.long_transactions = 0
             if not server.is_up:
                 server.start()

@@ -71,6 +71,8 @@ def _outcomes(outcome: Outcome) -> Iterator[Violation]:
     for entry in outcome.world.entries:
         number, there = entry.operation.number, found.pop(entry.operation.number, 0)
         allowed = allowed_notes(entry)
+        if _may_be_stored_in_part(entry, outcome.faults):
+            allowed = set(range(entry.operation.size + 1))
         if there not in allowed:
             yield Violation(
                 "outcome",
@@ -80,12 +82,26 @@ def _outcomes(outcome: Outcome) -> Iterator[Violation]:
         error = entry.error
         if not isinstance(error, aioifx.DatabaseError) or not error.outcome_unknown:
             continue
-        if not entry.may_take_effect and not entry.is_body_done:
+        if not (entry.may_take_effect or entry.is_body_done or _may_be_stored_in_part(entry, outcome.faults)):
             yield Violation(
                 "outcome", f"operation {number} is called unknown, but nothing could take effect: {error}"
             )
     if found:
         yield Violation("outcome", f"rows that no operation has inserted: {found}")
+
+
+def _may_be_stored_in_part(entry: Entry, faults: Sequence[str]) -> bool:
+    """Whether rows of a batch may be stored alone: they were in flight as the server ended their transaction."""
+    if (
+        "long transaction" not in faults
+        or not KINDS[entry.operation.kind].has_batch
+        or entry.outcome == "done"
+    ):
+        return False
+    error = entry.error
+    if not isinstance(error, aioifx.DatabaseError) or error.outcome_unknown:
+        return True
+    return isinstance(error, (aioifx.ConnectionLost, aioifx.QueryTimeout))  # the reply that says so was lost
 
 
 def allowed_notes(entry: Entry) -> set[int]:

@@ -50,6 +50,8 @@ class ModelServer:
         """``server|host|port``, sent to each login; empty: none."""
         self.rejects: int = 0
         """SQLCODE sent to each login; 0: none."""
+        self.long_transactions = 0
+        """How many of the next statements inside transactions fail with -458, which rolls the transaction back."""
         self.is_up = False
         self.sessions: dict[int, ModelSession] = {}
         self.complaints: list[str] = []
@@ -132,6 +134,13 @@ class ModelServer:
         """A group has been handled, and its reply is not sent yet."""
         for callback in self.on_reply.pop(self.groups, ()):
             callback()
+
+    def ends_transaction(self) -> bool:
+        """Whether the transaction of a statement has become too long."""
+        if not self.long_transactions:
+            return False
+        self.long_transactions -= 1
+        return True
 
     def before_commit(self, session: ModelSession) -> None:
         """A transaction is about to be committed."""

@@ -20,13 +20,25 @@ from aioifx.wire.opcodes import LoginType, OpenWarning, StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.tuples import TUPLE_HEAD
 from tests.system.simulation.model.database import WIDE, DatabaseFailure, Key, Transaction, wide_text
-from tests.system.simulation.model.statements import CODE_SET, Statement, decoder_of, encoder_of, recognised
+from tests.system.simulation.model.statements import (
+    CODE_SET,
+    TWICE,
+    Statement,
+    decoder_of,
+    encoder_of,
+    recognised,
+)
 
 if TYPE_CHECKING:
     from tests.system.simulation.model.server import ModelServer
     from tests.system.simulation.network import Transport
 
 INTERRUPTED: Final = -213
+LONG_TRANSACTION: Final = -458
+"""The server has rolled the transaction back."""
+_BEGUN: Final = 1
+_COMMITTED: Final = 2
+_ROLLED_BACK: Final = 3
 _LOGGED: Final = OpenWarning.INFORMIX | OpenWarning.LOGGED | 0x10
 _SCROLL_NEXT: Final = 1
 _SCROLL_FIRST: Final = 3
@@ -34,7 +46,9 @@ _SCROLL_LAST: Final = 4
 _SCROLL_ABSOLUTE: Final = 6
 _ON_NOTES: Final = frozenset({"insert", "notes", "delete"})
 """Statements that ALTER TABLE makes stale."""
-_CHANGES: Final = frozenset({"add", "insert", "delete", "duplicate", "alter"})
+_REFUSED: Final = {"add": -346, "insert": -271, "duplicate": -271, "delete": -240, "alter": -346}
+"""Changes, and their errors at a secondary server (documented; of ALTER TABLE assumed)."""
+_ISAM_SECONDARY: Final = -140
 
 
 def _wake(pause: asyncio.Future[None]) -> None:
@@ -57,7 +71,11 @@ class _Prepared:
     sent: int = 0
     row: int = 0
     is_hold: bool = False
+    is_scroll: bool = False
     is_open: bool = False
+    """An insert cursor."""
+    is_released: bool = False
+    """Whether the end of a transaction has closed the cursor."""
     put: list[bytes] = field(default_factory=list[bytes])
     autofree: bool = False
 
@@ -88,6 +106,8 @@ class ModelSession(asyncio.Protocol):
         self._pause: asyncio.Future[None] | None = None  # of a statement
         self._is_interrupted = False
         self._is_gone = False
+        self._reads_on = self.dice.choice((0, 0, 0, 1, 1, 2, 99))
+        """Groups that are handled after the client has gone, with the running one: a server may notice as it writes."""
         self._task: asyncio.Task[None] | None = None
         self._out = Outbox()
         self._current: _Prepared | None = None
@@ -164,6 +184,7 @@ class ModelSession(asyncio.Protocol):
 
     def vanish(self) -> None:
         """The server has crashed: the session is gone at once, and its transaction undone."""
+        self._reads_on = 0
         self._go()
         if self._task is not None:
             self._task.cancel()
@@ -179,9 +200,10 @@ class ModelSession(asyncio.Protocol):
                 self.server.before_group(self, group)
                 await self._answer(group)
                 self.server.before_reply(self, group)
-                if self._is_gone and not self.has_ended:
-                    raise _Gone
-                self.transport.write(self._out.detach())
+                reply = self._out.detach()
+                if not self._is_gone:
+                    self.transport.write(reply)
+                self._reads_on -= self._is_gone
                 self._parse()
         except (_Gone, asyncio.CancelledError):
             pass
@@ -202,9 +224,13 @@ class ModelSession(asyncio.Protocol):
                 raise _Gone
             self._waiting = asyncio.get_running_loop().create_future()
             await self._waiting
-        if self._is_gone and "commit for the gone" not in self.database.bugs:
-            raise _Gone
+        self._check_client()
         return self._groups.popleft()
+
+    def _check_client(self) -> None:
+        """Raises:   _Gone: the client has gone, and the server notices now."""
+        if self._is_gone and self._reads_on <= 0:
+            raise _Gone
 
     async def _log_in(self) -> None:
         [login] = await self._next_group()
@@ -234,8 +260,8 @@ class ModelSession(asyncio.Protocol):
             await pause
         finally:
             self._pause = None
-        if self._is_gone and is_interruptible:
-            raise _Gone
+        if is_interruptible:
+            self._check_client()
         return not (is_interruptible and self._is_interrupted)
 
     async def _answer(self, group: Sequence[Any]) -> None:
@@ -265,6 +291,8 @@ class ModelSession(asyncio.Protocol):
             completion.put_error(
                 self._out, self._capabilities, completion.ServerError(failure.sqlcode, failure.isamcode)
             )
+            if failure.sqlcode == LONG_TRANSACTION and self.transaction is not None:
+                self._end_transaction(self.transaction, self.database.rollback, _ROLLED_BACK)
         finally:
             if command is not None:
                 self.statements.pop(command.number, None)
@@ -281,7 +309,7 @@ class ModelSession(asyncio.Protocol):
         completion.put_cost(self._out, completion.Cost(1, 1))
 
     def _event(self, event: int) -> None:
-        inside = int(event == 1)
+        inside = int(event == _BEGUN)
         completion.put_xactstat(self._out, completion.TransactionState(event, inside, 1 - inside))
 
     # -- session messages ----------------------------------------------------------------------------------------------
@@ -313,7 +341,7 @@ class ModelSession(asyncio.Protocol):
             raise DatabaseFailure(-535)
         self.transaction = Transaction(self.database, self.number)
         self._done()
-        self._event(1)
+        self._event(_BEGUN)
 
     async def _commit(self, message: session_requests.Commit) -> None:
         await self._commit_work()
@@ -321,35 +349,35 @@ class ModelSession(asyncio.Protocol):
     async def _commit_work(self) -> None:
         transaction = self._open_transaction()
         await self._let_pass(self.server.time_of(self.dice), is_interruptible=False)
-        if self._is_gone:
-            raise _Gone
+        self._check_client()
         self.server.before_commit(self)
-        self.transaction = None
-        self.database.commit(transaction)
-        self._close_cursors()
         self._done()
-        self._event(2)
+        self._end_transaction(transaction, self.database.commit, _COMMITTED)
 
     async def _rollback(self, message: session_requests.Rollback) -> None:
         self._rollback_work()
 
     def _rollback_work(self) -> None:
         transaction = self._open_transaction()
-        self.transaction = None
-        self.database.rollback(transaction)
-        self._close_cursors()
         self._done()
-        self._event(3)
+        self._end_transaction(transaction, self.database.rollback, _ROLLED_BACK)
+
+    def _end_transaction(
+        self, transaction: Transaction, end: Callable[[Transaction], None], event: int
+    ) -> None:
+        self.transaction = None
+        end(transaction)
+        for prepared in self.statements.values():
+            if prepared.is_hold:
+                continue
+            prepared.is_released = prepared.rows is not None or prepared.is_open
+            prepared.rows, prepared.is_open = None, False
+        self._event(event)
 
     def _open_transaction(self) -> Transaction:
         if self.transaction is None:
             raise DatabaseFailure(-255)
         return self.transaction
-
-    def _close_cursors(self) -> None:
-        for prepared in self.statements.values():
-            if not prepared.is_hold:
-                prepared.rows, prepared.is_open = None, False
 
     async def _set_savepoint(self, message: session_requests.SetSavepoint) -> None:
         self._open_transaction().set_savepoint(message.name.decode().lower())
@@ -408,6 +436,9 @@ class ModelSession(asyncio.Protocol):
     async def _make_hold(self, message: requests.Hold) -> None:
         self._chosen().is_hold = True
 
+    async def _make_scroll(self, message: requests.Scroll) -> None:
+        self._chosen().is_scroll = True
+
     async def _make_autofree(self, message: requests.AutoFree) -> None:
         self._chosen().autofree = True
 
@@ -449,6 +480,8 @@ class ModelSession(asyncio.Protocol):
                 case "add":
                     return database.add(transaction, values[1], values[0]), 0
                 case "insert":
+                    if values[1] == TWICE:
+                        raise DatabaseFailure(-268, -100)
                     return 1, database.insert_note(transaction, values[0], values[1])
                 case "delete":
                     return database.delete_notes(transaction, values[0]), 0
@@ -486,8 +519,8 @@ class ModelSession(asyncio.Protocol):
         statement, values = prepared.statement, prepared.values
         if len(values) != len(statement.parameters):
             raise DatabaseFailure(-254)
-        if self.server.is_secondary and statement.name in _CHANGES:
-            raise DatabaseFailure(-7350)
+        if self.server.is_secondary and statement.name in _REFUSED:
+            raise DatabaseFailure(_REFUSED[statement.name], _ISAM_SECONDARY)
         if statement.name in _ON_NOTES and prepared.version != self.database.version:
             raise DatabaseFailure(-710)
         seconds = values[0] / 1000 if statement.name == "pause" else self.server.time_of(self.dice)
@@ -498,6 +531,8 @@ class ModelSession(asyncio.Protocol):
         try:
             for key, exclusive in self._locks_of(statement.name, values):
                 await self._lock(transaction, key, exclusive)
+            if transaction is self.transaction and self.server.ends_transaction():
+                raise DatabaseFailure(LONG_TRANSACTION)
             result = effect(transaction)
         except BaseException:
             transaction.undo_to(mark)
@@ -567,8 +602,9 @@ class ModelSession(asyncio.Protocol):
     async def _open(self, message: requests.Open) -> None:
         prepared = self._chosen()
         prepared.sent = prepared.row = 0
+        prepared.rows, prepared.is_open, prepared.is_released = None, False, False
         if prepared.statement.kind == StatementType.INSERT:
-            if self.transaction is None and not prepared.is_hold:
+            if self.transaction is None:
                 raise DatabaseFailure(-265)
             prepared.is_open = True
             prepared.put.clear()
@@ -599,14 +635,19 @@ class ModelSession(asyncio.Protocol):
             case _:
                 return [(1,)]
 
-    async def _fetch(self, message: requests.Fetch) -> None:
+    def _opened(self) -> _Prepared:
         prepared = self._chosen()
-        if prepared.rows is None:
+        if prepared.is_released:
+            raise DatabaseFailure(-267)
+        if prepared.rows is None and not prepared.is_open:
             raise DatabaseFailure(-259)
+        return prepared
+
+    async def _fetch(self, message: requests.Fetch) -> None:
+        prepared = self._opened()
+        assert prepared.rows is not None
         if self._is_interrupted or not await self._let_pass(self.server.time_of(self.dice) / 8):
             raise DatabaseFailure(INTERRUPTED)
-        if prepared.rows is None:  # closed meanwhile, by another group
-            raise DatabaseFailure(-267)
         room: list[tuple[Any, ...]] = []
         size = 0
         for row in prepared.rows[prepared.sent :]:
@@ -628,10 +669,10 @@ class ModelSession(asyncio.Protocol):
             self._done(total)
 
     async def _scroll(self, message: requests.ScrollFetch) -> None:
-        prepared = self._chosen()
-        if prepared.rows is None:
-            raise DatabaseFailure(-259)
-        if self._is_interrupted:
+        prepared = self._opened()
+        if not prepared.is_scroll or prepared.rows is None:
+            raise DatabaseFailure(-285)
+        if self._is_interrupted or not await self._let_pass(self.server.time_of(self.dice) / 8):
             raise DatabaseFailure(INTERRUPTED)
         count = len(prepared.rows)
         match message.kind:
@@ -655,9 +696,11 @@ class ModelSession(asyncio.Protocol):
             self._done(1)
 
     async def _put(self, message: requests.Put) -> None:
-        prepared = self._chosen()
+        prepared = self._opened()
         if not prepared.is_open:
             raise DatabaseFailure(-259)
+        if self.transaction is None:
+            raise DatabaseFailure(-265)
         prepared.put.extend(message.rows)
 
     async def _flush(self, prepared: _Prepared) -> None:
@@ -694,7 +737,7 @@ _HANDLERS: Final[dict[type, Callable[[ModelSession, Any], Any]]] = {
     requests.DescribeInput: ModelSession._describe_input,
     requests.Bind: ModelSession._bind,
     requests.CurName: ModelSession._ignore,
-    requests.Scroll: ModelSession._ignore,
+    requests.Scroll: ModelSession._make_scroll,
     requests.RetType: ModelSession._ignore,
     requests.Hold: ModelSession._make_hold,
     requests.AutoFree: ModelSession._make_autofree,

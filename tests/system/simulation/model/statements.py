@@ -4,7 +4,7 @@ SELECT id, balance FROM account WHERE id = ? [FOR UPDATE]
 SELECT id, balance FROM account ORDER BY id
 UPDATE account SET balance = balance + ? WHERE id = ?
 INSERT INTO account VALUES (1, 0)                       -268: the key exists
-INSERT INTO note (tag, text) VALUES (?, ?)              the number is a serial
+INSERT INTO note (tag, text) VALUES (?, ?)              the number is a serial; -268: the text is `TWICE`
 SELECT id, tag, text FROM note WHERE tag = ?
 DELETE FROM note WHERE tag = ?
 SELECT id, text FROM wide WHERE id >= ? AND id < ?      150 rows, in order
@@ -30,6 +30,9 @@ from aioifx.wire.opcodes import StatementType
 from tests.system.simulation.model.database import DatabaseFailure
 
 CODE_SET: Final[CodeSet] = code_set_of("en_US.8859-1")
+
+TWICE: Final = "twice"
+"""The text of a note that is refused as if its key existed."""
 
 _INTEGER: Final = SqlType(TypeCode.INTEGER, 4)
 _SERIAL: Final = SqlType(TypeCode.SERIAL, 4)
