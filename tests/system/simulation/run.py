@@ -245,12 +245,14 @@ class _Simulation:
         self.world.left += self._left_open()
 
     def _left_open(self) -> list[str]:
+        """What sessions have open whose client's end is open; the others end when their server learns of it."""
         return [
-            f"session {session.number} has {session.open_cursors} cursors, transaction {session.transaction}"
+            f"session {session.number} has {session.open_cursors} cursors"
+            f"{' and a transaction' if session.transaction is not None else ''}"
             for server in self.servers
             for session in server.sessions.values()
             if (session.open_cursors or session.transaction is not None)
-            and not session.transport.peer.is_closed  # otherwise the client has gone, unnoticed so far
+            and not session.transport.peer.is_closed
         ]
 
     def outcome(self) -> Outcome:
