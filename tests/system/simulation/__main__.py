@@ -6,6 +6,7 @@ poe simulate --scenario FILE               replay a scenario from its JSON
 poe simulate --seconds 120                 new seeds, from the clock, on all cores
 poe simulate --count 10000 --first 1       these seeds
 poe simulate --planted NAME                with a past defect put back: how many seeds find it?
+poe simulate --coverage                    which lines of aioifx.client the simulation alone reaches
 """
 
 from __future__ import annotations
@@ -13,18 +14,23 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import signal
 import sys
 import time
 from pathlib import Path
 from typing import Final
 
 from tests.system.simulation.generate import generate
-from tests.system.simulation.many import Summary, run_limited, run_many
+from tests.system.simulation.many import NO_SEED, Summary, run_limited, run_many
+from tests.system.simulation.measure import measured
 from tests.system.simulation.minimize import minimize, size
 from tests.system.simulation.planted import DEFECTS, planted
 from tests.system.simulation.run import Report, run
 from tests.system.simulation.scenario import Scenario
 from tests.system.simulation.trace import TextTracer
+
+MEASURED: Final = 3000
+"""Seeds whose coverage is measured unless --count says otherwise."""
 
 SHOWN: Final = 10
 """Failing seeds that are printed with their violations."""
@@ -32,7 +38,15 @@ SHOWN: Final = 10
 
 def main() -> int:
     """Returns the exit code: 1 if a law was violated."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(
+            signal.SIGPIPE, signal.SIG_DFL
+        )  # `| head` ends the program, and no event of the scenario fails
     arguments = _arguments()
+    if arguments.coverage:
+        first = 1 if arguments.first is None else arguments.first
+        print(measured(first, arguments.count or MEASURED, arguments.jobs))
+        return 0
     with (
         planted(arguments.planted)
         if arguments.planted and _is_single(arguments)
@@ -62,18 +76,26 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="processes; by default one per core"
     )
+    parser.add_argument("--coverage", action="store_true", help="measure the coverage of aioifx.client")
     parser.add_argument("--planted", default="", choices=sorted(DEFECTS), help="put a past defect back")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.minimize and not _is_single(arguments):
+        parser.error("--minimize needs --seed or --scenario")
+    if arguments.coverage and (_is_single(arguments) or arguments.seconds or arguments.planted):
+        parser.error("--coverage goes with --count, --first and --jobs only")
+    if arguments.scenario is not None:
+        try:
+            arguments.scenario = Scenario.from_json(arguments.scenario.read_text())
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            parser.error(f"--scenario: {error!r}")
+    return arguments
 
 
 # -- one scenario -----------------------------------------------------------------------------------------------------
 
 
 def _one(arguments: argparse.Namespace) -> int:
-    if arguments.scenario is not None:
-        scenario = Scenario.from_json(arguments.scenario.read_text())
-    else:
-        scenario = generate(arguments.seed)
+    scenario: Scenario = arguments.scenario or generate(arguments.seed)
     if arguments.minimize:
         found = run_limited(scenario)
         if not found.violations:
@@ -92,15 +114,25 @@ def _one(arguments: argparse.Namespace) -> int:
 
 def _minimized(scenario: Scenario, found: Report) -> Scenario:
     law = found.violations[0].law
+    smallest, shown = scenario, ""
 
     def fails(smaller: Scenario) -> bool:
         return law in run_limited(smaller).laws
 
     def tell(smaller: Scenario) -> None:
+        nonlocal smallest, shown
+        smallest = smaller
         callers, operations, faults = size(smaller)
-        print(f"{callers} callers, {operations} operations, {faults} faults", file=sys.stderr)
+        text = f"{callers} callers, {operations} operations, {faults} faults"
+        if text != shown:
+            print(text, file=sys.stderr)
+            shown = text
 
-    return minimize(scenario, fails, tell)
+    try:
+        return minimize(scenario, fails, tell)
+    except KeyboardInterrupt:
+        print("interrupted: this is the smallest scenario so far", file=sys.stderr)
+        return smallest
 
 
 def _print_violations(report: Report) -> None:
@@ -140,8 +172,12 @@ def _many(arguments: argparse.Namespace) -> int:
         for violation in violations[:3]:
             print(f"seed {seed} violates: {violation.law}: {violation.text}")
         defect = f" --planted '{arguments.planted}'" if arguments.planted else ""
-        print(f"    replay it: poe simulate --seed {seed}{defect}")
+        if seed != NO_SEED:
+            print(f"    replay it: poe simulate --seed {seed}{defect}")
     print(f"{len(summary.failures)} of {summary.scenarios} scenarios failed")
+    if summary.is_interrupted:
+        print("interrupted")
+        return 130
     return int(bool(summary.failures))
 
 

@@ -8,11 +8,13 @@ import multiprocessing
 import queue
 import signal
 import time
+import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from tests.system.simulation.generate import generate
 from tests.system.simulation.laws import Violation
@@ -27,12 +29,22 @@ AGAIN: Final = 0.5
 """Seconds after which a scenario that goes on all the same is stopped again."""
 
 
-class Busy(BaseException):
-    """A scenario keeps its process busy; no handler of the client catches this."""
-
-
 CHUNK: Final = 50
 """Scenarios that a process runs before it reports."""
+
+POLL: Final = 0.5
+"""Seconds between two looks at the processes."""
+
+
+HANGS: Final = 3 * REAL_LIMIT
+"""Seconds after which a process hangs that is still at the same seed, although `run_limited` has a limit."""
+
+NO_SEED: Final = -1
+"""What stands for the seed of a process that has nothing to do."""
+
+
+class Busy(BaseException):
+    """A scenario keeps its process busy; no handler of the client catches this."""
 
 
 @dataclass
@@ -48,6 +60,8 @@ class Summary:
     faults: Counter[str] = field(default_factory=Counter[str])
     failures: list[tuple[int, list[Violation]]] = field(default_factory=list[tuple[int, list[Violation]]])
     """Seeds that violate a law, in order."""
+    is_interrupted: bool = False
+    """Whether Ctrl-C ended the run."""
 
     def add(self, report: Report) -> None:
         """Count one report."""
@@ -86,7 +100,16 @@ def _counted(counter: Counter[str]) -> str:
 
 
 def run_limited(scenario: Scenario) -> Report:
-    """`run`, with a limit of real time where the system has a timer."""
+    """`run`, with a limit of real time where the system has a timer; an error of the simulation is a violation."""
+    try:
+        return _run_limited(scenario)
+    except Exception as error:
+        places = traceback.extract_tb(error.__traceback__)
+        text = f"{error!r} at {Path(places[-1].filename).name}:{places[-1].lineno}"
+        return Report(scenario.seed, [Violation("simulation", text)])
+
+
+def _run_limited(scenario: Scenario) -> Report:
     if not hasattr(signal, "SIGALRM"):
         return run(scenario)
 
@@ -111,10 +134,15 @@ def run_limited(scenario: Scenario) -> Report:
     return report
 
 
-def run_seeds(seeds: range) -> Summary:
-    """Run some seeds in this process."""
+def run_seeds(seeds: range, on_seed: Callable[[int], None] | None = None) -> Summary:
+    """Run some seeds in this process.
+
+    Args:     on_seed: called with each seed before it runs.
+    """
     summary = Summary()
     for seed in seeds:
+        if on_seed is not None:
+            on_seed(seed)
         summary.add(run_limited(generate(seed)))
     return summary
 
@@ -131,70 +159,113 @@ def run_many(
 ) -> Summary:
     """Run seeds from *first* on in *jobs* processes, until one of the limits is reached.
 
+    The run ends at Ctrl-C, and if a process dies or hangs: the seed that it was at then counts as a failure.
+
     Args:     defect: the name of a planted defect; empty: none.
     """
     total, began = Summary(), time.monotonic()
-    with _workers(jobs, defect) as (orders, results):
-        following, outstanding = first, 0
-        limit = None if count is None else first + count
-        while True:
-            is_over = (
-                (limit is not None and following >= limit)
-                or (seconds is not None and time.monotonic() - began >= seconds)
-                or (stop_at_failure and bool(total.failures))
-            )
-            while not is_over and outstanding < 2 * jobs and (limit is None or following < limit):
-                stop = following + CHUNK if limit is None else min(following + CHUNK, limit)
-                orders.put(range(following, stop))
-                following, outstanding = stop, outstanding + 1
-            if not outstanding:
-                break
-            total.merge(_next(results))
-            outstanding -= 1
-            total.seconds = time.monotonic() - began
-            if on_progress is not None:
-                on_progress(total)
+    with contextlib.ExitStack() as stack:
+        try:
+            workers = stack.enter_context(_Workers(jobs, defect))
+            following, outstanding = first, 0
+            limit = None if count is None else first + count
+            while True:
+                is_over = (
+                    (limit is not None and following >= limit)
+                    or (seconds is not None and time.monotonic() - began >= seconds)
+                    or (stop_at_failure and bool(total.failures))
+                )
+                while not is_over and outstanding < 2 * jobs and (limit is None or following < limit):
+                    stop = following + CHUNK if limit is None else min(following + CHUNK, limit)
+                    workers.orders.put(range(following, stop))
+                    following, outstanding = stop, outstanding + 1
+                if not outstanding:
+                    break
+                result = workers.next_result()
+                total.merge(result)
+                outstanding -= 1
+                total.seconds = time.monotonic() - began
+                if on_progress is not None:
+                    on_progress(total)
+                if workers.is_broken:
+                    break
+        except KeyboardInterrupt:
+            total.is_interrupted = True
     return total
 
 
-def _next(results: Any) -> Summary:
-    """Raises:   RuntimeError: a process has died."""
-    try:
-        summary: Summary | BaseException = results.get(timeout=CHUNK * REAL_LIMIT)
-    except queue.Empty:
-        raise RuntimeError("a process that runs scenarios has died") from None
-    if isinstance(summary, BaseException):
-        raise summary
-    return summary
+class _Workers:
+    """Processes that run seeds.
 
+    A process that ended by itself may have held a lock of the queues, so no result is waited for after that.
+    """
 
-@contextlib.contextmanager
-def _workers(jobs: int, defect: str) -> Iterator[tuple[Any, Any]]:
-    context = multiprocessing.get_context("spawn")
-    orders, results = context.Queue(), context.Queue()
-    processes = [
-        context.Process(target=_work, args=(orders, results, defect), daemon=True) for _ in range(jobs)
-    ]
-    for process in processes:
-        process.start()
-    try:
-        yield orders, results
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
+    def __init__(self, jobs: int, defect: str) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.orders: Any = context.Queue()
+        self._results: Any = context.Queue()
+        self.is_broken = False
+        """Whether a process died or hung."""
+        self._seeds: list[Any] = [context.Value("q", NO_SEED, lock=False) for _ in range(jobs)]
+        self._since = [(NO_SEED, 0.0)] * jobs  # the seed that each process was last seen at, and since when
+        self._processes = [
+            context.Process(target=_work, args=(self.orders, self._results, seed, defect), daemon=True)
+            for seed in self._seeds
+        ]
+
+    def __enter__(self) -> Self:
+        for process in self._processes:
+            process.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
             process.join()
 
+    def next_result(self) -> Summary:
+        """The next summary; that of a failure if a process has died or hangs."""
+        while True:
+            try:
+                summary: Summary = self._results.get(timeout=POLL)
+                return summary
+            except queue.Empty:
+                failures = self._lost()
+            if failures:
+                self.is_broken = True
+                return Summary(scenarios=len(failures), failures=failures)
 
-def _work(orders: Any, results: Any, defect: str) -> None:
+    def _lost(self) -> list[tuple[int, list[Violation]]]:
+        """The seeds of the processes that have died or hang."""
+        failures: list[tuple[int, list[Violation]]] = []
+        now = time.monotonic()
+        for index, process in enumerate(self._processes):
+            seed = self._seeds[index].value
+            if self._since[index][0] != seed:
+                self._since[index] = (seed, now)
+            text = ""
+            if process.exitcode is not None:
+                text = f"its process ended with exit code {process.exitcode}"
+            elif seed != NO_SEED and now - self._since[index][1] > HANGS:
+                text = f"its process hangs for {HANGS} s"
+            if text:
+                failures.append((seed, [Violation("process", text)]))
+        return failures
+
+
+def _work(orders: Any, results: Any, current: Any, defect: str) -> None:
     """In a process of its own: run what is ordered."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+
+    def at(seed: int) -> None:
+        current.value = seed
+
     with planted(defect) if defect else contextlib.nullcontext():
         gc.collect()
         gc.freeze()
         while True:
             seeds = orders.get()
-            try:
-                results.put(run_seeds(seeds))
-            except Exception as error:
-                results.put(RuntimeError(f"seeds {seeds.start} to {seeds.stop - 1}: {error!r}"))
+            summary = run_seeds(seeds, at)
+            current.value = NO_SEED
+            results.put(summary)
