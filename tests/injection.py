@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import types
 from collections.abc import Callable, Coroutine, Generator
 from enum import Enum
@@ -99,9 +100,12 @@ async def is_cancelled(call: Callable[[], Coroutine[Any, Any, object]], manner: 
 
 
 async def eventually(condition: Callable[[], object]) -> None:
-    """Return once *condition* holds, for what happens at the other end of a socket; bounded."""
+    """Return once *condition*, or what it gives to await, holds: for what another process or thread does; bounded."""
     for _ in range(20_000):
-        if condition():
+        holds = condition()
+        if inspect.isawaitable(holds):
+            holds = await holds
+        if holds:
             return
         await asyncio.sleep(0.001)
     raise AssertionError("it does not come about")

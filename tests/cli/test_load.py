@@ -15,6 +15,7 @@ import pytest
 import aioifx
 from aioifx.server import Server
 from tests.cli.conftest import Run, no_sessions
+from tests.injection import eventually
 
 ROOT = Path(__file__).parents[2]
 ROWS = [(11, "a|b", "1.50", "2026-01-31"), (12, "", None, None), (13, None, "-2.00", "1999-12-31")]
@@ -147,8 +148,7 @@ async def test_an_interrupt_while_a_pipe_is_silent_leaves_nothing(server: Server
     await process.stdin.drain()
     async with aioifx.connect(server.dsn, isolation="last_committed") as conn:
         # Then it waits for more.
-        while not await conn.fetchval("SELECT COUNT(*) FROM item WHERE id > 10"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await eventually(lambda: conn.fetchval("SELECT COUNT(*) FROM item WHERE id > 10"))
     process.send_signal(signal.SIGINT)
     # Not communicate(): that would close stdin.
     assert process.stdout is not None and process.stderr is not None

@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 import aioifx
+from aioifx.client.observation import observation
 from aioifx.client.session.metered_dispatcher import MeteredDispatcher
 from aioifx.server import Server, serve
 from tests.client.observing import Recorder
+from tests.injection import eventually
 
 QUERY = "select tabname from systables where tabid < ?"
 
@@ -56,14 +58,18 @@ async def test_requests_from_within_a_reply_count(server: Server) -> None:
     recorder.check()
 
 
-async def test_a_call_after_another_waits_in_the_queue(server: Server) -> None:
+async def test_a_call_after_another_waits_in_the_queue(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recorder = Recorder()
+    seconds = 0.0
+    monkeypatch.setattr(observation, "_now", lambda: seconds)
     async with aioifx.connect(server.dsn, observer=recorder) as conn:
         await conn.fetch(QUERY, 4)
         async with conn.statements.session:
             task = asyncio.create_task(conn.fetch(QUERY, 5))
-            await asyncio.sleep(0.01)
+            await eventually(lambda: len(recorder.started) > len(recorder.ended))
+            seconds = 5.0
         assert len(await task) == 4
-        assert recorder.last.queue_time >= 0.009
-        assert recorder.last.queue_time <= (recorder.last.duration or 0)
+        assert recorder.last.queue_time == recorder.last.duration == 5
     recorder.check()

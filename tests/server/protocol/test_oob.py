@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from aioifx.server.protocol.oob import Watch
+from tests.injection import eventually
 from tests.scripted import MemoryTransport
-from tests.server.protocol.test_session import soon
 
 uvloop = pytest.importorskip("uvloop")
 
@@ -52,7 +52,7 @@ async def connected() -> AsyncIterator[tuple[socket.socket, Heard]]:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: heard, "127.0.0.1", 0)
     with socket.create_connection(server.sockets[0].getsockname()) as client:
-        await soon(lambda: heard.watch)
+        await eventually(lambda: heard.watch)
         yield client, heard
     await asyncio.wait_for(heard.lost.wait(), 10)
     server.close()
@@ -68,7 +68,7 @@ async def hear_a_byte_beside_the_stream() -> None:
         client.send(b"before ")
         client.send(b"B", socket.MSG_OOB)
         client.send(b"behind")
-        await soon(lambda: heard.data == b"before behind" and heard.urgent)
+        await eventually(lambda: heard.data == b"before behind" and heard.urgent)
         assert heard.urgent == 1
 
 
@@ -76,9 +76,9 @@ async def hear_each_of_several_bytes() -> None:
     async with connected() as (client, heard):
         for count in range(1, 4):
             client.send(b"B", socket.MSG_OOB)
-            await soon(heard.has_heard(count))
+            await eventually(heard.has_heard(count))
         client.send(b"end")
-        await soon(lambda: heard.data == b"end")
+        await eventually(lambda: heard.data == b"end")
 
 
 async def be_deaf_for_other_bytes() -> None:
@@ -92,9 +92,9 @@ async def be_deaf_for_other_bytes() -> None:
         patch.setattr(Watch, "_read", read)
         async with connected() as (client, heard):
             client.send(b"C", socket.MSG_OOB)
-            await soon(lambda: seen == [b"C"])
+            await eventually(lambda: seen == [b"C"])
             client.send(b"B", socket.MSG_OOB)
-            await soon(lambda: heard.urgent)
+            await eventually(lambda: heard.urgent)
             assert heard.urgent == 1
 
 
@@ -126,7 +126,7 @@ async def leave_no_descriptor() -> None:
     for _ in range(5):
         async with connected() as (client, heard):
             client.send(b"B", socket.MSG_OOB)
-            await soon(heard.has_heard(1))
+            await eventually(heard.has_heard(1))
             assert heard.watch is not None
             heard.watch.close()
     assert descriptors() == before

@@ -5,7 +5,7 @@ import logging
 import socket
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -31,6 +31,7 @@ from aioifx.wire.opcodes import LoginType, Op
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, read_reply
 from aioifx.wire.tuples import read_in_runs
+from tests.injection import eventually
 from tests.server.talking import LATIN_1, until
 
 T = TypeVar("T")
@@ -112,15 +113,6 @@ class Caller:
             await self.reply()
 
 
-async def soon(condition: Callable[[], object]) -> None:
-    """Return once *condition* holds in this event loop; a thread or a socket makes it so."""
-    async with asyncio.timeout(20):
-        for _ in iter(int, 1):
-            if condition():
-                return
-            await asyncio.sleep(0.001)
-
-
 def code_of(reply: Reply) -> tuple[int, int]:
     """SQLCODE and ISAM code; zeros without an error."""
     return (reply.error.sqlcode, reply.error.isamcode) if reply.error else (0, 0)
@@ -192,7 +184,7 @@ async def test_a_client_that_does_not_log_in_is_dropped(caplog: pytest.LogCaptur
             async with calling(server) as caller:
                 caller.send(begun)
                 await caller.until_lost()
-        await soon(lambda: not server._sessions and not server._connections)
+        await eventually(lambda: not server._sessions and not server._connections)
         assert {record.getMessage() for record in caplog.records} == {
             "connection closed: no login within 0.05 s"
         }
@@ -212,7 +204,7 @@ async def test_a_login_beyond_the_last_session_is_refused() -> None:
                 assert (reply.type, reply.sqlcode) == (LoginType.REJECT, -25571)
                 await third.until_lost()
                 one.channel.abort()
-                await soon(lambda: len(server.stats.sessions) == 1)
+                await eventually(lambda: len(server.stats.sessions) == 1)
                 await idle.begin()
 
 
@@ -229,8 +221,8 @@ async def test_a_client_that_does_not_read_its_last_answers_is_dropped(
             caller.put_open(statement_id)
         session_requests.put_exit(caller.outbox)
         caller.send()
-        await soon(lambda: server._ended.groups)
-        await soon(lambda: not server._connections)
+        await eventually(lambda: server._ended.groups)
+        await eventually(lambda: not server._connections)
 
 
 async def test_a_wrong_server_name_is_refused_with_the_right_one() -> None:
@@ -541,7 +533,7 @@ async def test_a_slow_query_can_be_interrupted(slow_server: Server) -> None:
         statement_id = await caller.prepare(SLOW)
         caller.put_open(statement_id)
         caller.send()
-        await soon(lambda: slow_server.stats.sessions[0].running)
+        await eventually(lambda: slow_server.stats.sessions[0].running)
         caller.interrupt()
         assert code_of(await caller.reply()) == INTERRUPTED
         assert code_of(await caller.command("UPDATE n SET a = 1")) == (0, 0)
@@ -563,7 +555,7 @@ async def test_a_slow_change_is_undone_and_the_transaction_goes_on(slow_server: 
         await caller.command("INSERT INTO t VALUES (1)")
         caller.put_command(text)
         caller.send()
-        await soon(lambda: slow_server.stats.sessions[0].running)
+        await eventually(lambda: slow_server.stats.sessions[0].running)
         caller.interrupt()
         assert code_of(await caller.reply()) == INTERRUPTED
         assert code_of(await caller.command("COMMIT WORK")) == (0, 0)
@@ -582,7 +574,7 @@ async def test_a_wait_for_a_lock_can_be_interrupted(slow_server: Server) -> None
         await two.command("BEGIN WORK")
         two.put_command("UPDATE n SET a = 2")
         two.send()
-        await soon(lambda: [session.waiting for session in slow_server.stats.sessions] == [False, True])
+        await eventually(lambda: [session.waiting for session in slow_server.stats.sessions] == [False, True])
         two.interrupt()
         assert code_of(await two.reply()) == INTERRUPTED
         assert code_of(await two.command("COMMIT WORK")) == (0, 0)
@@ -592,9 +584,9 @@ async def test_a_wait_for_a_lock_can_be_interrupted(slow_server: Server) -> None
 async def test_a_byte_that_comes_late_hits_the_next_statement(slow_server: Server) -> None:
     async with logged_in(slow_server) as caller:
         caller.interrupt()
-        await soon(lambda: slow_server.stats.interrupts == 1)
+        await eventually(lambda: slow_server.stats.interrupts == 1)
         caller.interrupt()
-        await soon(lambda: slow_server.stats.interrupts == 2)  # which means the same
+        await eventually(lambda: slow_server.stats.interrupts == 2)  # which means the same
         session_requests.put_version(caller.outbox)
         requests.put_eot(caller.outbox)
         caller.send()
@@ -621,7 +613,7 @@ async def test_a_byte_that_comes_late_hits_rows_that_lie_ready(slow_server: Serv
         taken = len((await caller.reply()).rows)
         assert 0 < taken < 128
         caller.interrupt()
-        await soon(lambda: slow_server.stats.interrupts)
+        await eventually(lambda: slow_server.stats.interrupts)
         caller.put_fetch(statement_id)
         caller.put_fetch(statement_id)
         caller.send()
@@ -634,7 +626,7 @@ async def test_an_interrupted_query_has_no_end_of_rows(slow_server: Server) -> N
         statement_id = await caller.prepare("SELECT a.a FROM n a, n b, n c, n d WHERE b.a + c.a + d.a > 0")
         caller.put_open(statement_id)
         caller.send()
-        await soon(lambda: slow_server.stats.sessions[0].running)
+        await eventually(lambda: slow_server.stats.sessions[0].running)
         caller.interrupt()
         assert code_of(await caller.reply()) == INTERRUPTED
         caller.put_fetch(statement_id)
@@ -654,7 +646,7 @@ async def test_an_interrupt_ends_the_running_group_and_later_groups_run(
         caller.put_command("INSERT INTO t VALUES (1)")
         caller.put_command("UPDATE t SET a = 2")
         caller.send()
-        await soon(lambda: slow_server.stats.sessions[0].running)
+        await eventually(lambda: slow_server.stats.sessions[0].running)
         caller.interrupt()
         codes = [code_of(await caller.reply()) for _ in range(4)]
         assert codes == [(0, 0), INTERRUPTED, (0, 0), (0, 0)]
@@ -668,8 +660,8 @@ async def test_a_client_that_goes_away_keeps_nothing_of_what_it_had_sent(slow_se
             caller.put_command("INSERT INTO n SELECT a.a FROM n a, n b, n c, n d")
             caller.put_command("COMMIT WORK")
             caller.send()
-            await soon(lambda: slow_server.stats.sessions[1].running)
-        await soon(lambda: len(slow_server.stats.sessions) == 1)
+            await eventually(lambda: slow_server.stats.sessions[1].running)
+        await eventually(lambda: len(slow_server.stats.sessions) == 1)
         done = (await other.command("UPDATE n SET a = 2 WHERE a = 0")).done
         assert done is not None
         assert done.rows == 128
@@ -691,7 +683,7 @@ async def test_turns_are_counted_apart_from_groups(server: Server) -> None:
         for _ in range(2 * session.BATCH_GROUPS):
             await caller.reply()
         assert (server.stats.groups, server.stats.turns) == (4 + 2 * session.BATCH_GROUPS, 5)
-    await soon(lambda: not server.stats.sessions)
+    await eventually(lambda: not server.stats.sessions)
     assert (server.stats.logins, server.stats.groups, server.stats.turns) == (1, 132, 5)
 
 
@@ -792,7 +784,7 @@ async def test_a_client_may_hang_up_in_the_middle_of_a_file(server: Server) -> N
         caller.put_command("INSERT INTO t VALUES (7, FILETOBLOB('in', 'client'))")
         caller.send()
         await file_request(caller)
-    await soon(lambda: not server.stats.sessions)
+    await eventually(lambda: not server.stats.sessions)
     async with calling(server) as caller:
         await caller.begin()
         statement = await caller.prepare("SELECT n FROM t")

@@ -367,12 +367,14 @@ async def labour(place: Place, dropping: Dropping, seconds: float, workers: int,
         await check(pool, place, report)
     for pool in pools:
         await pool.close(timeout=5)
-    left: list[str] = []
-    for _ in range(200):
-        if not (left := await place.sessions()):
-            break
-        await asyncio.sleep(0.05)
-    report.wrong += [f"session: {seen}" for seen in left]
+    try:
+        await eventually(lambda: has_no_sessions(place))
+    except AssertionError:
+        report.wrong += [f"session: {seen}" for seen in await place.sessions()]
+
+
+async def has_no_sessions(place: Place) -> bool:
+    return not await place.sessions()
 
 
 async def pool_at(place: Place, hosts: list[int], *, pipelining: bool) -> Pool:
