@@ -106,7 +106,7 @@ class ModelSession(asyncio.Protocol):
         self._pause: asyncio.Future[None] | None = None  # of a statement
         self._is_interrupted = False
         self._is_gone = False
-        self._reads_on = self.dice.choice((0, 0, 0, 1, 1, 2, 99))
+        self._reads_on = random.Random(f"reads on {server.seed} {number}").choice((0, 0, 0, 1, 1, 2, 99))
         """Groups that are handled after the client has gone, with the running one: a server may notice as it writes."""
         self._task: asyncio.Task[None] | None = None
         self._out = Outbox()
