@@ -189,12 +189,12 @@ class Dispatcher:
         await self._lock.acquire()
         interrupter = self.interrupter
         try:
-            if pipelined and interrupter.cancel_timer is None:
+            if pipelined and interrupter.is_settled:
                 while self._deferred:  # sent before the next request, without waiting
                     self._send_cleanup(self._deferred.popleft())
             # Loop: another task may queue more cleanup before this one runs.
             while self._has_outstanding and self.is_open:
-                if pipelined and interrupter.cancel_timer is None:
+                if pipelined and interrupter.is_settled:
                     break
                 waiter = self._idle_waiter = self._loop.create_future()
                 self._run_deferred()

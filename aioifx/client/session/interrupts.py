@@ -43,6 +43,11 @@ class Interrupter:
         self._channel = channel
         self._in_flight: deque[InFlight[Any]] = channel.pending_replies
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether a request may be sent before earlier replies have arrived: no urgent byte could interrupt it."""
+        return self.cancel_timer is None and not self.is_pending and not self.is_unconfirmed
+
     def cancel_abandoned(self) -> None:
         """Interrupt the server, and start the cancel timeout. Does nothing if no reply is outstanding."""
         if self._in_flight:

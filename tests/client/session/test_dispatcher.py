@@ -547,6 +547,26 @@ async def test_with_pipelining_a_reply_that_is_being_interrupted_is_still_awaite
     await after
 
 
+async def test_with_pipelining_a_byte_that_came_too_late_is_followed_by_a_probe(rigged: Rigged) -> None:
+    rig = rigged(pipelining=True)
+    task = await rig.begin("a")
+    rig.dispatcher.cancel()
+    rig.answer()
+    await task
+    rig.dispatcher.defer(rig.cleanup("close"))
+    after = asyncio.ensure_future(rig.call("b"))
+    await run_ready_tasks()
+    assert rig.sent == ["a", "!", PROBE]
+    rig.answer(HIT)
+    await run_ready_tasks()
+    assert rig.sent == ["a", "!", PROBE, "close"]
+    rig.answer()
+    await run_ready_tasks()
+    assert rig.sent == ["a", "!", PROBE, "close", "b"]
+    rig.answer()
+    await after
+
+
 async def test_with_pipelining_what_runs_is_interrupted_when_it_comes_to_the_head(rigged: Rigged) -> None:
     rig = rigged(pipelining=True)
     rig.dispatcher.defer(rig.cleanup("close"))

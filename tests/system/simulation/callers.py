@@ -339,6 +339,8 @@ async def _go_on(world: World, entry: Entry) -> None:
             await conn.execute("EXECUTE PROCEDURE pause(?)", pause, timeout=timeout)
         except aioifx.QueryTimeout:
             entry.went_on_at = world.loop.time()
+            if not conn.autocommit:
+                await conn.rollback()  # the server may have ended the transaction
         await _fetch_after_interrupt(conn)
 
 
