@@ -72,7 +72,7 @@ def _outcomes(outcome: Outcome) -> Iterator[Violation]:
         number, there = entry.operation.number, found.pop(entry.operation.number, 0)
         allowed = allowed_notes(entry)
         if _may_be_stored_in_part(entry, outcome.faults):
-            allowed = set(range(entry.operation.size + 1))
+            allowed |= set(range(entry.operation.size + 1))
         if there not in allowed:
             yield Violation(
                 "outcome",
