@@ -24,7 +24,7 @@ from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire import session_requests
 from tests.certificates import certified, trusting
 from tests.injection import eventually
-from tests.server.protocol.test_session import INTERRUPTED, NUMBERS, SLOW, Caller, calling, code_of, soon
+from tests.server.protocol.test_session import INTERRUPTED, NUMBERS, SLOW, Caller, calling, code_of
 from tests.server.talking import until
 
 
@@ -334,7 +334,7 @@ async def interrupt_a_slow_query(ours: ssl.SSLContext | None, theirs: ssl.SSLCon
         for _ in range(2):
             caller.put_open(statement_id)
             caller.send()
-            await soon(lambda: server.stats.sessions[0].running)
+            await eventually(lambda: server.stats.sessions[0].running)
             caller.interrupt()
             assert code_of(await caller.reply()) == INTERRUPTED
         assert code_of(await caller.command("UPDATE n SET a = 1")) == (0, 0)
@@ -365,7 +365,7 @@ async def test_leaving_closes_the_connections_of_clients_that_never_read() -> No
                 caller.put_open(statement_id)
             session_requests.put_exit(caller.outbox)
             caller.send()
-            await soon(lambda: not server.stats.sessions)
+            await eventually(lambda: not server.stats.sessions)
             assert server._connections
             await server.close()
             assert not server._connections

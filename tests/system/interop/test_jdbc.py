@@ -11,7 +11,8 @@ import pytest
 import aioifx.server
 from aioifx import parse_dsn
 from aioifx.server import Routine, Server, ServerOptions
-from tests.server.protocol.test_session import NUMBERS, SLOW, soon
+from tests.injection import eventually
+from tests.server.protocol.test_session import NUMBERS, SLOW
 from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
 
 pytestmark = [pytest.mark.interop, pytest.mark.exhaustive, pytest.mark.timeout(300)]
@@ -460,7 +461,7 @@ async def slow(ask: Ask) -> AsyncIterator[Server]:
 
 async def test_cancel_ends_a_slow_query(ask: Ask, slow: Server) -> None:
     await ask("start", "a", "s", 0, SLOW)
-    await soon(lambda: slow.stats.sessions[0].running)
+    await eventually(lambda: slow.stats.sessions[0].running)
     await ask("cancel", "s")
     with pytest.raises(JdbcError) as caught:
         await ask("finish", "s")
@@ -474,7 +475,7 @@ async def test_cancel_ends_a_change_and_spares_the_transaction(ask: Ask, slow: S
     await ask("autocommit", "a", "false")
     await ask("update", "a", "INSERT INTO t VALUES (7)")
     await ask("start", "a", "s", 0, "INSERT INTO t SELECT w.a FROM n w, n x, n y, n z")
-    await soon(lambda: slow.stats.sessions[0].running)
+    await eventually(lambda: slow.stats.sessions[0].running)
     await ask("cancel", "s")
     with pytest.raises(JdbcError) as caught:
         await ask("finish", "s")
@@ -488,7 +489,7 @@ async def test_cancel_ends_a_wait_for_a_lock(ask: Ask, slow: Server) -> None:
     await ask("update", "a", "UPDATE n SET a = 1")
     await ask("execute", "b", "SET LOCK MODE TO WAIT")
     await ask("start", "b", "s", 0, "UPDATE n SET a = 2")
-    await soon(lambda: slow.stats.sessions[1].waiting)
+    await eventually(lambda: slow.stats.sessions[1].waiting)
     await ask("cancel", "s")
     with pytest.raises(JdbcError) as caught:
         await ask("finish", "s")
@@ -511,7 +512,7 @@ async def test_cancel_with_nothing_running_hits_the_next_statement(ask: Ask, slo
     await ask("start", "a", "s", 0, "SELECT COUNT(*) FROM n")
     assert await ask("finish", "s") == [["128"]]
     await ask("cancel", "s")
-    await soon(lambda: slow.stats.interrupts)
+    await eventually(lambda: slow.stats.interrupts)
     with pytest.raises(JdbcError) as caught:
         await ask("query", "a", "SELECT COUNT(*) FROM n")
     assert caught.value.code == -213
