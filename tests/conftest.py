@@ -22,9 +22,10 @@ with contextlib.suppress(ImportError):
     importlib.import_module("hypothesis.internal.conjecture.optimiser")
 
 # On a busy machine examples differ in cost by orders of magnitude; pytest-timeout ends what hangs. In CI a law
-# must not fail once in a hundred runs for no change, so its examples are always the same; developers get new ones.
+# must not fail once in a hundred runs for no change, so its examples are always the same; developers get new ones,
+# and twice as many: examples that passed once find less.
 settings.register_profile("developer", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, database=None)
+settings.register_profile("ci", deadline=None, derandomize=True, database=None, max_examples=50)
 settings.register_profile("sample", settings.get_profile("ci"), max_examples=5)
 
 

@@ -2,8 +2,9 @@
 
 A test is repeated if it, a fixture of it or a function that either calls starts a server. The default suite repeats
 some tests, each with one quirk. The exhaustive suite repeats all of them with groups of quirks that together are all
-quirks. `--quirk NAME` runs each with that quirk alone, and with all of its parameters; the option takes several names,
-separated by commas. Cases whose assertions a quirk changes rightly are left out.
+quirks; tests of what a pool decides, which no quirk concerns, with one of these groups. `--quirk NAME` runs each with
+that quirk alone, and with all of its parameters; the option takes several names, separated by commas. Cases whose
+assertions a quirk changes rightly are left out.
 """
 
 from __future__ import annotations
@@ -27,6 +28,16 @@ FOLDERS: Final = {"api", "bulk", "execution", "pool"}
 
 STARTS: Final = {"running", "serve", "Server"}
 """What starts a server."""
+
+DECISIONS: Final = {
+    "test_acquire",
+    "test_leases",
+    "test_listeners",
+    "test_locks",
+    "test_manager",
+    "test_stats",
+}
+"""Modules on what a pool decides. What it does to connections meets all quirks in test_lifecycle and test_pool."""
 
 ONE_OF: Final = 4
 """The default suite repeats one of so many tests."""
@@ -66,13 +77,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if path.parent.name not in FOLDERS or not _starts_server(metafunc):
         return
     name = f"{path.stem}::{metafunc.function.__name__}"
+    number = zlib.crc32(name.encode())
     changed = CHANGED.get(name, {})
     chosen = metafunc.config.getoption("--quirk")
     if chosen:
         cases = [_case(quirks_of(chosen.split(",")).difference(changed))]
     elif "not exhaustive" not in str(metafunc.config.getoption("-m")):
-        cases = [_PLAIN, *(_case(group.difference(changed)) for group in groups())]
-    elif (number := zlib.crc32(name.encode())) % ONE_OF == 0:
+        several = groups()
+        if path.stem in DECISIONS:
+            several = [several[number % len(several)]]
+        cases = [_PLAIN, *(_case(group.difference(changed)) for group in several)]
+    elif number % ONE_OF == 0:
         unchanged = [quirk for quirk in Quirk if quirk not in changed]
         cases = [_PLAIN, _case({unchanged[number // ONE_OF % len(unchanged)]})]
     else:

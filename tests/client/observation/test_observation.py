@@ -18,6 +18,7 @@ from aioifx import Connection, Operation
 from aioifx.server import Server, ServerOptions, serve
 from tests.client.observing import Recorder, fields
 from tests.injection import eventually
+from tests.sampling import examples
 
 SEED = "create table thing (id int primary key, name varchar(40));"
 OPTIONS = ServerOptions(databases=("shop",), seed=SEED, user="app", password="secret")
@@ -758,7 +759,7 @@ def test_each_operation_that_starts_ends_once(calls: list[tuple[str, int | None]
 
 @pytest.mark.exhaustive
 @given(st.lists(CALLS, min_size=1, max_size=10), st.booleans())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_each_operation_that_starts_ends_once_in_long_runs(
     calls: list[tuple[str, int | None]], pipelining: bool
 ) -> None:

@@ -11,8 +11,8 @@ from tests.system.histories.anomalies import FORBIDDEN, find_anomalies
 from tests.system.histories.history import Isolation
 from tests.system.histories.workload import clients, recorded, shapes
 
-ALL, SOME = 200, 10
-"""Histories of each level: a thousand in the exhaustive suite."""
+ALL, SOME = 80, 10
+"""Histories of each level: four hundred in the exhaustive suite."""
 
 
 @pytest.mark.timeout(600)

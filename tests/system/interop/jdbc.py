@@ -17,6 +17,10 @@ class JdbcMissing(Exception):
     """Driver or Java cannot be had here; says why."""
 
 
+LOCAL_REPOSITORY: Final = Path.home() / ".m2" / "repository"
+"""Where Maven keeps what it has fetched, unless its settings say otherwise."""
+
+
 def fetched(folder: Path, *sources: Path) -> Path:
     """IBM's driver, fetched by Maven into *folder*, with classes compiled from *sources* beside it.
 
@@ -25,17 +29,28 @@ def fetched(folder: Path, *sources: Path) -> Path:
     for tool in ("java", "javac", "mvn"):
         if shutil.which(tool) is None:
             raise JdbcMissing(f"no {tool} on PATH")
-    plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
-    for number, artifact in enumerate(ARTIFACTS, start=1):
-        command = ["mvn", "-B", "-q", plugin, f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
-        copied = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-        if len(list(folder.glob("*.jar"))) < number:
-            said = (copied.stdout + copied.stderr).strip()
-            raise JdbcMissing(f"Maven could not fetch {artifact}: {said[-200:]}")
+    for artifact in ARTIFACTS:
+        _copy(artifact, folder)
     command = ["javac", "-cp", f"{folder}/*", "-d", str(folder), *map(str, sources)]
     compiled = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert compiled.returncode == 0, compiled.stderr
     return next(folder.glob("jdbc-*.jar"))
+
+
+def _copy(artifact: str, folder: Path) -> None:
+    """From the local repository; where it is not there, by Maven, which takes four seconds to start."""
+    group, name, version = artifact.split(":")
+    jar = f"{name}-{version}.jar"
+    kept = LOCAL_REPOSITORY.joinpath(*group.split("."), name, version, jar)
+    if kept.exists():
+        shutil.copy(kept, folder)
+        return
+    plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+    command = ["mvn", "-B", "-q", plugin, f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
+    copied = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    if not (folder / jar).exists():
+        said = (copied.stdout + copied.stderr).strip()
+        raise JdbcMissing(f"Maven could not fetch {artifact}: {said[-200:]}")
 
 
 class JdbcError(Exception):
