@@ -51,6 +51,10 @@ class _NamingConnection(sqlite3.Connection):
         )
 
 
+NUMBERING: Final[type[sqlite3.Connection]] = _NamingConnection if _NUMBERS_ARE_NAMES else sqlite3.Connection
+"""The class of connections whose texts have ``?N``."""
+
+
 @lru_cache(maxsize=2048)
 def _named(sql: str) -> tuple[str, dict[str, int]]:
     """The text with names, and the index of the value of each."""
@@ -75,7 +79,7 @@ def connect(path: Path, settings: Settings, on_error: Callable[[SqlError], None]
         timeout=5,
         isolation_level=None,
         cached_statements=CACHED_STATEMENTS,
-        factory=_NamingConnection if _NUMBERS_ARE_NAMES else sqlite3.Connection,
+        factory=NUMBERING,
     )
     try:
         for pragma in _PRAGMAS:

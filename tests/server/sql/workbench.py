@@ -21,6 +21,7 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.translate import translate
+from aioifx.server.sqlite.connection import NUMBERING
 from aioifx.server.sqlite.dml import numbered
 from aioifx.server.sqlite.error_mapping import sql_error_of
 from aioifx.server.sqlite.routine_calls import register_calls
@@ -36,7 +37,7 @@ CONNECTIONS: list[sqlite3.Connection] = []
 def empty_database() -> bytes:
     """A database with the system catalog; cached, since the catalog takes hundreds of statements."""
     errors: list[SqlError] = []
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+    with closing(sqlite3.connect(":memory:", isolation_level=None, factory=NUMBERING)) as connection:
         sqlite_functions.register(connection, Settings(user="ann", database="stores", now=NOW), errors.append)
         for step in catalog.creation_steps("ann"):
             connection.execute(step.sql, step.values)
@@ -64,7 +65,7 @@ class Workbench:
     """One session in one database named ``stores``."""
 
     def __init__(self, *statements: str) -> None:
-        self.connection = sqlite3.connect(":memory:", isolation_level=None)
+        self.connection = sqlite3.connect(":memory:", isolation_level=None, factory=NUMBERING)
         CONNECTIONS.append(self.connection)
         self.connection.deserialize(empty_database())
         self.connection.execute("PRAGMA foreign_keys=ON")

@@ -14,6 +14,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import ColumnDef, Index, IndexPart, Table
 from aioifx.server.sql.model.type_rules import INTEGER
 from aioifx.server.sqlite import undo_log
+from aioifx.server.sqlite.connection import NUMBERING
 from aioifx.server.sqlite.databases import Database, LogMode
 from aioifx.server.sqlite.lock_manager import (
     Kind,
@@ -36,7 +37,7 @@ class Party:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.connection = sqlite3.connect(database.path, timeout=0, isolation_level=None)
+        self.connection = sqlite3.connect(database.path, timeout=0, isolation_level=None, factory=NUMBERING)
         undo_log.create(self.connection, "temp")
         self.defaults = SessionDefaults()
         self.transactions = Transactions(self.connection, database, self.defaults, lambda: False)

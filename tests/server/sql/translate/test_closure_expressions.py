@@ -22,6 +22,7 @@ from aioifx.server.sql.translate.closure_texts import Unknown
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.spl_program import expression_text
 from aioifx.server.sql.translate.variables import expression_with_variables
+from aioifx.server.sqlite.connection import NUMBERING
 
 SETTINGS = Settings(user="ann")
 ERRORS: list[SqlError] = []
@@ -77,7 +78,7 @@ def tree_of(text: str, *, is_condition: bool) -> nodes.Expression:
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[Connection]:
-    with closing(sqlite3.connect(":memory:")) as made:
+    with closing(sqlite3.connect(":memory:", factory=NUMBERING)) as made:
         sqlite_functions.register(made, SETTINGS, ERRORS.append)
         yield made
 
