@@ -345,7 +345,8 @@ class Dispatcher:
         """Limit the wait: until the *deadline* of the holder's call, or without one for *seconds* from now."""
         in_flight.timeout = seconds
         in_flight.deadline = deadline = deadline or self._loop.time() + seconds
-        self._timer.arm(deadline)
+        if self.channel.failure is None:  # otherwise the wait ends at once
+            self._timer.arm(deadline)
 
     async def _reply_or_abandon(self, in_flight: InFlight[T]) -> T:
         """Await the reply. `on_orphan` also gets one that arrives at the moment of a cancellation."""
@@ -477,6 +478,7 @@ class Dispatcher:
         self._timer.cancel()
         self._deferred.clear()
         self.interrupter.is_pending = False
+        self.interrupter.stop_timeout()
         self._run_deferred()
         if self.on_drop is not None:
             self.on_drop()

@@ -40,6 +40,9 @@ class Interrupter:
         """Whether an urgent byte was sent, and neither a statement nor the probe has acknowledged it."""
         self.cancel_timer: asyncio.TimerHandle | None = None
         """Set while replies to cancelled requests are outstanding."""
+        self._running: InFlight[Any] | None = None
+        """The request that `interrupt_running` has interrupted last, until its call has ended."""
+        self._running_timer: asyncio.TimerHandle | None = None
         self._channel = channel
         self._in_flight: deque[InFlight[Any]] = channel.pending_replies
 
@@ -79,8 +82,26 @@ class Interrupter:
             return True
         if not self.is_pending:
             self._send("by cancel()")
-        self._channel.loop.call_later(self.cancel_timeout, self._drop_if_running, running)
+        if self._running is not running:
+            self._stop_running()
+            self._running = running
+            self._running_timer = self._channel.loop.call_later(
+                self.cancel_timeout, self._drop_if_running, running
+            )
+            running.future.add_done_callback(self._on_done)
         return True
+
+    def _on_done(self, future: asyncio.Future[Any]) -> None:
+        """Called when a call has ended that `interrupt_running` has interrupted; its reply may be outstanding."""
+        running = self._running
+        if running is not None and running.future is future:
+            if not (running.is_abandoned or future.cancelled()):
+                self._stop_running()
+
+    def _stop_running(self) -> None:
+        if self._running_timer is not None:
+            self._running_timer.cancel()
+        self._running = self._running_timer = None
 
     def _send(self, why: str) -> None:
         self.is_pending = self._channel.send_urgent(URGENT_BYTE)
@@ -105,6 +126,7 @@ class Interrupter:
 
     def stop_timeout(self) -> None:
         """Called when no reply is outstanding. Idempotent."""
+        self._stop_running()
         if self.cancel_timer is not None:
             self.cancel_timer.cancel()
             self.cancel_timer = None

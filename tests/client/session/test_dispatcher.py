@@ -875,6 +875,21 @@ async def test_the_timer_restarts_when_bytes_have_arrived(rigged: Rigged) -> Non
     assert first == same < later
 
 
+async def test_no_timer_is_left_when_the_connection_is_lost(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=60.0)
+    async with rig.turn():
+        running = rig.send("a")
+        waiting = asyncio.ensure_future(rig.dispatcher.reply(running))
+        rig.dispatcher.cancel()
+        rig.channel.connection_lost(None)
+        with pytest.raises(ConnectionLost):
+            await waiting
+        with pytest.raises(ConnectionLost):
+            await rig.dispatcher.reply(rig.send("rollback"))
+    loop: Any = asyncio.get_running_loop()
+    assert [timer for timer in loop._scheduled if not timer.cancelled()] == []
+
+
 async def test_one_timer_serves_many_calls_and_each_has_its_whole_time(rigged: Rigged) -> None:
     rig = rigged(command_timeout=60.0)
     for name in "abc":

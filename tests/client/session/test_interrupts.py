@@ -39,6 +39,7 @@ class Rig:
     def request(self, *, interruptible: bool = True, abandoned: bool = True) -> InFlight[Any]:
         in_flight: InFlight[Any] = InFlight()
         in_flight.is_interruptible, in_flight.is_abandoned = interruptible, abandoned
+        in_flight.future = asyncio.get_running_loop().create_future()
         self.channel.pending_replies.append(in_flight)
         return in_flight
 
@@ -123,6 +124,50 @@ async def test_a_running_statement_is_interrupted_and_dropped_only_while_it_is_t
     assert rig.dropped == []
     rig.interrupter._drop_if_running(later)
     assert len(rig.dropped) == 1
+
+
+def timers() -> list[asyncio.TimerHandle]:
+    """What the event loop still waits for."""
+    loop: Any = asyncio.get_running_loop()
+    return [timer for timer in loop._scheduled if not timer.cancelled()]
+
+
+async def test_the_time_limit_of_an_interrupt_ends_with_the_call() -> None:
+    rig = Rig()
+    running = rig.request(abandoned=False)
+    assert rig.interrupter.interrupt_running() and rig.interrupter.interrupt_running()
+    assert len(timers()) == 1, "two interrupts of one statement have one limit"
+    running.future.set_result(None)
+    await asyncio.sleep(0)
+    assert timers() == []
+
+
+async def test_the_time_limit_of_an_interrupt_passes_to_the_next_statement() -> None:
+    rig = Rig()
+    rig.request(abandoned=False).future.set_result(None)
+    assert rig.interrupter.interrupt_running()
+    rig.channel.pending_replies.popleft()
+    rig.request(abandoned=False)
+    assert rig.interrupter.interrupt_running()
+    await asyncio.sleep(0)
+    assert len(timers()) == 1
+    rig.interrupter.stop_timeout()
+    assert timers() == []
+
+
+@pytest.mark.parametrize("is_timed_out", [False, True])
+async def test_the_time_limit_of_an_interrupt_stays_while_its_reply_is_outstanding(
+    is_timed_out: bool,
+) -> None:
+    rig = Rig(cancel_timeout=0.001)
+    running = rig.request(abandoned=False)
+    assert rig.interrupter.interrupt_running()
+    if is_timed_out:
+        running.time_out()
+        running.is_abandoned = True
+    else:
+        running.future.cancel()
+    await eventually(lambda: rig.dropped)
 
 
 async def test_each_interrupt_is_logged_at_debug(caplog: pytest.LogCaptureFixture) -> None:

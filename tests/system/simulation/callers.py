@@ -7,10 +7,11 @@ operations took effect.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple, cast
 
 import aioifx
 from tests.injection import Injection, Manner
@@ -27,6 +28,10 @@ ADD: Final = "UPDATE account SET balance = balance + ? WHERE id = ?"
 
 
 INTERRUPTED: Final = -213
+CONNECT_TIMEOUT: Final = 20.0
+"""The option's default."""
+CLOSE_TIMEOUT: Final = 5.0
+"""Of `Connection.close`, where nothing else is said."""
 
 
 class Wrong(Exception):
@@ -58,6 +63,16 @@ class Entry:
     """When a call had timed out, and the connection was used again."""
 
 
+class Call(NamedTuple):
+    """One call that has a limit of time."""
+
+    who: str
+    began: float
+    ended: float
+    limit: float
+    """Seconds."""
+
+
 @dataclass
 class Wait:
     """One wait for a connection of a pool."""
@@ -65,7 +80,9 @@ class Wait:
     pool: int
     asked: float
     order: int
+    task: Any
     overtaken_by: int = 0
+    """Later ones that got a connection while it was in the pool's queue; not while it checked a connection."""
 
 
 class World:
@@ -88,25 +105,39 @@ class World:
         """Sessions that callers hold, by identity."""
         self.waiting: list[Wait] = []
         self.waits: list[Wait] = []
+        self.calls: list[Call] = []
         self._order = 0
+
+    @contextmanager
+    def limited(self, who: str, limit: float | None) -> Iterator[None]:
+        """Note how long the block takes; None: it has no limit."""
+        began = self.loop.time()
+        try:
+            yield
+        finally:
+            if limit is not None:
+                self.calls.append(Call(who, began, self.loop.time(), limit))
 
     @asynccontextmanager
     async def acquire(self, entry: Entry) -> AsyncIterator[aioifx.Connection]:
         """A connection of the entry's pool; checks that no other task has it, and that no transaction is open."""
-        wait = Wait(entry.pool, self.loop.time(), self._order)
+        wait = Wait(entry.pool, self.loop.time(), self._order, asyncio.current_task())
         self._order += 1
         self.waiting.append(wait)
         acquiring = self.pools[entry.pool].acquire()
+        options = self.options[entry.pool]
+        who = f"operation {entry.operation.number}"
         try:
-            conn = await acquiring.__aenter__()
+            with self.limited(f"{who}, acquire", options["acquire_timeout"]):
+                conn = await acquiring.__aenter__()
         finally:
             self.waiting.remove(wait)
+        queue = {id(waiter.future) for waiter in self.pools[entry.pool]._manager.state.waiting}
         for other in self.waiting:
-            if other.pool == wait.pool and other.order < wait.order:
+            if other.pool == wait.pool and other.order < wait.order and id(other.task._fut_waiter) in queue:
                 other.overtaken_by += 1
         self.waits.append(wait)
         session = id(conn.statements.base_session)
-        who = f"operation {entry.operation.number}"
         if session in self.held:
             self.wrong.append(f"{who} was given a session that {self.held[session]} still holds")
         if conn.is_in_transaction():
@@ -114,13 +145,36 @@ class World:
         self.held[session] = who
         error: tuple[Any, Any, Any] = (None, None, None)
         try:
-            yield conn
+            yield cast("aioifx.Connection", Timed(self, conn, who, options.get("command_timeout")))
         except BaseException as raised:
             error = (type(raised), raised, raised.__traceback__)
             raise
         finally:
             del self.held[session]
             await acquiring.__aexit__(*error)
+
+
+_LIMITED: Final = {"fetch", "fetchrow", "fetchval", "execute", "commit", "rollback"}
+"""Calls whose limit is for all of it, and not for each block."""
+
+
+class Timed:
+    """A connection whose calls are noted with their limits."""
+
+    def __init__(self, world: World, conn: aioifx.Connection, who: str, limit: float | None) -> None:
+        self._world = world
+        self._conn = conn
+        self._who = who
+        self._limit = limit
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._conn, name)
+        return partial(self._call, name, attribute) if name in _LIMITED else attribute
+
+    async def _call(self, name: str, call: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
+        limit = options.get("timeout")
+        with self._world.limited(f"{self._who}, {name}", self._limit if limit is None else limit):
+            return await call(*args, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +222,12 @@ def _check(rows: list[Any], start: int, stop: int) -> None:
 @kind("fetch", 4)
 async def _fetch(world: World, entry: Entry) -> None:
     start, stop = _range(entry)
-    rows = await world.pools[entry.pool].fetch(WIDE_ROWS, start, stop, timeout=entry.operation.timeout)
+    timeout, options = entry.operation.timeout, world.options[entry.pool]
+    limit = options.get("command_timeout") if timeout is None else timeout
+    if limit is not None:
+        limit += options["acquire_timeout"]
+    with world.limited(f"operation {entry.operation.number}, fetch of the pool", limit):
+        rows = await world.pools[entry.pool].fetch(WIDE_ROWS, start, stop, timeout=timeout)
     _check(rows, start, stop)
 
 
@@ -265,8 +324,8 @@ async def _share(world: World, entry: Entry) -> None:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        if ended != sorted(ended):
-            raise Wrong(f"tasks on one connection were served in the order {ended}")
+            if ended != sorted(ended):
+                world.wrong.append(f"tasks on one connection were served in the order {ended}")
 
 
 @kind("own connection")
@@ -286,14 +345,21 @@ async def _own_connection(world: World, entry: Entry) -> None:
             "max_waiting",
         )
     }
-    async with aioifx.connect(world.dsn, **options) as conn:
+    who = f"operation {entry.operation.number}"
+    connecting = aioifx.connect(world.dsn, **options)
+    with world.limited(f"{who}, connect", options.get("connect_timeout", CONNECT_TIMEOUT)):
+        conn = await connecting
+    try:
         _check(await conn.fetch(WIDE_ROWS, start, stop), start, stop)
+    finally:
+        with world.limited(f"{who}, close", CLOSE_TIMEOUT):
+            await conn.close()
 
 
 @kind("wait long")
 async def _wait_long(world: World, entry: Entry) -> None:
-    entry.may_take_effect = True  # a procedure may change data
     async with world.acquire(entry) as conn:
+        entry.may_take_effect = conn.autocommit  # a procedure may change data
         await conn.execute(
             "EXECUTE PROCEDURE pause(?)", entry.operation.size * 50, timeout=entry.operation.timeout
         )
@@ -303,13 +369,17 @@ async def _wait_long(world: World, entry: Entry) -> None:
 @kind("interrupt")
 async def _interrupt(world: World, entry: Entry) -> None:
     """Another task interrupts the statement; the connection goes on."""
-    entry.may_take_effect = True
     async with world.acquire(entry) as conn:
+        entry.may_take_effect = conn.autocommit
         pause = asyncio.ensure_future(conn.execute("EXECUTE PROCEDURE pause(?)", entry.operation.size * 20))
         try:
             await asyncio.sleep(entry.operation.size / 1000)
             conn.cancel()
-            await asyncio.wait([pause])
+            dispatcher = conn.statements.base_session.dispatcher
+            is_interrupted = dispatcher.interrupter.is_pending or not dispatcher.is_open
+            limit = world.options[entry.pool]["cancel_timeout"] if is_interrupted else None
+            with world.limited(f"operation {entry.operation.number}, cancel", limit):
+                await asyncio.wait([pause])
         finally:
             pause.cancel()
             results = await asyncio.gather(pause, return_exceptions=True)
@@ -331,7 +401,7 @@ async def _fetch_after_interrupt(conn: aioifx.Connection) -> None:
 async def _go_on(world: World, entry: Entry) -> None:
     """A connection whose statement has timed out is used again at once."""
     async with world.acquire(entry) as conn:
-        entry.may_take_effect = True
+        entry.may_take_effect = conn.autocommit
         try:
             timeout = entry.operation.timeout or 0.02
             # A statement that ends about when it is interrupted, or long after.
@@ -357,7 +427,7 @@ async def _hold(world: World, entry: Entry) -> None:
 @kind("insert", 4, writes=True)
 async def _insert(world: World, entry: Entry) -> None:
     async with world.acquire(entry) as conn:
-        entry.notes, entry.may_take_effect = 1, True
+        entry.notes, entry.may_take_effect = 1, conn.autocommit
         await conn.execute(INSERT, entry.operation.number, "alone", timeout=entry.operation.timeout)
         if not conn.autocommit:
             entry.is_body_done = True
@@ -366,9 +436,10 @@ async def _insert(world: World, entry: Entry) -> None:
 
 @kind("executemany", 3, writes=True, batch=True)
 async def _executemany(world: World, entry: Entry) -> None:
-    entry.notes, entry.may_take_effect = entry.operation.size, True
+    entry.notes = entry.operation.size
     rows = [(entry.operation.number, f"row {number}") for number in range(entry.operation.size)]
     async with world.acquire(entry) as conn:
+        entry.may_take_effect = conn.autocommit
         result = await conn.executemany(INSERT, rows, timeout=entry.operation.timeout)
         if result.rowcount != len(rows):
             raise Wrong(f"executemany counts {result.rowcount} rows of {len(rows)}")
@@ -390,11 +461,13 @@ async def _fail_in_batch(world: World, entry: Entry) -> None:
             except aioifx.UniqueViolation as error:
                 if error.row_index != failing:
                     raise Wrong(f"row {error.row_index} failed, expected {failing}") from error
-                if error.outcome_unknown:  # the server has ended the transaction, and other rows may be stored
+                if (
+                    error.outcome_unknown
+                ):  # the server has ended the transaction, and other rows may be stored
                     raise
                 return
             raise Wrong("a batch with a row that fails has succeeded")
-        entry.notes, entry.may_take_effect = size - 1, True
+        entry.notes, entry.may_take_effect = size - 1, conn.autocommit
         result = await conn.executemany(INSERT, rows, on_error="collect")
         entry.notes = result.rowcount
         failed = [error.row_index for error in result.errors]
@@ -407,9 +480,10 @@ async def _fail_in_batch(world: World, entry: Entry) -> None:
 
 @kind("load", 3, writes=True)
 async def _load(world: World, entry: Entry) -> None:
-    entry.notes, entry.may_take_effect = entry.operation.size, True
+    entry.notes = entry.operation.size
     rows = [(entry.operation.number, f"row {number}") for number in range(entry.operation.size)]
     async with world.acquire(entry) as conn:
+        entry.may_take_effect = conn.autocommit
         block = 7 if entry.operation.number % 2 else None
         await conn.load("note", rows, columns=["tag", "text"], block=block, timeout=entry.operation.timeout)
         if not conn.autocommit:
@@ -657,4 +731,15 @@ async def run_caller(world: World, caller: Caller) -> None:
         await run_operation(world, operation, caller.pool)
 
 
-__all__ = ["KINDS", "Entry", "Wait", "World", "Wrong", "run_caller", "run_operation"]
+__all__ = [
+    "CLOSE_TIMEOUT",
+    "CONNECT_TIMEOUT",
+    "KINDS",
+    "Call",
+    "Entry",
+    "Wait",
+    "World",
+    "Wrong",
+    "run_caller",
+    "run_operation",
+]

@@ -74,6 +74,13 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Seconds by which the clock has jumped between two times."""
         return sum(max(0.0, min(when + seconds, end) - max(when, begin)) for when, seconds in self._jumps)
 
+    def timers(self) -> list[str]:
+        """The timers that are set, as text."""
+        timers: list[Any] = self._scheduled  # type: ignore[attr-defined]
+        return [
+            f"{timer._callback}, for {timer._when - 1000:.6f} s" for timer in timers if not timer._cancelled
+        ]
+
     def at(self, when: float, callback: Callable[..., object], *args: Any) -> None:
         """Call back at a virtual time: an event from outside, which a selector would report. It cannot be cancelled."""
         heapq.heappush(self._events, (when, next(self._numbers), callback, args))

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import aioifx
 import aioifx.channel
-from tests.system.simulation.callers import World, run_caller
+from tests.system.simulation.callers import CLOSE_TIMEOUT, CONNECT_TIMEOUT, World, run_caller
 from tests.system.simulation.faults import KEEPALIVE, Faults
 from tests.system.simulation.laws import Outcome, Violation, violations
 from tests.system.simulation.loop import Frozen, OutOfTime, SimulatedLoop, Stuck
@@ -29,6 +29,9 @@ CALLERS_LIMIT: Final = 1500.0
 
 RECOVERY: Final = 6.0
 """Virtual seconds after the faults in which a pool whose connections are all gone serves again."""
+
+POOL_CLOSE: Final = 10.0
+"""Seconds until a pool that closes drops connections in use."""
 
 REFUSED: Final = 30.0
 """The same in addition, if a server had rejected its logins: a pool does not repeat these quickly."""
@@ -170,6 +173,7 @@ class _Simulation:
         self.faults = Faults(network, self.servers, names)
         self.world: World = World(loop, [], [{**_DEFAULTS, **options} for options in scenario.pools], "")
         self._tasks: list[asyncio.Task[Any]] = []
+        self._timers: list[str] = []
 
     async def main(self) -> None:
         """The callers, then the end of all faults, a check that the pools serve again, and their close."""
@@ -187,11 +191,13 @@ class _Simulation:
                 self.world.wrong.append(f"a caller has not ended: {task.get_stack()[-1:]}")
         self.faults.end()
         await self._recover()
-        for pool in pools:
-            await pool.close(timeout=10)
+        for number, pool in enumerate(pools):
+            with self.world.limited(f"pool {number}, close", POOL_CLOSE + CLOSE_TIMEOUT):
+                await pool.close(timeout=POOL_CLOSE)
         del pools[:]
         # Bytes that are on the way arrive, and connections that were dropped close; stalled ones once TCP gives up.
         await asyncio.sleep(1)
+        self._timers = self.loop.timers()
         if self._is_occupied():
             await asyncio.sleep(KEEPALIVE)
         self._tasks = [
@@ -203,7 +209,8 @@ class _Simulation:
     async def _started(self, options: dict[str, Any]) -> aioifx.Pool:
         """A pool that has started; without a first connection if that fails."""
         try:
-            return await aioifx.create_pool(self.world.dsn, **options)
+            with self.world.limited("create_pool", options.get("connect_timeout", CONNECT_TIMEOUT)):
+                return await aioifx.create_pool(self.world.dsn, **options)
         except aioifx.Error:
             options["min_size"] = 0
             return await aioifx.create_pool(self.world.dsn, **options)
@@ -265,6 +272,7 @@ class _Simulation:
             self.world,
             self.faults.happened,
             self._tasks,
+            self._timers,
         )
 
     def pending(self) -> str:

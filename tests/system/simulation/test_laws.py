@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from aioifx import errors
+from aioifx.client.session.dispatcher import Dispatcher
+from aioifx.client.session.interrupts import Interrupter
 from tests.system.simulation.generate import generate
 from tests.system.simulation.many import run_limited
 from tests.system.simulation.planted import DEFECTS, planted
@@ -53,6 +57,32 @@ def test_a_mistake_of_the_server_is_found(bug: str, law: str, operations: tuple[
         for law in run(Scenario(seed, (SLOW,), pools=(POOL,), callers=callers, bugs=(bug,))).laws
     }
     assert law in found
+
+
+@pytest.mark.parametrize(
+    ("law", "text", "where", "name", "instead", "operations"),
+    [
+        ("left", "timer", Interrupter, "_stop_running", lambda _: None, ("interrupt",)),
+        ("limits", "execute", Dispatcher, "_set_deadline", lambda *_: None, ("go on after a timeout",)),
+        ("outcome", "called unknown", errors, "_OUTCOME_UNKNOWN", {-268}, ("fail in a batch",) * 3),
+    ],
+)
+def test_a_mistake_of_the_client_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+    law: str,
+    text: str,
+    where: Any,
+    name: str,
+    instead: Any,
+    operations: tuple[str, ...],
+) -> None:
+    callers = (
+        Caller(0.0, 0, tuple(Operation(number, kind, 5) for number, kind in enumerate(operations, 1))),
+    )
+    scenario = Scenario(1, pools=(POOL,), callers=callers)
+    assert not run(scenario).violations
+    monkeypatch.setattr(where, name, instead)
+    assert any(each.law == law and text in each.text for each in run(scenario).violations)
 
 
 QUICK = (
