@@ -14,7 +14,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
-from tests.sampling import left_out, repeated_on_uvloop
+from tests.sampling import left_out, repeated_on_other_transports
 
 # hypothesis imports this one when a law first needs it, and pytest rewrites it then: a compilation deep in the
 # stack, in which CPython 3.11 sometimes raises "AST constructor recursion depth mismatch". Here the stack is flat.
@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         repeated: set[pytest.Item] = set()
         for family in families.values():
             if SYSTEM in family[0].path.parents:
-                repeated.update(repeated_on_uvloop(family))
+                repeated.update(repeated_on_other_transports(family))
         config.hook.pytest_deselected(items=[*repeated])
         items[:] = [item for item in items if item not in repeated]
 

@@ -45,15 +45,17 @@ def left_out(family: Sequence[pytest.Function], *, is_system: bool) -> list[pyte
     return left
 
 
-def repeated_on_uvloop(family: Sequence[pytest.Function]) -> list[pytest.Function]:
-    """The cases on uvloop that no suite runs, of a sampled test of the whole system.
+def repeated_on_other_transports(family: Sequence[pytest.Function]) -> list[pytest.Function]:
+    """The cases on uvloop and with TLS that no suite runs, of a sampled test of the whole system.
 
-    On asyncio the exhaustive suite runs all of its cases. On uvloop, whose transports alone differ, it runs the fewest
-    that have each value of each parameter.
+    Over TCP on asyncio the exhaustive suite runs all of its cases. On uvloop and with TLS, whose transports alone
+    differ, it runs the fewest that have each value of each parameter.
     """
     if not family[0].get_closest_marker("sampled"):
         return []
-    return not_in_the_sample([case for case in family if "uvloop" in case.callspec.id])
+    on_uvloop = [case for case in family if "uvloop" in case.callspec.id]
+    with_tls = [case for case in family if case not in on_uvloop and "tls" in case.callspec.id.split("-")]
+    return [*not_in_the_sample(on_uvloop), *not_in_the_sample(with_tls)]
 
 
 def _number_of(case: pytest.Function) -> int:

@@ -26,7 +26,7 @@ import aioifx.dbapi
 import aioifx.server
 import aioifx.verify
 from tests.client.conftest import ON_SOCKETS
-from tests.sampling import LARGE, MOST, left_out, not_in_the_sample, repeated_on_uvloop
+from tests.sampling import LARGE, MOST, left_out, not_in_the_sample, repeated_on_other_transports
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "aioifx"
@@ -294,7 +294,7 @@ def test_the_default_suite_keeps_each_value_of_each_parameter_of_a_sampled_test(
     assert not_in_the_sample(cases[:1]) == []
 
 
-def test_matrices_of_the_whole_system_are_sampled_on_uvloop() -> None:
+def test_matrices_of_the_whole_system_are_sampled_on_uvloop_and_with_tls() -> None:
     cases: list[Any] = [
         SimpleNamespace(
             name=f"{loop}-{way}-{call}",
@@ -307,14 +307,18 @@ def test_matrices_of_the_whole_system_are_sampled_on_uvloop() -> None:
         for way in ("tcp", "tls")
         for loop in ("asyncio", "uvloop")
     ]
-    repeated = repeated_on_uvloop(cases)
-    kept = [case.callspec.params for case in cases[1::2] if case not in repeated]
-    assert not [case for case in repeated if case.callspec.params["loop"] == "asyncio"]
-    assert {params["call"] for params in kept} == {*range(12)}
-    assert {params["way"] for params in kept} == {"tcp", "tls"}
-    assert len(kept) <= 14
+    repeated = repeated_on_other_transports(cases)
+    kept = [case.callspec.params for case in cases if case not in repeated]
+    for loop, way, most in (("asyncio", "tcp", 12), ("asyncio", "tls", 12), ("uvloop", "tls", 13)):
+        calls = [params["call"] for params in kept if (params["loop"], params["way"]) == (loop, way)]
+        assert len(calls) <= most
+        assert loop == "uvloop" or {*calls} == {*range(12)}
+    on_uvloop = [params for params in kept if params["loop"] == "uvloop"]
+    assert {params["call"] for params in on_uvloop} == {*range(12)}
+    assert {params["way"] for params in on_uvloop} == {"tcp", "tls"}
+    assert len(on_uvloop) <= 14
     cases[0].get_closest_marker = lambda name: None
-    assert repeated_on_uvloop(cases) == []
+    assert repeated_on_other_transports(cases) == []
 
 
 def test_the_default_suite_keeps_a_case_of_each_table_and_of_each_test_of_the_whole_system() -> None:

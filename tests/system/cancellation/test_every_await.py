@@ -1,6 +1,7 @@
 """A cancellation at every await point of every call: right exception, nothing lost, nothing left, nothing logged.
 
-The points are found by counting suspensions, see `tests.injection`; each is tried in each manner, over TCP and TLS.
+The points are found by counting suspensions, see `tests.injection`. Each is tried as a call wakes and by a scope, over
+TCP. Of the other manners, which the simulation tries at any suspension, and of other transports every third is tried.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ LARGE: list[tuple[bytes | None, str | None]] = [(b"x" * 3000, None), (b"", "note
 
 EACH = 3
 """The default suite, TLS and uvloop, whose transports alone differ, try one suspension of so many."""
+
+AT_EACH = (Manner.WOKEN, Manner.SCOPE)
+"""Manners that are tried at each suspension; the others, which differ less, at one of EACH."""
 
 MOST = 200
 """No call here has as many suspensions; a test that would go on for ever ends there."""
@@ -357,8 +361,8 @@ async def test_a_call_cancelled_at_any_await_leaves_its_connection_usable(
 ) -> None:
     loop = asyncio.get_running_loop()
     is_plain = "ssl" not in place.options and isinstance(loop, asyncio.SelectorEventLoop)
-    each = 1 if is_exhaustive and is_plain else EACH
-    points = range(1 + CALLS.index(call) % each, MOST, each)
+    each = 1 if is_exhaustive and is_plain and manner in AT_EACH else EACH
+    points = range(1 + (CALLS.index(call) + [*Manner].index(manner)) % each, MOST, each)
     complaints: list[Mapping[str, Any]] = []
     loop.set_exception_handler(lambda _, context: complaints.append(context))
     async with aioifx.connect(place.dsn, **place.options) as conn:

@@ -23,6 +23,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     tables: dict[str, Counter[str]] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:
+            if getattr(report, "when", "call") != "call":
+                continue  # the report of a teardown repeats the properties
             for name, value in getattr(report, "user_properties", []):
                 if name.startswith("fault cases"):
                     tables.setdefault(name, Counter()).update(value)

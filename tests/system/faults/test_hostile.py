@@ -28,16 +28,22 @@ BOUND = 20.0
 SHORT = 0.08
 """Seconds of command_timeout, and then of cancel_timeout."""
 
-WORKERS = 10
+WORKERS = 6
+
+FEW = 2
+"""Workers where the cases are few: preparing a database takes as long as three cases."""
 
 SAMPLE = 53
 """One case of so many is in the default suite."""
 
-ON_ASYNCIO = 4
-"""One case of so many is tried on asyncio's loop: each fourth place, in the next operations the others."""
+EACH = 6
+"""One case of so many is in the exhaustive suite: each sixth place, in the next operations the others.
 
-ON_UVLOOP = 14
-"""One case of so many is tried on uvloop, where the meaning of a reply is the same."""
+On uvloop, where the meaning of a reply is the same, it tries as many as the default suite.
+"""
+
+FIRST, LAST = 12, 3
+"""The replies of an operation that are replaced; between them a long one repeats the same."""
 
 ROOM = 300_000
 """Kilobytes that no reply makes the process grow by."""
@@ -67,7 +73,11 @@ async def server(plans: dict[str, Plan], is_exhaustive: bool) -> AsyncIterator[S
 
 
 def workers_for(is_exhaustive: bool) -> int:
-    return WORKERS if is_exhaustive else 2
+    return WORKERS if is_exhaustive and not is_on_uvloop() else FEW
+
+
+def is_on_uvloop() -> bool:
+    return type(asyncio.get_running_loop()).__module__.startswith("uvloop")
 
 
 class Worker:
@@ -149,11 +159,11 @@ async def shared_out(workers: list[Worker], cases: list[Case], operation: Operat
 
 def cases_of(positions: int, operation: int, is_exhaustive: bool) -> list[Case]:
     """Some of each position, others for each operation."""
-    is_uvloop = type(asyncio.get_running_loop()).__module__.startswith("uvloop")
-    each = SAMPLE if not is_exhaustive else ON_UVLOOP if is_uvloop else ON_ASYNCIO
+    each = EACH if is_exhaustive and not is_on_uvloop() else SAMPLE
     return [
         (position, name)
         for position in range(positions)
+        if position < FIRST or position >= positions - LAST
         for number, name in enumerate(SPOILS)
         if (position + number + operation) % each == 0
     ]
