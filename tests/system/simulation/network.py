@@ -273,7 +273,7 @@ class Transport(asyncio.Transport):
         self._high, self._low = HIGH_WATER, HIGH_WATER // 4
         self._is_writing_paused = False
         self._is_failed = False
-        self._early_error: Exception | None = None  # before the protocol was connected
+        self._error: Exception | None = None  # of the socket, not noticed yet
         self.number = 1000 + 2 * connection.number + (side == "server")
         """What stands for the descriptor of the socket."""
 
@@ -287,9 +287,7 @@ class Transport(asyncio.Transport):
             return
         self.protocol.connection_made(self)
         self._is_reading = True
-        if self._early_error is not None:
-            self._loop.call_soon(self._fail, self._early_error)
-        self.peer.arrange_delivery()
+        self._resume_delivery()
 
     # -- asyncio's interface -------------------------------------------------------------------------------------------
 
@@ -328,7 +326,10 @@ class Transport(asyncio.Transport):
     def write(self, data: Any) -> None:
         if self._eof:
             raise RuntimeError("Cannot call write() after write_eof()")
-        if self.is_closed or self._is_failed or not data:
+        if self._is_failed or (self._is_closing and not self.unsent) or not data:
+            return
+        if self._error is not None:
+            self._force_close(self._error)
             return
         self.unsent += data
         self._push()
@@ -338,6 +339,8 @@ class Transport(asyncio.Transport):
         self.write(b"".join(list_of_data))
 
     def write_eof(self) -> None:
+        if self._is_closing or self._eof:
+            return
         self._eof = True
         self._push()
 
@@ -346,13 +349,22 @@ class Transport(asyncio.Transport):
         self._is_eof_sent = True
         self.arrange_delivery()
 
+    def is_reading(self) -> bool:
+        return not self._is_closing and not self._is_reading_paused
+
     def pause_reading(self) -> None:
-        self._is_reading_paused = True
+        self._is_reading_paused = self._is_reading_paused or not self._is_closing
 
     def resume_reading(self) -> None:
-        if self._is_reading_paused:
+        if self._is_reading_paused and not self._is_closing:
             self._is_reading_paused = False
-            self.peer.arrange_delivery()
+            self._resume_delivery()
+
+    def _resume_delivery(self) -> None:
+        """This end reads: what has arrived is delivered first, then the socket's error."""
+        self.peer.arrange_delivery()
+        if self._error is not None and not self.peer._has_delivery:
+            self._loop.call_soon(self._fail, self._error)
 
     def close(self) -> None:
         if self._is_closing:
@@ -428,12 +440,17 @@ class Transport(asyncio.Transport):
                 peer.protocol.data_received(chunk)
             except Exception as error:
                 peer._fatal(error)
-            self.arrange_delivery()
+            peer._resume_delivery()
         elif self._is_eof_sent and not self._is_eof_delivered:
             self._is_eof_delivered = True
             self.connection.network.trace(self.connection.number, f"end of the {self.side}'s stream")
-            if not peer.protocol.eof_received():
-                peer.close()
+            try:
+                is_kept_open = peer.protocol.eof_received()
+            except Exception as error:
+                peer._fatal(error)
+            else:
+                if not is_kept_open:
+                    peer.close()
 
     def _take_arrived(self, most: int) -> bytes:
         """The next chunk: all that has arrived, or a part of it."""
@@ -469,7 +486,7 @@ class Transport(asyncio.Transport):
             self.protocol.pause_writing()
 
     def _check_resume(self) -> None:
-        if self._is_writing_paused and len(self.unsent) <= self._low:
+        if self._is_writing_paused and not self._is_failed and len(self.unsent) <= self._low:
             self._is_writing_paused = False
             self.protocol.resume_writing()
 
@@ -507,22 +524,21 @@ class Transport(asyncio.Transport):
     # -- ends ----------------------------------------------------------------------------------------------------------
 
     def break_with(self, error: Exception) -> None:
-        """The system reports *error* for this end, once the protocol runs."""
+        """The system has *error* for this end, which notices it as soon as it reads or writes."""
         if self.is_closed or self.is_broken:
             return
         self.is_broken = True
-        if self._is_reading or self.protocol is not None:
-            self._loop.after(self.connection.network.weather.latency, self._fail, error)
-        else:
-            self._early_error = error
+        self._loop.after(self.connection.network.weather.latency, self._fail, error)
 
     def _fail(self, error: Exception) -> None:
-        self._force_close(error)
+        has_ended = self.peer._is_eof_delivered
+        if self.unsent or (self._is_reading and not self._is_reading_paused and not has_ended):
+            self._force_close(error)
+        else:
+            self._error = error
 
     def _fatal(self, error: Exception) -> None:
-        self._loop.call_exception_handler(
-            {"message": "Fatal error: protocol.data_received() call failed.", "exception": error}
-        )
+        self._loop.call_exception_handler({"message": "the protocol has failed", "exception": error})
         self._force_close(error)
 
     def _force_close(self, error: Exception | None) -> None:
