@@ -30,6 +30,8 @@ ADD: Final = "UPDATE account SET balance = balance + ? WHERE id = ?"
 INTERRUPTED: Final = -213
 CONNECT_TIMEOUT: Final = 20.0
 """The option's default."""
+DIAGNOSIS: Final = 2.0
+"""Seconds more until a call that met a lock has its error, with `lock_diagnosis`."""
 CLOSE_TIMEOUT: Final = 5.0
 """Of `Connection.close`, where nothing else is said."""
 
@@ -145,7 +147,8 @@ class World:
         self.held[session] = who
         error: tuple[Any, Any, Any] = (None, None, None)
         try:
-            yield cast("aioifx.Connection", Timed(self, conn, who, options.get("command_timeout")))
+            more = DIAGNOSIS if options.get("lock_diagnosis") else 0.0
+            yield cast("aioifx.Connection", Timed(self, conn, who, options.get("command_timeout"), more))
         except BaseException as raised:
             error = (type(raised), raised, raised.__traceback__)
             raise
@@ -154,18 +157,21 @@ class World:
             await acquiring.__aexit__(*error)
 
 
-_LIMITED: Final = {"fetch", "fetchrow", "fetchval", "execute", "commit", "rollback"}
+_LIMITED: Final = {"fetch", "fetchrow", "fetchval", "execute", "commit", "rollback", "ping"}
 """Calls whose limit is for all of it, and not for each block."""
 
 
 class Timed:
     """A connection whose calls are noted with their limits."""
 
-    def __init__(self, world: World, conn: aioifx.Connection, who: str, limit: float | None) -> None:
+    def __init__(
+        self, world: World, conn: aioifx.Connection, who: str, limit: float | None, more: float
+    ) -> None:
         self._world = world
         self._conn = conn
         self._who = who
         self._limit = limit
+        self._more = more
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._conn, name)
@@ -173,7 +179,9 @@ class Timed:
 
     async def _call(self, name: str, call: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
         limit = options.get("timeout")
-        with self._world.limited(f"{self._who}, {name}", self._limit if limit is None else limit):
+        if limit is None:
+            limit = self._limit
+        with self._world.limited(f"{self._who}, {name}", None if limit is None else limit + self._more):
             return await call(*args, **options)
 
 
@@ -183,6 +191,7 @@ class Kind:
 
     run: Callable[[World, Entry], Awaitable[None]]
     weight: int = 2
+    """How often it is drawn; 0: only among the rarer things."""
     is_write: bool = False
     has_batch: bool = False
     """Whether it sends rows before the replies to others have arrived."""
@@ -328,26 +337,35 @@ async def _share(world: World, entry: Entry) -> None:
                 world.wrong.append(f"tasks on one connection were served in the order {ended}")
 
 
+def connect_limit(options: dict[str, Any]) -> float:
+    """Seconds until a connection is open; the init hook and the query for a diagnosis have their own."""
+    parts = 1 + ("init" in options) + bool(options.get("lock_diagnosis"))
+    return parts * float(options.get("connect_timeout", CONNECT_TIMEOUT))
+
+
+_OPTIONS_OF_POOLS: Final = {
+    "max_size",
+    "min_size",
+    "acquire_timeout",
+    "max_lifetime",
+    "max_idle",
+    "check_after_idle",
+    "max_waiting",
+    "init",
+    "setup",
+    "reset",
+}
+
+
 @kind("own connection")
 async def _own_connection(world: World, entry: Entry) -> None:
     start, stop = _range(entry)
     options = {
-        name: value
-        for name, value in world.options[entry.pool].items()
-        if name
-        not in (
-            "max_size",
-            "min_size",
-            "acquire_timeout",
-            "max_lifetime",
-            "max_idle",
-            "check_after_idle",
-            "max_waiting",
-        )
+        name: value for name, value in world.options[entry.pool].items() if name not in _OPTIONS_OF_POOLS
     }
     who = f"operation {entry.operation.number}"
     connecting = aioifx.connect(world.dsn, **options)
-    with world.limited(f"{who}, connect", options.get("connect_timeout", CONNECT_TIMEOUT)):
+    with world.limited(f"{who}, connect", connect_limit(options)):
         conn = await connecting
     try:
         _check(await conn.fetch(WIDE_ROWS, start, stop), start, stop)
@@ -642,9 +660,119 @@ async def _forget(world: World, entry: Entry) -> None:
         _check(await conn.fetch(WIDE_ROWS, 0, 3), 0, 3)
 
 
+# -- rarer calls ------------------------------------------------------------------------------------------------------
+
+
+@kind("unload", 0)
+async def _unload(world: World, entry: Entry) -> None:
+    start, stop = _range(entry)
+    written: list[bytes] = []
+    async with world.acquire(entry) as conn:
+        count = await conn.unload(WIDE_ROWS, written.append, start, stop, timeout=entry.operation.timeout)
+    lines = b"".join(written).decode().splitlines()
+    if lines != [f"{number}|{wide_text(number)}|" for number in range(start, stop)] or count != len(lines):
+        raise Wrong(f"{count} rows are unloaded: {lines[:5]}")
+
+
+@kind("ping", 0)
+async def _ping(world: World, entry: Entry) -> None:
+    async with world.acquire(entry) as conn:
+        await conn.ping()
+
+
+@kind("change settings", 0)
+async def _change_settings(world: World, entry: Entry) -> None:
+    """Settings that the pool restores."""
+    async with world.acquire(entry) as conn:
+        conn.autocommit = not conn.autocommit
+        async with conn.transaction(isolation="repeatable_read", lock_wait=1):
+            await conn.fetch(ACCOUNT, 1)
+            entry.is_body_done = True
+
+
+@kind("executemany slowly", 0, writes=True, batch=True)
+async def _executemany_slowly(world: World, entry: Entry) -> None:
+    """The rows come one by one, some after a pause."""
+    entry.notes = entry.operation.size
+    async with world.acquire(entry) as conn:
+        entry.may_take_effect = conn.autocommit
+        await conn.executemany(INSERT, _slow_rows(entry), timeout=entry.operation.timeout)
+        if not conn.autocommit:
+            entry.is_body_done = True
+            await conn.commit()
+
+
+@kind("load slowly", 0, writes=True)
+async def _load_slowly(world: World, entry: Entry) -> None:
+    entry.notes = entry.operation.size
+    async with world.acquire(entry) as conn:
+        entry.may_take_effect = conn.autocommit
+        await conn.load("note", _slow_rows(entry), columns=["tag", "text"], timeout=entry.operation.timeout)
+        if not conn.autocommit:
+            entry.is_body_done = True
+            await conn.commit()
+
+
+async def _slow_rows(entry: Entry) -> AsyncIterator[tuple[int, str]]:
+    for number in range(entry.operation.size):
+        if number % 3 == 1:
+            await asyncio.sleep(0.002)
+        yield entry.operation.number, f"row {number}"
+
+
+@kind("resize", 0)
+async def _resize(world: World, entry: Entry) -> None:
+    async with world.acquire(entry) as conn:
+        world.pools[entry.pool].resize(0, 1 + entry.operation.size % 3)
+        _check(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
+
+
+@kind("wait until ready", 0)
+async def _wait_until_ready(world: World, entry: Entry) -> None:
+    timeout, pool = entry.operation.timeout or 0.5, world.pools[entry.pool]
+    pool.resize(2, max(2, world.options[entry.pool].get("max_size", 10)))
+    pool.expire()
+    with world.limited(f"operation {entry.operation.number}, wait_ready", timeout):
+        await pool.wait_ready(timeout)
+
+
+@kind("close a pool", 0)
+async def _close_pool(world: World, entry: Entry) -> None:
+    """A pool is closed while tasks use it and wait for it."""
+    who, limit = f"operation {entry.operation.number}", entry.operation.size / 20
+    options: dict[str, Any] = {**world.options[entry.pool], "min_size": 0, "max_size": 2}
+    pool = await aioifx.create_pool(world.dsn, **options)
+    ended: list[str] = []
+
+    async def use() -> None:
+        try:
+            async with pool.acquire() as conn:
+                await conn.execute("EXECUTE PROCEDURE pause(?)", 200)
+                _check(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
+        except aioifx.Error as error:
+            ended.append(type(error).__name__)
+
+    tasks = [asyncio.ensure_future(use()) for _ in range(3)]
+    try:
+        await asyncio.sleep(entry.operation.number % 4 / 20)
+        with world.limited(f"{who}, close of a pool", limit + CLOSE_TIMEOUT):
+            await pool.close(timeout=limit)
+        with world.limited(f"{who}, calls of a closed pool", 0.0):
+            await asyncio.wait(tasks)
+        if size := pool.stats().size:
+            raise Wrong(f"a closed pool has {size} connections, and its tasks ended by {ended}")
+    finally:
+        pool.terminate()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 @kind("expire", 1)
 async def _expire(world: World, entry: Entry) -> None:
-    world.pools[entry.pool].expire()
+    async with world.acquire(entry) as conn:
+        world.pools[entry.pool].expire()
+        _check(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
 
 
 # -- a caller ---------------------------------------------------------------------------------------------------------
@@ -731,15 +859,4 @@ async def run_caller(world: World, caller: Caller) -> None:
         await run_operation(world, operation, caller.pool)
 
 
-__all__ = [
-    "CLOSE_TIMEOUT",
-    "CONNECT_TIMEOUT",
-    "KINDS",
-    "Call",
-    "Entry",
-    "Wait",
-    "World",
-    "Wrong",
-    "run_caller",
-    "run_operation",
-]
+__all__ = ["CLOSE_TIMEOUT", "KINDS", "Call", "Entry", "Wait", "World", "Wrong", "connect_limit", "run_caller"]

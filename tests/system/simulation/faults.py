@@ -41,7 +41,11 @@ FAULTS: Final = (
     "clock jumps",
     "collect garbage",
 )
-"""All kinds; some are listed twice, so that they come more often."""
+"""The usual kinds; some are listed twice, so that they come more often."""
+
+RARE_FAULTS: Final = ("forget connection", "name is unknown", "name is slow", "name moves")
+
+TRIGGERS: Final = ("time", "group", "reply", "commit", "login")
 
 KEEPALIVE: Final = 120.0
 """Seconds after which TCP gives up a connection whose peer is silent: keepalive's default, 60 + 6 * 10."""
@@ -70,9 +74,12 @@ class Faults:
             self._network.loop.after(fault.at, strike)
             return
         for server in self._servers:
-            table = {"group": server.on_group, "reply": server.on_reply, "commit": server.on_commit}[
-                fault.trigger
-            ]
+            table = {
+                "group": server.on_group,
+                "reply": server.on_reply,
+                "commit": server.on_commit,
+                "login": server.on_login,
+            }[fault.trigger]
             table.setdefault(int(fault.at), []).append(strike)
 
     def strike(self, fault: Fault) -> None:
@@ -129,8 +136,9 @@ class Faults:
     def _strike_other(self, fault: Fault) -> bool:
         network = self._network
         match fault.kind:
-            case "name fails":
-                network.failing_names.update(dict.fromkeys(self._names, socket.EAI_AGAIN))
+            case "name fails" | "name is unknown":
+                code = socket.EAI_AGAIN if fault.kind == "name fails" else socket.EAI_NONAME
+                network.failing_names.update(dict.fromkeys(self._names, code))
                 network.trace(0, "names cannot be looked up")
                 self._later(fault, network.failing_names.clear)
                 return True
@@ -139,6 +147,16 @@ class Faults:
                     addresses.append("10.0.0.99")
                     addresses.reverse()
                 network.trace(0, "names have one address more, where nothing listens")
+                return True
+            case "name is slow":
+                network.lookup_time = fault.seconds
+                network.trace(0, f"lookups take {fault.seconds:.3f} s")
+                return True
+            case "name moves":
+                lists = [*network.names.values()]
+                for name, others in zip(network.names, lists[1:] + lists[:1], strict=True):
+                    network.names[name] = others
+                network.trace(0, "each name has the addresses of the next one")
                 return True
             case "clock jumps":
                 network.trace(0, f"the clock jumps by {fault.seconds:.3f} s")
@@ -157,6 +175,9 @@ class Faults:
         match fault.kind:
             case "reset":
                 connection.reset()
+            case "forget connection":
+                connection.forget()
+                self._time_out(connection)
             case "half-close":
                 connection.half_close(connection.server)
                 self._time_out(connection)
@@ -184,6 +205,7 @@ class Faults:
         network.trace(0, "all faults end")
         network.accepting.clear()
         network.failing_names.clear()
+        network.lookup_time = 0.0
         network.names.update({name: list(addresses) for name, addresses in self._names.items()})
         for server in self._servers:
             server.rejects = 0

@@ -6,10 +6,11 @@ Most scenarios are small, because a fault meets a state more often if less happe
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any, Final
 
 from tests.system.simulation.callers import KINDS
-from tests.system.simulation.faults import FAULTS, HOST_FAULTS
+from tests.system.simulation.faults import FAULTS, HOST_FAULTS, RARE_FAULTS, TRIGGERS
 from tests.system.simulation.scenario import Caller, Ending, Fault, Host, Operation, Scenario
 
 _ENDINGS: Final = ("waiting", "woken", "scope", "suspension timeout", "timeout")
@@ -22,7 +23,7 @@ def generate(seed: int) -> Scenario:
     weather = _weather(dice)
     is_slow = weather["latency"] > 0.01 or weather["jitter"] > 0.001 or weather["tick"] > 0.001
     callers = _callers(dice, pools := dice.choice((1, 1, 1, 2)))
-    return Scenario(
+    scenario = Scenario(
         seed,
         hosts,
         weather,
@@ -30,6 +31,7 @@ def generate(seed: int) -> Scenario:
         callers,
         tuple(_fault(dice, len(hosts)) for _ in range(dice.choice((0, 0, 1, 1, 1, 2, 2, 3, 5)))),
     )
+    return _varied(scenario, random.Random(f"rare {seed}"))
 
 
 def _hosts(dice: random.Random) -> tuple[Host, ...]:
@@ -131,4 +133,54 @@ def _fault(dice: random.Random, hosts: int) -> Fault:
     seconds = dice.choice((0.001, 0.02, 0.3, 2.0, 20.0)) * (0.5 + dice.random())
     if kind == "stall" and dice.random() < 0.3:
         seconds = 0.0
+    return Fault(kind, trigger, at, target, seconds)
+
+
+# -- rarer things, by dice of their own: what they add leaves the rest of a seed as it is -----------------------------
+
+
+def _varied(scenario: Scenario, dice: random.Random) -> Scenario:
+    """With rare options; in most scenarios any kind of operation meets any kind of fault."""
+    if dice.random() < 0.2:
+        scenario = replace(scenario, weather={**scenario.weather, "urgent": "mixed"})
+    scenario = replace(scenario, pools=tuple(pool | _rare_options(dice) for pool in scenario.pools))
+    if dice.random() < 0.4:
+        return scenario
+    index = dice.randrange(len(scenario.callers))
+    caller = scenario.callers[index]
+    first = replace(caller.operations[0], kind=dice.choice(tuple(KINDS)))
+    caller = replace(caller, start=0.0, operations=(first, *caller.operations[1:]))
+    return replace(
+        scenario,
+        callers=(*scenario.callers[:index], caller, *scenario.callers[index + 1 :]),
+        faults=(*scenario.faults[:2], _any_fault(dice, len(scenario.hosts))),
+    )
+
+
+def _rare_options(dice: random.Random) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if dice.random() < 0.1:
+        options["hooks"] = True
+    if dice.random() < 0.1:
+        options["slow_query"] = 0.1
+    if dice.random() < 0.1:
+        options["connect_retries"] = 2
+    if dice.random() < 0.05:
+        options["lock_diagnosis"] = True
+    return options
+
+
+def _any_fault(dice: random.Random, hosts: int) -> Fault:
+    """Each kind as often as the others, where the first operations are."""
+    kind = dice.choice(sorted({*FAULTS, *RARE_FAULTS}))
+    trigger = dice.choice(TRIGGERS)
+    at = (
+        0.3 * dice.random()
+        if trigger == "time"
+        else dice.randint(1, 2)
+        if trigger in ("login", "commit")
+        else dice.randint(3, 14)
+    )
+    target = dice.randrange(hosts) if kind in HOST_FAULTS else dice.choice((1, 1, 2))
+    seconds = dice.choice((0.0, 0.01, 0.3, 3.0)) if "stall" in kind else dice.choice((0.01, 0.3, 3.0))
     return Fault(kind, trigger, at, target, seconds)

@@ -11,7 +11,6 @@ from tests.system.simulation.callers import INTERRUPTED, KINDS, Entry, World
 from tests.system.simulation.loop import SimulatedLoop
 from tests.system.simulation.model.database import ACCOUNTS, BALANCE, Database
 from tests.system.simulation.model.server import ModelServer
-from tests.system.simulation.model.session import LONG_TRANSACTION
 from tests.system.simulation.network import Network
 
 OVERTAKEN: Final = 3
@@ -21,7 +20,7 @@ A connection that turns out to be dead is replaced, and its task is first in the
 connections were assigned meanwhile, may be served then. Each time takes a dead connection.
 """
 
-SILENCE: Final = {"stall", "stall client", "half-close", "crash silently", "slow down"}
+SILENCE: Final = {"stall", "stall client", "half-close", "crash silently", "slow down", "forget connection"}
 """Faults after which a call without a limit may wait for TCP."""
 
 GOING_ON: Final = 8.0
@@ -93,16 +92,12 @@ def _outcomes(outcome: Outcome) -> Iterator[Violation]:
                 "outcome", f"operation {number} is called unknown, but nothing could take effect: {error}"
             )
         elif not (
-            isinstance(error, (aioifx.ConnectionLost, aioifx.QueryTimeout)) or _ended_transaction(error)
+            isinstance(error, (aioifx.ConnectionLost, aioifx.QueryTimeout))
+            or _may_be_stored_in_part(entry, outcome.faults)
         ):
             yield Violation("outcome", f"operation {number} is called unknown, but was answered: {error!r}")
     if found:
         yield Violation("outcome", f"rows that no operation has inserted: {found}")
-
-
-def _ended_transaction(error: BaseException | None) -> bool:
-    """Whether it says that the server has ended the transaction; rows in flight after it are stored."""
-    return isinstance(error, aioifx.DatabaseError) and error.sqlcode == LONG_TRANSACTION
 
 
 def _may_be_stored_in_part(entry: Entry, faults: Sequence[str]) -> bool:

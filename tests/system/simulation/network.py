@@ -38,6 +38,8 @@ class Urgent(Enum):
     EARLY = "early"
     LATE = "late"
     NEVER = "never"
+    MIXED = "mixed"
+    """Each one like one of the others."""
 
 
 class Accepting(Enum):
@@ -97,6 +99,8 @@ class Network:
         """The addresses of each name. An unknown name is an error."""
         self.failing_names: dict[str, int] = {}
         """Names whose lookups fail, with the error's number (EAI_AGAIN, EAI_NONAME)."""
+        self.lookup_time = 0.0
+        """Seconds that a lookup takes beside its usual two milliseconds."""
         self.listeners: dict[tuple[str, int], Callable[[], Any]] = {}
         self.accepting: dict[str, Accepting] = {}
         """What each address does with attempts; ACCEPT where nothing is said, and a listener is there."""
@@ -119,7 +123,7 @@ class Network:
 
     async def lookup(self, name: str) -> list[str]:
         """The addresses of *name*, as DNS answers at this moment."""
-        await self._pass(self.dice.random() * 0.002)
+        await self._pass(self.dice.random() * 0.002 + self.lookup_time)
         if name in self.failing_names:
             code = self.failing_names[name]
             self.trace(0, f"lookup of {name}: fails")
@@ -231,6 +235,14 @@ class Connection:
         self.network.trace(self.number, f"what the {end.side} sends is held back, {seconds} s")
         end.held_until = max(end.held_until, until)
 
+    def forget(self) -> None:
+        """A device between the ends forgets the connection: nothing arrives, and what an end sends is refused."""
+        self.network.trace(self.number, "forgotten")
+        for end in (self.client, self.server):
+            end.is_forgotten = True
+            end.lose()
+            end.held_until = float("inf")
+
     def half_close(self, end: Transport) -> None:
         """The peer of *end* sees the end of the stream, although *end* is alive and goes on reading."""
         self.network.trace(self.number, f"half-closed by the {end.side}")
@@ -267,6 +279,8 @@ class Transport(asyncio.Transport):
         """Whether the socket is closed."""
         self.is_broken = False
         """Whether the connection was reset."""
+        self.is_forgotten = False
+        """Whether what it sends is answered by a reset."""
         self._is_reading = False
         self._is_reading_paused = False
         self._has_delivery = False
@@ -385,8 +399,8 @@ class Transport(asyncio.Transport):
         if self.unsent and room > 0:
             sent = self.unsent[:room]
             del self.unsent[:room]
-            if self.is_broken or self.peer.is_closed or self._is_eof_sent:
-                if self.peer.is_closed and not self.is_broken:
+            if self.is_broken or self.peer.is_closed or self._is_eof_sent or self.is_forgotten:
+                if (self.peer.is_closed or self.is_forgotten) and not self.is_broken:
                     # The other end has closed: its system answers with a reset.
                     self._loop.after(
                         self.connection.network.weather.latency, self.break_with, _ERRORS["reset"]
@@ -496,6 +510,8 @@ class Transport(asyncio.Transport):
         """One byte outside of the stream."""
         weather, latency = self.connection.network.weather, self.connection.network.weather.latency
         mode = weather.urgent
+        if mode is Urgent.MIXED:
+            mode = self.connection.dice.choice((Urgent.IN_PLACE, Urgent.EARLY, Urgent.LATE, Urgent.NEVER))
         self.connection.network.trace(
             self.connection.number, f"{self.side} sends an urgent byte, which arrives {mode.value}"
         )

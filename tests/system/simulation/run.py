@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import aioifx
 import aioifx.channel
-from tests.system.simulation.callers import CLOSE_TIMEOUT, CONNECT_TIMEOUT, World, run_caller
+from tests.system.simulation.callers import CLOSE_TIMEOUT, World, connect_limit, run_caller
 from tests.system.simulation.faults import KEEPALIVE, Faults
 from tests.system.simulation.laws import Outcome, Violation, violations
 from tests.system.simulation.loop import Frozen, OutOfTime, SimulatedLoop, Stuck
@@ -144,6 +144,24 @@ def _clear(loop: SimulatedLoop) -> None:
     loop.close()
 
 
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of a pool; "hooks" stands for three functions."""
+    keywords = {**_DEFAULTS, **options}
+    if keywords.pop("hooks", False):
+        keywords |= {"init": _set_up, "setup": _probe, "reset": _probe}
+    return keywords
+
+
+async def _set_up(conn: aioifx.Connection) -> None:
+    await conn.execute("SET LOCK MODE TO WAIT 3")
+
+
+async def _probe(conn: aioifx.Connection) -> None:
+    await conn.fetchval("SELECT FIRST 1 tabid FROM informix.systables")
+    if not conn.autocommit:
+        await conn.rollback()
+
+
 class _Simulation:
     """One scenario on its loop."""
 
@@ -171,7 +189,7 @@ class _Simulation:
                 server.redirect_to = f"ol_sim|db{host.redirect % len(self.servers) + 1}|{PORT}"
             server.start()
         self.faults = Faults(network, self.servers, names)
-        self.world: World = World(loop, [], [{**_DEFAULTS, **options} for options in scenario.pools], "")
+        self.world: World = World(loop, [], [_options(options) for options in scenario.pools], "")
         self._tasks: list[asyncio.Task[Any]] = []
         self._timers: list[str] = []
 
@@ -209,7 +227,7 @@ class _Simulation:
     async def _started(self, options: dict[str, Any]) -> aioifx.Pool:
         """A pool that has started; without a first connection if that fails."""
         try:
-            with self.world.limited("create_pool", options.get("connect_timeout", CONNECT_TIMEOUT)):
+            with self.world.limited("create_pool", connect_limit(options)):
                 return await aioifx.create_pool(self.world.dsn, **options)
         except aioifx.Error:
             options["min_size"] = 0
@@ -223,7 +241,7 @@ class _Simulation:
         for number, pool in enumerate(self.world.pools):
             began, options = self.loop.time(), self.world.options[number]
             # An attempt that is under way may have to time out first.
-            limit = began + options.get("connect_timeout", 20.0) + options["acquire_timeout"] + RECOVERY
+            limit = began + connect_limit(options) + options["acquire_timeout"] + RECOVERY
             if {"reject", "change role", "redirect in a circle"} & set(self.faults.happened):
                 limit += REFUSED
             was_down = not pool.stats().size

@@ -165,6 +165,21 @@ def test_a_half_closed_connection_still_takes_data() -> None:
     assert simulated(body).events[-1] == "lost in order"
 
 
+def test_a_forgotten_connection_is_reset_by_what_it_sends() -> None:
+    async def body(network: Network, server: Seen) -> None:
+        transport, client = await connected(network)
+        await asyncio.sleep(1)
+        network.connections[0].forget()
+        server.transport.close()
+        await asyncio.sleep(1)
+        assert client.events == ["made"]
+        transport.write(b"never there")
+        await asyncio.sleep(1)
+        assert client.events == ["made", "lost ConnectionResetError"] and not server.data
+
+    simulated(body)
+
+
 def test_data_for_an_end_that_has_closed_is_answered_by_a_reset() -> None:
     async def body(network: Network, server: Seen) -> None:
         transport, client = await connected(network)
@@ -195,6 +210,19 @@ def test_an_urgent_byte(urgent: Urgent, arrives: bool) -> None:
     assert any("urgent" in event for event in simulated(body, urgent=urgent).events) == arrives
 
 
+def test_mixed_urgent_bytes_arrive_or_not() -> None:
+    async def body(network: Network, server: Seen) -> None:
+        transport, _ = await connected(network)
+        await asyncio.sleep(1)
+        for _ in range(20):
+            transport.send_urgent(b"B")
+            await asyncio.sleep(1)
+        transport.abort()
+        await asyncio.sleep(1)
+
+    assert 0 < sum("urgent" in event for event in simulated(body, urgent=Urgent.MIXED).events) < 20
+
+
 def test_an_early_urgent_byte_overtakes_the_data_before_it() -> None:
     async def body(network: Network, server: Seen) -> None:
         transport, _ = await connected(network)
@@ -214,6 +242,9 @@ def test_names() -> None:
         assert found[0][4] == (IP, PORT)
         with pytest.raises(socket.gaierror):
             await network.loop.getaddrinfo("db2", PORT)
+        network.lookup_time, began = 3.0, network.loop.time()
+        await network.loop.getaddrinfo("db1", PORT)
+        assert 3 <= network.loop.time() - began < 3.1
         network.failing_names["db1"] = socket.EAI_AGAIN
         with pytest.raises(socket.gaierror):
             await network.loop.getaddrinfo("db1", PORT)

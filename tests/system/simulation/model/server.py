@@ -64,8 +64,11 @@ class ModelServer:
         """What happens before the reply to the n-th group is sent."""
         self.on_commit: dict[int, list[Callable[[], None]]] = {}
         """What happens before the n-th COMMIT takes effect."""
+        self.on_login: dict[int, list[Callable[[], None]]] = {}
+        """What happens before the n-th login is answered."""
         self.commits = 0
         self._logins = 0
+        self._answered_logins = 0
 
     def after(self, seconds: float, callback: Callable[[], object]) -> None:
         """Call back later, in virtual time."""
@@ -117,6 +120,9 @@ class ModelServer:
 
     def answer_to_login(self, login: LoginRequest) -> LoginReply:
         """Accept, reject or redirect."""
+        self._answered_logins += 1
+        for callback in self.on_login.pop(self._answered_logins, ()):
+            callback()
         if self.redirect_to:
             return LoginReply(LoginType.REDIRECT, server=b"ol_sim", redirect=self.redirect_to.encode())
         if self.rejects:
