@@ -159,10 +159,16 @@ async def _first(
         NEXT_ADDRESS_AFTER,
         Channel.abort,
     )
+    channel: Channel | None = None
     try:
         channel = await race.next()
     finally:
-        await race.close()
+        try:
+            await race.close()
+        except BaseException:  # cancelled or timed out: the channel is not returned
+            if channel is not None:
+                channel.abort()
+            raise
     if channel is None:
         raise _combined_error(race.errors)
     return channel

@@ -243,6 +243,29 @@ async def test_a_channel_is_opened_to_addresses_that_were_looked_up_before(known
         await channel.wait_closed()
 
 
+async def test_a_channel_whose_caller_is_cancelled_at_the_last_moment_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While the attempts at the other addresses are cancelled."""
+    close, made = StaggeredRace.close, list[Channel]()
+
+    async def cancelled(race: StaggeredRace[Any]) -> None:
+        await close(race)
+        raise asyncio.CancelledError
+
+    def make() -> Channel:
+        made.append(Channel())
+        return made[-1]
+
+    monkeypatch.setattr(StaggeredRace, "close", cancelled)
+    async with listening(Peer()) as listener:
+        address = Address("db.example", listener.port)
+        with pytest.raises(asyncio.CancelledError):
+            await open_channel(address, ips=["127.0.0.1", "127.0.0.1"], factory=make)
+        [channel] = made
+        assert not channel.is_open
+
+
 async def test_a_name_without_an_address_says_so(known: Any) -> None:
     known["db.example"] = []
     with pytest.raises(ConnectError, match=r"^could not connect to db\.example:1: the name has no address$"):

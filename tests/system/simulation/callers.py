@@ -53,6 +53,8 @@ class Entry:
     error: BaseException | None = None
     notes: int = 0
     """Notes with the operation's number that there are if it took effect."""
+    collects: bool = False
+    """Whether rows may fail alone, so that there may be fewer notes."""
     is_body_done: bool = False
     """Whether only COMMIT was left to do, or the change needed no COMMIT and was sent."""
     may_take_effect: bool = False
@@ -485,7 +487,7 @@ async def _fail_in_batch(world: World, entry: Entry) -> None:
                     raise
                 return
             raise Wrong("a batch with a row that fails has succeeded")
-        entry.notes, entry.may_take_effect = size - 1, conn.autocommit
+        entry.notes, entry.may_take_effect, entry.collects = size - 1, conn.autocommit, True
         result = await conn.executemany(INSERT, rows, on_error="collect")
         entry.notes = result.rowcount
         failed = [error.row_index for error in result.errors]
@@ -557,6 +559,26 @@ async def _nested(world: World, entry: Entry) -> None:
         if [row[2] for row in rows] != ["outer", "kept"]:
             raise Wrong(f"after a rollback to a savepoint there are {[row[2] for row in rows]}")
         entry.notes, entry.is_body_done = 2, True
+
+
+@kind("batches", 3, writes=True, batch=True)
+async def _batches(world: World, entry: Entry) -> None:
+    """Many rows in one transaction, in parts; or, if every statement is part of one, rolled back and executed again."""
+    rows = [(entry.operation.number, "part")] * entry.operation.size
+    async with world.acquire(entry) as conn:
+        if conn.autocommit:
+            entry.notes = 2 * len(rows)
+            async with conn.transaction():
+                for _ in range(2):
+                    await conn.executemany(INSERT, rows)
+                entry.is_body_done = True
+        else:
+            entry.notes = len(rows)
+            await conn.executemany(INSERT, rows)
+            await conn.rollback()
+            await conn.executemany(INSERT, rows)
+            entry.is_body_done = True
+            await conn.commit()
 
 
 @kind("roll back", 2, writes=True)

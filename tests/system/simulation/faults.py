@@ -38,6 +38,8 @@ FAULTS: Final = (
     "half-close",
     "name fails",
     "name changes",
+    "alter table",
+    "alter table",
     "clock jumps",
     "collect garbage",
 )
@@ -161,6 +163,10 @@ class Faults:
             case "clock jumps":
                 network.trace(0, f"the clock jumps by {fault.seconds:.3f} s")
                 network.loop.jump(fault.seconds)
+                return True
+            case "alter table":
+                self._servers[0].database.version += 1
+                network.trace(0, "another program alters the table")
                 return True
             case "collect garbage":
                 gc.collect()

@@ -21,7 +21,12 @@ def generate(seed: int) -> Scenario:
     dice = random.Random(f"scenario {seed}")
     hosts = _hosts(dice)
     weather = _weather(dice)
-    is_slow = weather["latency"] > 0.01 or weather["jitter"] > 0.001 or weather["tick"] > 0.001
+    is_slow = (
+        weather["latency"] > 0.01
+        or weather["jitter"] > 0.001
+        or weather["tick"] > 0.001
+        or weather["connect"] > 0.1
+    )
     callers = _callers(dice, pools := dice.choice((1, 1, 1, 2)))
     scenario = Scenario(
         seed,
@@ -37,7 +42,11 @@ def generate(seed: int) -> Scenario:
 def _hosts(dice: random.Random) -> tuple[Host, ...]:
     count = dice.choice((1, 1, 1, 2, 3))
     hosts = [
-        Host(speed=dice.choice((0.0002, 0.0005, 0.005)), slow=dice.choice((0, 0.02, 0.2)))
+        Host(
+            speed=dice.choice((0.0002, 0.0005, 0.005)),
+            slow=dice.choice((0, 0.02, 0.2)),
+            addresses=dice.choice((1, 1, 1, 2)),
+        )
         for _ in range(count)
     ]
     if count > 1 and dice.random() < 0.4:
@@ -50,6 +59,7 @@ def _hosts(dice: random.Random) -> tuple[Host, ...]:
 def _weather(dice: random.Random) -> dict[str, Any]:
     return {
         "latency": dice.choice((0.0001, 0.0002, 0.001, 0.03)),
+        "connect": dice.choice((0.0, 0.0, 0.0, 0.02, 0.6)),
         "jitter": dice.choice((0.0, 0.0002, 0.01)),
         "cut": dice.choice((0.0, 0.1, 0.5)),
         "window": dice.choice((65536, 65536, 4096, 256)),
@@ -129,6 +139,8 @@ def _fault(dice: random.Random, hosts: int) -> Fault:
         if trigger == "time"
         else dice.choice((1, 2, 3, 5, dice.randint(1, 40)))
     )
+    if kind == "alter table":  # between two rows of a batch, if there is one
+        trigger, at = "group", dice.randint(5, 50)
     target = dice.randrange(hosts) if kind in HOST_FAULTS else dice.choice((1, 1, 2, 3, dice.randint(1, 8)))
     seconds = dice.choice((0.001, 0.02, 0.3, 2.0, 20.0)) * (0.5 + dice.random())
     if kind == "stall" and dice.random() < 0.3:

@@ -77,7 +77,7 @@ def _outcomes(outcome: Outcome) -> Iterator[Violation]:
         number, there = entry.operation.number, found.pop(entry.operation.number, 0)
         allowed = allowed_notes(entry)
         if _may_be_stored_in_part(entry, outcome.faults):
-            allowed |= set(range(entry.operation.size + 1))
+            allowed |= set(range(max(entry.operation.size, entry.notes) + 1))
         if there not in allowed:
             yield Violation(
                 "outcome",
@@ -121,10 +121,12 @@ def allowed_notes(entry: Entry) -> set[int]:
     if entry.outcome == "done":
         return {entry.notes}
     if entry.outcome in ("cancelled", "timed out"):
-        return {0, entry.notes} if entry.is_body_done or entry.may_take_effect else {0}
-    if isinstance(entry.error, aioifx.DatabaseError) and entry.error.outcome_unknown:
-        return {0, entry.notes}
-    return {0}
+        is_unknown = entry.is_body_done or entry.may_take_effect
+    else:
+        is_unknown = isinstance(entry.error, aioifx.DatabaseError) and entry.error.outcome_unknown
+    if is_unknown and entry.collects:
+        return set(range(entry.notes + 1))
+    return {0, entry.notes} if is_unknown else {0}
 
 
 def _serializable(outcome: Outcome) -> Iterator[Violation]:

@@ -58,6 +58,7 @@ class Weather:
     """How a network behaves where no fault is set.
 
     Args:     latency: seconds that a chunk is on its way at least.
+              connect: seconds by which the time of an attempt to connect varies.
               jitter: seconds by which this varies.
               cut: probability that a chunk ends before the data that is there.
               tick: see `SimulatedLoop`.
@@ -65,6 +66,7 @@ class Weather:
     """
 
     latency: float = 0.0002
+    connect: float = 0.0
     jitter: float = 0.0002
     cut: float = 0.1
     window: int = 65536
@@ -101,6 +103,8 @@ class Network:
         """Names whose lookups fail, with the error's number (EAI_AGAIN, EAI_NONAME)."""
         self.lookup_time = 0.0
         """Seconds that a lookup takes beside its usual two milliseconds."""
+        self.same_host: dict[str, str] = {}
+        """Further addresses of hosts, and the address of which `listeners` and `accepting` speak."""
         self.listeners: dict[tuple[str, int], Callable[[], Any]] = {}
         self.accepting: dict[str, Accepting] = {}
         """What each address does with attempts; ACCEPT where nothing is said, and a listener is there."""
@@ -144,11 +148,12 @@ class Network:
 
         Raises:   OSError: refused, unreachable, reset. ssl.SSLError: the handshake failed.
         """
+        ip = self.same_host.get(ip, ip)
         accepting = self.accepting.get(ip, Accepting.ACCEPT)
         if accepting is Accepting.SILENT:
             self.trace(0, f"connect to {ip}: no answer")
             await self.loop.create_future()
-        await self._pass(self.weather.latency * 2)
+        await self._pass(self.weather.latency * 2 + self.weather.connect * self.dice.random())
         if accepting is Accepting.UNREACHABLE:
             self.trace(0, f"connect to {ip}: unreachable")
             raise OSError(errno.EHOSTUNREACH, os.strerror(errno.EHOSTUNREACH))

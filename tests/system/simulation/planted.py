@@ -162,6 +162,14 @@ DEFECTS: Final = {
         "if False:",
         3000,
     ),
+    "connection left by a race": Defect(
+        "Of two addresses of a name that accepted at the same moment, one connection stayed open.",
+        "aioifx.client.connect.transport",
+        "StaggeredRace.close",
+        "task.add_done_callback(self._on_done)",
+        "pass",
+        3000,
+    ),
     "cancelled call without limit": Defect(
         "The rest of a cancelled call had no time limit, so the next call waited for it.",
         "aioifx.client.session.interrupts",

@@ -182,7 +182,11 @@ class _Simulation:
             )
             for index, host in enumerate(scenario.hosts)
         ]
-        names = {f"db{index + 1}": [server.ip] for index, server in enumerate(self.servers)}
+        names: dict[str, list[str]] = {}
+        for index, (server, host) in enumerate(zip(self.servers, scenario.hosts, strict=True)):
+            others = [f"10.0.{number}.{index + 1}" for number in range(1, host.addresses)]
+            network.same_host.update(dict.fromkeys(others, server.ip))
+            names[f"db{index + 1}"] = [server.ip, *others]
         network.names.update({name: list(addresses) for name, addresses in names.items()})
         for server, host in zip(self.servers, scenario.hosts, strict=True):
             if host.redirect >= 0:

@@ -69,12 +69,14 @@ class Host:
     """One server.
 
     Args:     redirect: index of the server that logins are redirected to; -1: none.
+              addresses: of its name.
     """
 
     is_secondary: bool = False
     redirect: int = -1
     speed: float = 0.0005
     slow: float = 0.0
+    addresses: int = 1
 
 
 @dataclass(frozen=True, slots=True)
