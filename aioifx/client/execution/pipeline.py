@@ -154,8 +154,8 @@ class _ExecutePipeline:
     async def drain_one(self) -> None:
         """Wait for the replies to the oldest write.
 
-        Raises:   DatabaseError: for the first failed row, unless errors are collected and the statement is not stale;
-                  for the row that ended the transaction, since the rows after it would not be part of it.
+        Raises:   DatabaseError: for the first failed row, unless errors are collected and the statement is not stale.
+                  For the row that ended the transaction, since the rows after it would not be part of it.
         """
         dispatcher = self.statement.session.dispatcher
         await dispatcher.reply(self.in_flight.popleft())

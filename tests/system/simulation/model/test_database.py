@@ -56,16 +56,16 @@ def test_a_circle_of_three_is_a_deadlock(database: Database) -> None:
     assert two.granted == [C] and not one.granted
 
 
-def test_who_waits_behind_a_waiter_may_be_part_of_a_circle(database: Database) -> None:
+def test_a_wait_after_a_waiter_may_be_part_of_a_circle(database: Database) -> None:
     one, two, three = works(database, 3)
     assert one.lock(A, exclusive=False) and three.lock(B)
     assert not two.lock(A)  # it waits for one
-    assert not three.lock(A, exclusive=False)  # it waits behind two
+    assert not three.lock(A, exclusive=False)  # it waits after two
     with pytest.raises(DatabaseFailure):
         one.lock(B)
 
 
-def test_a_wait_for_who_waits_for_another_is_no_deadlock(database: Database) -> None:
+def test_a_chain_of_waits_is_not_a_deadlock(database: Database) -> None:
     one, two, three = works(database, 3)
     assert one.lock(A) and two.lock(B)
     assert not two.lock(A) and not three.lock(B)
@@ -110,7 +110,7 @@ def _is_before(one: Work, other: Work) -> bool:
 
 @pytest.mark.parametrize("seed", range(200))
 def test_no_circle_of_waits_ever_exists(seed: int) -> None:
-    """Random work: whoever waits waits in the end for one who does not, so all of it ends."""
+    """Random work: each wait is in the end for a transaction that does not wait, so all of it ends."""
     dice, database = random.Random(seed), Database(lambda: 0.0)
     running = works(database, 5)
     for _ in range(200):
