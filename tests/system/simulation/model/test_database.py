@@ -82,7 +82,7 @@ def test_locks_are_granted_in_the_order_of_requests(database: Database) -> None:
     database.commit(writer)
     assert reader.granted and not second.granted and not third.granted
     second.leave()
-    assert third.granted, "who waited behind a waiter that has left"
+    assert third.granted, "the wait after a waiter that has left"
     database.commit(reader)
     database.commit(third)
     assert not second.granted and not database.locks
