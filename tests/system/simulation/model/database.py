@@ -84,7 +84,7 @@ class Transaction:
 
     def _find(self, name: str) -> int:
         if name not in self.savepoints:
-            raise DatabaseFailure(-26008)
+            raise DatabaseFailure(-278)
         return self.savepoints[name]
 
     def undo_to(self, mark: int) -> None:
@@ -257,11 +257,23 @@ class Database:
             transaction.undo.append(undo)
         return len(gone)
 
+    def alter(self, transaction: Transaction) -> None:
+        """Make statements stale; a rollback does so as well."""
+
+        def change() -> None:
+            self.version += 1
+
+        change()
+        change.change = None  # type: ignore[attr-defined]
+        transaction.undo.append(change)
+
     def commit(self, transaction: Transaction) -> None:
         """Make the changes permanent, and release the locks."""
         deltas: dict[int, int] = {}
         tags: dict[int, int] = {}
         for each in transaction.undo:
+            if each.change is None:  # type: ignore[attr-defined]
+                continue  # not of rows
             kind, key, amount = each.change  # type: ignore[attr-defined]
             target = deltas if kind == "delta" else tags
             target[key] = target.get(key, 0) + amount

@@ -19,7 +19,7 @@ from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.opcodes import LoginType, OpenWarning, StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.tuples import TUPLE_HEAD
-from tests.system.simulation.model.database import WIDE, DatabaseFailure, Key, Transaction, wide_text
+from tests.system.simulation.model.database import LOCKED, WIDE, DatabaseFailure, Key, Transaction, wide_text
 from tests.system.simulation.model.statements import (
     CODE_SET,
     TWICE,
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 INTERRUPTED: Final = -213
 LONG_TRANSACTION: Final = -458
 """The server has rolled the transaction back."""
+NOT_INSERTED: Final = -271
+"""Could not insert new row (documented), with the ISAM error of the lock."""
 _BEGUN: Final = 1
 _COMMITTED: Final = 2
 _ROLLED_BACK: Final = 3
@@ -488,7 +490,7 @@ class ModelSession(asyncio.Protocol):
                 case "duplicate":
                     raise DatabaseFailure(-268, -100)
                 case "alter":
-                    database.version += 1
+                    database.alter(transaction)
                 case "set isolation":
                     self.isolation = prepared.statement.argument
                 case "set lock mode":
@@ -496,16 +498,25 @@ class ModelSession(asyncio.Protocol):
                 case "create mine":
                     if self.temp_table:
                         raise DatabaseFailure(-958)
-                    self.temp_table = True
+                    self._set_temp_table(transaction, True)
                 case "drop mine":
                     if not self.temp_table:
-                        raise DatabaseFailure(-206)
-                    self.temp_table = False
+                        raise DatabaseFailure(-206, -111)
+                    self._set_temp_table(transaction, False)
                 case _:
                     pass
             return 0, 0
 
         return effect
+
+    def _set_temp_table(self, transaction: Transaction, exists: bool) -> None:
+        self.temp_table = exists
+
+        def undo() -> None:
+            self.temp_table = not exists
+
+        undo.change = None  # type: ignore[attr-defined]
+        transaction.undo.append(undo)
 
     def _set_lock_mode(self, mode: str) -> None:
         words = mode.split()
@@ -530,7 +541,12 @@ class ModelSession(asyncio.Protocol):
         mark = len(transaction.undo)
         try:
             for key, exclusive in self._locks_of(statement.name, values):
-                await self._lock(transaction, key, exclusive)
+                try:
+                    await self._lock(transaction, key, exclusive)
+                except DatabaseFailure as failure:
+                    if statement.name == "insert" and failure.sqlcode == LOCKED:
+                        failure.sqlcode = NOT_INSERTED
+                    raise
             if transaction is self.transaction and self.server.ends_transaction():
                 raise DatabaseFailure(LONG_TRANSACTION)
             result = effect(transaction)
@@ -630,7 +646,7 @@ class ModelSession(asyncio.Protocol):
                 ]
             case "mine":
                 if not self.temp_table:
-                    raise DatabaseFailure(-206)
+                    raise DatabaseFailure(-206, -111)
                 return []
             case _:
                 return [(1,)]
