@@ -1,10 +1,11 @@
 """The locks of one server: modes, owners, queues, deadlocks. Never: SQLite, what a lock protects, SQLCODEs.
 
 Invariants:
-1. A request that cannot be granted at once is queued after earlier requests of its resource. Only a request whose owner
-   holds a lock on it already precedes them. So requests are granted in order of arrival.
-2. An owner waits for at most one lock at a time. It waits for the holders and the earlier requests that conflict.
-   The request that would close a circle of waiting owners is refused, so no deadlock ever lasts.
+1. A request that conflicts with a holder, or with an earlier request of its resource, is queued after those requests.
+   Only a request whose owner holds a lock on it already precedes them. So requests that conflict are granted in order
+   of arrival.
+2. An owner waits for at most one lock at a time. It waits for the holders and the earlier requests that conflict, and
+   for no others. The request that would close a circle of waiting owners is refused, so no deadlock ever lasts.
 3. A latch is held by a statement that never waits, or by a transaction in exclusive mode. If a request for a latch
    closes a circle, the waiting holder of the latch is refused instead: COMMIT and ROLLBACK need the latch.
 """
@@ -138,7 +139,8 @@ class _Request:
     resource: Resource
     mode: LockMode
     """The mode that its owner would hold."""
-    condition: threading.Condition
+    wake: Callable[[], None]
+    """Called under the mutex when it is granted or refused."""
     is_granted: bool = False
     is_victim: bool = False
     """Whether it is refused because another request closed a circle."""
@@ -189,7 +191,8 @@ class LockManager:
                 return taken
             if wait == 0:
                 raise LockRefused(TABLE_LOCKED if resource.kind is Kind.TABLE else ROW_LOCKED, resource)
-            self._wait(self._queued(owner, resource, mode), wait, interrupted)
+            condition = threading.Condition(self._mutex)
+            self._wait(self._queued(owner, resource, mode, condition.notify), condition, wait, interrupted)
             return True
 
     def acquire_new(self, owner: Owner, resources: Sequence[Resource], mode: LockMode) -> None:
@@ -228,7 +231,8 @@ class LockManager:
         else:
             held = holders.get(owner)
             if held is None:
-                if resource in self._queues:
+                queue = self._queues.get(resource)
+                if queue is not None and _has_conflict(queue, mode):
                     return None
             else:
                 if mode in _COVERED[held]:
@@ -246,15 +250,13 @@ class LockManager:
             owned = self._owned[owner] = {}
         owned[resource] = time()
 
-    def _queued(self, owner: Owner, resource: Resource, mode: LockMode) -> _Request:
+    def _queued(self, owner: Owner, resource: Resource, mode: LockMode, wake: Callable[[], None]) -> _Request:
         """Queue a request.
 
         Raises:   LockRefused: -143, it would close a circle.
         """
         held = self._granted[resource].get(owner)
-        request = _Request(
-            owner, resource, mode if held is None else _UNION[held, mode], threading.Condition(self._mutex)
-        )
+        request = _Request(owner, resource, mode if held is None else _UNION[held, mode], wake)
         queue = self._queues.setdefault(resource, [])
         queue.insert(len(queue) if held is None else 0, request)
         self._waiting[owner] = request
@@ -266,10 +268,16 @@ class LockManager:
                 self._forget(request)
                 raise LockRefused(DEADLOCK, resource)
             victim.is_victim = True
-            victim.condition.notify()
+            victim.wake()
         return request
 
-    def _wait(self, request: _Request, wait: float | None, interrupted: Callable[[], bool]) -> None:
+    def _wait(
+        self,
+        request: _Request,
+        condition: threading.Condition,
+        wait: float | None,
+        interrupted: Callable[[], bool],
+    ) -> None:
         is_lock = request.resource.kind is not Kind.LATCH
         self._counts = replace(self._counts, waits=self._counts.waits + is_lock)
         deadline = None if wait is None else monotonic() + wait
@@ -283,7 +291,7 @@ class LockManager:
                 if remaining is not None and remaining <= 0:
                     self._counts = replace(self._counts, timeouts=self._counts.timeouts + is_lock)
                     raise LockRefused(TIMED_OUT, request.resource)
-                request.condition.wait(remaining)
+                condition.wait(remaining)
         finally:
             if not request.is_granted:
                 self._forget(request)
@@ -316,7 +324,7 @@ class LockManager:
                 if blocker == request.owner:
                     return self._path(waiter, reached_from)
                 waiting = self._waiting.get(blocker)
-                if waiting is not None and blocker not in reached_from:
+                if waiting is not None and not waiting.is_victim and blocker not in reached_from:
                     reached_from[blocker] = waiter
                     to_visit.append(waiting)
         return []
@@ -385,17 +393,21 @@ class LockManager:
                     self._grant(resource)
 
     def _grant(self, resource: Resource) -> None:
-        """Grant queued requests, in order, up to the first that conflicts."""
-        queue = self._queues[resource]
+        """Grant queued requests, in order, that conflict neither with holders nor with those that stay before them."""
+        left: list[_Request] = []
         holders = self._granted.setdefault(resource, {})
-        while queue and not _conflicting(holders, queue[0].owner, queue[0].mode):
-            request = queue.pop(0)
+        for request in self._queues[resource]:
+            if _has_conflict(left, request.mode) or _conflicting(holders, request.owner, request.mode):
+                left.append(request)
+                continue
             holders[request.owner] = request.mode
             self._note(request.owner, resource)
             del self._waiting[request.owner]
             request.is_granted = True
-            request.condition.notify()
-        if not queue:
+            request.wake()
+        if left:
+            self._queues[resource] = left
+        else:
             del self._queues[resource]
         if not holders:
             del self._granted[resource]
@@ -405,7 +417,7 @@ class LockManager:
         with self._mutex:
             request = self._waiting.get(owner)
             if request is not None:
-                request.condition.notify()
+                request.wake()
 
     @property
     def is_idle(self) -> bool:
@@ -479,6 +491,11 @@ class LockManager:
         """Counts since the start."""
         with self._mutex:
             return replace(self._counts, requests=self._requests)
+
+
+def _has_conflict(queue: list[_Request], mode: LockMode) -> bool:
+    compatible = _COMPATIBLE[mode]
+    return any(request.mode not in compatible for request in queue)
 
 
 def _conflicting(holders: dict[Owner, LockMode], owner: Owner, mode: LockMode) -> list[Owner]:

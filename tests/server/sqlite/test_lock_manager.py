@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable
-from itertools import product
+from itertools import combinations, product
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -18,9 +20,11 @@ from aioifx.server.sqlite.lock_manager import (
     LockManager,
     LockMode,
     LockRefused,
+    Owner,
     Resource,
     are_compatible,
 )
+from tests.server.sqlite.stepped_locks import SteppedLocks, Waiter
 
 IS, IX, S, U, SIX, X = LockMode
 TABLE = Resource("shop", 100, Kind.TABLE)
@@ -275,6 +279,36 @@ def test_a_circle_of_many_owners_in_several_databases() -> None:
         assert waiter is None or waiter.outcome() is True
 
 
+def test_a_request_does_not_wait_for_an_earlier_one_that_it_agrees_with() -> None:
+    """It would wait for the owner of a lock that it agrees with, too, and no circle through it would be found."""
+    manager = LockManager()
+    lock(manager, "a", TABLE, IX)
+    lock(manager, "c", row(2))
+    whole = waiting(manager, "b", TABLE, S)
+    assert manager.try_acquire("c", TABLE, IS)
+    first = waiting(manager, "a", row(2))
+    manager.release_all("c")
+    assert first.outcome() is True
+    manager.release_all("a")
+    assert whole.outcome() is True
+
+
+def test_a_queued_request_passes_one_that_it_agrees_with() -> None:
+    manager = LockManager()
+    lock(manager, "a", row(1), U)
+    lock(manager, "d", row(1), S)
+    promoted = waiting(manager, "a", row(1), X)
+    update = waiting(manager, "b", row(1), U)
+    reader = waiting(manager, "c", row(1), S)
+    manager.release_all("d")
+    assert promoted.outcome() is True
+    manager.release_all("a", {row(1): U})
+    assert reader.outcome() is True
+    assert manager.is_waiting("b")
+    manager.release_all("a")
+    assert update.outcome() is True
+
+
 def test_two_promotions_of_one_lock_are_a_deadlock() -> None:
     manager = LockManager()
     lock(manager, "a", row(1), S)
@@ -311,6 +345,21 @@ def test_a_circle_through_a_latch_ends_the_wait_of_its_holder() -> None:
     assert isamcode_of(exclusive.outcome()) == DEADLOCK
     manager.release_all("b")
     assert committing.outcome() is True
+
+
+def test_a_refused_request_closes_no_circle() -> None:
+    """Its owner has not noticed the refusal yet, but waits no more."""
+    manager = SteppedLocks()
+    for owner, resource, mode in (("a", row(1), S), ("c", row(1), S), ("b", row(2), X), ("b", LATCH, X)):
+        assert manager.try_acquire(owner, resource, mode)
+    exclusive = manager.wait("b", row(1), X, lambda: None)
+    committing = manager.wait("a", LATCH, X, lambda: None)
+    assert exclusive.is_refused
+    other = manager.wait("c", row(2), X, lambda: None)
+    assert manager.counts.deadlocks == 1
+    exclusive.leave()
+    manager.release_all("b")
+    assert committing.is_granted and other.is_granted
 
 
 def test_a_long_queue_is_searched_and_granted_in_order() -> None:
@@ -408,7 +457,7 @@ def test_counts() -> None:
     assert (counts.requests, counts.waits, counts.deadlocks, counts.timeouts) == (6, 2, 1, 1)
 
 
-# -- a law -------------------------------------------------------------------------------------------------------------
+# -- laws --------------------------------------------------------------------------------------------------------------
 
 
 @given(
@@ -429,3 +478,136 @@ def test_no_two_owners_ever_hold_conflicting_modes(steps: list[tuple[str, int, L
         }
         held = {h.owner: h.mode for h in manager.locks() if h.resource == row(number)}
         assert all(are_compatible(held[one], held[other]) for one in held for other in held if one != other)
+
+
+class _Schedule:
+    """Random work of several owners without threads, and what must hold after each step."""
+
+    RESOURCES: Final = (TABLE, row(1), row(2), LATCH, Resource("other", 0, Kind.LATCH))
+
+    def __init__(self, seed: int) -> None:
+        self._dice = random.Random(seed)
+        self._locks = SteppedLocks()
+        self._waiters: dict[str, Waiter] = {}
+        self._queues: dict[Resource, list[tuple[str, LockMode]]] = {each: [] for each in self.RESOURCES}
+        """Who waits, in order, and the mode that they would hold."""
+
+    def step(self) -> None:
+        idle = sorted(set("abcde") - self._waiters.keys())
+        owner = self._dice.choice("abcde")
+        if owner in idle:
+            self._act(owner)
+        elif self._dice.random() < 0.1:
+            self._waiters[owner].leave()
+        self._settle(is_prompt=self._dice.random() < 0.5)
+        self._check_holders()
+
+    def _act(self, owner: str) -> None:
+        kind = self._dice.random()
+        held = {each.resource: each.mode for each in self._locks.locks() if each.owner == owner}
+        if kind < 0.1:
+            self._locks.release_all(owner)
+        elif kind < 0.2 and held:
+            self._locks.release(owner, *self._dice.choice(list(held.items())))
+        elif kind < 0.25 and held:
+            kept = {each: S for each, mode in held.items() if mode is U or mode is X}
+            self._locks.release_all(owner, kept)
+        else:
+            resource = self._dice.choice(self.RESOURCES)
+            mode = X if resource.kind is Kind.LATCH else self._dice.choice((*LockMode, S, X))
+            self._request(owner, resource, mode)
+
+    def _request(self, owner: str, resource: Resource, mode: LockMode) -> None:
+        before, queue = self._locks.mode_of(owner, resource), self._queues[resource]
+        wanted = mode if before is None else _union(before, mode)
+        against = [*self._locks.holders_against(owner, resource, wanted)]
+        if before is None:
+            against += [other for other, each in queue if not are_compatible(each, wanted)]
+        if self._locks.try_acquire(owner, resource, mode):
+            assert not against or wanted is before, "granted against others"
+            return
+        assert against, "not granted, although nobody is in the way"
+        is_circle = owner in self._waited_for(against)
+        try:
+            self._waiters[owner] = self._locks.wait(owner, resource, mode, lambda: None)
+        except LockRefused as refused:
+            assert refused.isamcode == DEADLOCK and is_circle, "refused without a circle"
+            return
+        queue.insert(len(queue) if before is None else 0, (owner, wanted))
+        if is_circle:
+            assert resource.kind is Kind.LATCH and any(each.is_refused for each in self._waiters.values())
+
+    def _waited_for(self, owners: list[Owner]) -> set[Owner]:
+        """These owners and those whom they wait for, directly or not."""
+        found: set[Owner] = set()
+        while owners:
+            owner = owners.pop()
+            if owner in found:
+                continue
+            found.add(owner)
+            if owner in self._waiters and self._waiters[str(owner)].is_refused:
+                continue
+            for resource, queue in self._queues.items():
+                for place, (waiter, mode) in enumerate(queue):
+                    if waiter == owner:
+                        owners += self._locks.holders_against(owner, resource, mode)
+                        owners += [other for other, each in queue[:place] if not are_compatible(each, mode)]
+        return found
+
+    def _settle(self, *, is_prompt: bool) -> None:
+        """Refused requests leave, now or later; who has got a lock goes on."""
+        for owner, waiter in self._waiters.items():
+            if is_prompt and waiter.is_refused and self._locks.is_waiting(owner):
+                waiter.leave()
+        waiting = set(self._locks.waiting())
+        for queue in self._queues.values():
+            left: list[tuple[str, LockMode]] = []
+            for owner, mode in queue:
+                if owner in waiting:
+                    left.append((owner, mode))
+                elif self._waiters[owner].is_granted:
+                    assert all(are_compatible(each, mode) for _, each in left), f"{owner} has overtaken"
+            queue[:] = left
+        for owner in self._waiters.keys() - waiting:
+            del self._waiters[owner]
+
+    def _check_holders(self) -> None:
+        for resource in self.RESOURCES:
+            held = [(owner, mode) for owner in "abcde" if (mode := self._locks.mode_of(owner, resource))]
+            for (_, one), (_, other) in combinations(held, 2):
+                assert are_compatible(one, other), f"{resource} belongs to two"
+            for place, (owner, mode) in enumerate(self._queues[resource]):
+                assert self._locks.holders_against(owner, resource, mode) or any(
+                    not are_compatible(each, mode) for _, each in self._queues[resource][:place]
+                ), f"{owner} waits for nobody"
+
+    def end(self) -> None:
+        """Owners that do not wait end their transactions, until none is left."""
+        while self._waiters:
+            ending = sorted(set("abcde") - self._waiters.keys())
+            before = len(self._waiters)
+            for owner in ending:
+                self._locks.release_all(owner)
+            self._settle(is_prompt=True)
+            assert len(self._waiters) < before, f"a deadlock of {sorted(self._waiters)}"
+        for owner in "abcde":
+            self._locks.release_all(owner)
+        assert self._locks.is_idle and not self._locks.locks()
+
+
+def _union(one: LockMode, other: LockMode) -> LockMode:
+    """See `test_a_second_mode_adds_to_the_first`."""
+    manager = LockManager()
+    for mode in (one, other):
+        assert manager.try_acquire("a", TABLE, mode)
+    held = manager.mode_of("a", TABLE)
+    assert held is not None
+    return held
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_waits_are_exactly_those_for_conflicts_and_all_of_them_end(seed: int) -> None:
+    schedule = _Schedule(seed)
+    for _ in range(100):
+        schedule.step()
+    schedule.end()
