@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from unittest.mock import patch
 
-from setuptools import Distribution, build_meta
+from setuptools import Distribution, Extension, build_meta
 from setuptools.build_meta import (
     build_sdist,
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
 )
+from setuptools.command.build_ext import build_ext
 
 __all__ = [
     "build_editable",
@@ -48,6 +50,19 @@ def switched(hook: Callable[P, R]) -> Callable[P, R]:
     return pure
 
 
+def build_extension_if_changed(command: build_ext, extension: Extension) -> None:
+    """Take the extension that is in the clone, unless a source is newer: a second installation need not compile."""
+    built = Path(command.get_ext_filename(command.get_ext_fullname(extension.name)))
+    sources = [Path(source) for source in (*extension.sources, *extension.depends)]
+    if built.exists() and all(source.stat().st_mtime < built.stat().st_mtime for source in sources):
+        command.copy_file(str(built), command.get_ext_fullpath(extension.name))
+    else:
+        build_extension(command, extension)
+
+
+build_extension = build_ext.build_extension
+
+
 def build_editable(
     wheel_directory: str,
     config_settings: dict[str, Any] | None = None,
@@ -59,7 +74,8 @@ def build_editable(
     as the clone, hides what it finds.
     """
     settings = {"editable_mode": "compat", **(config_settings or {})}
-    return switched(build_meta.build_editable)(wheel_directory, settings, metadata_directory)
+    with patch.object(build_ext, "build_extension", build_extension_if_changed):
+        return switched(build_meta.build_editable)(wheel_directory, settings, metadata_directory)
 
 
 build_wheel = switched(build_meta.build_wheel)

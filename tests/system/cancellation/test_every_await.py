@@ -1,7 +1,7 @@
 """A cancellation at every await point of every call: right exception, nothing lost, nothing left, nothing logged.
 
 The points are found by counting suspensions, see `tests.injection`. Each is tried as a call wakes and by a scope, over
-TCP. Of the other manners, which the simulation tries at any suspension, and of other transports every third is tried.
+TCP. Otherwise every third is tried: over other transports, and as a call waits, which the simulation does at any point.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EACH = 3
 """The default suite, TLS and uvloop, whose transports alone differ, try one suspension of so many."""
 
 AT_EACH = (Manner.WOKEN, Manner.SCOPE)
-"""Manners that are tried at each suspension; the others, which differ less, at one of EACH."""
+"""What is tried at each suspension; the others, which differ less, at one of EACH."""
 
 MOST = 200
 """No call here has as many suspensions; a test that would go on for ever ends there."""

@@ -36,8 +36,8 @@ FEW = 2
 SAMPLE = 53
 """One case of so many is in the default suite."""
 
-EACH = 6
-"""One case of so many is in the exhaustive suite: each sixth place, in the next operations the others.
+EACH = 8
+"""One case of so many is in the exhaustive suite: each eighth place, in the next operations the others.
 
 On uvloop, where the meaning of a reply is the same, it tries as many as the default suite.
 """
