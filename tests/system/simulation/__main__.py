@@ -6,6 +6,7 @@ poe simulate --scenario FILE               replay a scenario from its JSON
 poe simulate --seconds 120                 new seeds, from the clock, on all cores
 poe simulate --count 10000 --first 1       these seeds
 poe simulate --planted NAME                with a past defect put back: how many seeds find it?
+poe simulate --planted all --first 0       the same for each past defect, as a table
 poe simulate --coverage                    which lines of aioifx.client the simulation alone reaches
 """
 
@@ -32,6 +33,12 @@ from tests.system.simulation.trace import TextTracer
 MEASURED: Final = 3000
 """Seeds whose coverage is measured unless --count says otherwise."""
 
+ALL: Final = "all"
+"""What stands for every past defect."""
+
+TRIED: Final = 6000
+"""Seeds for each past defect of the table unless --count says otherwise."""
+
 SHOWN: Final = 10
 """Failing seeds that are printed with their violations."""
 
@@ -47,6 +54,8 @@ def main() -> int:
         first = 1 if arguments.first is None else arguments.first
         print(measured(first, arguments.count or MEASURED, arguments.jobs))
         return 0
+    if arguments.planted == ALL:
+        return _table(arguments)
     with (
         planted(arguments.planted)
         if arguments.planted and _is_single(arguments)
@@ -77,12 +86,16 @@ def _arguments() -> argparse.Namespace:
         "--jobs", type=int, default=os.cpu_count() or 1, help="processes; by default one per core"
     )
     parser.add_argument("--coverage", action="store_true", help="measure the coverage of aioifx.client")
-    parser.add_argument("--planted", default="", choices=sorted(DEFECTS), help="put a past defect back")
+    parser.add_argument(
+        "--planted", default="", choices=[ALL, *sorted(DEFECTS)], help="put a past defect back"
+    )
     arguments = parser.parse_args()
     if arguments.minimize and not _is_single(arguments):
         parser.error("--minimize needs --seed or --scenario")
     if arguments.coverage and (_is_single(arguments) or arguments.seconds or arguments.planted):
         parser.error("--coverage goes with --count, --first and --jobs only")
+    if arguments.planted == ALL and (_is_single(arguments) or arguments.seconds):
+        parser.error("--planted all goes with --count, --first and --jobs only")
     if arguments.scenario is not None:
         try:
             arguments.scenario = Scenario.from_json(arguments.scenario.read_text())
@@ -179,6 +192,39 @@ def _many(arguments: argparse.Namespace) -> int:
         print("interrupted")
         return 130
     return int(bool(summary.failures))
+
+
+# -- past defects -----------------------------------------------------------------------------------------------------
+
+
+def _table(arguments: argparse.Namespace) -> int:
+    """Print after how many seeds each past defect is found; 1 if one is not."""
+    first, count = arguments.first or 0, arguments.count or TRIED
+    print(f"seeds from {first} on, at most {count}, {arguments.jobs} processes", flush=True)
+    missed = 0
+    for name in DEFECTS:
+        seed, law = _found(name, first, count, arguments.jobs)
+        missed += seed is None
+        print(f"{name:40} {'-' if seed is None else seed - first + 1:>6} {law}", flush=True)
+    return int(bool(missed))
+
+
+def _found(name: str, first: int, count: int, jobs: int) -> tuple[int | None, str]:
+    """The first seed that violates a law with the defect, but not without it, and the law; None if there is none."""
+    following = first
+    while following < first + count:
+        summary = run_many(
+            following, count=first + count - following, jobs=jobs, defect=name, stop_at_failure=True
+        )
+        if summary.is_interrupted:
+            raise KeyboardInterrupt
+        if not summary.failures:
+            break
+        seed, violations = summary.failures[0]
+        if seed == NO_SEED or not run_limited(generate(seed)).violations:
+            return seed, violations[0].law
+        following = seed + 1
+    return None, ""
 
 
 if __name__ == "__main__":

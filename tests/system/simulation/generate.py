@@ -15,6 +15,9 @@ from tests.system.simulation.scenario import Caller, Ending, Fault, Host, Operat
 
 _ENDINGS: Final = ("waiting", "woken", "scope", "suspension timeout", "timeout")
 
+ALTERED: Final = 0.01
+"""Share of the scenarios in which another program alters a table within a batch of an open transaction."""
+
 
 def generate(seed: int) -> Scenario:
     """The scenario of *seed*."""
@@ -36,7 +39,9 @@ def generate(seed: int) -> Scenario:
         callers,
         tuple(_fault(dice, len(hosts)) for _ in range(dice.choice((0, 0, 1, 1, 1, 2, 2, 3, 5)))),
     )
-    return _varied(scenario, random.Random(f"rare {seed}"))
+    scenario = _varied(scenario, random.Random(f"rare {seed}"))
+    altered = random.Random(f"altered {seed}")
+    return _altered(scenario, altered) if altered.random() < ALTERED else scenario
 
 
 def _hosts(dice: random.Random) -> tuple[Host, ...]:
@@ -196,3 +201,16 @@ def _any_fault(dice: random.Random, hosts: int) -> Fault:
     target = dice.randrange(hosts) if kind in HOST_FAULTS else dice.choice((1, 1, 2))
     seconds = dice.choice((0.0, 0.01, 0.3, 3.0)) if "stall" in kind else dice.choice((0.01, 0.3, 3.0))
     return Fault(kind, trigger, at, target, seconds)
+
+
+def _altered(scenario: Scenario, dice: random.Random) -> Scenario:
+    """The first caller executes a batch twice, by the same statement, and the table changes within the second one."""
+    size = dice.choice((5, 20, 60))
+    first, *others = scenario.callers
+    operation = Operation(first.operations[0].number, "batches", size)
+    return replace(
+        scenario,
+        pools=tuple(pool | {"autocommit": False} for pool in scenario.pools),
+        callers=(Caller(0.0, first.pool, (operation,)), *others[:1]),
+        faults=(*scenario.faults[:1], Fault("alter table", "group", dice.randint(size, 2 * size + 10))),
+    )

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.system.simulation import __main__ as command
 from tests.system.simulation.__main__ import main
+from tests.system.simulation.planted import DEFECTS
 from tests.system.simulation.scenario import Caller, Operation, Scenario
 
 INSERTS = Caller(0.0, 0, tuple(Operation(number, "insert") for number in (1, 2, 3)))
@@ -45,7 +47,12 @@ def test_a_violation_is_printed_and_minimized(
 
 @pytest.mark.parametrize(
     "arguments",
-    [("--minimize",), ("--coverage", "--seconds", "1"), ("--scenario", "missing.json")],
+    [
+        ("--minimize",),
+        ("--coverage", "--seconds", "1"),
+        ("--planted", "all", "--seed", "1"),
+        ("--scenario", "missing.json"),
+    ],
     ids=" ".join,
 )
 def test_wrong_arguments_are_explained(
@@ -54,3 +61,21 @@ def test_wrong_arguments_are_explained(
     with pytest.raises(SystemExit) as raised:
         run_main(monkeypatch, *arguments)
     assert raised.value.code == 2 and arguments[0] in capsys.readouterr().err
+
+
+def test_a_table_tells_how_many_seeds_find_each_past_defect(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("rollback lost", "session lent twice")
+    monkeypatch.setattr(command, "DEFECTS", {name: DEFECTS[name] for name in names})
+    assert run_main(monkeypatch, "--planted", "all", "--first", "0", "--count", "50", "--jobs", "1") == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert len(lines) == 2 and all(1 <= int(line[40:47]) <= 50 for line in lines)
+
+
+def test_a_past_defect_that_no_seed_finds_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "DEFECTS", {"idle connection kept": DEFECTS["idle connection kept"]})
+    assert run_main(monkeypatch, "--planted", "all", "--first", "0", "--count", "1", "--jobs", "1") == 1
+    assert capsys.readouterr().out.splitlines()[1].split()[-1] == "-"

@@ -10,6 +10,7 @@ import pytest
 from tests.system.simulation import many
 from tests.system.simulation.callers import KINDS, Entry, Kind, World
 from tests.system.simulation.generate import generate
+from tests.system.simulation.laws import Violation
 from tests.system.simulation.many import NO_SEED, Summary, run_limited, run_many, run_seeds
 from tests.system.simulation.measure import measured
 from tests.system.simulation.run import Report
@@ -56,14 +57,14 @@ def test_an_interrupted_run_keeps_its_summary() -> None:
     assert not multiprocessing.active_children()
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs the timer of POSIX")
+@pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="needs the timer of POSIX")
 def test_a_busy_scenario_is_stopped_even_if_the_exception_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     rounds: list[int] = []
 
     async def spin(world: World, entry: Entry) -> None:
         while True:  # as a loop of the client that waits for what is already done
             try:
-                signal.raise_signal(signal.SIGALRM)  # as the timer does
+                signal.raise_signal(signal.SIGPROF)  # as the timer does
             except BaseException:
                 rounds.append(entry.operation.number)
                 if len(rounds) == 3:
@@ -73,6 +74,12 @@ def test_a_busy_scenario_is_stopped_even_if_the_exception_is_caught(monkeypatch:
     report = run_limited(Scenario(1, pools=({},), callers=(Caller(0.0, 0, (Operation(1, "spin"),)),)))
     assert "frozen" in report.laws and len(rounds) == 3
     assert "spin" in next(each.text for each in report.violations if each.law == "frozen")
+
+
+def test_a_run_may_end_at_its_first_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = Report(5, [Violation("rows", "twice")])
+    monkeypatch.setattr(many, "run", lambda _: report)
+    assert run_seeds(range(5, 8), stop_at_failure=True).scenarios == 1
 
 
 def test_a_summary_counts_what_has_happened() -> None:
