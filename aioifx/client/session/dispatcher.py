@@ -80,6 +80,8 @@ class Dispatcher:
         self._undelivered = 0  # replies whose `on_orphan` is still to be called
         self._deferred: deque[Cleanup] = deque()
         self._idle_waiter: asyncio.Future[None] | None = None
+        self._interrupting: asyncio.Handle | None = None
+        """Interrupts the next request of the holder's call."""
         self._is_closing = False
         self.on_drop: Callable[[], None] | None = None
         """Called when the channel has ended, before `on_close`."""
@@ -221,6 +223,9 @@ class Dispatcher:
             lock.release()
         else:
             lock.is_locked = False
+        if self._interrupting is not None:
+            self._interrupting.cancel()
+            self._interrupting = None
         if self._deferred or self.interrupter.cancel_timer is not None:
             self._run_deferred()
 
@@ -415,9 +420,13 @@ class Dispatcher:
         If the statement does not end within `cancel_timeout`, the connection is dropped.
         """
         self.binding.check()
-        if not self.interrupter.interrupt_running() and self._started:
+        if not self.interrupter.interrupt_running() and self._started and self._interrupting is None:
             # Between two requests of one call: the next one is interrupted after it is sent.
-            self._loop.call_soon(self.interrupter.interrupt_running)
+            self._interrupting = self._loop.call_soon(self._interrupt_next)
+
+    def _interrupt_next(self) -> None:
+        self._interrupting = None
+        self.interrupter.interrupt_running()
 
     # -- deferred cleanup ---------------------------------------------------------------------------------------------
 

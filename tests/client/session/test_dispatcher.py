@@ -875,6 +875,24 @@ async def test_the_timer_restarts_when_bytes_have_arrived(rigged: Rigged) -> Non
     assert first == same < later
 
 
+async def test_an_interrupt_of_a_call_that_ends_does_not_reach_the_next_one(rigged: Rigged) -> None:
+    rig = rigged()
+
+    async def two_calls() -> None:
+        await rig.call("a")
+        await rig.call("b")
+
+    calls = asyncio.ensure_future(two_calls())
+    await until(lambda: rig.sent == ["a"])
+    rig.answer()  # its task has not run since
+    rig.dispatcher.cancel()
+    await until(lambda: "b" in rig.sent)
+    await run_ready_tasks()
+    assert rig.sent == ["a", "b"]
+    rig.answer()
+    await calls
+
+
 async def test_no_timer_is_left_when_the_connection_is_lost(rigged: Rigged) -> None:
     rig = rigged(command_timeout=60.0)
     async with rig.turn():

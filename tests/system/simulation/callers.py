@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
@@ -742,6 +742,131 @@ async def _slow_rows(entry: Entry) -> AsyncIterator[tuple[int, str]]:
         yield entry.operation.number, f"row {number}"
 
 
+@kind("stream all", 0)
+async def _stream_all(world: World, entry: Entry) -> None:
+    """Several blocks, with pauses in which the next one arrives or is fetched."""
+    rows: list[Any] = []
+    async with world.acquire(entry) as conn:
+        prefetch = entry.operation.number % 2 == 0
+        async with aclosing(
+            conn.stream(WIDE_ROWS, 0, WIDE, prefetch=prefetch, timeout=entry.operation.timeout)
+        ) as stream:
+            async for row in stream:
+                rows.append(row)
+                if len(rows) % (10 * entry.operation.size) == 5:
+                    await asyncio.sleep(0.003)
+        _check(rows, 0, WIDE)
+
+
+@kind("two streams", 0)
+async def _two_streams(world: World, entry: Entry) -> None:
+    """Two streams of one connection, read in turns, and a query between them."""
+    async with world.acquire(entry) as conn:
+        async with (
+            aclosing(conn.stream(WIDE_ROWS, 0, WIDE, prefetch=True)) as first,
+            aclosing(conn.stream(WIDE_ROWS, 20, WIDE)) as second,
+        ):
+            rows = [
+                await anext(stream)
+                for _ in range(30 * entry.operation.size % 100)
+                for stream in (first, second)
+            ]
+            _check(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
+            _check(rows[0::2] + [row async for row in first], 0, WIDE)
+            _check(rows[1::2] + [row async for row in second], 20, WIDE)
+
+
+@kind("use after a while", 0)
+async def _use_after_a_while(world: World, entry: Entry) -> None:
+    """Connections are idle for long enough to be checked."""
+    await asyncio.sleep(0.15 * entry.operation.size)
+
+    async def use() -> None:
+        async with world.acquire(entry) as conn:
+            _check(await conn.fetch(WIDE_ROWS, 5, 8, timeout=entry.operation.timeout), 5, 8)
+
+    tasks = [asyncio.ensure_future(use()) for _ in range(3)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@kind("send much", 0, writes=True, batch=True)
+async def _send_much(world: World, entry: Entry) -> None:
+    """More than a transport takes at once."""
+    entry.notes = 400
+    rows = [(entry.operation.number, "x" * 180)] * entry.notes
+    async with world.acquire(entry) as conn:
+        entry.may_take_effect = conn.autocommit
+        if entry.operation.number % 2:
+            await conn.executemany(INSERT, rows, timeout=entry.operation.timeout)
+        else:
+            await conn.load("note", rows, columns=["tag", "text"], timeout=entry.operation.timeout)
+        if not conn.autocommit:
+            entry.is_body_done = True
+            await conn.commit()
+
+
+@kind("end a transaction by hand", 0, writes=True)
+async def _end_by_hand(world: World, entry: Entry) -> None:
+    async with world.acquire(entry) as conn:
+        for commits in (False, entry.operation.number % 2 == 0):
+            async with conn.transaction() as transaction:
+                await conn.execute(INSERT, entry.operation.number, "by hand")
+                if commits:
+                    entry.notes, entry.is_body_done = 1, True
+                    await transaction.commit()
+                else:
+                    await transaction.rollback()
+
+
+@kind("leave an inner transaction", 0, writes=True)
+async def _leave_inner(world: World, entry: Entry) -> None:
+    """Both are rolled back."""
+    async with world.acquire(entry) as conn:
+        try:
+            async with conn.transaction():
+                await conn.transaction().start()
+                await conn.execute(INSERT, entry.operation.number, "inside")
+        except aioifx.InterfaceError as error:
+            if "still open" not in str(error):
+                raise
+            return
+        raise Wrong("a transaction ended with another one inside of it")
+
+
+@kind("interrupt anything", 0, writes=True, batch=True)
+async def _interrupt_anything(world: World, entry: Entry) -> None:
+    """Another task interrupts again and again, whatever runs; the call after that is not interrupted."""
+    number, size = entry.operation.number, entry.operation.size
+    rows = [(number, f"row {each}") for each in range(size)]
+
+    async def interrupt() -> None:
+        for _ in range(5):
+            await asyncio.sleep(number % 5 / 1000)
+            conn.cancel()
+
+    async with world.acquire(entry) as conn:
+        interrupting = asyncio.ensure_future(interrupt())
+        try:
+            async with conn.transaction():
+                _check(await conn.fetch(WIDE_ROWS, 0, size), 0, size)
+                if number % 2:
+                    await conn.executemany(INSERT, rows)
+                else:
+                    await conn.load("note", rows, columns=["tag", "text"])
+                entry.notes, entry.is_body_done = size, True
+        except aioifx.QueryCanceled:
+            entry.notes = 0
+        finally:
+            interrupting.cancel()
+        with suppress(aioifx.DatabaseError):  # what was committed stays
+            await _fetch_after_interrupt(conn)
+
+
 @kind("resize", 0)
 async def _resize(world: World, entry: Entry) -> None:
     async with world.acquire(entry) as conn:
@@ -827,12 +952,30 @@ _MANNERS: Final = {
 }
 
 
+async def _cancelled_twice(call: Any, seconds: float, note: Callable[[], None]) -> None:
+    """Cancel *call* after a time, and again while it ends."""
+    task = asyncio.ensure_future(call)
+    try:
+        await asyncio.wait([task], timeout=seconds)
+        if task.cancel():
+            note()
+            for _ in range(2):
+                await asyncio.sleep(0)
+                task.cancel()
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+    await task
+
+
 async def _ended(world: World, entry: Entry, ending: Ending, call: Any) -> None:
     """Run an operation that its ending may end."""
 
     def note() -> None:
         entry.cancelled_at = world.loop.time()
 
+    if ending.how == "twice":
+        return await _cancelled_twice(call, ending.at, note)
     if ending.how == "timeout":
         limit = asyncio.timeout(ending.at)
         try:
@@ -841,8 +984,9 @@ async def _ended(world: World, entry: Entry, ending: Ending, call: Any) -> None:
         finally:
             if limit.expired():
                 entry.cancelled_at = limit.when()
-        return
+        return None
     await _Noted(_MANNERS[ending.how], int(ending.at), note).into(call)
+    return None
 
 
 async def run_operation(world: World, operation: Operation, pool: int) -> None:

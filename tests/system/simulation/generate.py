@@ -161,11 +161,13 @@ def _varied(scenario: Scenario, dice: random.Random) -> Scenario:
     if dice.random() < 0.2:
         scenario = replace(scenario, weather={**scenario.weather, "urgent": "mixed"})
     scenario = replace(scenario, pools=tuple(pool | _rare_options(dice) for pool in scenario.pools))
-    if dice.random() < 0.4:
+    if dice.random() < 0.25:
         return scenario
     index = dice.randrange(len(scenario.callers))
     caller = scenario.callers[index]
     first = replace(caller.operations[0], kind=dice.choice(tuple(KINDS)))
+    if dice.random() < 0.1:
+        first = replace(first, ending=Ending("twice", dice.choice((0.001, 0.005, 0.05)) * dice.random()))
     caller = replace(caller, start=0.0, operations=(first, *caller.operations[1:]))
     return replace(
         scenario,
@@ -184,6 +186,8 @@ def _rare_options(dice: random.Random) -> dict[str, Any]:
         options["connect_retries"] = 2
     if dice.random() < 0.05:
         options["lock_diagnosis"] = True
+    if dice.random() < 0.3:
+        options["fetch_size"] = 4096
     return options
 
 

@@ -13,7 +13,7 @@ class Ending:
 
     Args:     how: "waiting" or "woken": cancelled at its n-th suspension, before or after what it waits for has come.
               "scope": by a scope of anyio. "suspension timeout": `asyncio.timeout` expires then.
-              "timeout": `asyncio.timeout` of *at* seconds.
+              "timeout": `asyncio.timeout` of *at* seconds. "twice": cancelled then, and again as it ends.
               at: the suspension, from 1, or the seconds.
     """
 

@@ -96,13 +96,17 @@ QUICK = (
 """Those that few seeds find; ``poe simulate --planted NAME`` tries any."""
 
 
+FIRST = 100
+"""The first seed for them: with a session lent twice, seed 0 keeps its process busy for ten seconds."""
+
+
 @pytest.mark.parametrize("name", QUICK)
 def test_a_past_defect_is_found(name: str) -> None:
     with planted(name):
         if scenario := DEFECTS[name].scenario:
             assert run(Scenario.from_json((DATA / f"{scenario}.json").read_text())).violations
             return
-        for seed in range(DEFECTS[name].seeds):
+        for seed in range(FIRST, FIRST + DEFECTS[name].seeds):
             if run_limited(generate(seed)).violations:
                 return
     raise AssertionError(f"not found by {DEFECTS[name].seeds} seeds")
