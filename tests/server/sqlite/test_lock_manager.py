@@ -525,6 +525,7 @@ class _Schedule:
             against += [other for other, each in queue if not are_compatible(each, wanted)]
         if self._locks.try_acquire(owner, resource, mode):
             assert not against or wanted is before, "granted against others"
+            assert self._locks.mode_of(owner, resource) is wanted
             return
         assert against, "not granted, although nobody is in the way"
         is_circle = owner in self._waited_for(against)

@@ -13,6 +13,7 @@ from tests.system.simulation.callers import KINDS
 from tests.system.simulation.faults import FAULTS, HOST_FAULTS, RARE_FAULTS, TRIGGERS
 from tests.system.simulation.scenario import Caller, Ending, Fault, Host, Operation, Scenario
 
+_TRANSFERS: Final = ("transfer", "transfer", "transfer at repeatable read")
 _ENDINGS: Final = ("waiting", "woken", "scope", "suspension timeout", "timeout")
 
 ALTERED: Final = 0.01
@@ -40,6 +41,7 @@ def generate(seed: int) -> Scenario:
         tuple(_fault(dice, len(hosts)) for _ in range(dice.choice((0, 0, 1, 1, 1, 2, 2, 3, 5)))),
     )
     scenario = _varied(scenario, random.Random(f"rare {seed}"))
+    scenario = _with_locks(scenario, random.Random(f"locks {seed}"))
     altered = random.Random(f"altered {seed}")
     return _altered(scenario, altered) if altered.random() < ALTERED else scenario
 
@@ -174,6 +176,30 @@ def _varied(scenario: Scenario, dice: random.Random) -> Scenario:
         callers=(*scenario.callers[:index], caller, *scenario.callers[index + 1 :]),
         faults=(*scenario.faults[:2], _any_fault(dice, len(scenario.hosts))),
     )
+
+
+def _with_locks(scenario: Scenario, dice: random.Random) -> Scenario:
+    """With the locks of the model or of the embedded server; in some scenarios all callers change the same accounts."""
+    scenario = replace(scenario, locks=dice.choice(("model", "embedded")))
+    if dice.random() < 0.9:
+        return scenario
+    callers = tuple(
+        Caller(
+            0.01 * dice.random(),
+            dice.randrange(len(scenario.pools)),
+            tuple(_transfer(dice, 3 * index + number) for number in (1, 2, 3)),
+        )
+        for index in range(dice.choice((2, 3, 5)))
+    )
+    pools = tuple(
+        {**pool, "max_size": 5, "lock_wait": dice.choice((1, 5)), "max_waiting": 0} for pool in scenario.pools
+    )
+    return replace(scenario, callers=callers, pools=pools)
+
+
+def _transfer(dice: random.Random, number: int) -> Operation:
+    ending = _ending(dice) if dice.random() < 0.1 else None
+    return Operation(number, dice.choice(_TRANSFERS), dice.choice((1, 2)), ending)
 
 
 def _rare_options(dice: random.Random) -> dict[str, Any]:

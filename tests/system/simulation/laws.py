@@ -245,4 +245,10 @@ def _fair(outcome: Outcome) -> Iterator[Violation]:
             )
 
 
-_LAWS: Final = (_balance, _outcomes, _serializable, _errors, _wrong, _left, _waits, _limits, _fair)
+def _locks(outcome: Outcome) -> Iterator[Violation]:
+    """No wait for a lock closes a circle, and none goes on while the lock is free."""
+    for text in outcome.database.wrong:
+        yield Violation("locks", text)
+
+
+_LAWS: Final = (_balance, _outcomes, _serializable, _errors, _wrong, _left, _waits, _limits, _fair, _locks)

@@ -53,6 +53,7 @@ def _smaller(scenario: Scenario) -> Iterator[Scenario]:
     for index, caller in enumerate(scenario.callers):
         for smaller in _smaller_callers(caller):
             yield replace(scenario, callers=_with(scenario.callers, index, smaller))
+    yield replace(scenario, locks="model")
     if len(scenario.hosts) > 1:
         yield replace(scenario, hosts=scenario.hosts[:1])
         yield replace(scenario, hosts=scenario.hosts[:-1])

@@ -1,5 +1,6 @@
 """Past defects of the client, put back one at a time, to prove that the simulation finds them. Never: a new one.
 
+Those of locks are mistakes that the embedded server's lock manager could have.
 A defect is a replaced piece of the source of one function. If the piece is no longer there, planting it fails.
 """
 
@@ -288,6 +289,49 @@ DEFECTS: Final = {
         "aioifx.client.pool.lifecycle",
         "PooledSession.unclean",
         "if session.has_lost_primary:",
+        "if False:",
+        3000,
+    ),
+    "lock granted to two": Defect(
+        "The embedded server granted a lock although another owner had it.",
+        "aioifx.server.sqlite.lock_manager",
+        "LockManager._take",
+        "if _conflicting(holders, owner, mode):",
+        "if False:",
+        3000,
+    ),
+    "lock not taken": Defect(
+        "The embedded server did not note the first lock on a row.",
+        "aioifx.server.sqlite.lock_manager",
+        "LockManager._take",
+        "self._granted[resource] = {owner: mode}",
+        "return True",
+        3000,
+    ),
+    "lock released early": Defect(
+        "An owner lost its other locks at the embedded server with the grant of one that it had waited for.",
+        "aioifx.server.sqlite.lock_manager",
+        "LockManager._grant",
+        "self._note(request.owner, resource)",
+        "for each in set(self._owned.get(request.owner, ())) - {resource}:\n"
+        "            self._drop(request.owner, each)\n"
+        "            del self._owned[request.owner][each]\n"
+        "        self._note(request.owner, resource)",
+        3000,
+    ),
+    "deadlock missed": Defect(
+        "The embedded server let owners wait for each other.",
+        "aioifx.server.sqlite.lock_manager",
+        "LockManager._queued",
+        "if circle:",
+        "if False:",
+        3000,
+    ),
+    "waiter forgotten": Defect(
+        "The embedded server did not grant a lock that was released to its next owner.",
+        "aioifx.server.sqlite.lock_manager",
+        "LockManager._drop",
+        "if resource in self._queues:",
         "if False:",
         3000,
     ),

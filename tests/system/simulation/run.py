@@ -20,6 +20,7 @@ from tests.system.simulation.faults import KEEPALIVE, Faults
 from tests.system.simulation.laws import Outcome, Violation, violations
 from tests.system.simulation.loop import Frozen, OutOfTime, SimulatedLoop, Stuck
 from tests.system.simulation.model.database import Database
+from tests.system.simulation.model.embedded_locks import EmbeddedLocks
 from tests.system.simulation.model.server import PORT, ModelServer
 from tests.system.simulation.network import Network, Tracer, Urgent, UrgentSockets, Weather
 from tests.system.simulation.scenario import Scenario
@@ -169,7 +170,8 @@ class _Simulation:
         self.scenario = scenario
         self.loop = loop
         self.network = network
-        self.database = Database(loop.time, frozenset(scenario.bugs))
+        kind = EmbeddedLocks if scenario.locks == "embedded" else Database
+        self.database = kind(loop.time, frozenset(scenario.bugs))
         self.servers = [
             ModelServer(
                 network,

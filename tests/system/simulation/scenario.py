@@ -93,6 +93,8 @@ class Scenario:
     faults: tuple[Fault, ...] = ()
     bugs: tuple[str, ...] = ()
     """Mistakes of the model, by which tests show that a law can fail."""
+    locks: str = "model"
+    """The database's locks: those of the "model", or those of the "embedded" server."""
 
     def to_json(self) -> str:
         """As JSON, one value per line where it helps."""
@@ -113,6 +115,7 @@ class Scenario:
             ),
             tuple(Fault(**each) for each in data["faults"]),
             tuple(data["bugs"]),
+            data.get("locks", "model"),
         )
 
 

@@ -92,6 +92,10 @@ QUICK = (
     "opening never counted down",
     "cursor left open",
     "session lent twice",
+    "lock granted to two",
+    "lock not taken",
+    "deadlock missed",
+    "waiter forgotten",
 )
 """Those that few seeds find; ``poe simulate --planted NAME`` tries any."""
 

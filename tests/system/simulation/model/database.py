@@ -119,6 +119,8 @@ class Database:
         self.version = 0
         """Changed by each ALTER TABLE; statements prepared before are stale."""
         self.commits: list[Commit] = []
+        self.wrong: list[str] = []
+        """Waits for locks that could not end, or had no reason."""
         self._locks: dict[Key, _Lock] = {}
 
     # -- locks ---------------------------------------------------------------------------------------------------------
