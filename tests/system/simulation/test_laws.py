@@ -101,7 +101,7 @@ QUICK = (
 
 
 FIRST = 100
-"""The first seed for them: with a session lent twice, seed 0 keeps its process busy for ten seconds."""
+"""The first seed for them: with one of the defects, seed 0 keeps its process busy until a limit ends it."""
 
 
 @pytest.mark.parametrize("name", QUICK)
