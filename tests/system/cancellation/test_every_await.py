@@ -19,6 +19,7 @@ from aioifx import Connection
 from aioifx.server import Server, ServerOptions, serve
 from tests.certificates import certified, trusting
 from tests.injection import Injection, Manner, is_cancelled
+from tests.system.templates import copied, made
 
 pytestmark = pytest.mark.sampled
 
@@ -302,34 +303,42 @@ CALLS: list[Callable[[Connection], Awaitable[None]]] = [
 # -- where ------------------------------------------------------------------------------------------------------------
 
 
+SEED = (
+    "create table thing (id int primary key, name varchar(40));"
+    "create table log (id serial, note varchar(20), data byte in table);"
+    "create table batch (id serial, note varchar(20), data byte in table);"
+    "create row type home_t (street varchar(20), city varchar(20)); create table person (home home_t);"
+    "create table tagged (tags set(integer not null));"
+    "create table picture (id int, data byte in table, note text in table);"
+    "create table album (id int, photo blob, body clob);"
+    "create table scratch (id int, photo blob); create table smart (photo blob);"
+)
+
+
+async def fill_tables(server: Server) -> None:
+    async with aioifx.connect(server.dsn, fetch_size=4096) as conn:
+        await conn.load("thing", [(n, f"thing {n}") for n in range(1, ROWS + 1)])
+        await conn.execute("insert into person values (?)", ("Main St", "Oslo"))
+        for table in ("picture", "album"):
+            await conn.load(table, [(n, *values) for n, values in enumerate(LARGE)])
+        await conn.execute("insert into scratch values (0, ?)", b"as it was")
+
+
 @pytest.fixture(params=["tcp", "tls"])
-async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
+async def place(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Place]:
     """An embedded server with a table to read and tables to write."""
     options: dict[str, Any] = {"fetch_size": 4096}
     context = None
     if request.param == "tls":
         authority = trustme.CA()
         context, options["ssl"] = certified(authority, "127.0.0.1"), trusting(authority)
-    seed = "create table thing (id int primary key, name varchar(40));" + "".join(
-        f"create table {name} (id serial, note varchar(20), data byte in table);" for name in ("log", "batch")
-    )
-    seed += (
-        "create row type home_t (street varchar(20), city varchar(20)); create table person (home home_t);"
-    )
-    seed += "create table tagged (tags set(integer not null));"
-    seed += "create table picture (id int, data byte in table, note text in table);"
-    seed += "create table album (id int, photo blob, body clob);"
-    seed += "create table scratch (id int, photo blob); create table smart (photo blob);"
-    async with serve(ServerOptions(databases=("shop",), seed=seed, ssl=context)) as server:
-        before = asyncio.all_tasks()
-        async with aioifx.connect(server.dsn, **options) as conn:
-            await conn.load("thing", [(n, f"thing {n}") for n in range(1, ROWS + 1)])
-            await conn.execute("insert into person values (?)", ("Main St", "Oslo"))
-            for table in ("picture", "album"):
-                await conn.load(table, [(n, *values) for n, values in enumerate(LARGE)])
-            await conn.execute("insert into scratch values (0, ?)", b"as it was")
-        await no_other_tasks(before)
-        yield Place(server, server.dsn, options)
+    shop = ServerOptions(databases=("shop",), seed=SEED)
+    template = await made(tmp_path_factory.getbasetemp() / "cancellation", shop, fill_tables)
+    with copied(template) as directory:
+        async with serve(ServerOptions(databases=("shop",), directory=directory, ssl=context)) as server:
+            yield Place(server, server.dsn, options)
 
 
 # -- the law ----------------------------------------------------------------------------------------------------------

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import aioifx
 from aioifx import Connection
-from aioifx.server import Server
+from aioifx.server import Server, ServerOptions
+from tests.system.templates import made
 
 ROWS = 120
 """In the table that is read: two blocks of 4096 bytes."""
@@ -48,6 +50,21 @@ async def prepare_tables(conn: Connection) -> None:
     await conn.execute("create table album (id int, photo blob, body clob)")
     await conn.load("picture", PICTURES)
     await conn.load("album", PICTURES)
+
+
+DATABASES = tuple(f"shop{number}" for number in range(6))
+"""One for each worker that tries cases."""
+
+
+async def prepared_databases(folder: Path) -> Path:
+    """A directory in *folder* with DATABASES and the tables in each."""
+
+    async def prepare(server: Server) -> None:
+        for name in DATABASES:
+            async with aioifx.connect(server.dsn, database=name, user="direct") as conn:
+                await prepare_tables(conn)
+
+    return await made(folder / "faults", ServerOptions(databases=DATABASES), prepare)
 
 
 def register_routines(server: Server) -> None:

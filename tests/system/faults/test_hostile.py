@@ -20,7 +20,14 @@ from aioifx import Connection
 from aioifx.server import Server, ServerOptions, serve
 from tests.injection import eventually
 from tests.system.faults.hostile import SPOILS, WHOLE, Plan, hostile_servers
-from tests.system.faults.operations import OPERATIONS, Operation, prepare_tables, register_routines
+from tests.system.faults.operations import (
+    DATABASES,
+    OPERATIONS,
+    Operation,
+    prepared_databases,
+    register_routines,
+)
+from tests.system.templates import copied
 
 BOUND = 20.0
 """Seconds that nothing here takes, on a machine however busy."""
@@ -28,10 +35,8 @@ BOUND = 20.0
 SHORT = 0.08
 """Seconds of command_timeout, and then of cancel_timeout."""
 
-WORKERS = 6
-
-FEW = 2
-"""Workers where the cases are few: preparing a database takes as long as three cases."""
+WORKERS, FEW = 6, 2
+"""Each has a database of its own; few suffice where the cases are few."""
 
 SAMPLE = 53
 """One case of so many is in the default suite."""
@@ -62,14 +67,11 @@ def plans() -> Iterator[dict[str, Plan]]:
 
 
 @pytest.fixture
-async def server(plans: dict[str, Plan], is_exhaustive: bool) -> AsyncIterator[Server]:
-    count = workers_for(is_exhaustive)
-    async with serve(ServerOptions(databases=tuple(f"shop{number}" for number in range(count)))) as server:
-        register_routines(server)
-        for number in range(count):
-            async with aioifx.connect(server.dsn, database=f"shop{number}", user="direct") as conn:
-                await prepare_tables(conn)
-        yield server
+async def server(plans: dict[str, Plan], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+    with copied(await prepared_databases(tmp_path_factory.getbasetemp())) as directory:
+        async with serve(ServerOptions(databases=DATABASES, directory=directory)) as server:
+            register_routines(server)
+            yield server
 
 
 def workers_for(is_exhaustive: bool) -> int:

@@ -28,14 +28,16 @@ from aioifx.server import Server, ServerOptions, serve
 from tests.certificates import certified, trusting
 from tests.injection import eventually
 from tests.system.faults.operations import (
+    DATABASES,
     MANY,
     OPERATIONS,
     ROWS,
     Operation,
-    prepare_tables,
+    prepared_databases,
     register_routines,
 )
 from tests.system.faults.proxy import Fault, Kind, Link, Proxy, Way, proxied
+from tests.system.templates import copied
 
 pytestmark = pytest.mark.sampled
 
@@ -49,7 +51,7 @@ WORKERS = 4
 """Cases that are tried at a time, each worker's in a database of its own: most of the time they wait."""
 
 FEW = 2
-"""Workers where the cases are few: preparing a database takes as long as three cases."""
+"""Workers where the cases are few."""
 
 EACH = 9
 """The default suite tries one fault of so many: an odd number, so that the kinds and ways differ."""
@@ -80,17 +82,19 @@ class Place(NamedTuple):
 
 
 @pytest.fixture(params=["tcp", "tls"])
-async def place(request: pytest.FixtureRequest, is_exhaustive: bool) -> AsyncIterator[Place]:
+async def place(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, is_exhaustive: bool
+) -> AsyncIterator[Place]:
     count = WORKERS if is_exhaustive and request.param == "tcp" and is_on_asyncio() else FEW
     options: dict[str, Any] = {"fetch_size": 4096}
     context = None
     if request.param == "tls":
         authority = trustme.CA()
         context, options["ssl"] = certified(authority, "127.0.0.1"), trusting(authority)
-    databases = tuple(f"shop{number}" for number in range(count))
-    async with serve(ServerOptions(databases=databases, ssl=context)) as server:
-        register_routines(server)
-        yield Place(server, options, count)
+    with copied(await prepared_databases(tmp_path_factory.getbasetemp())) as directory:
+        async with serve(ServerOptions(databases=DATABASES, directory=directory, ssl=context)) as server:
+            register_routines(server)
+            yield Place(server, options, count)
 
 
 @pytest.fixture
@@ -281,7 +285,6 @@ async def workers(place: Place) -> AsyncIterator[list[Worker]]:
         for number in range(place.workers):
             dsn = place.dsn(place.server.port, number, "direct")
             direct = await stack.enter_async_context(aioifx.connect(dsn, **place.options))
-            await prepare_tables(direct)
             proxy = await stack.enter_async_context(proxied(place.server.port))
             found.append(Worker(number, place, proxy, direct))
         yield found
