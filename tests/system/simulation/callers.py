@@ -7,6 +7,7 @@ operations took effect.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -65,6 +66,8 @@ class Entry:
     cancelled_at: float | None = None
     went_on_at: float | None = None
     """When a call had timed out, and the connection was used again."""
+    transport: Any = None
+    """The client's end of the connection that was acquired last."""
 
 
 class Call(NamedTuple):
@@ -110,7 +113,22 @@ class World:
         self.waiting: list[Wait] = []
         self.waits: list[Wait] = []
         self.calls: list[Call] = []
+        self.expired: list[set[int]] = [set() for _ in options]
+        """Connections that callers of each pool had used before it was expired."""
+        self._used: list[set[int]] = [set() for _ in options]
+        self._leased = Counter[int]()
+        self._most = [each.get("max_size", 10) for each in options]
         self._order = 0
+
+    def expire(self, pool: int) -> None:
+        """Expire the connections of a pool."""
+        self.expired[pool] |= self._used[pool]
+        self.pools[pool].expire()
+
+    def resize(self, pool: int, least: int, most: int) -> None:
+        """Change the size of a pool. Connections that are in use may stay above it."""
+        self._most[pool] = max(self._most[pool], most)
+        self.pools[pool].resize(least, most)
 
     @contextmanager
     def limited(self, who: str, limit: float | None) -> Iterator[None]:
@@ -131,6 +149,7 @@ class World:
         acquiring = self.pools[entry.pool].acquire()
         options = self.options[entry.pool]
         who = f"operation {entry.operation.number}"
+        expired = frozenset(self.expired[entry.pool])
         try:
             with self.limited(f"{who}, acquire", options["acquire_timeout"]):
                 conn = await acquiring.__aenter__()
@@ -146,6 +165,15 @@ class World:
             self.wrong.append(f"{who} was given a session that {self.held[session]} still holds")
         if conn.is_in_transaction():
             self.wrong.append(f"{who} was given a connection inside a transaction")
+        entry.transport = conn.statements.base_session.channel.transport
+        self._used[entry.pool].add(entry.transport.number)
+        if entry.transport.number in expired:
+            self.wrong.append(f"{who} was given a connection that had been expired")
+        self._leased[entry.pool] += 1
+        stats = self.pools[entry.pool].stats()
+        largest = max(self._leased[entry.pool], stats.size + stats.opening)
+        if largest > self._most[entry.pool]:
+            self.wrong.append(f"as {who} was given a connection, the pool had {largest}")
         self.held[session] = who
         error: tuple[Any, Any, Any] = (None, None, None)
         try:
@@ -156,6 +184,7 @@ class World:
             raise
         finally:
             del self.held[session]
+            self._leased[entry.pool] -= 1
             await acquiring.__aexit__(*error)
 
 
@@ -305,6 +334,7 @@ async def _read_all(world: World, entry: Entry) -> None:
 async def _prepare(world: World, entry: Entry) -> None:
     async with world.acquire(entry) as conn:
         statement = await conn.prepare(WIDE_ROWS)
+        _check_settings(world, entry)
         for start in range(3):
             _check(
                 await statement.fetch(start, start + entry.operation.size),
@@ -434,11 +464,20 @@ async def _go_on(world: World, entry: Entry) -> None:
         await _fetch_after_interrupt(conn)
 
 
+def _check_settings(world: World, entry: Entry) -> None:
+    """The settings of an earlier user are gone."""
+    options, session = world.options[entry.pool], entry.transport.peer.protocol
+    wait = 3 if "init" in options else options.get("lock_wait") or 0
+    if (session.isolation, session.lock_wait) != ("committed read", wait):
+        raise Wrong(f"isolation {session.isolation}, lock_wait {session.lock_wait}, expected {wait}")
+
+
 @kind("hold", 1)
 async def _hold(world: World, entry: Entry) -> None:
     async with world.acquire(entry) as conn:
         await asyncio.sleep(entry.operation.size / 100)
         _check(await conn.fetch(WIDE_ROWS, 9, 10), 9, 10)
+        _check_settings(world, entry)
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -649,7 +688,10 @@ async def _leave_settings(world: World, entry: Entry) -> None:
 async def _leave_table(world: World, entry: Entry) -> None:
     async with world.acquire(entry) as conn:
         entry.may_take_effect = True
-        await conn.execute("CREATE TEMP TABLE mine (a INTEGER)")
+        try:
+            await conn.execute("CREATE TEMP TABLE mine (a INTEGER)")
+        except aioifx.ProgrammingError as error:
+            raise Wrong(f"an earlier user's table is there: {error}") from error
         await conn.fetch("SELECT a FROM mine")
 
 
@@ -870,15 +912,15 @@ async def _interrupt_anything(world: World, entry: Entry) -> None:
 @kind("resize", 0)
 async def _resize(world: World, entry: Entry) -> None:
     async with world.acquire(entry) as conn:
-        world.pools[entry.pool].resize(0, 1 + entry.operation.size % 3)
+        world.resize(entry.pool, 0, 1 + entry.operation.size % 3)
         _check(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
 
 
 @kind("wait until ready", 0)
 async def _wait_until_ready(world: World, entry: Entry) -> None:
     timeout, pool = entry.operation.timeout or 0.5, world.pools[entry.pool]
-    pool.resize(2, max(2, world.options[entry.pool].get("max_size", 10)))
-    pool.expire()
+    world.resize(entry.pool, 2, max(2, world.options[entry.pool].get("max_size", 10)))
+    world.expire(entry.pool)
     with world.limited(f"operation {entry.operation.number}, wait_ready", timeout):
         await pool.wait_ready(timeout)
 
@@ -918,7 +960,7 @@ async def _close_pool(world: World, entry: Entry) -> None:
 @kind("expire", 1)
 async def _expire(world: World, entry: Entry) -> None:
     async with world.acquire(entry) as conn:
-        world.pools[entry.pool].expire()
+        world.expire(entry.pool)
         _check(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
 
 

@@ -33,6 +33,10 @@ PROMPT: Final = 0.01
 """Seconds after its limit in which a call ends: nothing is awaited then."""
 
 
+_EXPECTED: Final = {0, -213, -240, -244, -268, -271, -346, -458, -710, -951}
+"""Codes of errors that scenarios give a reason for: limits, locks, secondary servers, ALTER TABLE, and so on."""
+
+
 class Violation(NamedTuple):
     """A law that did not hold."""
 
@@ -166,6 +170,11 @@ def _errors(outcome: Outcome) -> Iterator[Violation]:
             yield Violation(
                 "errors",
                 f"operation {entry.operation.number} was interrupted without a reason: {entry.error!r}",
+            )
+        if getattr(entry.error, "sqlcode", 0) not in _EXPECTED:
+            yield Violation(
+                "errors",
+                f"operation {entry.operation.number} has failed at the server without a reason: {entry.error!r}",
             )
     for text in outcome.loop.errors:
         yield Violation("errors", f"reported to the event loop: {text}")

@@ -268,7 +268,7 @@ class _Simulation:
         await self._rest()
 
     async def _rest(self) -> None:
-        """Idle sessions have neither a transaction nor a cursor."""
+        """Idle sessions have neither a transaction nor a cursor, nor more statements than their pool may keep."""
         for _ in range(20):
             if not self._left_open():
                 return
@@ -277,14 +277,19 @@ class _Simulation:
 
     def _left_open(self) -> list[str]:
         """What sessions have open whose client's end is open; the others end when their server learns of it."""
-        return [
-            f"session {session.number} has {session.open_cursors} cursors"
+        most = max(options.get("statement_cache_size", 100) for options in self.world.options)
+        left = [
+            f"session {session.number} has {session.open_cursors} cursors, {len(session.statements)} statements"
             f"{' and a transaction' if session.transaction is not None else ''}"
             for server in self.servers
             for session in server.sessions.values()
-            if (session.open_cursors or session.transaction is not None)
+            if (session.open_cursors or session.transaction is not None or len(session.statements) > most)
             and not session.transport.peer.is_closed
         ]
+        for stats in (pool.stats() for pool in self.world.pools):
+            if stats.size + stats.opening < stats.min_size:
+                left.append(f"pool {stats.name} has {stats.size} connections, min_size is {stats.min_size}")
+        return left
 
     def outcome(self) -> Outcome:
         """What is left, for the laws."""

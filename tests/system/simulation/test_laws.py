@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from aioifx import errors
+from aioifx.client.execution.statement import Statement
+from aioifx.client.pool.decisions import PoolState
+from aioifx.client.pool.lifecycle import PooledSession
 from aioifx.client.session.dispatcher import Dispatcher
 from aioifx.client.session.interrupts import Interrupter
+from aioifx.client.session.settings import SessionSettings
 from tests.system.simulation.generate import generate
 from tests.system.simulation.many import run_limited
 from tests.system.simulation.planted import DEFECTS, planted
@@ -17,7 +21,7 @@ from tests.system.simulation.run import run
 from tests.system.simulation.scenario import Caller, Host, Operation, Scenario
 
 DATA = Path(__file__).parent / "data"
-POOL = {"max_size": 3, "lock_wait": 5}
+POOL = {"max_size": 3, "lock_wait": 5, "statement_cache_size": 1}
 SLOW = Host(speed=0.005, slow=0.2)
 TRANSFERS = tuple(
     Caller(
@@ -65,6 +69,17 @@ def test_a_mistake_of_the_server_is_found(bug: str, law: str, operations: tuple[
         ("left", "timer", Interrupter, "_stop_running", lambda _: None, ("interrupt",)),
         ("limits", "execute", Dispatcher, "_set_deadline", lambda *_: None, ("go on after a timeout",)),
         ("outcome", "called unknown", errors, "_OUTCOME_UNKNOWN", {-268}, ("fail in a batch",) * 3),
+        (
+            "errors",
+            "isolation",
+            SessionSettings,
+            "restore_baseline",
+            lambda _: None,
+            ("leave settings", "hold"),
+        ),
+        ("errors", "table", PooledSession, "unclean", "", ("leave a table",) * 2),
+        ("wrong", "expired", PoolState, "_expiry", lambda *_: "", ("expire", "hold")),
+        ("left", "statements", Statement, "release_later", lambda _: None, ("fetch", "nested", "prepare")),
     ],
 )
 def test_a_mistake_of_the_client_is_found(
