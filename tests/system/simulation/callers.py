@@ -92,6 +92,24 @@ class Wait:
     """Later ones that got a connection while it was in the pool's queue; not while it checked a connection."""
 
 
+class Reported:
+    """An observer of pools: each operation starts once and ends once."""
+
+    def __init__(self, wrong: list[str]) -> None:
+        self.running: set[Any] = set()
+        self._wrong = wrong
+
+    def on_start(self, operation: Any) -> None:
+        if operation in self.running:
+            self._wrong.append(f"{operation} was reported twice as started")
+        self.running.add(operation)
+
+    def on_end(self, operation: Any) -> None:
+        if operation not in self.running or operation.duration is None:
+            self._wrong.append(f"{operation} was reported as ended, and does not run")
+        self.running.discard(operation)
+
+
 class World:
     """What callers share."""
 
@@ -104,6 +122,7 @@ class World:
         self.dsn = dsn
         self.entries: list[Entry] = []
         self.wrong: list[str] = []
+        self.reported = Reported(self.wrong)
         self.left: list[str] = []
         """What sessions that no caller uses still have open."""
         self.late: list[str] = []

@@ -191,6 +191,8 @@ def _wrong(outcome: Outcome) -> Iterator[Violation]:
 
 def _left(outcome: Outcome) -> Iterator[Violation]:
     """Nothing is left: tasks, timers, connections, sessions, locks."""
+    for operation in outcome.world.reported.running:
+        yield Violation("left", f"{operation} was reported as started, and not as ended")
     for text in outcome.world.left:
         yield Violation("left", text)
     for task in outcome.tasks:

@@ -234,10 +234,15 @@ class _Simulation:
         """A pool that has started; without a first connection if that fails."""
         try:
             with self.world.limited("create_pool", connect_limit(options)):
-                return await aioifx.create_pool(self.world.dsn, **options)
+                return await aioifx.create_pool(self.world.dsn, **options, **self._observed)
         except aioifx.Error:
             options["min_size"] = 0
-            return await aioifx.create_pool(self.world.dsn, **options)
+            return await aioifx.create_pool(self.world.dsn, **options, **self._observed)
+
+    @property
+    def _observed(self) -> dict[str, Any]:
+        """In a third of the scenarios pools have an observer, with which sessions measure their requests."""
+        return {} if self.scenario.seed % 3 else {"observer": self.world.reported}
 
     def _is_occupied(self) -> bool:
         return bool(self.network.open_connections or any(server.sessions for server in self.servers))

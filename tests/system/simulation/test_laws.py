@@ -9,6 +9,7 @@ import pytest
 
 from aioifx import errors
 from aioifx.client.execution.statement import Statement
+from aioifx.client.observation.observation import Observation
 from aioifx.client.pool.decisions import PoolState
 from aioifx.client.pool.lifecycle import PooledSession
 from aioifx.client.session.dispatcher import Dispatcher
@@ -78,6 +79,7 @@ def test_a_mistake_of_the_server_is_found(bug: str, law: str, operations: tuple[
             ("leave settings", "hold"),
         ),
         ("errors", "table", PooledSession, "unclean", "", ("leave a table",) * 2),
+        ("left", "not as ended", Observation, "end", lambda *_, **__: None, ("hold",)),
         ("wrong", "expired", PoolState, "_expiry", lambda *_: "", ("expire", "hold")),
         ("left", "statements", Statement, "release_later", lambda _: None, ("fetch", "nested", "prepare")),
     ],
@@ -94,7 +96,7 @@ def test_a_mistake_of_the_client_is_found(
     callers = (
         Caller(0.0, 0, tuple(Operation(number, kind, 5) for number, kind in enumerate(operations, 1))),
     )
-    scenario = Scenario(1, pools=(POOL,), callers=callers)
+    scenario = Scenario(3, pools=(POOL,), callers=callers)  # with an observer
     assert not run(scenario).violations
     monkeypatch.setattr(where, name, instead)
     assert any(each.law == law and text in each.text for each in run(scenario).violations)
