@@ -16,8 +16,8 @@ from tests.system.simulation.scenario import Caller, Ending, Fault, Host, Operat
 _TRANSFERS: Final = ("transfer", "transfer", "transfer at repeatable read")
 _ENDINGS: Final = ("waiting", "woken", "scope", "suspension timeout", "timeout")
 
-ALTERED: Final = 0.01
-"""Share of the scenarios in which another program alters a table within a batch of an open transaction."""
+SHAPED: Final = 0.03
+"""Share of the scenarios that several rare things have to come together in."""
 
 
 def generate(seed: int) -> Scenario:
@@ -42,8 +42,8 @@ def generate(seed: int) -> Scenario:
     )
     scenario = _varied(scenario, random.Random(f"rare {seed}"))
     scenario = _with_locks(scenario, random.Random(f"locks {seed}"))
-    altered = random.Random(f"altered {seed}")
-    return _altered(scenario, altered) if altered.random() < ALTERED else scenario
+    rare = random.Random(f"shape {seed}")
+    return rare.choice((_altered, _raced, _down))(scenario, rare) if rare.random() < SHAPED else scenario
 
 
 def _hosts(dice: random.Random) -> tuple[Host, ...]:
@@ -243,4 +243,30 @@ def _altered(scenario: Scenario, dice: random.Random) -> Scenario:
         pools=tuple(pool | {"autocommit": False} for pool in scenario.pools),
         callers=(Caller(0.0, first.pool, (operation,)), *others[:1]),
         faults=(*scenario.faults[:1], Fault("alter table", "group", dice.randint(size, 2 * size + 10))),
+    )
+
+
+def _raced(scenario: Scenario, dice: random.Random) -> Scenario:
+    """The event loop stands still while two attempts to connect are under way, so that both end in one step."""
+    return replace(
+        scenario,
+        hosts=tuple(replace(host, addresses=2) for host in scenario.hosts),
+        weather={**scenario.weather, "connect": 0.6},
+        pools=tuple(pool | {"acquire_timeout": 5.0, "connect_timeout": 20.0} for pool in scenario.pools),
+        faults=(*scenario.faults[:1], Fault("clock jumps", "time", 0.25 + 0.3 * dice.random(), 0, 0.6)),
+    )
+
+
+def _down(scenario: Scenario, dice: random.Random) -> Scenario:
+    """The only server is down until the callers come, long after."""
+    pools = tuple(
+        pool | {"min_size": 1, "acquire_timeout": 0.5, "connect_timeout": 0.5} for pool in scenario.pools
+    )
+    return replace(
+        scenario,
+        hosts=(Host(),),
+        weather={},
+        pools=pools,
+        callers=tuple(replace(caller, start=15 + 10 * dice.random()) for caller in scenario.callers[:2]),
+        faults=(Fault("crash", "time", 0.1 * dice.random()),),
     )
