@@ -9,8 +9,8 @@ import random
 from dataclasses import replace
 from typing import Any, Final
 
-from tests.system.simulation.callers import KINDS
 from tests.system.simulation.faults import FAULTS, HOST_FAULTS, RARE_FAULTS, TRIGGERS
+from tests.system.simulation.operations import KINDS
 from tests.system.simulation.scenario import Caller, Ending, Fault, Host, Operation, Scenario
 
 _TRANSFERS: Final = ("transfer", "transfer", "transfer at repeatable read")

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import aioifx
-from tests.system.simulation.callers import INTERRUPTED, KINDS, Entry, World
 from tests.system.simulation.loop import SimulatedLoop
 from tests.system.simulation.model.database import ACCOUNTS, BALANCE, Database
 from tests.system.simulation.model.server import ModelServer
 from tests.system.simulation.network import Network
+from tests.system.simulation.operations import KINDS
+from tests.system.simulation.world import INTERRUPTED, Entry, World
 
 OVERTAKEN: Final = 3
 """Times that a task in the queue of a pool may be overtaken by one that asked later.

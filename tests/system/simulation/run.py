@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import aioifx
 import aioifx.channel
-from tests.system.simulation.callers import CLOSE_TIMEOUT, World, connect_limit, run_caller
+from tests.system.simulation.callers import run_caller
 from tests.system.simulation.faults import KEEPALIVE, Faults
 from tests.system.simulation.laws import Outcome, Violation, violations
 from tests.system.simulation.loop import Frozen, OutOfTime, SimulatedLoop, Stuck
@@ -24,6 +24,7 @@ from tests.system.simulation.model.embedded_locks import EmbeddedLocks
 from tests.system.simulation.model.server import PORT, ModelServer
 from tests.system.simulation.network import Network, Tracer, Urgent, UrgentSockets, Weather
 from tests.system.simulation.scenario import Scenario
+from tests.system.simulation.world import CLOSE_TIMEOUT, World, connect_limit
 
 CALLERS_LIMIT: Final = 1500.0
 """Virtual seconds for all callers. Without limits of its own a call may wait for TCP to give up, some calls in turn."""

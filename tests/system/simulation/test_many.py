@@ -8,13 +8,14 @@ import signal
 import pytest
 
 from tests.system.simulation import many
-from tests.system.simulation.callers import KINDS, Entry, Kind, World
 from tests.system.simulation.generate import generate
 from tests.system.simulation.laws import Violation
 from tests.system.simulation.many import NO_SEED, Summary, run_limited, run_many, run_seeds
 from tests.system.simulation.measure import measured
+from tests.system.simulation.operations import KINDS, Kind
 from tests.system.simulation.run import Report
 from tests.system.simulation.scenario import Caller, Operation, Scenario
+from tests.system.simulation.world import Entry, World
 
 
 def test_processes_count_what_one_process_counts() -> None:

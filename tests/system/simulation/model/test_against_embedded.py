@@ -15,12 +15,12 @@ import pytest
 
 import aioifx
 from aioifx.server import Routine, ServerOptions, serve
-from tests.system.simulation import callers
 from tests.system.simulation.loop import SimulatedLoop
 from tests.system.simulation.model.database import ACCOUNTS, BALANCE, WIDE, Database, wide_text
 from tests.system.simulation.model.server import PORT, ModelServer
 from tests.system.simulation.model.statements import TWICE
 from tests.system.simulation.network import Network
+from tests.system.simulation.operations import kinds
 
 SEED: Final = "".join(
     f"{statement};"
@@ -81,7 +81,7 @@ async def _fetch(sessions: Sessions, number: int, conn: aioifx.Connection, sql: 
 
 @operation
 async def _notes(sessions: Sessions, number: int, conn: aioifx.Connection, tag: int) -> Any:
-    return sorted((row[1], row[2]) for row in await conn.fetch(callers.NOTES, tag))
+    return sorted((row[1], row[2]) for row in await conn.fetch(kinds.NOTES, tag))
 
 
 @operation
@@ -102,7 +102,7 @@ async def _alter(sessions: Sessions, number: int, conn: aioifx.Connection) -> An
 @operation
 async def _many(sessions: Sessions, number: int, conn: aioifx.Connection, on_error: Any, *rows: Any) -> Any:
     try:
-        result = await conn.executemany(callers.INSERT, rows, on_error=on_error)
+        result = await conn.executemany(kinds.INSERT, rows, on_error=on_error)
     except aioifx.DatabaseError as error:
         return type(error).__name__, error.sqlcode, error.isamcode, error.row_index, error.outcome_unknown
     return result.rowcount, [(error.row_index, error.sqlcode) for error in result.errors]
@@ -118,7 +118,7 @@ async def _load(
 @operation
 async def _stream(sessions: Sessions, number: int, conn: aioifx.Connection, count: int) -> Any:
     rows: list[Any] = []
-    async for row in conn.stream(callers.WIDE_ROWS, 0, 100, prefetch=False):
+    async for row in conn.stream(kinds.WIDE_ROWS, 0, 100, prefetch=False):
         rows.append(row[0])
         if len(rows) >= count:
             break
@@ -130,7 +130,7 @@ async def _scroll(
     sessions: Sessions, number: int, conn: aioifx.Connection, first: int, last: int, row: int
 ) -> Any:
     async with conn.cursor(scroll=True) as cursor:
-        await cursor.execute(callers.WIDE_ROWS, (first, last))
+        await cursor.execute(kinds.WIDE_ROWS, (first, last))
         return [
             each and each[0]
             for each in (
@@ -219,8 +219,8 @@ def drawn(seed: int, count: int) -> list[Step]:
         return dice.choice(_TAGS), TWICE if dice.random() < twice else text()
 
     reads: list[Callable[[], Step]] = [
-        lambda: ("fetch", callers.WIDE_ROWS, dice.randrange(-5, 150), dice.randrange(160)),
-        lambda: ("fetch", callers.ACCOUNT, dice.randrange(6)),
+        lambda: ("fetch", kinds.WIDE_ROWS, dice.randrange(-5, 150), dice.randrange(160)),
+        lambda: ("fetch", kinds.ACCOUNT, dice.randrange(6)),
         lambda: ("fetch", "SELECT id, balance FROM account ORDER BY id"),
         lambda: ("execute", dice.choice(("BEGIN WORK", "COMMIT WORK", "ROLLBACK WORK"))),
         lambda: ("execute", f"SET ISOLATION TO {dice.choice(_LEVELS)}"),
@@ -235,26 +235,26 @@ def drawn(seed: int, count: int) -> list[Step]:
         lambda: ("leave", dice.random() < 0.4),
     ]
     writes: list[Callable[[], Step]] = [
-        lambda: ("execute", callers.ADD, dice.randrange(-9, 9), 1 + dice.randrange(ACCOUNTS + (count == 1))),
-        lambda: ("execute", callers.ADD, 1),
+        lambda: ("execute", kinds.ADD, dice.randrange(-9, 9), 1 + dice.randrange(ACCOUNTS + (count == 1))),
+        lambda: ("execute", kinds.ADD, 1),
         lambda: ("notes", dice.choice(_TAGS)),
         lambda: ("notes", dice.choice(_TAGS)),
-        lambda: ("execute", callers.INSERT, *row(0.2)),
-        lambda: ("execute", callers.INSERT, *row()),
+        lambda: ("execute", kinds.INSERT, *row(0.2)),
+        lambda: ("execute", kinds.INSERT, *row()),
         lambda: ("execute", "DELETE FROM note WHERE tag = ?", dice.choice(_TAGS)),
         lambda: ("many", "raise", *(row(0.1) for _ in range(dice.choice((1, 3, 9))))),
         lambda: ("many", "collect", *(row(0.2) for _ in range(dice.choice((1, 3, 9))))),
         lambda: ("load", dice.choice((None, 2)), *(row(0.05) for _ in range(dice.choice((0, 1, 5))))),
     ]
     alone: list[Callable[[], Step]] = [
-        lambda: ("fetch", callers.ACCOUNT + " FOR UPDATE", dice.randrange(6)),
+        lambda: ("fetch", kinds.ACCOUNT + " FOR UPDATE", dice.randrange(6)),
         lambda: ("execute", "INSERT INTO account VALUES (1, 0)"),
         lambda: ("execute", "EXECUTE PROCEDURE pause(?)", 1),
         lambda: ("execute", "CREATE TEMP TABLE mine (a INTEGER)"),
         lambda: ("fetch", "SELECT a FROM mine"),
         lambda: ("execute", "DROP TABLE mine"),
         lambda: ("alter",),
-        lambda: ("prepare", callers.NOTES),
+        lambda: ("prepare", kinds.NOTES),
         lambda: ("prepared", dice.choice(_TAGS)),
     ]
     makers = [reads + writes + (alone if count == 1 else []), reads]
