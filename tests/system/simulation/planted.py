@@ -224,12 +224,13 @@ DEFECTS: Final = {
         "interrupt_that_comes_late",
     ),
     "timer of a lost connection left": Defect(
-        "After a connection was lost, a timer kept it in memory for the rest of cancel_timeout.",
+        "After a connection was lost, a timer kept it in memory for the rest of command_timeout.",
         "aioifx.client.session.dispatcher",
-        "Dispatcher._on_channel_closed",
-        "self.interrupter.stop_timeout()",
-        "pass",
+        "Dispatcher._set_deadline",
+        "if self.channel.failure is None:",
+        "if True:",
         0,
+        "timer_after_a_lost_connection",
     ),
     "late urgent byte with pipelining": Defect(
         "With pipelining, an interrupt that came too late interrupted the next statement.",
@@ -303,7 +304,7 @@ DEFECTS: Final = {
         "PooledSession.unclean",
         "if session.has_lost_primary:",
         "if False:",
-        0,
+        200,
     ),
     "lock granted to two": Defect(
         "The embedded server granted a lock although another owner had it.",

@@ -80,7 +80,7 @@ def test_a_mistake_of_the_server_is_found(bug: str, law: str, operations: tuple[
         ),
         ("errors", "table", PooledSession, "unclean", "", ("leave a table",) * 2),
         ("left", "not as ended", Observation, "end", lambda *_, **__: None, ("hold",)),
-        ("wrong", "expired", PoolState, "_expiry", lambda *_: "", ("expire", "hold")),
+        ("wrong", "had to close", PoolState, "_expiry", lambda *_: "", ("expire", "hold")),
         ("left", "statements", Statement, "release_later", lambda _: None, ("fetch", "nested", "prepare")),
     ],
 )

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import aioifx
 from tests.system.simulation.loop import SimulatedLoop
+from tests.system.simulation.model.session import ISAM_SECONDARY
 from tests.system.simulation.scenario import Operation
 
 INTERRUPTED: Final = -213
@@ -122,7 +123,7 @@ class World:
         self.waits: list[Wait] = []
         self.calls: list[Call] = []
         self.expired: list[set[int]] = [set() for _ in options]
-        """Connections that callers of each pool had used before it was expired."""
+        """Connections that each pool must close: used before it was expired, or at a server that is no primary."""
         self._used: list[set[int]] = [set() for _ in options]
         self._leased = Counter[int]()
         self._most = [each.get("max_size", 10) for each in options]
@@ -176,7 +177,7 @@ class World:
         entry.transport = conn.statements.base_session.channel.transport
         self._used[entry.pool].add(entry.transport.number)
         if entry.transport.number in expired:
-            self.wrong.append(f"{who} was given a connection that had been expired")
+            self.wrong.append(f"{who} was given a connection that the pool had to close")
         self._leased[entry.pool] += 1
         stats = self.pools[entry.pool].stats()
         largest = max(self._leased[entry.pool], stats.size + stats.opening)
@@ -189,6 +190,8 @@ class World:
             yield cast("aioifx.Connection", Timed(self, conn, who, options.get("command_timeout"), more))
         except BaseException as raised:
             error = (type(raised), raised, raised.__traceback__)
+            if options.get("role") == "primary" and getattr(raised, "isamcode", 0) == ISAM_SECONDARY:
+                self.expired[entry.pool].add(entry.transport.number)
             raise
         finally:
             del self.held[session]

@@ -50,7 +50,7 @@ _ON_NOTES: Final = frozenset({"insert", "notes", "delete"})
 """Statements that ALTER TABLE makes stale."""
 _REFUSED: Final = {"add": -346, "insert": -271, "duplicate": -271, "delete": -240, "alter": -346}
 """Changes, and their errors at a secondary server (documented; of ALTER TABLE assumed)."""
-_ISAM_SECONDARY: Final = -140
+ISAM_SECONDARY: Final = -140
 
 
 def _wake(pause: asyncio.Future[None]) -> None:
@@ -531,7 +531,7 @@ class ModelSession(asyncio.Protocol):
         if len(values) != len(statement.parameters):
             raise DatabaseFailure(-254)
         if self.server.is_secondary and statement.name in _REFUSED:
-            raise DatabaseFailure(_REFUSED[statement.name], _ISAM_SECONDARY)
+            raise DatabaseFailure(_REFUSED[statement.name], ISAM_SECONDARY)
         if statement.name in _ON_NOTES and prepared.version != self.database.version:
             raise DatabaseFailure(-710)
         seconds = values[0] / 1000 if statement.name == "pause" else self.server.time_of(self.dice)
