@@ -123,7 +123,7 @@ class World:
         self.waits: list[Wait] = []
         self.calls: list[Call] = []
         self.expired: list[set[int]] = [set() for _ in options]
-        """Connections that each pool must close: used before it was expired, or at a server that is no primary."""
+        """Connections that each pool must close: used before it was expired, or at a secondary server."""
         self._used: list[set[int]] = [set() for _ in options]
         self._leased = Counter[int]()
         self._most = [each.get("max_size", 10) for each in options]
