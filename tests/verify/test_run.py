@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
+from collections.abc import Iterable
 
 import pytest
 
@@ -235,12 +237,44 @@ _REFUTED_BY = {
 """The checks that a quirk refutes. The other quirks refute none, since aioifx assumes nothing about the difference."""
 
 
+_SIDE_BY_SIDE = [
+    (
+        Quirk.NO_AUTOFREE,
+        Quirk.STANDARD_BLOCKS,
+        Quirk.ERROR_100,
+        Quirk.NO_OPTOFC,
+        Quirk.NO_INTERRUPTS,
+        Quirk.NO_BIT_34,
+    ),
+    (
+        Quirk.LARGE_BLOCKS,
+        Quirk.ALWAYS_OPTOFC,
+        Quirk.LATE_INTERRUPTS,
+        Quirk.NO_TRANSACTION_STATES,
+        Quirk.NO_BIT_54,
+    ),
+    (Quirk.ROW_BY_ROW, Quirk.NO_BIT_56),
+    (Quirk.SEPARATE_END, Quirk.NO_BIT_62),
+]
+"""All of these quirks, once each; those of a server refute different checks."""
+
+
+def _refuted_by(quirks: Iterable[Quirk]) -> set[str]:
+    return {check for quirk in quirks for check in _REFUTED_BY[quirk]}
+
+
+def test_each_quirk_that_refutes_a_check_is_tried_once() -> None:
+    assert Counter(quirk for quirks in _SIDE_BY_SIDE for quirk in quirks) == Counter(_REFUTED_BY)
+    for quirks in _SIDE_BY_SIDE:
+        assert sum(len(_REFUTED_BY[quirk]) for quirk in quirks) == len(_refuted_by(quirks))
+
+
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("quirk", "refuted"), _REFUTED_BY.items())
-async def test_a_quirk_refutes_exactly_the_checks_about_it(quirk: Quirk, refuted: set[str]) -> None:
+@pytest.mark.parametrize("quirks", _SIDE_BY_SIDE)
+async def test_quirks_refute_exactly_the_checks_about_them(quirks: tuple[Quirk, ...]) -> None:
     checks = {check.name for check in (*FETCHING, *TRANSFERS, *SESSIONS)}
-    report = await report_of(checks - _OF_LIMITS, quirks=[quirk])
-    assert names_of(report, Outcome.REFUTED) == refuted
+    report = await report_of(checks - _OF_LIMITS, quirks=quirks)
+    assert names_of(report, Outcome.REFUTED) == _refuted_by(quirks)
     assert report.left_behind == []
 
 

@@ -45,6 +45,9 @@ FAULTS: Final = (
 )
 """The usual kinds; some are listed twice, so that they come more often."""
 
+FETCH_FAILS: Final = "fetch fails"
+"""A fault of a server that dice of its own draw."""
+
 RARE_FAULTS: Final = ("forget connection", "name is unknown", "name is slow", "name moves")
 
 TRIGGERS: Final = ("time", "group", "reply", "commit", "login")
@@ -81,6 +84,7 @@ class Faults:
                 "reply": server.on_reply,
                 "commit": server.on_commit,
                 "login": server.on_login,
+                "fetch": server.on_fetch,
             }[fault.trigger]
             table.setdefault(int(fault.at), []).append(strike)
 
@@ -88,7 +92,7 @@ class Faults:
         """Let it happen, unless its target does not exist."""
         if self._is_over:
             return
-        if fault.kind in HOST_FAULTS:
+        if fault.kind in HOST_FAULTS or fault.kind == FETCH_FAILS:
             took_effect = self._strike_host(fault, self._servers[fault.target % len(self._servers)])
         else:
             took_effect = self._strike_other(fault)
@@ -130,6 +134,9 @@ class Faults:
             case "long transaction":
                 server.long_transactions += 1
                 network.trace(0, f"host {server.ip} ends the transaction of the next statement in one")
+            case "fetch fails":
+                server.failing_fetches += 1
+                network.trace(0, f"the next fetch at host {server.ip} meets a lock")
             case _:
                 server.slow = 0.5
                 network.trace(0, f"host {server.ip} is slow")
@@ -219,5 +226,6 @@ class Faults:
             server.is_secondary = False
             server.slow = 0.0
             server.long_transactions = 0
+            server.failing_fetches = 0
             if not server.is_up:
                 server.start()

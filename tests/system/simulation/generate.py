@@ -9,11 +9,13 @@ import random
 from dataclasses import replace
 from typing import Any, Final
 
-from tests.system.simulation.faults import FAULTS, HOST_FAULTS, RARE_FAULTS, TRIGGERS
+from tests.system.simulation.faults import FAULTS, FETCH_FAILS, HOST_FAULTS, RARE_FAULTS, TRIGGERS
 from tests.system.simulation.operations import KINDS
 from tests.system.simulation.scenario import Caller, Ending, Fault, Host, Operation, Scenario
 
 _TRANSFERS: Final = ("transfer", "transfer", "transfer at repeatable read")
+_READING: Final = ("own connection", "stream all", "two streams", "cursor", "scroll")
+"""Kinds of operations that fetch several times."""
 _ENDINGS: Final = ("waiting", "woken", "scope", "suspension timeout", "timeout")
 
 SHAPED: Final = 0.03
@@ -42,6 +44,10 @@ def generate(seed: int) -> Scenario:
     )
     scenario = _varied(scenario, random.Random(f"rare {seed}"))
     scenario = _with_locks(scenario, random.Random(f"locks {seed}"))
+    failing = random.Random(f"failing {seed}")
+    for share, add in _ADDITIONS:
+        if failing.random() < share:
+            scenario = add(scenario, failing)
     rare = random.Random(f"shape {seed}")
     return rare.choice((_altered, _raced, _down))(scenario, rare) if rare.random() < SHAPED else scenario
 
@@ -68,7 +74,7 @@ def _weather(dice: random.Random) -> dict[str, Any]:
         "latency": dice.choice((0.0001, 0.0002, 0.001, 0.03)),
         "connect": dice.choice((0.0, 0.0, 0.0, 0.02, 0.6)),
         "jitter": dice.choice((0.0, 0.0002, 0.01)),
-        "cut": dice.choice((0.0, 0.1, 0.5)),
+        "cut": dice.choice((0.0, 0.1, 0.3)),
         "window": dice.choice((65536, 65536, 4096, 256)),
         "urgent": dice.choice(("in place", "in place", "early", "late", "never")),
         "tick": dice.choice((0.0, 0.0, 0.001, 0.01)),
@@ -181,7 +187,7 @@ def _varied(scenario: Scenario, dice: random.Random) -> Scenario:
 def _with_locks(scenario: Scenario, dice: random.Random) -> Scenario:
     """With the locks of the model or of the embedded server; in some scenarios all callers change the same accounts."""
     scenario = replace(scenario, locks=dice.choice(("model", "embedded")))
-    if dice.random() < 0.9:
+    if dice.random() < 0.97:
         return scenario
     callers = tuple(
         Caller(
@@ -195,6 +201,58 @@ def _with_locks(scenario: Scenario, dice: random.Random) -> Scenario:
         {**pool, "max_size": 5, "lock_wait": dice.choice((1, 5)), "max_waiting": 0} for pool in scenario.pools
     )
     return replace(scenario, callers=callers, pools=pools)
+
+
+def _with_failing_fetch(scenario: Scenario, dice: random.Random) -> Scenario:
+    """A fetch meets a row that is locked."""
+    reader, *others = scenario.callers
+    kind = dice.choice((reader.operations[0].kind, *_READING))
+    operations = (replace(reader.operations[0], kind=kind), *reader.operations[1:])
+    fault = Fault(FETCH_FAILS, "fetch", dice.randint(1, 5), dice.randrange(len(scenario.hosts)))
+    return replace(
+        scenario,
+        pools=tuple(pool | {"fetch_size": 4096} for pool in scenario.pools),
+        callers=(replace(reader, operations=operations), *others),
+        faults=(*scenario.faults, fault),
+    )
+
+
+def _with_stuck_hook(scenario: Scenario, dice: random.Random) -> Scenario:
+    """An init hook never ends."""
+    first, *others = scenario.pools
+    first = first | {"stuck_hook": dice.choice((1, 2, 3)), "connect_timeout": 5.0}
+    return replace(scenario, pools=(first, *others))
+
+
+def _with_silent_host(scenario: Scenario, dice: random.Random) -> Scenario:
+    """Who connects is cancelled while the first host is silent, and the second one may have answered."""
+    ending = Ending(dice.choice(("waiting", "woken", "scope")), dice.randint(1, 20))
+    return replace(
+        scenario,
+        hosts=(Host(), Host()),
+        pools=(scenario.pools[0] | {"stagger": 0.01, "connect_timeout": 5.0},),
+        callers=(Caller(0.0, 0, (Operation(1, "own connection", 2, ending),)),),
+        faults=(Fault("silent", "time", 0.0, 0, 30.0),),
+    )
+
+
+def _with_lost_commit(scenario: Scenario, dice: random.Random) -> Scenario:
+    """The reply to a COMMIT is lost that must not be repeated."""
+    fault = Fault("reset", "commit", dice.randint(1, 2), 1)
+    return replace(
+        scenario,
+        callers=(Caller(0.0, 0, (Operation(1, "retry"), Operation(2, "retry"))),),
+        faults=(*scenario.faults[:1], fault),
+    )
+
+
+_ADDITIONS: Final = (
+    (0.05, _with_failing_fetch),
+    (0.03, _with_stuck_hook),
+    (0.02, _with_silent_host),
+    (0.02, _with_lost_commit),
+)
+"""Shares of the scenarios, and what these have beside other things, or in place of them."""
 
 
 def _transfer(dice: random.Random, number: int) -> Operation:

@@ -296,6 +296,11 @@ class Transport(asyncio.Transport):
         self.number = 1000 + 2 * connection.number + (side == "server")
         """What stands for the descriptor of the socket."""
 
+    @property
+    def is_dead(self) -> bool:
+        """Whether nothing can arrive at this end any more, which it has no way to know."""
+        return self.is_forgotten or self.peer.held_until == float("inf")
+
     def start(self, protocol: Any) -> None:
         """Connect the protocol: `connection_made`, then reading starts."""
         self.protocol = protocol

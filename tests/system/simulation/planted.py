@@ -265,6 +265,7 @@ DEFECTS: Final = {
         "connection.terminate()",
         "pass",
         0,
+        "cancelled_as_other_hosts_are_dropped",
     ),
     "begin during a rollback": Defect(
         "With pipelining, a transaction that began while one was rolled back was taken for none.",
@@ -273,6 +274,7 @@ DEFECTS: Final = {
         "TransactionEvent.BEGINNING",
         "None",
         0,
+        "transaction_after_an_abandoned_one",
     ),
     "hook without limit": Defect(
         "A pool's init hook had no time limit.",
@@ -281,6 +283,7 @@ DEFECTS: Final = {
         "asyncio.timeout(seconds)",
         "asyncio.timeout(None)",
         0,
+        "hook_that_never_ends",
     ),
     "statement of a stream left": Defect(
         "A stream whose next block failed kept its statement.",
@@ -289,6 +292,7 @@ DEFECTS: Final = {
         "self._source.on_failure(statement, error)",
         "pass",
         0,
+        "fetch_that_fails_midway",
     ),
     "interrupt lost by a close": Defect(
         "close() after a cancelled call overtook its interrupt, so the statement ran on.",
@@ -305,6 +309,24 @@ DEFECTS: Final = {
         "if session.has_lost_primary:",
         "if False:",
         200,
+    ),
+    "idle connection not checked": Defect(
+        "A pool assigned a connection that had broken long ago without a round trip that shows it.",
+        "aioifx.client.pool.decisions",
+        "PoolState._assign",
+        "now - pooled.idle_since > self.limits.check_after_idle",
+        "False",
+        0,
+        "connection_that_breaks_while_idle",
+    ),
+    "unknown COMMIT repeated": Defect(
+        "A retry repeated a transaction whose COMMIT may have taken effect.",
+        "aioifx.client.api.retry",
+        "_leaves_doubt",
+        "error.outcome_unknown",
+        "False",
+        0,
+        "retry_after_an_unknown_commit",
     ),
     "lock granted to two": Defect(
         "The embedded server granted a lock although another owner had it.",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import itertools
 import logging
 import random
 import warnings
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import aioifx
@@ -147,15 +149,25 @@ def _clear(loop: SimulatedLoop) -> None:
 
 
 def _options(options: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of a pool; "hooks" stands for three functions."""
+    """The keywords of a pool; "hooks" stands for three functions, "stuck_hook" for the init hook that never ends."""
     keywords = {**_DEFAULTS, **options}
+    stuck = keywords.pop("stuck_hook", 0)
     if keywords.pop("hooks", False):
         keywords |= {"init": _set_up, "setup": _probe, "reset": _probe}
+    if stuck:
+        keywords["init"] = partial(_set_up_unless_stuck, itertools.count(1), stuck)
     return keywords
 
 
 async def _set_up(conn: aioifx.Connection) -> None:
     await conn.execute("SET LOCK MODE TO WAIT 3")
+
+
+async def _set_up_unless_stuck(calls: Iterator[int], stuck: int, conn: aioifx.Connection) -> None:
+    """The call with the number *stuck* waits for something else than the server, and never ends."""
+    if next(calls) == stuck:
+        await asyncio.sleep(CALLERS_LIMIT)
+    await _set_up(conn)
 
 
 async def _probe(conn: aioifx.Connection) -> None:

@@ -51,7 +51,8 @@ class Fault:
 
     Args:     kind: see `faults`.
               trigger: "time", "group" (before the n-th group of requests is handled), "reply" (before its reply is
-              sent), "commit" (before the n-th transaction is committed) or "login" (before the n-th is answered).
+              sent), "commit" (before the n-th transaction is committed), "login" (before the n-th is answered) or
+              "fetch" (before the n-th block or row is fetched).
               at: seconds or n.
               target: the number of a connection, or the index of a server.
               seconds: how long it lasts; 0: for ever.

@@ -149,6 +149,16 @@ class World:
             if limit is not None:
                 self.calls.append(Call(who, began, self.loop.time(), limit))
 
+    def _dead(self, pool: int) -> set[int]:
+        """Sessions that the pool must check before it assigns them, and whose server is silent for ever."""
+        since = self.loop.time() - self.options[pool].get("check_after_idle", 30.0)
+        idle = self.pools[pool]._manager.state.idle
+        return {
+            id(each.session.session)
+            for each in idle
+            if each.idle_since < since and cast("Any", each.session.session.channel.transport).is_dead
+        }
+
     @asynccontextmanager
     async def acquire(self, entry: Entry) -> AsyncIterator[aioifx.Connection]:
         """A connection of the entry's pool; checks that no other task has it, and that no transaction is open."""
@@ -159,6 +169,7 @@ class World:
         options = self.options[entry.pool]
         who = f"operation {entry.operation.number}"
         expired = frozenset(self.expired[entry.pool])
+        dead = self._dead(entry.pool)
         try:
             with self.limited(f"{who}, acquire", options["acquire_timeout"]):
                 conn = await acquiring.__aenter__()
@@ -178,6 +189,8 @@ class World:
         self._used[entry.pool].add(entry.transport.number)
         if entry.transport.number in expired:
             self.wrong.append(f"{who} was given a connection that the pool had to close")
+        if session in dead:
+            self.wrong.append(f"{who} was given a connection that had broken while it was idle")
         self._leased[entry.pool] += 1
         stats = self.pools[entry.pool].stats()
         largest = max(self._leased[entry.pool], stats.size + stats.opening)

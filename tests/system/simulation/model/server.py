@@ -52,6 +52,8 @@ class ModelServer:
         """SQLCODE sent to each login; 0: none."""
         self.long_transactions = 0
         """How many of the next statements inside transactions fail with -458, which rolls the transaction back."""
+        self.failing_fetches = 0
+        """How many of the next fetches meet a row that is locked."""
         self.is_up = False
         self.sessions: dict[int, ModelSession] = {}
         self.complaints: list[str] = []
@@ -66,7 +68,10 @@ class ModelServer:
         """What happens before the n-th COMMIT takes effect."""
         self.on_login: dict[int, list[Callable[[], None]]] = {}
         """What happens before the n-th login is answered."""
+        self.on_fetch: dict[int, list[Callable[[], None]]] = {}
+        """What happens before the n-th block, or row of a scroll cursor, is fetched."""
         self.commits = 0
+        self._fetches = 0
         self._logins = 0
         self._answered_logins = 0
 
@@ -146,6 +151,16 @@ class ModelServer:
         if not self.long_transactions:
             return False
         self.long_transactions -= 1
+        return True
+
+    def fails_fetch(self) -> bool:
+        """A block is about to be fetched: whether it meets a row that is locked."""
+        self._fetches += 1
+        for callback in self.on_fetch.pop(self._fetches, ()):
+            callback()
+        if not self.failing_fetches:
+            return False
+        self.failing_fetches -= 1
         return True
 
     def before_commit(self, session: ModelSession) -> None:

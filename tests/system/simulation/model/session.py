@@ -659,11 +659,20 @@ class ModelSession(asyncio.Protocol):
             raise DatabaseFailure(-259)
         return prepared
 
+    async def _read_on(self) -> None:
+        """Let the time of a fetch pass.
+
+        Raises:   DatabaseFailure: the fetch was interrupted, or a row is locked; the cursor stays open.
+        """
+        if self._is_interrupted or not await self._let_pass(self.server.time_of(self.dice) / 8):
+            raise DatabaseFailure(INTERRUPTED)
+        if self.server.fails_fetch():
+            raise self.database.lock_timeout(False)
+
     async def _fetch(self, message: requests.Fetch) -> None:
         prepared = self._opened()
         assert prepared.rows is not None
-        if self._is_interrupted or not await self._let_pass(self.server.time_of(self.dice) / 8):
-            raise DatabaseFailure(INTERRUPTED)
+        await self._read_on()
         room: list[tuple[Any, ...]] = []
         size = 0
         for row in prepared.rows[prepared.sent :]:
@@ -688,8 +697,7 @@ class ModelSession(asyncio.Protocol):
         prepared = self._opened()
         if not prepared.is_scroll or prepared.rows is None:
             raise DatabaseFailure(-285)
-        if self._is_interrupted or not await self._let_pass(self.server.time_of(self.dice) / 8):
-            raise DatabaseFailure(INTERRUPTED)
+        await self._read_on()
         count = len(prepared.rows)
         match message.kind:
             case kind if kind == _SCROLL_NEXT:

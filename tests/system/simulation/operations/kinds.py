@@ -45,11 +45,13 @@ def kind(
 
 
 def range_of(entry: Entry) -> tuple[int, int]:
+    """The numbers of the rows that an operation reads from the wide table; the second one is not among them."""
     start = entry.operation.number * 7 % (WIDE - 60)
     return start, start + entry.operation.size
 
 
 def check_rows(rows: list[Any], start: int, stop: int) -> None:
+    """Raise Wrong unless these are the rows of the wide table from `start` to before `stop`, in this order."""
     expected = [(number, wide_text(number)) for number in range(start, min(stop, WIDE))]
     if [tuple(row) for row in rows] != expected:
         raise Wrong(
@@ -58,6 +60,7 @@ def check_rows(rows: list[Any], start: int, stop: int) -> None:
 
 
 async def fetch_after_interrupt(conn: aioifx.Connection) -> None:
+    """Run a statement after one that was interrupted, and raise Wrong if the same interrupt ends this one too."""
     try:
         check_rows(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
     except aioifx.DatabaseError as error:

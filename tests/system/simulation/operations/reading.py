@@ -7,8 +7,9 @@ from contextlib import aclosing
 from typing import Any, Final
 
 import aioifx
-from tests.system.simulation.model.database import ACCOUNTS, BALANCE
+from tests.system.simulation.model.database import ACCOUNTS, BALANCE, WIDE
 from tests.system.simulation.operations.kinds import (
+    ACCOUNT,
     WIDE_ROWS,
     check_rows,
     check_settings,
@@ -154,10 +155,24 @@ async def _own_connection(world: World, entry: Entry) -> None:
     with world.limited(f"{who}, connect", connect_limit(options)):
         conn = await connecting
     try:
-        check_rows(await conn.fetch(WIDE_ROWS, start, stop), start, stop)
+        if entry.operation.number % 2:
+            check_rows([row async for row in conn.stream(WIDE_ROWS, 0, WIDE)], 0, WIDE)
+        else:
+            check_rows(await conn.fetch(WIDE_ROWS, start, stop), start, stop)
+    except aioifx.RowLocked:
+        await _check_cursors(conn)
+        raise
     finally:
         with world.limited(f"{who}, close", CLOSE_TIMEOUT):
             await conn.close()
+
+
+async def _check_cursors(conn: aioifx.Connection) -> None:
+    """After a query has failed, and another one has succeeded, no cursor is open at the server."""
+    check_rows(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
+    transport: Any = conn.statements.base_session.channel.transport
+    if open_cursors := transport.peer.protocol.open_cursors:
+        raise Wrong(f"{open_cursors} cursors are open after a query has failed")
 
 
 @kind("wait long")
@@ -207,6 +222,23 @@ async def _go_on(world: World, entry: Entry) -> None:
             if not conn.autocommit:
                 await conn.rollback()  # the server may have ended the transaction
         await fetch_after_interrupt(conn)
+        if conn.autocommit:
+            await _begin_again(conn)
+
+
+async def _begin_again(conn: aioifx.Connection) -> None:
+    """A transaction begins while the one before it, which was abandoned, is rolled back."""
+    limit = asyncio.timeout(0.001)
+    try:
+        async with limit, conn.transaction():
+            await asyncio.sleep(1)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+    async with conn.transaction():
+        await conn.fetch(ACCOUNT, 1)
+        if not conn.is_in_transaction():
+            raise Wrong("a transaction has begun, and the connection is in none")
 
 
 @kind("hold", 1)

@@ -186,4 +186,7 @@ async def _retry(world: World, entry: Entry) -> None:
             await conn.execute(INSERT, entry.operation.number, "retried")
             entry.deltas, entry.notes, entry.is_body_done = {1: 1, 2: -1}, 1, True
 
-    await aioifx.Retry(3)(once)
+    if entry.operation.number % 2:
+        await aioifx.Retry(3)(once)
+    else:
+        await aioifx.Retry(3, on=aioifx.OperationalError)(once)
