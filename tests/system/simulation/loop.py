@@ -6,6 +6,7 @@ import asyncio
 import heapq
 import socket
 from collections.abc import Callable, Coroutine
+from contextvars import copy_context
 from itertools import count
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final
@@ -45,6 +46,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._thread_time = thread_time
         self._events: list[tuple[float, int, Callable[..., object], tuple[Any, ...]]] = []
         self._numbers = count()
+        self._context = copy_context()  # of events, as that of a reader is the same for all that it reads
         self._steps_at_once = 0
         self._jumps: list[tuple[float, float]] = []
         self.tick = 0.0
@@ -102,7 +104,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         now = self._now
         while events and events[0][0] <= now:
             _, _, callback, args = heapq.heappop(events)
-            ready.append(asyncio.Handle(callback, args, self))
+            ready.append(asyncio.Handle(callback, args, self, self._context))
         while timers and timers[0]._when <= now:
             timer = heapq.heappop(timers)
             timer._scheduled = False

@@ -453,9 +453,11 @@ class Transport(asyncio.Transport):
         self._deliver_urgent()
         if self.on_way:
             chunk = self._take_arrived(peer.max_size)
-            self._push()
-            self._check_resume()
-            if self.unsent == b"" and self._is_closing and not self.is_closed:
+            if self.unsent or self._eof:
+                self._push()
+            if self._is_writing_paused:
+                self._check_resume()
+            if self._is_closing and not self.unsent and not self.is_closed:
                 self._loop.call_soon(self._lost, None)
             network = self.connection.network
             if network.tracer.is_on:
@@ -505,7 +507,7 @@ class Transport(asyncio.Transport):
         self._arrivals.clear()
 
     def _check_pause(self) -> None:
-        if not self._is_writing_paused and len(self.unsent) > self._high and self.protocol is not None:
+        if len(self.unsent) > self._high and not self._is_writing_paused and self.protocol is not None:
             self._is_writing_paused = True
             self.protocol.pause_writing()
 
