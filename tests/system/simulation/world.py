@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
@@ -146,7 +146,7 @@ class World:
         try:
             yield
         finally:
-            if limit is not None:
+            if limit is not None and self.loop.time() > began:
                 self.calls.append(Call(who, began, self.loop.time(), limit))
 
     def _dead(self, pool: int) -> set[int]:
@@ -232,12 +232,39 @@ class Timed:
         attribute = getattr(self._conn, name)
         return partial(self._call, name, attribute) if name in _LIMITED else attribute
 
+    def stream(self, *args: Any, timeout: float | None = None, **options: Any) -> Any:
+        """A stream whose blocks are noted with their limits."""
+        stream = self._conn.stream(*args, timeout=timeout, **options)
+        limit = self._limit if timeout is None else timeout
+        if limit is None:
+            return stream
+        return TimedStream(stream, partial(self._world.limited, f"{self._who}, stream", limit + self._more))
+
     async def _call(self, name: str, call: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
         limit = options.get("timeout")
         if limit is None:
             limit = self._limit
         with self._world.limited(f"{self._who}, {name}", None if limit is None else limit + self._more):
             return await call(*args, **options)
+
+
+class TimedStream:
+    """A stream of which each block has a limit; most rows come of a block that is there."""
+
+    def __init__(self, stream: Any, limited: Callable[[], AbstractContextManager[None]]) -> None:
+        self._stream = stream
+        self._limited = limited
+
+    def __aiter__(self) -> TimedStream:
+        return self
+
+    async def __anext__(self) -> Any:
+        with self._limited():
+            return await anext(self._stream)
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
 
 
 def connect_limit(options: dict[str, Any]) -> float:
