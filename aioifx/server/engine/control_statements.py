@@ -75,7 +75,7 @@ def _commit(state: SessionState) -> None:
     if not deferred.is_any:
         current.end_transaction(Transactions.commit)
         return
-    current.settle()
+    state.settle(is_interruptible=False)
     schema = state.planner.schema(current)
     try:
         deferred.check(schema)
@@ -121,7 +121,7 @@ def _control_savepoint(state: SessionState, action: plans.Action) -> None:
             state.current.transactions.release_savepoint(name)
         case plans.RollbackWork(savepoint=str(name)):
             current = state.current
-            current.settle()
+            state.settle(is_interruptible=False)
             with state.mapped_errors(-244, ""):
                 current.transactions.rollback_to(name)
             current.on_schema_changed()

@@ -104,7 +104,7 @@ class Cursor:
         self._spool: Spool | None = None
         self._ahead: list[StoredRow] = []
         self._fetched = 0
-        self._settled_at = 0  # rows taken before the rest was spooled
+        self._settled_at = 0  # rows taken before others were spooled
         self._is_reading = False  # whether its source runs, which may call a routine that runs statements
         self._has_rowid = has_rowid
         self.name = name
@@ -149,7 +149,7 @@ class Cursor:
 
     def next_row(self) -> list[StoredRow]:
         """The next row alone, so that a routine does not go on before its row is used; empty after the last."""
-        if self._live is None or self._ahead or self.locks_rows:
+        if self._live is None or self._ahead or self._spool is not None or self.locks_rows:
             return self.fetch(1)[0]
         rows = self._next_rows(self._live, 1)
         self._taken += len(rows)
@@ -159,6 +159,8 @@ class Cursor:
     def _block(self, count: int) -> tuple[list[StoredRow], bool]:
         if self._spool is not None:
             start = self._taken - self._settled_at
+            while self._live is not None and start + count >= len(self._spool):  # one row more, as in `_read`
+                self._spool_block(self._spool, self._live)
             taken = self._spool.rows(start, count)
             last = start + len(taken) >= len(self._spool)
         else:
@@ -190,7 +192,7 @@ class Cursor:
 
     def row(self, number: int) -> StoredRow | None:
         """The row with that number, from 1; None outside the result. The cursor must be settled."""
-        assert self._spool is not None, "row() needs a settled cursor"
+        assert self._spool is not None and self._live is None, "row() needs a settled cursor"
         if not 1 <= number <= len(self._spool):
             return None
         return self._bare(self._spool.rows(number - 1, 1))[0]
@@ -198,7 +200,7 @@ class Cursor:
     @property
     def count(self) -> int:
         """Total number of rows. The cursor must be settled."""
-        assert self._spool is not None, "count needs a settled cursor"
+        assert self._spool is not None and self._live is None, "count needs a settled cursor"
         return len(self._spool)
 
     def _bare(self, rows: list[StoredRow]) -> list[StoredRow]:
@@ -207,26 +209,31 @@ class Cursor:
         self.rowid = rows[-1][-1]
         return [row[:-1] for row in rows]
 
-    def settle(self) -> None:
+    def settle(self, check: Callable[[], None] = lambda: None) -> None:
         """Read the remaining rows, so that later statements cannot change them.
 
         No effect while it reads a row: the statements of a routine that its query calls change nothing.
+
+        Args:     check: called between blocks. If it raises, the cursor keeps its rows and can be settled later.
         """
         if self._live is None or self._is_reading:
             return
-        spool = Spool()
-        try:
-            spool.append(self._ahead)
-            while block := self._next_rows(self._live, _SETTLE_ROWS):
-                spool.append(block)
-        except BaseException:  # interrupted
-            spool.close()
-            raise
-        self._live.close()
-        self._live = None
-        self._ahead = []
-        self._settled_at = self._taken
-        self._spool = spool
+        if self._spool is None:
+            self._spool = Spool()
+            self._spool.append(self._ahead)
+            self._ahead = []
+            self._settled_at = self._taken
+        while self._live is not None:
+            self._spool_block(self._spool, self._live)
+            check()
+
+    def _spool_block(self, spool: Spool, live: RowSource) -> None:
+        """Read the next rows into the spool; after the last one, close the source."""
+        if block := self._next_rows(live, _SETTLE_ROWS):
+            spool.append(block)
+        else:
+            live.close()
+            self._live = None
 
     def close(self) -> None:
         """Drop the rows."""

@@ -109,12 +109,10 @@ class SessionState:
         return statement.bind(values, self.settings)
 
     def begin_statement(self, plan: Plan) -> None:
-        """Settle all cursors, check for an interrupt, and reset what belongs to one statement."""
-        if self.workspace is not None and self.workspace.cursors:
-            with self.mapped_errors(-244, ""), self.interrupts.stopping_permanently():
-                self.workspace.settle()
-        if not isinstance(plan.action, _UNINTERRUPTED):
+        """Check for an interrupt, settle all cursors, and reset what belongs to one statement."""
+        if not isinstance(plan.action, _UNINTERRUPTED):  # these settle the cursors that they leave open
             self.interrupts.check()
+            self.settle()
         self.function_error = None
         self.settings.now = self._clock()
         if self.workspace is not None:
@@ -126,12 +124,17 @@ class SessionState:
         Args:     settle: no query is running that calls the routine, so that the cursors can be settled.
         """
         self.interrupts.check()
-        if settle and self.workspace is not None and self.workspace.cursors:
-            with self.mapped_errors(-244, ""), self.interrupts.stopping_permanently():
-                self.workspace.settle()
+        if settle:
+            self.settle()
         self.function_error = None
         if self.workspace is not None:
             self.workspace.begin_rows()
+
+    def settle(self, *, is_interruptible: bool = True) -> None:
+        """See `Workspace.settle`; a disconnection always ends it."""
+        if self.workspace is not None and self.workspace.cursors:
+            with self.mapped_errors(-244, ""), self.interrupts.stopping_permanently():
+                self.workspace.settle(is_interruptible=is_interruptible)
 
     def files_at(self, place: str) -> Files:
         """Files at the client or at the server, by the word in FILETOBLOB and LOTOFILE.

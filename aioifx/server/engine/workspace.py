@@ -18,6 +18,7 @@ from aioifx.server.sql.model.schema import Schema, Table
 from aioifx.server.sql.translate.sqlite_ddl import release_steps
 from aioifx.server.sql.translate.sqlite_text import identifier
 from aioifx.server.sqlite.databases import Database
+from aioifx.server.sqlite.interrupts import INTERRUPTED
 from aioifx.server.sqlite.kept_values import KeptByCursor
 from aioifx.server.sqlite.serials import Serials
 from aioifx.server.sqlite.transaction_state import SessionDefaults
@@ -37,6 +38,7 @@ class Workspace:
         self.database = database
         self.connection = connection
         self.transactions = Transactions(connection, database, defaults, interrupted)
+        self._interrupted = interrupted
         self.cursors: list[Cursor] = []
         self.attached: dict[str, Database] = {}
         """Attached databases, by their alias in SQLite."""
@@ -87,15 +89,25 @@ class Workspace:
 
     # -- transactions and cursors --------------------------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """Settle all cursors, so that the next statement cannot change their rows."""
+    def settle(self, *, is_interruptible: bool = True) -> None:
+        """Settle all cursors, so that the next statement cannot change their rows.
+
+        Raises:   SqlError: -213, interrupted; the cursors keep their rows.
+        """
+        self._settle(lambda cursor: True, self._check_interrupt if is_interruptible else lambda: None)
+
+    def _settle(self, is_chosen: Callable[[Cursor], bool], check: Callable[[], None]) -> None:
         for cursor in self.cursors:
-            if not cursor.is_independent:
-                cursor.settle()
+            if not cursor.is_independent and is_chosen(cursor):
+                cursor.settle(check)
+
+    def _check_interrupt(self) -> None:
+        if self._interrupted():
+            raise SqlError(*INTERRUPTED)
 
     def end_transaction(self, end: Callable[[Transactions], None]) -> None:
-        """COMMIT or ROLLBACK; releases all cursors except hold cursors."""
-        self.settle()
+        """COMMIT or ROLLBACK; releases all cursors except hold cursors, whose rows are read first."""
+        self._settle(lambda cursor: cursor.hold, lambda: None)
         end(self.transactions)
         self.deferred.clear()
         for cursor in self.cursors:

@@ -3,8 +3,12 @@ from __future__ import annotations
 import gc
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aioifx.server.engine.cursors import Cursor
 
@@ -82,6 +86,58 @@ def test_the_rowid_is_kept_aside_and_belongs_to_the_last_row_fetched(connection:
     cursor.settle()
     assert cursor.fetch(1) == ([(7,)], False)
     assert cursor.rowid == 7
+    cursor.close()
+
+
+class Stopped(Exception):
+    pass
+
+
+class Numbers:
+    """A source of the rows 0 to *count* - 1."""
+
+    def __init__(self, count: int) -> None:
+        self._rows = iter([(number,) for number in range(count)])
+        self.is_closed = False
+
+    def fetchmany(self, size: int, /) -> list[tuple[int]]:
+        assert not self.is_closed
+        return list(islice(self._rows, size))
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@given(
+    st.sampled_from([0, 1, 999, 1000, 1001, 2000, 2500]),
+    st.lists(
+        st.tuples(st.sampled_from(["fetch", "next row", "settle"]), st.sampled_from([1, 2, 3, 700])),
+        max_size=12,
+    ),
+)
+def test_a_settling_that_is_stopped_loses_no_row(count: int, steps: list[tuple[str, int]]) -> None:
+    source = Numbers(count)
+    cursor, rows = Cursor(source), list[tuple[int]]()
+    for step, number in steps:
+        if step == "fetch":
+            more, is_last = cursor.fetch(number)
+            rows += more
+            assert is_last == (len(rows) == count)
+        elif step == "next row":
+            rows += cursor.next_row()
+        else:
+            checks = iter(range(number - 1))
+
+            def check(checks: Iterator[int] = checks) -> None:
+                if next(checks, None) is None:
+                    raise Stopped
+
+            with suppress(Stopped):
+                cursor.settle(check)
+    while len(rows) < count:
+        rows += cursor.fetch(800)[0]
+    assert rows == [(number,) for number in range(count)]
+    assert cursor.fetch(1) == ([], True) and cursor.fetched == count and source.is_closed
     cursor.close()
 
 

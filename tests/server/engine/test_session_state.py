@@ -9,7 +9,8 @@ from aioifx.server.engine.session_state import SessionState
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.lock_manager import ROW_LOCKED as LOCKED
 from aioifx.server.sqlite.lock_manager import LockRefused
-from tests.server.talking import ServerCore, codes, error_from, run
+from aioifx.server.sqlite.spool import Spool, StoredRow
+from tests.server.talking import ServerCore, codes, error_from, query, run
 
 
 @pytest.fixture
@@ -52,3 +53,63 @@ def test_an_interrupt_ends_the_next_statement_but_not_the_end_of_a_transaction(e
     run(engine, "COMMIT WORK")
     assert codes(error_from(engine, "SELECT 1 FROM systables")) == (-213, -157, "")
     run(engine, "SET LOCK MODE TO WAIT")
+
+
+_MANY = "SELECT a.tabid FROM systables a, systables b, systables c"
+"""So many rows that reading them all takes minutes."""
+
+
+@pytest.mark.parametrize("is_interrupted_later", [False, True])
+def test_an_interrupt_also_ends_the_reading_of_rows_for_other_cursors(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, is_interrupted_later: bool
+) -> None:
+    alone = engine.open(engine.prepare(_MANY))
+    expected = engine.fetch(alone, 5000)[0]
+    engine.close_cursor(alone)
+    cursor = engine.open(engine.prepare(_MANY))
+    rows = engine.fetch(cursor, 100)[0]
+    if is_interrupted_later:
+        append = Spool.append
+
+        def append_and_interrupt(spool: Spool, block: list[StoredRow]) -> None:
+            append(spool, block)
+            if len(spool) > 2000:
+                engine.interrupt()
+
+        monkeypatch.setattr(Spool, "append", append_and_interrupt)
+    else:
+        engine.interrupt()
+    assert codes(error_from(engine, "SELECT 1 FROM systables")) == (-213, -157, "")
+    monkeypatch.undo()
+    while len(rows) < 5000:
+        rows += engine.fetch(cursor, 300)[0]
+    assert rows[:5000] == expected
+    engine.close_cursor(cursor)
+    assert query(engine, "SELECT FIRST 1 1 FROM systables") == [(1,)]
+
+
+def test_an_interrupt_also_ends_a_preparation_that_reads_such_rows(core: ServerCore) -> None:
+    engine, other = core.engine(), core.engine()
+    cursor = engine.open(engine.prepare(_MANY))
+    first = engine.fetch(cursor, 10)[0]
+    run(other, "CREATE TABLE changed (a INTEGER)")
+    engine.interrupt()
+    with pytest.raises(SqlError) as raised:
+        engine.prepare("SELECT a FROM changed")
+    assert codes(raised.value) == (-213, -157, "")
+    assert len(first) == len(engine.fetch(cursor, 10)[0]) == 10
+    engine.close_cursor(cursor)
+    assert query(engine, "SELECT a FROM changed") == []
+
+
+@pytest.mark.parametrize("end", ["COMMIT WORK", "ROLLBACK WORK"])
+def test_the_end_of_a_transaction_reads_no_rows_of_cursors_that_it_closes(engine: Engine, end: str) -> None:
+    run(engine, "BEGIN WORK")
+    cursor = engine.open(engine.prepare(_MANY))
+    assert len(engine.fetch(cursor, 10)[0]) == 10
+    held = engine.open(engine.prepare("SELECT tabid FROM systables ORDER BY tabid"), hold=True)
+    first = engine.fetch(held, 3)[0]
+    run(engine, end)
+    assert cursor.is_released and not cursor.is_live
+    assert not held.is_live and len({*first, *engine.fetch(held, 3)[0]}) == 6
+    engine.close_cursor(held)
