@@ -351,7 +351,7 @@ async def test_a_limit_of_a_prepared_statement_and_of_a_cursor(server: Server) -
 
 
 async def test_a_limit_of_a_call_is_in_force_instead_of_the_connections(server: Server) -> None:
-    async with aioifx.connect(server.dsn, command_timeout=0.1) as conn:
+    async with aioifx.connect(server.dsn, command_timeout=0.1, cancel_timeout=0.5) as conn:
         assert await conn.fetchval("select count(*) from item", timeout=30) == 3
         dispatcher = conn._session.dispatcher
         assert (dispatcher._timeout, dispatcher._deadline) == (0.1, None)
@@ -385,7 +385,7 @@ async def test_a_pools_call_waits_for_its_connection_within_acquire_timeout(serv
 
 
 async def test_a_pools_stream_gives_its_connection_back_however_it_ends(server: Server) -> None:
-    async with pooled(server) as pool:
+    async with pooled(server, cancel_timeout=0.5) as pool:
         with pytest.raises(SQLSyntaxError):
             await anext(pool.stream("select from"))
         assert pool.stats().in_use == 0
