@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import time
 from collections.abc import Awaitable, Callable, Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
@@ -156,18 +155,17 @@ async def _learn_session_id(connection: Connection[Any], options: ConnectOptions
 
 
 async def _open_logged(options: ConnectOptions, observation: Observation | None) -> Connection[Any]:
-    began = time.monotonic()
+    now = asyncio.get_running_loop().time
+    began = now()
     logger.debug("connecting to %s as %s", options.destination, options.user)
     try:
         connection = await _open(options, observation)
     except BaseException as error:
         what = f"{type(error).__name__}: {error}"
-        logger.debug(
-            "not connected to %s after %.3f s: %s", options.destination, time.monotonic() - began, what
-        )
+        logger.debug("not connected to %s after %.3f s: %s", options.destination, now() - began, what)
         raise
     server = connection.server_name, connection.server_version
-    logger.debug("%r opened in %.3f s, server %s, %s", connection, time.monotonic() - began, *server)
+    logger.debug("%r opened in %.3f s, server %s, %s", connection, now() - began, *server)
     return connection
 
 

@@ -61,6 +61,7 @@ async def _ended(world: World, entry: Entry, ending: Ending, call: Any) -> None:
 
     def note() -> None:
         entry.cancelled_at = world.loop.time()
+        world.trace(f"operation {entry.operation.number} is ended: {ending.how}, {ending.at:g}")
 
     if ending.how == "twice":
         return await _cancelled_twice(call, ending.at, note)
@@ -71,6 +72,7 @@ async def _ended(world: World, entry: Entry, ending: Ending, call: Any) -> None:
                 await call
         finally:
             if limit.expired():
+                note()
                 entry.cancelled_at = limit.when()
         return None
     await _Noted(_MANNERS[ending.how], int(ending.at), note).into(call)
@@ -81,7 +83,7 @@ async def run_operation(world: World, operation: Operation, pool: int) -> None:
     """Run one operation, and note what became of it."""
     entry = Entry(operation, pool, world.loop.time())
     world.entries.append(entry)
-    world.loop.network.trace(0, f"operation {operation.number}: {operation.kind} begins")
+    world.trace(f"operation {operation.number}: {operation.kind} begins")
     call: Any = KINDS[operation.kind].run(world, entry)
     try:
         if operation.ending is None:
@@ -103,7 +105,7 @@ async def run_operation(world: World, operation: Operation, pool: int) -> None:
     except Exception as error:
         entry.outcome, entry.error = type(error).__name__, error
     entry.ended = world.loop.time()
-    world.loop.network.trace(0, f"operation {operation.number}: {entry.outcome} {entry.error or ''}")
+    world.trace(f"operation {operation.number}: {entry.outcome} {entry.error or ''}")
 
 
 async def run_caller(world: World, caller: Caller) -> None:

@@ -26,6 +26,7 @@ from tests.system.simulation.model.embedded_locks import EmbeddedLocks
 from tests.system.simulation.model.server import PORT, ModelServer
 from tests.system.simulation.network import Network, Tracer, Urgent, UrgentSockets, Weather
 from tests.system.simulation.scenario import Scenario
+from tests.system.simulation.trace import traced_log
 from tests.system.simulation.world import CLOSE_TIMEOUT, World, connect_limit
 
 CALLERS_LIMIT: Final = 1500.0
@@ -70,20 +71,27 @@ def _deterministic(seed: int, network: Network) -> Generator[None, None, None]:
     """Random numbers by *seed*, garbage only when the scenario says so, urgent bytes through the network."""
     channel: Any = aioifx.channel
     state, sockets, was_enabled = random.getstate(), channel.socket, gc.isenabled()
-    level = logging.root.manager.disable
-    if not network.tracer.is_on:
-        logging.disable()
     random.seed(seed)
     gc.disable()
     channel.socket = UrgentSockets(network)
     try:
-        yield
+        with traced_log(network) if network.tracer.is_on else _no_log():
+            yield
     finally:
-        logging.disable(level)
         channel.socket = sockets
         random.setstate(state)
         if was_enabled:
             gc.enable()
+
+
+@contextlib.contextmanager
+def _no_log() -> Generator[None, None, None]:
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def run(scenario: Scenario, tracer: Tracer | None = None) -> Report:

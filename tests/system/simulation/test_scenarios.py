@@ -71,8 +71,17 @@ def test_a_trace_shows_messages_and_operations() -> None:
         "SQ_PREPARE (sql=INSERT INTO note",
         "operation 1: insert begins",
         "operation 1: done",
+        "aioifx.pool: <Pool 'shop at db1:9088' open: 0 idle, 0 in use, 0 waiting, at most 1>: opened <Connection",
+        "operation 1 is given connection 1",
+        "operation 1 releases connection 1",
     ):
         assert expected in text
+
+
+def test_a_trace_changes_nothing() -> None:
+    for seed in range(100, 120):
+        plain, traced = run(generate(seed)), run(generate(seed), TextTracer(lambda line: None))
+        assert plain == traced
 
 
 def test_a_failing_scenario_is_minimized() -> None:

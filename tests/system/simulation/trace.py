@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import logging
+from collections.abc import Callable, Generator
+from typing import Final
 
 from aioifx.tracing.decoder import Decoder
 from aioifx.tracing.fields import View, fields_of
-from tests.system.simulation.network import Tracer
+from tests.system.simulation.network import Network, Tracer
+
+_LOGGERS: Final = ("aioifx.connect", "aioifx.pool", "aioifx.session")
 
 
 class TextTracer(Tracer):
@@ -47,3 +52,31 @@ def _shown(name: str, count: int, fields: dict[str, object]) -> str:
 def _short(value: object) -> str:
     text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+class _LogLines(logging.Handler):
+    """What the client logs, such as the decisions of a pool, as events."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self._network = network
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._network.trace(0, f"{record.name}: {record.getMessage()}")
+
+
+@contextlib.contextmanager
+def traced_log(network: Network) -> Generator[None, None, None]:
+    """Context in which what the client logs is an event, but for queries, which it would measure in real time."""
+    handler = _LogLines(network)
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+            logger.removeHandler(handler)

@@ -129,6 +129,10 @@ class World:
         self._most = [each.get("max_size", 10) for each in options]
         self._order = 0
 
+    def trace(self, what: str) -> None:
+        """Note what a caller does."""
+        self.loop.network.trace(0, what)
+
     def expire(self, pool: int) -> None:
         """Expire the connections of a pool."""
         self.expired[pool] |= self._used[pool]
@@ -186,6 +190,7 @@ class World:
         if conn.is_in_transaction():
             self.wrong.append(f"{who} was given a connection inside a transaction")
         entry.transport = conn.statements.base_session.channel.transport
+        self.trace(f"{who} is given connection {entry.transport.connection.number}")
         self._used[entry.pool].add(entry.transport.number)
         if entry.transport.number in expired:
             self.wrong.append(f"{who} was given a connection that the pool had to close")
@@ -207,6 +212,7 @@ class World:
                 self.expired[entry.pool].add(entry.transport.number)
             raise
         finally:
+            self.trace(f"{who} releases connection {entry.transport.connection.number}")
             del self.held[session]
             self._leased[entry.pool] -= 1
             await acquiring.__aexit__(*error)
