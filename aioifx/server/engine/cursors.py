@@ -223,17 +223,17 @@ class Cursor:
             self._spool.append(self._ahead)
             self._ahead = []
             self._settled_at = self._taken
-        while self._live is not None:
-            self._spool_block(self._spool, self._live)
+        while self._spool_block(self._spool, self._live):
             check()
 
-    def _spool_block(self, spool: Spool, live: RowSource) -> None:
-        """Read the next rows into the spool; after the last one, close the source."""
+    def _spool_block(self, spool: Spool, live: RowSource) -> bool:
+        """Read the next rows into the spool; False if there were none, and the source is closed."""
         if block := self._next_rows(live, _SETTLE_ROWS):
             spool.append(block)
-        else:
-            live.close()
-            self._live = None
+            return True
+        live.close()
+        self._live = None
+        return False
 
     def close(self) -> None:
         """Drop the rows."""
