@@ -116,7 +116,7 @@ def _callers(dice: random.Random, pools: int) -> tuple[Caller, ...]:
     kinds = tuple(KINDS)
     weights = [KINDS[kind].weight for kind in kinds]
     ending_rate = dice.choice((0.0, 0.2, 0.5))
-    for _ in range(dice.choice((1, 2, 2, 2, 3, 3, 4, 6))):
+    for _ in range(dice.choice((1, 2, 2, 2, 3, 3, 4, 4))):
         operations: list[Operation] = []
         for _ in range(dice.choice((1, 1, 2, 2, 3, 4))):
             number += 1
