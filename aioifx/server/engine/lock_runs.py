@@ -159,7 +159,7 @@ class LockRuns:
             tabids = ", ".join(str(table.tabid) for table in tables)
             sql = _CHANGED.format(catalog, tabids)
             entries = self._connection.execute(sql, (self._reader.number,)).fetchall()
-            committed = frozenset(self.database_of(catalog).committed)
+            committed = self.database_of(catalog).committed.numbers
             for seq, tabid, row, is_new, number in entries:
                 if number not in committed:
                     changed[catalog, tabid][row] = None if is_new else seq

@@ -131,6 +131,9 @@ class Server:
             options.directory, options.db_locale, self._routines, options.busy_timeout
         )
         owner = options.user or _OWNER
+        for database in databases.all():
+            if not database.is_recovered:  # opening it does so, also for queries from other databases
+                run_script("", database.name, databases, self._registry, owner)
         if SYSMASTER not in databases.names:
             databases.create(SYSMASTER, LogMode.LOGGED, _OWNER)
         for name, locale in map(parts_of, options.databases):

@@ -25,6 +25,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.routines import Routines
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite import undo_log
+from aioifx.server.sqlite.committed_transactions import CommittedTransactions, path_beside
 from aioifx.server.sqlite.connection import connect
 from aioifx.server.sqlite.lock_manager import LockManager
 from aioifx.server.sqlite.sequences import Sequences
@@ -107,8 +108,8 @@ class Database:
     """The owner of the open transaction that is exclusive."""
     is_recovered: bool = True
     """Whether what a killed server has left has been rolled back."""
-    committed: deque[int] = field(default_factory=deque[int])
-    """Numbers of committed transactions whose versions are still in the undo log."""
+    committed: CommittedTransactions = field(init=False)
+    """Committed transactions whose versions are still in the undo log."""
     abandoned: deque[tuple[int, Hashable]] = field(default_factory=deque[tuple[int, Hashable]])
     """Numbers and owners of transactions that ended sessions have not rolled back."""
     table_names: dict[int, str] = field(default_factory=dict[int, str])
@@ -119,6 +120,9 @@ class Database:
     sequences: Sequences = field(default_factory=Sequences)
     objects_in_use: ObjectsInUse = field(default_factory=ObjectsInUse)
     _version_lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.committed = CommittedTransactions(path_beside(self.path))
 
     @property
     def codec(self) -> str:
@@ -334,14 +338,16 @@ def _copy(source: Path, target: Path) -> None:
             with closing(sqlite3.connect(source)) as connection:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         shutil.copyfile(source, target)
+        if path_beside(source).exists():
+            shutil.copyfile(path_beside(source), path_beside(target))
     except BaseException:
         _remove(target)
         raise
 
 
 def _remove(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm"), path_beside(path)):
+        file.unlink(missing_ok=True)
 
 
 def _database_in(path: Path, locks: LockManager, busy_timeout: float) -> Database:
@@ -355,10 +361,19 @@ def _database_in(path: Path, locks: LockManager, busy_timeout: float) -> Databas
             if application != _APPLICATION:
                 raise ValueError(f"{path} is not a database of aioifx.server")
             facts: tuple[str, str, str, str] = connection.execute('SELECT * FROM "ifx_database"').fetchone()
+            is_recovered = undo_log.UndoLog(connection).is_empty
     except sqlite3.DatabaseError as error:
         raise ValueError(f"{path} is not a database of aioifx.server: {error}") from error
     log_mode, owner, created, locale = facts
     born = date.fromisoformat(created)
     return Database(
-        path.stem, path, LogMode(log_mode), owner, born, locale, locks, busy_timeout, is_recovered=False
+        path.stem,
+        path,
+        LogMode(log_mode),
+        owner,
+        born,
+        locale,
+        locks,
+        busy_timeout,
+        is_recovered=is_recovered,
     )

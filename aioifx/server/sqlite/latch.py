@@ -69,10 +69,11 @@ class Latch:
     def _end_others(self) -> None:
         """End the transactions that could not get the latch when they ended."""
         database = self._database
-        while database.committed:
+        while numbers := database.committed.numbers:
             with transaction(self._connection):
-                self._log.discard(database.committed[0])
-            database.committed.popleft()
+                for number in numbers:
+                    self._log.discard(number)
+            database.committed.remove(numbers)
         while database.abandoned:
             number, owner = database.abandoned[0]
             self._changes.keep_rowids(owner)
@@ -99,7 +100,6 @@ class Latch:
         if not self._database.is_recovered:
             self.acquire()
             try:
-                undo_log.create(self._connection)
                 with self.restoring():
                     self._log.restore_all()
                 self._database.is_recovered = True

@@ -117,7 +117,7 @@ class Transactions(Writes):
     def commit(self) -> None:
         """COMMIT WORK. It does not wait for an exclusive transaction of another session.
 
-        Raises:   SqlError: -256, the database is unlogged; -255, no transaction is open.
+        Raises:   SqlError: -256, the database is unlogged; -255, no transaction is open; -346, the disk is full.
         """
         work = self._need_work()
         self._end_hold()
@@ -129,12 +129,18 @@ class Transactions(Writes):
                 with self._sqlite_transaction():
                     self._log.discard(work.number)
             else:
-                self._database.committed.append(work.number)
+                self._commit_beside(work.number)
         if work.temp_mark:
             self._temp_log.discard(work.number)
         for text in work.dropped:
             self._connection.execute(text)
         self._end()
+
+    def _commit_beside(self, number: int) -> None:
+        try:
+            self._database.committed.add(number)
+        except OSError:
+            raise SqlError(-346, -131) from None
 
     def rollback(self) -> None:
         """ROLLBACK WORK.

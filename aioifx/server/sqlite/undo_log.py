@@ -104,12 +104,14 @@ class UndoLog:
         """Restore the rows that a transaction has changed after *mark* entries, in the running SQLite transaction."""
         self._restore(_range(transaction, mark))
 
-    def restore_all(self) -> bool:
-        """Restore what transactions of a killed server have changed; returns whether there were any."""
-        if self._connection.execute(f"SELECT 1 FROM {self._table} LIMIT 1").fetchone() is None:
-            return False
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no transaction that `restore_all` would roll back."""
+        return self._connection.execute(f"SELECT 1 FROM {self._table} LIMIT 1").fetchone() is None
+
+    def restore_all(self) -> None:
+        """Restore what transactions of a killed server have changed."""
         self._restore((0, 2**63 - 1))
-        return True
 
     def _restore(self, entries: tuple[int, int]) -> None:
         first: dict[int, dict[int, bytes | None]] = {}

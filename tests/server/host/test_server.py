@@ -153,6 +153,29 @@ async def test_a_copied_database_continues_serials_and_sequences_and_has_large_o
             assert await lob.read() == "x" * 100_000
 
 
+async def test_a_commit_beside_a_change_of_the_schema_is_kept_after_a_kill(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    left.mkdir()
+    async with serve(ServerOptions(("shop",), directory=tmp_path / "killed")) as server:
+        async with aioifx.connect(server.dsn) as conn, aioifx.connect(server.dsn) as other:
+            await conn.execute("CREATE TABLE t (a INT)")
+            async with other.transaction():
+                await conn.execute("BEGIN WORK")
+                await conn.execute("INSERT INTO t VALUES (1)")
+                await other.execute("CREATE TABLE u (a INT)")
+                await conn.execute("COMMIT WORK")
+                for path in (tmp_path / "killed").glob("shop.sqlite*"):
+                    shutil.copy(path, left)
+        assert [path.name for path in (tmp_path / "killed").glob("*-committed")] == []
+    async with serve(ServerOptions(("shop",), directory=left)) as server:
+        server.create_database("copy", copy_of="shop")
+        for name in ("shop", "copy"):
+            async with aioifx.connect(server.dsn_of(name)) as conn:
+                assert await conn.fetchval("SELECT a FROM t") == 1
+                assert await conn.fetchval("SELECT COUNT(*) FROM systables WHERE tabname = 'u'") == 0
+        assert [path.name for path in left.glob("*-committed")] == []
+
+
 async def test_a_copy_of_what_a_killed_server_has_left_is_rolled_back(tmp_path: Path) -> None:
     left = tmp_path / "left"
     left.mkdir()
@@ -164,7 +187,9 @@ async def test_a_copy_of_what_a_killed_server_has_left_is_rolled_back(tmp_path: 
                 await conn.execute("UPDATE t SET a = 2")
                 for path in (tmp_path / "killed").glob("shop.sqlite*"):
                     shutil.copy(path, left)
-    async with serve(ServerOptions(("shop",), directory=left)) as server:
+    async with serve(ServerOptions(("stock",), directory=left)) as server:
+        async with aioifx.connect(server.dsn_of("stock")) as conn:
+            assert await conn.fetchval("SELECT a FROM shop:t") == 1
         for name in ("copy", "copy2"):
             server.create_database(name, copy_of="shop")
         for name in ("shop", "copy", "copy2"):

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
+from aioifx.server.sql.errors import SqlError
+from aioifx.server.sqlite.committed_transactions import path_beside
 from aioifx.server.sqlite.lock_manager import (
     TIMED_OUT,
     Kind,
@@ -29,6 +34,62 @@ def test_an_exclusive_transaction_keeps_the_latch(party: MakeParty) -> None:
     assert one.values() == [1]
     assert one.connection.execute("SELECT * FROM ifx_undo").fetchall() == []
     assert one.database.locks.locks() == []
+
+
+def beside_an_exclusive_one(party: MakeParty, end: Callable[[Party], None]) -> Party:
+    """Begin a transaction, which inserts 1, and end it while another one, which it returns, is exclusive."""
+    two = party()
+    one = Party(two.database)
+    two.transactions.begin()
+    two.insert(1)
+    one.transactions.begin()
+    one.insert(2)
+    one.create("u")
+    end(two)
+    return one
+
+
+def killed(one: Party) -> Party:
+    """A session of a server that is started after the one of *one* was killed."""
+    one.connection.close()
+    return Party(replace(one.database, locks=LockManager(), is_recovered=False))
+
+
+@pytest.mark.parametrize(
+    ("end", "values"),
+    [(lambda two: two.transactions.commit(), [1]), (lambda two: two.transactions.abandon(), [])],
+    ids=["commit", "abandon"],
+)
+def test_a_transaction_that_ended_beside_an_exclusive_one_has_ended_after_a_kill(
+    party: MakeParty, end: Callable[[Party], None], values: list[int]
+) -> None:
+    three = killed(beside_an_exclusive_one(party, end))
+    three.transactions.recover()
+    assert three.values() == values
+    four = killed(three)
+    four.transactions.recover()
+    four.transactions.begin()
+    four.insert(3)
+    five = killed(four)
+    five.transactions.recover()
+    assert five.values() == values
+    five.connection.close()
+
+
+def test_a_commit_that_cannot_be_written_is_refused_and_can_be_repeated(party: MakeParty) -> None:
+    def end(two: Party) -> None:
+        in_the_way = path_beside(two.database.path)
+        in_the_way.mkdir()
+        with pytest.raises(SqlError) as refusal:
+            two.transactions.commit()
+        assert (refusal.value.sqlcode, refusal.value.isamcode) == (-346, -131)
+        in_the_way.rmdir()
+        two.transactions.commit()
+
+    three = killed(beside_an_exclusive_one(party, end))
+    three.transactions.recover()
+    assert three.values() == [1]
+    three.connection.close()
 
 
 def test_what_a_killed_server_has_left_is_rolled_back(party: MakeParty) -> None:

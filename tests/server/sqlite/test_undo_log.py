@@ -69,7 +69,7 @@ def test_the_first_version_of_each_row_is_restored(connection: sqlite3.Connectio
     with without_foreign_keys(connection):
         log.restore(7)
     assert rows(connection) == [(1, 1, "x"), (2, 2, "y"), (3, 3, "z")]
-    assert not log.restore_all()
+    assert log.is_empty
 
 
 def test_a_savepoint_and_other_transactions_keep_their_versions(connection: sqlite3.Connection) -> None:
@@ -80,7 +80,9 @@ def test_a_savepoint_and_other_transactions_keep_their_versions(connection: sqli
     log.restore(1, mark)
     assert rows(connection) == [(1, 1, "x"), (2, 0, "second"), (3, 3, "z")]
     log.discard(1)
-    assert log.restore_all()
+    assert not log.is_empty
+    log.restore_all()
+    assert log.is_empty
     assert rows(connection) == [(1, 1, "x"), (2, 0, "second"), (3, 0, "other")]
 
 
