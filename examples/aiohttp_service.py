@@ -171,7 +171,7 @@ async def transfer(request: web.Request) -> web.Response:
 async def move(conn: aioifx.Connection, wanted: Transfer) -> int | None:
     """The whole transaction, so that it can be retried from its beginning."""
     add = "UPDATE stock SET pieces = pieces + ? WHERE item = ? AND place = ?"
-    async with conn.transaction(lock_wait=3):
+    async with conn.transaction():
         for place, pieces in ((wanted.source, -wanted.pieces), (wanted.target, wanted.pieces)):
             if not (await conn.execute(add, pieces, wanted.item, place)).rowcount:
                 raise web.HTTPNotFound(text=f"item {wanted.item} has no place in the {place}")
@@ -238,7 +238,11 @@ def service(dsn: str | None = None, *, max_size: int = 10, acquire_timeout: floa
             if not address:
                 address = await stack.enter_async_context(aioifx.server.running("shop", seed=SCHEMA))
             pool = aioifx.create_pool(
-                address, max_size=max_size, acquire_timeout=acquire_timeout, command_timeout=20
+                address,
+                max_size=max_size,
+                acquire_timeout=acquire_timeout,
+                command_timeout=20,
+                lock_wait=3,  # seconds; without it, a read of a row that another transaction changes is an error
             )
             app[POOL] = await stack.enter_async_context(pool)
             yield

@@ -152,6 +152,17 @@ async def test_a_transfer_that_meets_a_lock_is_done_after_it(
     assert await stock_of(conn, 1) == {"shop": 1000, "depot": 1}
 
 
+async def test_a_read_that_meets_a_lock_is_answered_after_it(
+    client: httpx.AsyncClient, conn: aioifx.Connection, shop: Server
+) -> None:
+    async with conn.transaction():
+        await conn.execute("UPDATE item SET name = 'Mug' WHERE id = 1")
+        request = asyncio.create_task(client.get("/items/1"))
+        await eventually(lambda: any(session.waiting for session in shop.stats.sessions))
+    answer = await request
+    assert (answer.status_code, answer.json()["name"]) == (200, "Mug")
+
+
 async def test_a_large_result_comes_whole_and_in_order(
     client: httpx.AsyncClient, conn: aioifx.Connection
 ) -> None:
