@@ -439,6 +439,10 @@ async def listening(*peers: Peer, ssl: tls.SSLContext | None = None) -> AsyncGen
     try:
         yield Listener(server, list(peers))
     finally:
+        # A client may have connected and failed at once. asyncio accepts its connection in three iterations of the
+        # loop, and a server that is closed meanwhile leaves it open.
+        for _ in range(3):
+            await asyncio.sleep(0)
         for peer in peers:
             peer.hang_up(reset=True)
         server.close()

@@ -367,7 +367,15 @@ async def test_a_socket_without_options_raises_nothing(monkeypatch: pytest.Monke
 async def test_a_connection_that_has_already_ended_is_an_error(
     begun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def create_connection(self: object, factory: Callable[[], Channel], *args: Any, **more: Any) -> Any:
+    async def create_connection(
+        self: object,
+        factory: Callable[[], Channel],
+        *args: Any,
+        sock: socket.socket | None = None,
+        **more: Any,
+    ) -> Any:
+        if sock is not None:
+            sock.close()
         channel = factory()
         if begun:
             pipe(channel, Peer())
@@ -375,8 +383,39 @@ async def test_a_connection_that_has_already_ended_is_an_error(
         return None, channel
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", create_connection)
-    with pytest.raises(
-        ConnectError, match=r"^could not connect to 127\.0\.0\.1:1: it closed the connection"
-    ) as caught:
-        await open_channel(Address("127.0.0.1", 1))
+    async with listening(Peer()) as listener:
+        with pytest.raises(
+            ConnectError, match=r"^could not connect to 127\.0\.0\.1:\d+: it closed the connection"
+        ) as caught:
+            await open_channel(Address("127.0.0.1", listener.port))
+    assert caught.value.retryable
+
+
+# -- the socket -------------------------------------------------------------------------------------------------------
+
+
+async def test_the_socket_of_an_attempt_that_is_cancelled_is_closed() -> None:
+    """`tidy` finds one that is not."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as stack:
+        for _ in range(4):  # more than Linux queues for this backlog
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        attempt = asyncio.create_task(open_channel(Address("127.0.0.1", full.getsockname()[1])))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not attempt.done()
+        attempt.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await attempt
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+async def test_a_port_without_a_listener_refuses(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as own:
+        own.bind((host, 0))
+        port = own.getsockname()[1]
+        with pytest.raises(ConnectError, match=r"^could not connect to .*: Connection refused$") as caught:
+            await open_channel(Address(host, port))
     assert caught.value.retryable
