@@ -74,16 +74,30 @@ async def shop() -> AsyncIterator[Server]:
 
 @asynccontextmanager
 async def running_on_our_pool(dsn: str) -> AsyncIterator[Service]:
-    """The service on an engine without a pool, which has its connections from aioifx's."""
+    """The service on an engine without a pool, which has its connections from aioifx's.
+
+    What the service does with each new connection, the pool's `init` does: an engine without a pool would do it at each
+    checkout, and aioifx's pool closes a connection with such settings.
+    """
+
+    async def keep_update_locks(conn: aioifx.Connection) -> None:
+        await conn.execute("SET ENVIRONMENT RETAINUPDATELOCKS 'ALL'")
 
     def engine_for(dsn: str, **options: Any) -> AsyncEngine:
         return create_async_engine("informix+aioifx://", async_creator=pool.acquire, poolclass=NullPool)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlalchemy_service, "engine_for", engine_for)
+        patch.setattr(sqlalchemy_service, "keep_update_locks", lambda *_: None)
         async with (
             aioifx.create_pool(
-                dsn, max_size=POOL, acquire_timeout=20, autocommit=False, lock_wait=5, command_timeout=20
+                dsn,
+                max_size=POOL,
+                acquire_timeout=20,
+                autocommit=False,
+                lock_wait=5,
+                command_timeout=20,
+                init=keep_update_locks,
             ) as pool,
             running(dsn) as service,
         ):
@@ -219,7 +233,7 @@ async def test_a_stream_whose_client_hangs_up_gives_its_connection_back(
             assert service.in_use() == 1
         await eventually(lambda: is_at_rest(service, shop))
     assert (await client.get("/items/1")).status_code == 200
-    assert shop.stats.logins - before <= 3
+    assert shop.stats.logins - before <= 3  # an interrupt may cost its connection
 
 
 async def test_a_statement_whose_client_hangs_up_is_interrupted(
