@@ -25,9 +25,6 @@ _ROUND_TRIPS: Final = {
     Quirk.NO_OPTOFC: "CLOSE takes a round trip",
     Quirk.SEPARATE_END: "the end of rows takes a round trip",
 }
-_NOT_CURRENT: Final = {
-    Quirk.ALWAYS_OPTOFC: "the last row is not current once the server has closed the cursor"
-}
 
 CHANGED: Final[Mapping[str, Mapping[Quirk, str]]] = {
     "test_connection::test_a_compared_parameter_may_exceed_the_column_and_a_stored_one_may_not": {
@@ -36,8 +33,6 @@ CHANGED: Final[Mapping[str, Mapping[Quirk, str]]] = {
     "test_cursor::test_a_held_cursor_outlives_its_transaction_and_another_does_not": {
         Quirk.LARGE_BLOCKS: "all rows came before the transaction ended",
     },
-    "test_cursor::test_where_current_of_names_a_cursor": _NOT_CURRENT,
-    "test_cursor::test_the_last_row_is_current_however_the_end_is_reported": _NOT_CURRENT,
     "test_cursor::test_the_serial_value_of_the_last_row_is_returned": {
         Quirk.NO_BIT_54: "the server does not send BIGSERIAL values",
     },

@@ -14,6 +14,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
+from aioifx.client.session.server_behavior import forget_servers
 from tests.sampling import left_out, repeated_on_other_transports
 
 # hypothesis imports this one when a law first needs it, and pytest rewrites it then: a compilation deep in the
@@ -50,6 +51,12 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     everything = "ci" if os.environ.get("CI") else "developer"
     settings.load_profile(everything if has_exhaustive(config) else "sample")
+
+
+@pytest.fixture(autouse=True)
+def _servers_are_unknown() -> None:
+    """Tests share addresses, and their servers differ."""
+    forget_servers()
 
 
 @pytest.fixture(scope="module", autouse=True)

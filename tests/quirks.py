@@ -46,6 +46,7 @@ APART: Final = (
     {
         Quirk.ROW_BY_ROW,
         Quirk.ALWAYS_OPTOFC,
+        Quirk.DROPPED_VALUES,
         Quirk.SILENT_EXIT,
         Quirk.NO_TRANSACTION_STATES,
         Quirk.NULL_SERIALS,
@@ -54,11 +55,18 @@ APART: Final = (
     {
         Quirk.STANDARD_BLOCKS,
         Quirk.DONE_WITH_EACH_BLOCK,
+        Quirk.SEPARATE_RET_TYPE,
         Quirk.ERROR_100,
         Quirk.NO_INTERRUPTS,
         Quirk.NO_SERIALS,
     },
-    {Quirk.LATE_INTERRUPTS, Quirk.ERROR_ON_RELEASE, Quirk.TRANSACTION_STATE_FIRST, Quirk.NO_BIT_70},
+    {
+        Quirk.COUNT_WITH_EACH_BLOCK,
+        Quirk.LATE_INTERRUPTS,
+        Quirk.ERROR_ON_RELEASE,
+        Quirk.TRANSACTION_STATE_FIRST,
+        Quirk.NO_BIT_70,
+    },
 )
 """Quirks that exclude or hide others, and so are in different groups."""
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from aioifx.channel import Channel
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.options import ConnectOptions
+from aioifx.client.session.server_behavior import ServerBehavior
 from aioifx.client.session.session import Session
 from aioifx.sqltypes import TypeCode
 from aioifx.testing.messages import DIALECT, EOT, LOGGED, column
@@ -151,8 +152,9 @@ def session_with(
     """A session after its login."""
     channel = Channel()
     pipe(channel, peer)
-    own = {name: options.pop(name) for name in ("read_ahead", "autofree") if name in options}
+    own = {name: options.pop(name) for name in ("read_ahead", "autofree", "behavior") if name in options}
     found = options_with(db_locale=locale, **options)
+    own.setdefault("behavior", ServerBehavior(done_ends_rows=True))  # as after a query of several blocks
     session = Session(channel, capabilities or Capabilities(encoding=found.code_set.codec), found, **own)
     session.on_database_opened("", Reply(done=Done(warnings)))
     return session

@@ -36,7 +36,8 @@ REFERENCE = sorted((DOCS / "reference").rglob("*.md"))
 INTERNAL = {
     "aioifx.ConnectOptions": {
         "destination", "for_question", "in_locale", "keepalive_times",
-        "login_environment", "observation", "session_environment", "ssl_context", "uses_tls",
+        "login_environment", "observation", "sends_optofc", "session_environment", "ssl_context", "uses_tls",
+        "without_optofc",
     },
     "aioifx.Connection": {"statements"},
     "aioifx.CsvFormat": {"continues", "join", "names", "split"},

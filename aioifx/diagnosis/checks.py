@@ -116,8 +116,8 @@ def _milliseconds(seconds: float) -> str:
 
 async def optofc(conn: Connection[Any], options: ConnectOptions) -> Finding:
     """Whether the server closes a cursor with its last rows, which saves the round trip of CLOSE."""
-    if options.environment.get("OPTOFC") == "0":
-        return Finding("turned off by the environment", outcome="skipped")
+    if not options.sends_optofc:
+        return Finding("turned off by the options", outcome="skipped")
     statement = await conn.prepare(_ONE_ROW)
     # In an ANSI database a COMMIT follows each query outside a transaction.
     async with conn.transaction() if conn.is_ansi else nullcontext():

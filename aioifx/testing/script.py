@@ -113,15 +113,22 @@ def closing(statement_id: int) -> list[Exchange]:
 
 
 def select_ints(
-    statement_id: int, *values: int, hold: bool = False, freed: bool = False, kept: bool = False
+    statement_id: int,
+    *values: int,
+    hold: bool = False,
+    freed: bool = False,
+    kept: bool = False,
+    until_empty: bool = False,
 ) -> list[Exchange]:
     """A whole query of one INTEGER column, from PREPARE to RELEASE, in one block.
 
     Args:     freed: the server releases the statement with its cursor. kept: it is not released.
+              until_empty: the client fetches until a reply has no rows, as aioifx does at an unknown server.
     """
     return [
         (PREPARE, described(statement_id, column("c1", TypeCode.INTEGER, 4))),
         (opening(statement_id, hold=hold, freed=freed), ints(*values) + done(len(values)) + EOT),
+        *([(fetching(statement_id), done() + EOT)] if until_empty else []),
         *([close(statement_id)] if freed or kept else closing(statement_id)),
     ]
 

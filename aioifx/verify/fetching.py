@@ -7,10 +7,12 @@ from typing import Any, Final
 
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.options import STANDARD_FETCH_SIZE
+from aioifx.client.execution.large_values import LargeValues, large_columns
 from aioifx.client.execution.prepare import prepare
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_requests import statement_request
 from aioifx.client.session.fetch_size import may_be_about_the_size
+from aioifx.codecs.conversions import PLAIN
 from aioifx.errors import DatabaseError
 from aioifx.verify.check import Check
 from aioifx.verify.lab import Lab, Refuted, describe_error
@@ -140,13 +142,52 @@ async def _optofc_closes(lab: Lab) -> None:
         raise Refuted("with OPTOFC=1 the reply with the last rows had no SQ_CLOSE")
 
 
-async def _closes_only_when_asked(lab: Lab) -> None:
+async def _optofc_off_keeps_open(lab: Lab) -> None:
     async with lab.another(environment={"OPTOFC": "0"}) as conn:
         async with prepared(conn, await _fill(lab, conn)) as statement:
             replies = await _blocks(conn, statement, STANDARD_FETCH_SIZE)
     _require_all_rows(replies)
     if any(reply.is_cursor_closed for reply in replies):
-        raise Refuted("without OPTOFC the server closed the cursor")
+        raise Refuted("with OPTOFC=0 the server closed the cursor")
+
+
+_VALUES: Final = 20
+
+
+async def _optofc_keeps_large_values(lab: Lab) -> None:
+    await lab.prepare("CREATE TEMP TABLE vfy_large (a INT, t TEXT)")
+    conn = lab.conn
+    rows = [(n, f"text {n} " * 50) for n in range(_VALUES)]
+    await conn.executemany(lab.named("INSERT INTO vfy_large VALUES (?, ?)"), rows)
+    lab.forget()
+    async with prepared(conn, lab.named("SELECT a, t FROM vfy_large ORDER BY a")) as statement:
+        reply = (await _blocks(conn, statement, STANDARD_FETCH_SIZE))[-1]
+        if not reply.is_cursor_closed:
+            return  # the cursor is open, so its values are there
+        fetching = statement.plans.fetching
+        values = LargeValues(fetching, large_columns(statement.columns, PLAIN))
+        try:
+            async with conn.statements.session:
+                found = await values.fill(reply.rows)
+        except DatabaseError as error:
+            if not error.connection_usable:
+                raise
+            raise Refuted(f"a TEXT value was refused after SQ_CLOSE, with {describe_error(error)}") from error
+    if found != rows:
+        raise Refuted("the TEXT values that came after SQ_CLOSE were others")
+
+
+async def _ret_type_with_open(lab: Lab) -> None:
+    await lab.prepare("CREATE TEMP TABLE vfy_flag (a INT, b BOOLEAN)", "INSERT INTO vfy_flag VALUES (1, 't')")
+    async with prepared(lab.conn, lab.named("SELECT a, b FROM vfy_flag")) as statement:
+        try:
+            reply = await open_and_fetch(lab.conn, statement, 4096)
+        except DatabaseError as error:
+            if not error.connection_usable:
+                raise
+            raise Refuted(f"RET_TYPE in the group of OPEN failed with {describe_error(error)}") from error
+    if reply.rows != [(1, True)]:
+        raise Refuted("RET_TYPE in the group of OPEN: the row was another one")
 
 
 async def _autofree_releases(lab: Lab) -> None:
@@ -247,7 +288,7 @@ FETCHING: Final[tuple[Check, ...]] = (
     Check(
         "done-ends-rows",
         "A reply to a fetch has an SQ_DONE with a row count only with the last rows.",
-        ("client/execution/statement.py: an SQ_DONE with a row count comes only with the last rows",),
+        ("client/execution/statement.py: what the blocks of one query show is true of all",),
         _done_ends_rows,
     ),
     Check(
@@ -284,10 +325,28 @@ FETCHING: Final[tuple[Check, ...]] = (
         _optofc_closes,
     ),
     Check(
-        "closes-only-when-asked",
-        "Without OPTOFC a cursor stays open after its last row.",
-        ("client/config/environment.py: servers then send SQ_CLOSE with the last rows",),
-        _closes_only_when_asked,
+        "optofc-off-keeps-open",
+        "OPTOFC=0 is accepted, and a cursor then stays open after its last row.",
+        (
+            "client/config/environment.py: servers then send SQ_CLOSE with the last rows",
+            "client/config/environment.py: servers accept it like any other value",
+        ),
+        _optofc_off_keeps_open,
+    ),
+    Check(
+        "optofc-keeps-large-values",
+        "BYTE and TEXT values can be requested after the server has closed their cursor.",
+        (
+            "client/execution/large_values.py: That a server keeps BYTE and TEXT values",
+            "server/protocol/context.py: servers do so for BYTE and TEXT",
+        ),
+        _optofc_keeps_large_values,
+    ),
+    Check(
+        "ret-type-with-open",
+        "The group that opens a cursor without parameters may have RET_TYPE.",
+        ("client/execution/statement_requests.py: RET_TYPE may be in this group without BIND",),
+        _ret_type_with_open,
     ),
     Check(
         "autofree-releases",

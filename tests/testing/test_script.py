@@ -65,7 +65,11 @@ async def connected(port: int) -> aioifx.Connection:
 
 @pytest.mark.parametrize("chunks", [whole, byte_by_byte])
 async def test_a_client_that_follows_the_script_receives_its_replies(chunks: Any) -> None:
-    peer = Peer([login(), select_ints(0, 7, 8, kept=True), END_SESSION], with_login=True, chunks=chunks)
+    peer = Peer(
+        [login(), select_ints(0, 7, 8, kept=True, until_empty=True), END_SESSION],
+        with_login=True,
+        chunks=chunks,
+    )
     async with listening(peer) as server:
         conn = await connected(server.port)
         assert await conn.fetch("SELECT n FROM t") == [(7,), (8,)]

@@ -104,6 +104,10 @@ REASONS = {
     "server/engine/write_refusals.py: the SQLCODE of a refused definition": "it needs a secondary server",
     # -- variations that clients must survive, rather than assumptions ------------------------------------------------
     "server/protocol/quirks.py: those that are assumed say why": "about the quirks below",
+    "client/execution/read_again.py: no view that it names": "about what applications define, not about servers",
+    "server/protocol/quirks.py: another client": "a variation; see done-ends-rows",
+    "server/protocol/quirks.py: the manual names no": "a variation; see optofc-keeps-large-values",
+    "server/protocol/quirks.py: no client sends it there": "a variation; see ret-type-with-open",
     "server/protocol/quirks.py: FREE of": "a variation; aioifx ignores the error",
     "server/protocol/quirks.py: servers before 7.24 do not have it": "a variation; see autofree-releases",
     "server/protocol/quirks.py: clients that close at once do not miss it": "a variation; any end will do",

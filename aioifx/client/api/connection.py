@@ -23,6 +23,7 @@ from aioifx.client.observation.observation import Watch
 from aioifx.client.observation.operation import OperationName
 from aioifx.client.session.database import LogMode
 from aioifx.client.session.loop_binding import NotCopied
+from aioifx.client.session.server_behavior import ServerBehavior
 from aioifx.client.session.session import Session
 from aioifx.client.session.stats import Stats
 from aioifx.client.sql.placeholders import named_statement
@@ -123,6 +124,11 @@ class Connection(Queries[Item], NotCopied):
             number = await call(self._statements, _SESSION_ID, (), fetch_first_row, tuple_row, None)
             session.session_id = int(number[0])
         return session.session_id
+
+    @property
+    def server_behavior(self) -> ServerBehavior:
+        """What replies have shown of the server, to this process; shared by its connections to the server."""
+        return self._session.behavior
 
     @property
     def stats(self) -> Stats:

@@ -141,9 +141,16 @@ class Cursor(NotCopied, Generic[R]):
     def name(self) -> str | None:
         """Cursor name for WHERE CURRENT OF, while the cursor is open at the server; otherwise None.
 
-        A cursor is closed with its last block. A cursor FOR UPDATE is closed when a row after the last is requested,
-        unless OPTOFC is on and the server has closed it.
+        A cursor is closed with its last block. A cursor FOR UPDATE is closed when a row after the last is requested.
+
+        Raises:   InterfaceError: a server with OPTOFC has closed a cursor FOR UPDATE with its last row.
         """
+        blocks = self._blocks
+        if blocks is not None and blocks.was_closed_by_server and self._convert is not None:
+            if blocks.statement is not None and blocks.statement.is_for_update:
+                raise InterfaceError(
+                    "name: the server has closed the cursor with its last row; optofc=False keeps it open"
+                )
         statement = self._statement if self._blocks is None else self._blocks.statement
         return statement.cursor_name if statement is not None else None
 

@@ -98,12 +98,11 @@ def session_pairs(variables: Mapping[str, str]) -> Pairs:
 
     OPTOFC=1 lets the server close a cursor together with its last rows, which saves the round trip of CLOSE (observed:
     JDBC with OPTOFC=1, select.json; documented: a CLOSE after that is not an error).
-    Assumed: servers then send SQ_CLOSE with the last rows. OPTOFC=0 turns it off.
+    Assumed: servers then send SQ_CLOSE with the last rows.
+    OPTOFC=0 is sent, because the variable may be set at the server for every client (documented).
+    Assumed: servers accept it like any other value; JDBC omits it.
     """
-    variables = {**_ALWAYS, "OPTOFC": "1", **variables}
-    if variables["OPTOFC"] == "0":
-        del variables["OPTOFC"]  # the server's default, which JDBC does not send (observed)
-    return _pairs(_SESSION_ORDER, variables)
+    return _pairs(_SESSION_ORDER, {**_ALWAYS, **variables})
 
 
 def _pairs(order: tuple[str, ...], variables: Mapping[str, str]) -> Pairs:

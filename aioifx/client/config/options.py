@@ -109,6 +109,7 @@ class OptionFields(TypedDict, total=False):
     lock_wait: float | None
     read_only: bool | None
     fetch_size: int | None
+    optofc: bool | None
     statement_cache_size: int | None
     pipelining: bool | None
     keepalive: bool | tuple[int, int, int] | None
@@ -206,6 +207,9 @@ class ConnectOptions:
     fetch_size: int = STANDARD_FETCH_SIZE
     """Bytes (not rows) per block of rows. More than 32767 needs a server with capability 63; without it, or if the
     server rejects the size, the connection uses 32767."""
+    optofc: bool = True
+    """Whether the server closes the cursor of a query with its last row, which saves the round trip of CLOSE. OPTOFC in
+    *environment* takes precedence."""
     statement_cache_size: int = 100
     """Maximum statements that stay prepared at the server between calls; 0: none, for no hidden state."""
     pipelining: bool = False
@@ -307,6 +311,7 @@ class ConnectOptions:
             check_flag(name, getattr(self, name))
         isolation_clause(self.isolation)
         lock_mode_clause(self.lock_wait)
+        check_flag("optofc", self.optofc)
         check_flag("pipelining", self.pipelining)
         check_keepalive(self.keepalive)
         check_flag("strip_char", self.strip_char)
@@ -430,7 +435,16 @@ class ConnectOptions:
 
     def session_environment(self) -> tuple[tuple[bytes, bytes], ...]:
         """The variables of SQ_INFO, in JDBC's order."""
-        return _session_variables(self.fetch_size, tuple(self.environment.items()))
+        return _session_variables(self.fetch_size, self.optofc, tuple(self.environment.items()))
+
+    @property
+    def sends_optofc(self) -> bool:
+        """Whether the server is asked to close cursors with their last rows."""
+        return self.environment.get("OPTOFC", "1" if self.optofc else "0") != "0"
+
+    def without_optofc(self) -> ConnectOptions:
+        """The same options with OPTOFC=0."""
+        return replace(self, environment={**self.environment, "OPTOFC": "0"})
 
 
 @lru_cache(maxsize=64)
@@ -447,9 +461,9 @@ def _login_variables(
 
 @lru_cache(maxsize=64)
 def _session_variables(
-    fetch_size: int, environment: tuple[tuple[str, str], ...]
+    fetch_size: int, optofc: bool, environment: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[bytes, bytes], ...]:
-    variables = dict(environment)
+    variables = {"OPTOFC": "1" if optofc else "0", **dict(environment)}
     if fetch_size > STANDARD_FETCH_SIZE:
         # JDBC, the only client recorded with such fetches, announces them here (observed: session.json).
         variables.setdefault("FET_BUF_SIZE", str(fetch_size))

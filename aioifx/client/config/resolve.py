@@ -181,6 +181,7 @@ def _from_text(name: str, text: str) -> object:
         "keepalive",
         "strip_char",
         "integral_decimals",
+        "optofc",
         "pipelining",
         "autocommit",
         "read_only",

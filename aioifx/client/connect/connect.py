@@ -11,7 +11,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
 
@@ -26,6 +28,7 @@ from aioifx.client.connect.locales import log_in
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.connect.transport import StaggeredRace
 from aioifx.client.observation.observation import Observation, running
+from aioifx.client.session.session import Session
 from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, InterfaceError
 from aioifx.rows import Item, Record, RowFactory
 
@@ -172,8 +175,12 @@ async def _open_logged(options: ConnectOptions, observation: Observation | None)
 async def _open(options: ConnectOptions, observation: Observation | None) -> Connection[Any]:
     if options.tracer is not None:
         options.tracer.check()
-    connector = _Connector(options, observation)
-    limit = asyncio.timeout(options.connect_timeout)
+    return await _run(_Connector(options, observation))
+
+
+async def _run(connector: _Connector) -> Connection[Any]:
+    """The connection, within connect_timeout."""
+    limit = asyncio.timeout(connector.options.connect_timeout)
     try:
         async with limit:
             return await connector.run()
@@ -199,11 +206,32 @@ def candidate_addresses(options: ConnectOptions) -> tuple[Address, ...]:
     )
 
 
-class _Connector:
-    """One call of `connect`: tries the servers until one accepts the login."""
+@asynccontextmanager
+async def _reconnected(options: ConnectOptions, address: Address) -> AsyncGenerator[Session, None]:
+    """A session of its own at *address*, whose cursors are not closed by the server."""
+    connection = await _run(_Connector(options.without_optofc(), None, (address,)))
+    try:
+        yield connection.statements.session
+    except BaseException:
+        connection.terminate()
+        raise
+    await connection.close()
 
-    def __init__(self, options: ConnectOptions, observation: Observation | None) -> None:
-        self._options = options
+
+class _Connector:
+    """One call of `connect`: tries the servers until one accepts the login.
+
+    Args:     addresses: the servers; None: those of the options.
+    """
+
+    def __init__(
+        self,
+        options: ConnectOptions,
+        observation: Observation | None,
+        addresses: tuple[Address, ...] | None = None,
+    ) -> None:
+        self.options = options
+        self._addresses = addresses
         self._observation = observation
         self._attempts: list[LoginAttempt] = []
         self._deadline = asyncio.get_running_loop().time() + options.connect_timeout
@@ -213,7 +241,7 @@ class _Connector:
 
         Source:   documented: INFORMIXCONRETRY attempts follow the first one at equal intervals within INFORMIXCONTIME
         """
-        options = self._options
+        options = self.options
         password = await password_of(options)
         for later in range(options.connect_retries, 0, -1):
             seconds = options.connect_timeout / (options.connect_retries + 1)
@@ -245,9 +273,10 @@ class _Connector:
 
     async def _try_each(self, password: str) -> Connection[Any] | None:
         """Try each server once: the first connection that succeeds, or None."""
-        options = self._options
+        options = self.options
         self._attempts = [
-            LoginAttempt(options, address, self._observation) for address in candidate_addresses(options)
+            LoginAttempt(options, address, self._observation)
+            for address in self._addresses or candidate_addresses(options)
         ]
         if len(self._attempts) == 1:  # the usual case needs no tasks
             (only,) = self._attempts
@@ -279,9 +308,10 @@ class _Connector:
         limit = None if share is None else asyncio.timeout(share)
         try:
             if limit is None:
-                return await log_in(attempt, password)
-            async with limit:
-                return await log_in(attempt, password)
+                connection = await log_in(attempt, password)
+            else:
+                async with limit:
+                    connection = await log_in(attempt, password)
         except TimeoutError:
             if share is None or limit is None or not limit.expired():
                 raise
@@ -292,6 +322,11 @@ class _Connector:
             raise
         except DatabaseError as error:
             attempt.failure = error
+        else:
+            if not callable(self.options.pam):  # whose answers may be valid once
+                session = connection.statements.base_session
+                session.reconnect = partial(_reconnected, attempt.options, attempt.address)
+            return connection
         finally:
             attempt.drop_unless_done()
         logger.debug("login failed: %s", attempt.failure)
@@ -306,7 +341,7 @@ class _Connector:
 
     def timeout_error(self) -> DatabaseError:
         """The error of all attempts after a timeout."""
-        seconds = self._options.connect_timeout
+        seconds = self.options.connect_timeout
         if not self._attempts:
             return ConnectError(
                 f"password: the callable did not return within {seconds:g} s", sqlstate="08001"
@@ -321,7 +356,7 @@ class _Connector:
         """Raise the error of an attempt that timed out during PAM, whose answers must not be given again."""
         for attempt in self._attempts:
             if attempt.is_final:
-                raise attempt.timeout_error(self._options.connect_timeout) from None
+                raise attempt.timeout_error(self.options.connect_timeout) from None
 
     @property
     def _failures(self) -> list[DatabaseError]:

@@ -33,6 +33,7 @@ from aioifx.client.connect.transport import open_channel
 from aioifx.client.observation.metered_channel import MeteredChannel
 from aioifx.client.observation.observation import Observation
 from aioifx.client.session.failures import failure_of, reject_unsolicited, session_ended
+from aioifx.client.session.server_behavior import ServerBehavior, behavior_of
 from aioifx.client.session.session import Session
 from aioifx.errors import (
     AuthenticationError,
@@ -100,6 +101,7 @@ class LoginAttempt:
         self._channel: Channel | None = None
         self._uses_tls = False
         self._reader: ReplyReader  # once the login is accepted
+        self.behavior: ServerBehavior  # likewise
         self._opened: Reply | None = None
         """The reply to SQ_DBOPEN."""
         self._hops: list[Address] = []
@@ -112,6 +114,12 @@ class LoginAttempt:
     @property
     def where(self) -> str:
         return str(self.address) + "".join(f", redirected from {hop}" for hop in reversed(self._hops))
+
+    @property
+    def server_version(self) -> str:
+        """The server's version text, once it has accepted."""
+        assert self.reply is not None
+        return visible(self.reply.version.decode("latin-1"))
 
     @property
     def is_final(self) -> bool:
@@ -254,7 +262,10 @@ class LoginAttempt:
     async def _begin_session(self, channel: Channel, login: LoginReply) -> LoginReply | DatabaseError:
         """The rest of the handshake, once the server has accepted the user."""
         options = self.options
+        self.behavior = behavior_of(self.address.host, self.address.port, self.server_version)
         try:
+            if options.sends_optofc and self.behavior.keeps_closed_values is False:
+                self.options = options = options.without_optofc()
             environment = info_request(options.session_environment())
             await self._exchange(channel, "setting the environment", environment)
             if options.database:
@@ -408,7 +419,7 @@ class LoginAttempt:
             session,
             statement_cache_size=options.statement_cache_size,
             address=str(self.address),
-            server_version=visible(login.version.decode("latin-1")),
+            server_version=self.server_version,
             row_factory=options.row_factory,
         )
 
@@ -422,6 +433,7 @@ class LoginAttempt:
             read_ahead=environment_variable(READ_AHEAD) != "0",
             autofree=True,
             observation=self._observation,
+            behavior=self.behavior,
         )
         session.conversation.address = self.address.host, self.address.port
         session.server_name = self.address.server

@@ -16,6 +16,7 @@ from typing import Any, Self
 from aioifx.client.config.checks import check_flag, check_timeout
 from aioifx.client.execution.execute import start
 from aioifx.client.execution.large_values import LargeValues
+from aioifx.client.execution.read_again import fill
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementSource
@@ -68,6 +69,8 @@ class BlockReader:
         self._prefetched: InFlight[Reply] | None = None
         self._fetching = asyncio.Lock()
         self._closed = False
+        self.was_closed_by_server = False
+        """Whether the server closed the cursor with its last row."""
         self._interrupted = False
 
     @property
@@ -146,7 +149,7 @@ class BlockReader:
         hold = session.transactions.needs_hold_cursor or (self._hold and session.database.is_logged)
         rows = await statement.open(params, hold=hold, read_rows=plan.read_rows)
         if plan.large is not None:
-            rows = await plan.large.fill(rows)
+            rows = await fill(statement, plan.large, rows, params)
             self.large, self._may_prefetch = plan.large, False
             if plan.large.streams:  # otherwise it is shared
                 plan.large.watch = self.watch
@@ -166,7 +169,7 @@ class BlockReader:
                 if self._closed:
                     return []
                 rows = await statement.fetch_block()
-                return rows if self.large is None else await self.large.fill(rows)
+                return rows if self.large is None else await fill(statement, self.large, rows)
         except BaseException as error:
             self._source.on_failure(statement, error)
             raise
@@ -194,6 +197,7 @@ class BlockReader:
         """Release the statement after its last block."""
         if self.statement is not None and self.statement.is_exhausted:
             self._closed = True
+            self.was_closed_by_server = not self.statement.is_open
             self._finish()
 
     def close(self) -> None:

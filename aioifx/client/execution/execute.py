@@ -10,6 +10,7 @@ from aioifx.client.config.options import MIN_FETCH_SIZE
 from aioifx.client.execution.arrow_reader import ArrowData, ArrowTable, is_arrow
 from aioifx.client.execution.parameters import check_rows
 from aioifx.client.execution.pipeline import BatchRows, ParamRows, execute_many, is_single_use
+from aioifx.client.execution.read_again import fill
 from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, StatementSource
@@ -191,13 +192,13 @@ async def fetch_all_rows(
         else statement.accept_block(await session.dispatcher.reply(in_flight))
     )
     if large is not None:
-        rows = await large.fill(rows)
+        rows = await fill(statement, large, rows, params)
     if convert is not None:
         rows = list(map(convert, rows))
     while statement.state is not PREPARED and statement.state in WITH_ROWS:  # the first test is the fast one
         block = await statement.fetch_block()
         if large is not None:
-            block = await large.fill(block)
+            block = await fill(statement, large, block)
         rows += block if convert is None else map(convert, block)
     return rows
 
@@ -222,10 +223,11 @@ async def fetch_first_row(statement: Statement, params: Sequence[Value], factory
     )
     while not rows and statement.state in WITH_ROWS:
         rows = await statement.fetch_block()
+    if rows and large is not None:
+        rows = await fill(statement, large, rows[:1], params)
     if not rows:
         return None
-    row = rows[0] if large is None else await large.fill_row(rows[0])
-    return row if convert is None else convert(row)
+    return rows[0] if convert is None else convert(rows[0])
 
 
 async def _count_rows(statement: Statement, params: Sequence[Value]) -> int:

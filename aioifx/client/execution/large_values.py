@@ -6,12 +6,14 @@ Invariants:
    request several at a time (observed: JDBC, lob.json, objects15.json).
 3. A value beyond max_lob_size is not kept: it is not requested if its descriptor tells its size; otherwise the rest is
    read and dropped. The connection stays usable.
+4. That a server keeps BYTE and TEXT values after it has closed the cursor (OPTOFC) is assumed: JDBC requests them then
+   (observed), and the manual names no exception (documented). A refusal is remembered; see `read_again`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from aioifx.client.execution.statement_requests import statement_request
 from aioifx.client.lobs.lob import Lob
@@ -25,8 +27,9 @@ from aioifx.codecs.large_objects import (
     Locator,
     is_character_object,
     is_large_object,
+    is_smart_object,
 )
-from aioifx.errors import DatabaseError, DataError
+from aioifx.errors import DatabaseError, DataError, LockError, OperationalError, QueryCanceled
 from aioifx.sqltypes import Column, Row, Value
 from aioifx.wire import requests
 from aioifx.wire.blob_replies import BlobReader
@@ -75,17 +78,25 @@ class LargeValues:
     """Whether a row's values are requested only when they are iterated."""
     watch: Watch | None = None
     """The operation of the stream, for values that are requested later."""
+    is_cursor_closed = False
+    """Whether the server has closed the cursor of the rows."""
 
     def __init__(self, fetching: Fetching, columns: Sequence[LargeColumn], *, inline: bool = False) -> None:
         """Args:     inline: BLOB and CLOB as bytes and str."""
         self.fetching = fetching
         self._columns = columns
         self._inline = inline
+        self.has_handles = not inline and any(is_smart_object(large.column.type) for large in columns)
+        """Whether rows have handles, which belong to the session."""
         self.max_size = fetching.session.max_lob_size
         self.request = fetching.request_maker()
 
     def close(self) -> None:
         """Called before the next block, and when the cursor is closed."""
+
+    def elsewhere(self, fetching: Fetching) -> LargeValues:
+        """The same for a statement of another session."""
+        return LargeValues(fetching, self._columns, inline=self._inline)
 
     async def fill(self, rows: list[Row]) -> list[Row]:
         """The rows with their large values, of the same classes.
@@ -182,13 +193,23 @@ class _SimpleValues:
             on_lost=owner.fetching.on_lost,
         )
         reply = await dispatcher.reply(in_flight)
-        raise_for(reply, owner.fetching.sql)
         values, large = self._places[self._at]
+        if owner.is_cursor_closed:
+            check_kept(owner.fetching, reply, is_missing=self._is_missing)
+        else:
+            raise_for(reply, owner.fetching.sql)
         if self._size > owner.max_size:
             raise owner.too_large(large, self._size)
         value = owner.decoded(large, b"".join(self._pieces))
         values[large.place] = value if large.convert is None else large.convert(value)
         return self._at + 1
+
+    @property
+    def _is_missing(self) -> bool:
+        """Whether nothing has come of a value that has a size."""
+        values, large = self._places[self._at]
+        descriptor: Any = values[large.place]
+        return not self._size and descriptor.size > 0
 
     def _take(self, piece: bytes) -> None:
         self._size += len(piece)
@@ -205,7 +226,7 @@ class _SimpleValues:
         if self._conversation.on_reply(reply):
             return True
         owner, places, following = self._owner, self._places, self._at + 1
-        if following == len(places) or self._size > owner.max_size:
+        if following == len(places) or self._size > owner.max_size or self._is_missing:
             return False
         if reply.error is not None or reply.file_failure is not None or reply.bad_value is not None:
             return False
@@ -227,6 +248,42 @@ class _SimpleValues:
         values[large.place] = value
         self._at, self._pieces, self._size = following, [], 0
         return True
+
+
+class ValueNotKept(Exception):
+    """The server may have dropped a BYTE or TEXT value with the cursor that it has closed.
+
+    Args:     error: what the call raises unless the value is read in another way.
+    """
+
+    def __init__(self, error: DatabaseError) -> None:
+        super().__init__(error)
+        error.args = (f"{error}; {_NOT_KEPT}",)
+        self.error = error
+
+
+_NOT_KEPT: Final = (
+    "the server may have dropped the value when it closed the cursor; optofc=False keeps cursors open"
+)
+
+
+def check_kept(fetching: Fetching, reply: Reply, *, is_missing: bool = False) -> None:
+    """Raise the error in the reply to the FETCHBLOB for a value whose cursor the server has closed.
+
+    Args:     is_missing: nothing has come of a value that has a size.
+    Raises:   ValueNotKept, unless the error has another reason for certain.
+    """
+    if is_missing and reply.error is None:
+        raise ValueNotKept(
+            OperationalError("the server sent nothing of a BYTE or TEXT value", sql=fetching.sql)
+        )
+    try:
+        raise_for(reply, fetching.sql)
+    except DatabaseError as error:
+        if reply.error is None or isinstance(error, (LockError, QueryCanceled)):
+            raise
+        raise ValueNotKept(error) from error
+    fetching.session.behavior.learn("keeps_closed_values", True)
 
 
 def large_columns(columns: Sequence[Column], conversions: Conversions) -> tuple[LargeColumn, ...]:

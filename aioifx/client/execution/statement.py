@@ -35,6 +35,7 @@ from aioifx.client.execution.statement_state import (
 )
 from aioifx.client.lobs.storing import StoredParameters, lob_parameters
 from aioifx.client.session.failures import raise_for
+from aioifx.client.session.fetch_size import may_be_about_the_request
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import DML_TYPES, Session
 from aioifx.client.sql.scanner import is_for_update, scan
@@ -44,7 +45,6 @@ from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.param_codegen import EncodeParamRows, EncodeResult
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Row, SqlType, Value
-from aioifx.wire.completion import Done
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, ReplyReader
@@ -78,9 +78,10 @@ class Statement:
             self.kind == StatementType.EXECUTE_ROUTINE and bool(description.columns)
         )
         self.columns = description.columns if self.returns_rows else ()
-        self._is_for_update = self.returns_rows and is_for_update(sql)
-        self._ends_with_done = not (self._is_for_update or session.database.is_ansi)
-        """Whether an SQ_DONE with a row count always marks the last rows; see `_is_last`."""
+        self.is_for_update = self.returns_rows and is_for_update(sql)
+        """Whether its rows may be changed by WHERE CURRENT OF."""
+        self._had_done: bool | None = None
+        """Whether the block before had an SQ_DONE with a row count; None: there was none, or it does not matter."""
         self.targets = description.columns if self.kind == StatementType.INSERT else ()
         """The target columns of an INSERT."""
         self.state: StatementState = PREPARED
@@ -151,8 +152,12 @@ class Statement:
         hold: bool = False,
         read_rows: RowReader | None = None,
         collected: bool = False,
+        apart: bool | None = None,
     ) -> list[Row]:
         """Open the cursor and fetch the first block, in one group.
+
+        A server may refuse RET_TYPE in this group. The query is then opened once more as JDBC does it, in two groups,
+        and so are later ones at this server.
 
         Args:     fetch_size: bytes; 0 for the session's. hold: keep the cursor open after the transaction.
                   read_rows: reader of its tuples, instead of plain ones.
@@ -167,23 +172,55 @@ class Statement:
         size = self._fetch_size(fetch_size)
         self._read_open = read_rows
         self.check_usable()
-        group = self.encoder.encode(self._open_template(size, hold=hold), params)
+        if apart is None:
+            # A routine is not run again, because of its side effects, so its request is never uncertain.
+            accepts = session.behavior.ret_type_with_open
+            apart = self._has_uncertain_ret_types and not (
+                accepts or (accepts is None and self.is_repeatable)
+            )
+        group = self.encoder.encode(self._open_template(0 if apart else size, hold=hold), params)
         if not session.transactions.runs_unchecked:
             await self.check_may_run()
         reader = self._reply_reader(size)
-        self.state = ON_OPEN[self.state]
+        self.state, self._had_done = ON_OPEN[self.state], None
         in_flight = session.conversation.send(group, reader, interruptible=True, on_lost=self.on_lost)
         reply = await session.dispatcher.reply(in_flight)
+        if apart and reply.error is None:
+            reply = await session.dispatcher.reply(self.send_fetch(size))
         # No row was consumed, and a cursor opened again starts at the first row (assumed); only fetching again could
-        # skip rows that were lost with the error. A routine is not run again, because of its side effects.
+        # skip rows that were lost with the error.
         if (
             session.fetch_buffer.is_unconfirmed
             and session.fetch_buffer.fall_back_if_rejected(size, reply)
-            and self.kind == StatementType.SELECT
-            and not session.transactions.is_aborted
+            and self.is_repeatable
         ):
             return await self.open(params, hold=hold, read_rows=read_rows, collected=True)
+        if not apart and self._has_uncertain_ret_types:
+            if reply.error is None:
+                session.behavior.learn("ret_type_with_open", True)
+            elif self.is_repeatable and may_be_about_the_request(reply.error):
+                rows = await self.open(
+                    params, fetch_size, hold=hold, read_rows=read_rows, collected=True, apart=True
+                )
+                session.behavior.learn("ret_type_with_open", False)
+                return rows
         return self.accept_block(reply)
+
+    @property
+    def _has_uncertain_ret_types(self) -> bool:
+        """Whether the next opening has RET_TYPE without BIND, which no other client sends with OPEN."""
+        return not (self._ret_types_sent or self.parameters)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether its cursor may be opened again after an error: a query, and the server has not ended the
+        transaction."""
+        return self.kind == StatementType.SELECT and not self.session.transactions.is_aborted
+
+    @property
+    def read_open(self) -> RowReader | None:
+        """The reader of the open cursor's tuples; None: the one of plain tuples."""
+        return self._read_open
 
     def try_send_open(
         self, params: Sequence[Value], read_rows: RowReader | None, size: int
@@ -199,7 +236,9 @@ class Statement:
             or opening.read_rows is not read_rows
             or opening.has_types is not self._ret_types_sent
         ):
-            if self.takes_large_values:
+            if self.takes_large_values or (
+                self._has_uncertain_ret_types and not session.behavior.ret_type_with_open
+            ):
                 return None
             opening = self._open_request(size, read_rows)
         if self.state is not PREPARED or self.generation != session.generation:
@@ -208,7 +247,7 @@ class Statement:
             self.encoder.encode(opening.group, params) if params or self.parameters else opening.group.prefix
         )
         self._read_open = read_rows
-        self.state = ON_OPEN[self.state]
+        self.state, self._had_done = ON_OPEN[self.state], None
         # Positional: keywords would cost each call more than the rest of `send`.
         return session.dispatcher.send(
             group, opening.reader, True, session.conversation.on_reply, None, self.on_lost
@@ -268,11 +307,16 @@ class Statement:
             return []
         return self.accept_block(await self.session.dispatcher.reply(self.send_fetch()))
 
-    def send_fetch(self) -> InFlight[Reply]:
-        """Request the next block without waiting; `accept_block` converts the reply to rows."""
+    def send_fetch(self, wanted: int = 0) -> InFlight[Reply]:
+        """Request the next block without waiting; `accept_block` converts the reply to rows.
+
+        Args:     wanted: bytes; 0 for the session's.
+        """
         self.check_usable()
-        size = self._fetch_size()
-        request, reader = next_block_request(self.statement_id, size), self._reply_reader(size)
+        size, ret_types = self._fetch_size(wanted), () if self._ret_types_sent else self.ret_types
+        capabilities = self.session.conversation.capabilities
+        request = next_block_request(self.statement_id, size, capabilities, ret_types)
+        reader = self._reply_reader(size)
         return self.session.conversation.send(request, reader, interruptible=True, on_lost=self.on_lost)
 
     def _fetch_size(self, wanted: int = 0) -> int:
@@ -282,34 +326,44 @@ class Statement:
     def accept_block(self, reply: Reply) -> list[Row]:
         """The rows in a fetch's reply; updates the state of the cursor.
 
-        Source:   observed: JDBC, select.json: the last rows have a DONE with a row count (see `_is_last`), or the
-                  server closes the cursor with them; an empty reply is the end on 12.10, 14.10 and 15
-                  assumed: an SQ_DONE with a row count comes only with the last rows
+        Source:   observed: 15: the server closes the cursor with the last rows; 12.10, 14.10 and 15: an empty reply is
+                  the end
         """
-        rows, done = reply.rows, reply.done
+        rows = reply.rows
         self._autofree_granted = self._autofree_asked  # AUTOFREE applies only once the cursor has been opened
         if reply.is_cursor_closed:
             self.state = ON_CLOSE[self.state]
-        elif (
-            (done is not None and done.rows > 0 and (self._ends_with_done or self._is_last(done)))
-            or (reply.no_rows is not None and self._ends_with_done)
-            or not (rows or reply.bad_value is not None)
-        ):
+        elif not (rows or reply.bad_value is not None) or self._has_last_rows(reply):
             self.state = ON_LAST_ROWS[self.state]
         if reply.error is not None or reply.bad_value is not None:
             self._raise_block_error(reply)
         self._ret_types_sent = True
         return rows
 
-    def _is_last(self, done: Done | None) -> bool:
-        """Whether the rows before an SQ_DONE are the last ones.
+    def _has_last_rows(self, reply: Reply) -> bool:
+        """Whether the rows of a reply without SQ_CLOSE are the last ones.
 
-        If rows may arrive one at a time, only an empty reply or SQ_CLOSE is the end (assumed; JDBC continues after a
-        bare EOT or an SQ_DONE of 0 rows, and stops at one of 1).
+        JDBC ends them with an SQ_DONE that has a row count (observed: select.json). Other clients fetch once more, on
+        12.10 to 15; one of them expects rows after such an SQ_DONE (14.10, 15). So it is the end only after the blocks
+        of a query have shown that this server sends it with the last rows alone.
+        Assumed: what the blocks of one query show is true of all queries at this server.
+
+        If rows may arrive one at a time, only an empty reply or SQ_CLOSE is the end (assumed). So it is for a routine,
+        whose blocks show nothing of queries.
         """
-        if done is None or done.rows == 0:
+        if (
+            self.kind != StatementType.SELECT
+            or self.is_for_update
+            or self.session.transactions.sends_row_by_row
+        ):
             return False
-        return not (self._is_for_update or self.session.transactions.sends_row_by_row)
+        if reply.no_rows is not None:
+            return True
+        behavior, has_done = self.session.behavior, reply.done is not None and reply.done.rows > 0
+        if self._had_done is not None and reply.rows:
+            behavior.learn("done_ends_rows", not self._had_done)
+        self._had_done = has_done
+        return has_done and behavior.done_ends_rows is True
 
     def _raise_block_error(self, reply: Reply) -> NoReturn:
         """Raise the error in a fetch's reply."""

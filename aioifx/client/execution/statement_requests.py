@@ -53,14 +53,16 @@ def open_and_fetch_template(
 ) -> RequestTemplate:
     """Open the cursor and fetch the first block, in one group.
 
-    Args:     cursor: its name. size: bytes of the fetch. ret_types: form of the values; empty if it was sent before.
-              hold: keep the cursor open after the transaction. autofree: release the statement with its cursor.
+    Args:     cursor: its name. size: bytes of the fetch; 0: open only. ret_types: form of the values; empty if it was
+              sent before. hold: keep the cursor open after the transaction. autofree: release the statement with its
+              cursor.
 
-    Wire:     ID · CURNAME · [BIND] · [HOLD] · [AUTOFREE] · OPEN · ID · [RET_TYPE] · NFETCH
+    Wire:     ID · CURNAME · [BIND] · [HOLD] · [AUTOFREE] · OPEN · [ID · [RET_TYPE] · NFETCH]
     Source:   observed: JDBC, prepared.json select_int_int; with RET_TYPE in the same group: select.json, OPTOFC
               with a prepared statement; with HOLD: select.json, holdable_int; with AUTOFREE: autofree_int. That
               variable-width columns need no second group was observed on 12.10, 14.10 and 15. Assumed:
               with AUTOFREE servers release the statement with its cursor, as JDBC then sends no RELEASE.
+              Assumed: RET_TYPE may be in this group without BIND, too; see `Statement.open` for servers that refuse it.
     """
     before, after = statement_request(statement_id), Outbox()
     requests.put_curname(before, cursor)
@@ -69,21 +71,28 @@ def open_and_fetch_template(
     if autofree:
         requests.put_autofree(after)
     requests.put_open(after)
-    requests.put_id(after, statement_id)
-    if ret_types:
-        requests.put_ret_type(after, capabilities, ret_types)
-    requests.put_fetch(after, size)
+    if size:
+        requests.put_id(after, statement_id)
+        if ret_types:
+            requests.put_ret_type(after, capabilities, ret_types)
+        requests.put_fetch(after, size)
     requests.put_eot(after)
     return encoder.template(before.detach(), after.detach())
 
 
-def next_block_request(statement_id: int, size: int) -> bytearray:
+def next_block_request(
+    statement_id: int, size: int, capabilities: Capabilities, ret_types: Sequence[SqlType] = ()
+) -> bytearray:
     """Fetch the next block of at most *size* bytes, or of one row.
 
-    Wire:     ID · NFETCH
-    Source:   observed: JDBC, select.json
+    Args:     ret_types: form of the values; empty if it was sent before.
+
+    Wire:     ID · [RET_TYPE] · NFETCH
+    Source:   observed: JDBC, select.json; with RET_TYPE: after an OPEN in a group of its own
     """
     outbox = statement_request(statement_id)
+    if ret_types:
+        requests.put_ret_type(outbox, capabilities, ret_types)
     requests.put_fetch(outbox, size)
     requests.put_eot(outbox)
     return outbox.data

@@ -13,7 +13,13 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
-from aioifx.client.execution.large_values import Fetching, LargeColumn, LargeValues
+from aioifx.client.execution.large_values import (
+    Fetching,
+    LargeColumn,
+    LargeValues,
+    ValueNotKept,
+    check_kept,
+)
 from aioifx.client.lobs.lob import Lob
 from aioifx.client.observation.observation import Watch
 from aioifx.client.session.failures import raise_for
@@ -93,8 +99,11 @@ class ValueStream(NotCopied):
         descriptor: Descriptor,
         timeout: float | None,
         watch: Watch | None = None,
+        is_cursor_closed: bool = False,
     ) -> None:
-        """Args:     timeout: seconds for each chunk; None: command_timeout. watch: the operation of the stream."""
+        """Args:     timeout: seconds for each chunk; None: command_timeout. watch: the operation of the stream.
+        is_cursor_closed: the server has closed the cursor of its row.
+        """
         self._watch = watch
         self._fetching = fetching
         self._large = large
@@ -106,6 +115,8 @@ class ValueStream(NotCopied):
         self._is_valid = True
         self._is_reading = False  # a task waits for a chunk
         self._is_cut = False  # a chunk failed or was cancelled
+        self._has_data = False
+        self._is_cursor_closed = is_cursor_closed
         code_set = self._session.code_set
         self._decoder = (
             codecs.getincrementaldecoder(code_set.codec)(code_set.errors) if large.is_text else None
@@ -152,13 +163,24 @@ class ValueStream(NotCopied):
         if not in_flight.future.done():
             await self._wait(in_flight)
         if data := self._buffer.take():
+            self._has_data = True
             return self._decoded(data)
         if self._buffer.has_ended:  # closed by another task, meanwhile
             return b""
         self._buffer.end()
         self._session.dispatcher.release()
-        raise_for(await in_flight.future, self._fetching.sql)
+        self._check(await in_flight.future)
         return self._decoded(b"", final=True)
+
+    def _check(self, reply: Reply) -> None:
+        """Raise the error in the reply."""
+        if not self._is_cursor_closed:
+            return raise_for(reply, self._fetching.sql)
+        try:
+            check_kept(self._fetching, reply, is_missing=not self._has_data and self.size > 0)
+        except ValueNotKept as lost:
+            self._session.behavior.learn("keeps_closed_values", False)
+            raise lost.error from None
 
     async def _start(self) -> InFlight[Reply]:
         """Acquire the lock and request the value."""
@@ -277,7 +299,9 @@ class StreamedValues(LargeValues):
                 if isinstance(held, Locator):
                     values[large.place] = Lob(self.fetching.session, held, is_text=large.is_text)
                 elif held is not None:
-                    value = ValueStream(self.fetching, large, held, self._timeout, self.watch)
+                    value = ValueStream(
+                        self.fetching, large, held, self._timeout, self.watch, self.is_cursor_closed
+                    )
                     self._current.append(value)
                     values[large.place] = value
             entered = type(row)(values)

@@ -111,6 +111,8 @@ class PooledSession:
             return "it was closed"
         if session.is_tainted:
             return "its settings, temporary tables or database cannot be restored"
+        if session.options.sends_optofc and session.behavior.keeps_closed_values is False:
+            return "its server drops BYTE and TEXT values with OPTOFC=1"
         if session.has_lost_primary:
             return "its server is no longer the primary"
         return "an interrupt was not confirmed" if session.dispatcher.interrupter.is_unconfirmed else ""

@@ -234,6 +234,11 @@ class Dispatcher:
         self._deadline = None if self._timeout is None else self._loop.time() + self._timeout
 
     @property
+    def call_timeout(self) -> float | None:
+        """The time limit in seconds of the holder's call; None: no limit."""
+        return self._timeout
+
+    @property
     def is_idle(self) -> bool:
         """Whether a request could be sent now without delaying another task."""
         return self.is_open and not (self.is_acquired or self._has_outstanding)

@@ -6,13 +6,34 @@ import logging
 from typing import Final
 
 from aioifx.client.config.options import STANDARD_FETCH_SIZE
-from aioifx.errors import DatabaseError, InternalError, NotSupportedError, OperationalError, class_for
+from aioifx.errors import (
+    DatabaseError,
+    DataError,
+    IntegrityError,
+    InternalError,
+    LockError,
+    NotSupportedError,
+    OperationalError,
+    PermissionDenied,
+    QueryCanceled,
+    class_for,
+)
+from aioifx.wire.completion import ServerError
 from aioifx.wire.replies import Reply
 
 _MAY_BE_THE_SIZE: Final = (DatabaseError, OperationalError, InternalError, NotSupportedError)
 """Classes (not their subclasses) of errors unrelated to the statement, a lock, a value or an interrupt."""
 
 logger: Final = logging.getLogger("aioifx.fetch")
+
+
+_OF_THE_ROWS: Final = (LockError, QueryCanceled, DataError, IntegrityError, PermissionDenied)
+"""Classes of errors that only an evaluated query can have."""
+
+
+def may_be_about_the_request(error: ServerError) -> bool:
+    """Whether the error of an opening may be about the form of its request."""
+    return not issubclass(class_for(error.sqlcode, error.isamcode), _OF_THE_ROWS)
 
 
 def may_be_about_the_size(sqlcode: int, isamcode: int) -> bool:

@@ -27,6 +27,7 @@ from aioifx.client.session.database import Database
 from aioifx.client.session.failures import raise_for
 from aioifx.client.session.fast_path import FastPath, OpenObject
 from aioifx.client.session.fetch_size import FetchBuffer
+from aioifx.client.session.server_behavior import ServerBehavior
 from aioifx.client.session.settings import SessionSettings, Setting
 from aioifx.client.session.transactions import Transactions
 from aioifx.client.sql.scanner import first_words, named_database, scan, uses_client_file
@@ -75,6 +76,7 @@ class Session:
         read_ahead: bool = True,
         autofree: bool = False,
         observation: Observation | None = None,
+        behavior: ServerBehavior | None = None,
     ) -> None:
         self.observation = observation
         """Reports the operations of the session; None without observers."""
@@ -106,12 +108,16 @@ class Session:
         self.settings = SessionSettings(
             isolation_clause(options.isolation), lock_mode_clause(options.lock_wait)
         )
+        self.behavior = behavior or ServerBehavior()
+        """What is known of the server."""
         self.session_id: int | None = None
         """The server's session number, once queried."""
         self.server_name = ""
         """The DBSERVERNAME or alias that was connected to."""
         self.has_lost_primary = False
         """Whether the server is no longer the primary that the options require."""
+        self.reconnect: Callable[[], AbstractAsyncContextManager[Session]] | None = None
+        """Another session at the same server that sees the same, with OPTOFC=0; None: not available."""
         self.is_tainted = False
         """Whether a statement has changed session state that cannot be restored, such as SET ENVIRONMENT."""
         self.generation = 0
@@ -312,6 +318,8 @@ class Session:
         self.settings.save_baseline()
         self.transactions.save_baseline()
         self.base_conversions = self.conversions
+        if self.is_tainted:
+            self.reconnect = None
         self.is_tainted = False
 
 

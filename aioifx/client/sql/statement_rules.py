@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from aioifx.client.sql.scanner import first_words, scan
+from aioifx.client.sql.scanner import COMMENTS, QUOTED_OR_COLLECTION, first_words, scan
 from aioifx.errors import ProgrammingError
 from aioifx.wire.opcodes import StatementType
 
@@ -79,6 +80,49 @@ def alters_session(sql: str) -> bool:
             return True
         case _:
             return False
+
+
+_TOKEN: Final = re.compile(
+    rf"{COMMENTS} | {QUOTED_OR_COLLECTION} | (?P<word> [^\W\d][\w$]*+ ) | (?P<blank> \s++ ) | .",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+_NO_ROUTINES: Final = frozenset(
+    # words of SQL, types and qualifiers
+    "all and any as between by case char character dec decimal distinct else exists first fraction from full group"
+    " having hour in inner interval datetime join left like limit list lvarchar matches minute money month multiset"
+    " nchar not numeric nvarchar on or order outer over partition right row second select set skip some table then"
+    " union unique using values varchar when where with year day"
+    # functions of the server without side effects
+    " abs acos add_months ascii asin atan atan2 avg bitand bitor bitnot bitxor cast ceil char_length"
+    " character_length charindex chr coalesce concat cos cosh count date dbinfo decode degrees dense_rank exp extend"
+    " first_value floor format_units greatest hex initcap instr lag last_day last_value lead least left len length"
+    " ln log10 logn lower lpad ltrim max mdy min mod months_between next_day ntile nullif nvl nvl2 octet_length"
+    " pow power quarter radians range rank replace reverse root round row_number rpad rtrim sign sin sinh space"
+    " sqrt stdev substr substrb substring substring_index sum tan tanh to_char to_date to_number today trim trunc"
+    " upper variance weekday".split()
+)
+"""Words before a parenthesis that are not names of user-defined routines."""
+
+
+def calls_routine(sql: str) -> bool:
+    """Whether a query may call a user-defined routine, which may have side effects, or takes a sequence's value.
+
+    Any other name before a parenthesis counts as one, and so does a name with an owner.
+    """
+    word, is_qualified, previous = "", False, ""
+    for found in _TOKEN.finditer(sql):
+        text = found[0]
+        if found["blank"] or text.startswith(("--", "/*")) or (text[0] == "{"):
+            continue
+        if text == "(" and word and (is_qualified or word not in _NO_ROUTINES):
+            return True
+        if text.lower() == "nextval":
+            return True
+        is_name = found["word"] is not None or text[0] == '"'
+        word = text.lower() if is_name else ""
+        is_qualified = is_name and previous == "."
+        previous = text
+    return False
 
 
 def _sets_session(verb: str, sql: str) -> bool:

@@ -18,7 +18,7 @@ from aioifx.server.protocol.statement_log import Recorder, StatementRecord
 from aioifx.server.protocol.statement_table import PreparedStatement, StatementTable
 from aioifx.server.sql.builtin_types import BYTE, TEXT
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import RollbackWork
+from aioifx.server.sql.model.plan import Query, RollbackWork
 from aioifx.server.sqlite.databases import Database, LogMode
 from aioifx.sqltypes import Column, SqlType
 from aioifx.wire import completion
@@ -152,6 +152,14 @@ class SessionContext:
         if not self.capabilities.long_rowid:
             return types
         return [_LENGTHENED.get(each, each) for each in types]
+
+    def keeps_open(self, prepared: PreparedStatement) -> bool:
+        """Whether OPTOFC leaves the cursor open after its last row, since the client may request values of its rows.
+
+        Assumed: servers do so for BYTE and TEXT, which JDBC requests after the cursor was closed (observed).
+        """
+        action = prepared.statement.plan.action
+        return isinstance(action, Query) and action.keeps
 
     def row_writer(
         self, columns: Sequence[Column], *, single: bool = False, binary: Collection[int] = ()

@@ -114,17 +114,11 @@ def fetch(context: SessionContext, message: requests.Fetch) -> None:
     context.outbox.raw(rows)
     if not is_last:
         return
-    if context.environment.get("OPTOFC") == "1" and not _keeps(prepared):
+    if context.environment.get("OPTOFC") == "1" and not context.keeps_open(prepared):
         # With OPTOFC the server closes the cursor with its last row (observed: 15; JDBC then sends no SQ_CLOSE).
         replies.put_closed(context.outbox)
         close_cursor(context, requests.Close())
     context.write_done(completion.Done(0, cursor.fetched))
-
-
-def _keeps(prepared: PreparedStatement) -> bool:
-    """Whether the client may request values of the rows after the last row."""
-    action = prepared.statement.plan.action
-    return isinstance(action, Query) and action.keeps
 
 
 def _cursor_of(prepared: PreparedStatement) -> Cursor:

@@ -27,6 +27,7 @@ from aioifx.wire.tuples import TUPLE_HEAD
 _NO_ROWS: Final = 100
 _NOT_OPEN: Final = -259
 _NOT_AVAILABLE: Final = -404
+_INVALID_MESSAGE: Final = -408
 _ANSI_EXTENSION: Final = 0x10
 _STANDARD_BLOCK: Final = 4096
 _LARGE_BLOCK: Final = 64 * 1024
@@ -53,12 +54,17 @@ class QuirkyContext(SessionContext):
         """The fetch that is being handled."""
         self.dones = 0
         """Number of SQ_DONEs and SQ_ERR 100 written."""
+        self.opened: PreparedStatement | None = None
+        """The statement whose cursor the group has opened without parameters."""
         self.closed = set[PreparedStatement]()
         """Statements whose cursors were closed with their last rows."""
         if Quirk.SEPARATE_END in quirks:
             self.writer_type = _SeparateEnd
         if Quirk.ALWAYS_OPTOFC in quirks:
             self.environment["OPTOFC"] = "1"
+
+    def keeps_open(self, prepared: PreparedStatement) -> bool:
+        return Quirk.DROPPED_VALUES not in self.quirks and super().keeps_open(prepared)
 
     def row_writer(
         self, columns: Sequence[Column], *, single: bool = False, binary: Collection[int] = ()
@@ -152,8 +158,13 @@ class QuirkyConversation(Conversation):
     def __init__(self, context: QuirkyContext) -> None:
         super().__init__(context, _handlers(context))
         self._quirks = context.quirks
+        self._quirky_context = context
         self._is_answering = False
         self._has_late_interrupt = False
+
+    def _answer(self, group: Sequence[Request]) -> int:
+        self._quirky_context.opened = None
+        return super()._answer(group)
 
     def interrupt(self) -> None:
         if Quirk.NO_INTERRUPTS in self._quirks:
@@ -203,8 +214,23 @@ def _fetch(usual: Handler, context: QuirkyContext, message: requests.Fetch | req
     if prepared.cursor is None:
         context.closed.add(prepared)
     is_done = context.dones > dones or isinstance(message, requests.ScrollFetch)
-    if Quirk.DONE_WITH_EACH_BLOCK in context.quirks and not is_done:
+    if Quirk.COUNT_WITH_EACH_BLOCK in context.quirks and not is_done:
+        assert prepared.cursor is not None
+        context.write_done(completion.Done(0, prepared.cursor.fetched))
+    elif Quirk.DONE_WITH_EACH_BLOCK in context.quirks and not is_done:
         context.write_done(completion.Done())
+
+
+def _open(usual: Handler, context: QuirkyContext, message: requests.Open) -> None:
+    usual(context, message)
+    prepared = context.current
+    context.opened = None if prepared.values else prepared
+
+
+def _refuse_after_open(usual: Handler, context: QuirkyContext, message: requests.RetType) -> None:
+    if message.direction and context.opened is context.current:
+        raise SqlError(_INVALID_MESSAGE)
+    usual(context, message)
 
 
 def _ignore(usual: Handler, context: SessionContext, message: Request) -> None:
@@ -300,6 +326,8 @@ _QUIRKY: Final[tuple[tuple[Quirk, tuple[type, ...], _QuirkyHandler], ...]] = (
     (Quirk.TRANSACTION_STATES, (session_requests.Exit,), _exit_with_state),
     (Quirk.STANDARD_BLOCKS, (requests.Fetch,), _fetch_standard_block),
     (Quirk.LARGE_BLOCKS, (requests.Fetch,), _fetch_large_block),
+    (Quirk.SEPARATE_RET_TYPE, (requests.Open,), _open),
+    (Quirk.SEPARATE_RET_TYPE, (requests.RetType,), _refuse_after_open),
     (Quirk.ROW_NUMBER_FIRST, (requests.ScrollFetch,), _scroll_with_number_first),
     (Quirk.NO_OPTOFC, (session_requests.Info,), _set_environment_without_optofc),
     (Quirk.UNDESCRIBED_COMMANDS, (requests.Describe,), _describe_unless_command),

@@ -1,8 +1,7 @@
 """Names of the ways in which a server may differ from the embedded one, with their evidence. Never: behaviour.
 
 Every quirk was seen in a server, is accepted by IBM's JDBC driver, or is documented; those that are assumed say why.
-Differences that break every client are left out, such as an SQ_DONE that counts rows before the last ones. So are those
-whose layout is unknown, such as types without bit 2.
+Differences whose layout is unknown, such as types without bit 2, are left out.
 """
 
 from __future__ import annotations
@@ -41,6 +40,9 @@ class Quirk(StrEnum):
     """Each reply has one row (documented for ANSI databases; observed: JDBC accepts it)."""
     DONE_WITH_EACH_BLOCK = "done-with-each-block"
     """Rows that are not the last are followed by an SQ_DONE of 0 rows (observed: JDBC fetches on after it)."""
+    COUNT_WITH_EACH_BLOCK = "count-with-each-block"
+    """Rows that are not the last are followed by an SQ_DONE with the number of rows so far (assumed: another client
+    expects it of 14.10 and 15; JDBC loses the rows after it)."""
     SEPARATE_END = "separate-end"
     """The last rows end without SQ_DONE; the next fetch has no rows (observed: clients that rely on it work with
     12.10, 14.10 and 15)."""
@@ -51,6 +53,11 @@ class Quirk(StrEnum):
     """OPTOFC is ignored: the cursor is open after its last row (documented as the default)."""
     ALWAYS_OPTOFC = "always-optofc"
     """The cursor is closed with its last row even without OPTOFC (observed: JDBC accepts it)."""
+    DROPPED_VALUES = "dropped-values"
+    """OPTOFC closes cursors with BYTE and TEXT as well, and their values end with them (assumed: the manual names no
+    exception from the closing)."""
+    SEPARATE_RET_TYPE = "separate-ret-type"
+    """RET_TYPE in the group of OPEN is error -408 unless the group has BIND (assumed: no client sends it there)."""
     ROW_NUMBER_FIRST = "row-number-first"
     """In the reply to SQ_SFETCH, SQ_TUPID precedes the row, except for the last row (observed: 12.10, 14.10, 15)."""
 

@@ -156,7 +156,10 @@ async def test_a_hundred_tasks_share_one_connection() -> None:
 async def test_a_cancelled_fetch_leaves_the_next_reply_intact() -> None:
     held = Delayed(ints(1, 2, 3) + error(-213) + EOT, first=13)
     async with connected(
-        (PREPARE, described(2, C1)), (opening(2, freed=True), held), closing(2), select_ints(2, 7, freed=True)
+        (PREPARE, described(2, C1)),
+        (opening(2, freed=True), held),
+        closing(2),
+        select_ints(2, 7, freed=True, until_empty=True),
     ) as (conn, _):
         await cancel_at(held, conn.fetch(QUERY))
         held.release()
@@ -173,7 +176,7 @@ async def test_an_interrupt_that_came_too_late_is_caught_by_a_probe_before_the_n
         ("Id(3) CurName Open", error(-213) + EOT),
         closing(3),
         closing(2),
-        select_ints(2, 7, freed=True),
+        select_ints(2, 7, freed=True, until_empty=True),
     ) as (conn, peer):
         await cancel_at(held, conn.fetch(QUERY))
         held.release()
@@ -273,8 +276,8 @@ async def test_one_that_is_leaked_is_dropped_with_a_warning() -> None:
 async def test_the_connections_options_reach_its_statements() -> None:
     code = column("code", TypeCode.CHAR, 5)
     async with connected(
-        (PREPARE, described(2, code)), (opening(2, 4096), raw_row(b"ab   ") + done(1) + EOT), close(2),
-        statement_cache_size=1,
+        (PREPARE, described(2, code)), (opening(2, 4096), raw_row(b"ab   ") + done(1) + EOT),
+        (fetching(2, 4096), done() + EOT), close(2), statement_cache_size=1,
         strip_char=True, fetch_size=4096, row_factory=rows.dict_row,
     ) as (conn, _):  # fmt: skip
         fetched: list[Any] = await conn.fetch("select code from t")
@@ -286,6 +289,7 @@ async def test_names_and_values_are_in_the_locales_code_set() -> None:
     async with connected(
         (PREPARE, described(2, größe)),
         (opening(2, freed=True), raw_row(b"\3gr\xfc") + done(1) + EOT),
+        (fetching(2), done() + EOT),
         close(2),
     ) as (conn, peer):
         row = (await conn.fetch("select größe from t"))[0]

@@ -288,7 +288,8 @@ async def test_a_cursor_for_update_that_the_server_has_closed_has_no_name() -> N
     answer = ints(1) + b"\0\x0a" + done(1) + EOT
     async with talking((PREPARE, described(2, C1)), (opening(2, hold=True), answer), release(2)) as (conn, _):
         cursor = await conn.cursor().execute("select c1 from t for update")
-        assert cursor.name is None
+        with pytest.raises(InterfaceError, match="optofc=False"):
+            _ = cursor.name
         assert await cursor.fetchall() == [(1,)]
 
 
@@ -499,6 +500,29 @@ async def test_where_current_of_names_a_cursor(dsn: str) -> None:
                 await conn.execute("DELETE FROM t WHERE CURRENT OF _ifxc0000000000001")
             assert caught.value.sqlcode == -507
         assert await conn.fetch("SELECT n FROM t ORDER BY n") == [(n * 10,) for n in (1, 2, 4, 5, 7, 8)]
+
+
+async def test_the_name_of_a_cursor_that_the_server_has_closed_names_the_option(dsn: str) -> None:
+    async with aioifx.connect(dsn) as conn:
+        await numbered(conn, 2)
+        async with conn.transaction(), conn.cursor() as cursor:
+            assert cursor.name is None
+            await cursor.execute("SELECT n FROM t FOR UPDATE")
+            assert await cursor.fetchone() == (0,)
+            await conn.execute(f"UPDATE t SET n = 10 WHERE CURRENT OF {cursor.name}")
+            assert await cursor.fetchone() == (1,)
+            with pytest.raises(InterfaceError, match="optofc=False"):
+                _ = cursor.name
+            await cursor.execute("SELECT n FROM t")
+            assert cursor.name is None  # its rows cannot be changed, so nothing is lost
+        assert cursor.name is None
+        assert await conn.fetch("SELECT n FROM t ORDER BY n") == [(1,), (10,)]
+    async with aioifx.connect(dsn, optofc=False) as conn:
+        async with conn.transaction(), conn.cursor() as cursor:
+            await cursor.execute("SELECT n FROM t FOR UPDATE")
+            while await cursor.fetchone() is not None:
+                await conn.execute(f"UPDATE t SET n = n + 1 WHERE CURRENT OF {cursor.name}")
+        assert await conn.fetch("SELECT n FROM t ORDER BY n") == [(2,), (11,)]
 
 
 @pytest.mark.parametrize("quirks", [["error-100"], ["error-100", "row-by-row"], ["done-with-each-block"]])

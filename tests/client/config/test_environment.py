@@ -104,12 +104,14 @@ def sent_pairs(found: ConnectOptions) -> tuple[Pairs, Pairs]:
     return list(found.login_environment()), list(found.session_environment())
 
 
+OPTOFC_OFF = (b"OPTOFC", b"0")
 ALWAYS_SENT = (b"CLIENT_LOCALE", b"DB_LOCALE", b"DBDATE")
 
 
 def sent_as(found: ConnectOptions, theirs: tuple[Pairs, Pairs]) -> tuple[Pairs, Pairs]:
-    """What is sent, without locales and the format of dates where JDBC omits them: a deliberate difference."""
+    """What is sent, without locales, the format of dates and OPTOFC=0 where JDBC omits them: deliberate differences."""
     login, session = sent_pairs(found)
+    session = [pair for pair in session if pair != OPTOFC_OFF or pair in theirs[1]]
     unsaid = {name for name in ALWAYS_SENT if name not in dict(theirs[0])}
     return [pair for pair in login if pair[0] not in unsaid], session
 
@@ -135,7 +137,7 @@ def jdbc(properties: str) -> str:
 
 
 def as_jdbc(properties: str) -> str:
-    """JDBC requests OPTOFC only if configured; we always do."""
+    """JDBC requests OPTOFC only if configured; aioifx always sends it."""
     return jdbc(properties if name_of(properties) == "OPTOFC" else f"{properties};OPTOFC=0")
 
 
@@ -214,7 +216,27 @@ def test_locales_are_sent_as_jdbc_sends_them(name: str, locales: dict[str, str])
 )
 def test_settings_in_force_are_always_sent_as_jdbc_sends_them(name: str, locales: dict[str, str]) -> None:
     case = next(case for case in cases("locales.json") if case["name"] == name)
-    assert sent_pairs(options(**locales, environment={"OPTOFC": "0"})) == expected_pairs(case)
+    expected = expected_pairs(case)
+    login, session = sent_pairs(options(**locales, optofc=False))
+    assert (login, [pair for pair in session if pair != OPTOFC_OFF]) == expected
+
+
+@pytest.mark.parametrize(
+    ("found", "value"),
+    [
+        (options(), b"1"),
+        (options(optofc=False), b"0"),
+        (options(environment={"OPTOFC": "0"}), b"0"),
+        (options(optofc=False, environment={"OPTOFC": "1"}), b"1"),
+        (options().without_optofc(), b"0"),
+        (options(environment={"OPTOFC": "1"}).without_optofc(), b"0"),
+    ],
+)
+def test_optofc_is_sent_on_or_off_since_the_server_may_have_a_default(
+    found: ConnectOptions, value: bytes
+) -> None:
+    assert [pair for pair in found.session_environment() if pair[0] == b"OPTOFC"] == [(b"OPTOFC", value)]
+    assert found.sends_optofc == (value == b"1")
 
 
 def test_db_locale_may_be_left_to_the_server_as_jdbc_leaves_it() -> None:

@@ -22,6 +22,7 @@ import trustme
 import aioifx
 import aioifx.server
 from aioifx import Connection
+from aioifx.client.config.options import ConnectOptions
 from aioifx.client.config.resolve import parse_dsn
 from aioifx.client.connect import login as client_login
 from aioifx.client.connect import login_requests
@@ -114,8 +115,18 @@ def test_every_login_of_jdbcs_is_written_again_byte_for_byte(name: str, data: by
     assert outbox.detach() == data
 
 
-AS_JDBC = {"environment": {"OPTOFC": "0"}, "pam": True}
+AS_JDBC = {"optofc": False, "pam": True}
 """JDBC requests OPTOFC only if configured, and always announces that it answers PAM challenges."""
+
+
+def without_optofc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out OPTOFC=0, which JDBC does not send."""
+    own = ConnectOptions.session_environment
+    monkeypatch.setattr(
+        ConnectOptions,
+        "session_environment",
+        lambda options: tuple(pair for pair in own(options) if pair != (b"OPTOFC", b"0")),
+    )
 
 
 class _AsJdbc:
@@ -145,6 +156,7 @@ class _AsJdbc:
 def as_jdbc(monkeypatch: pytest.MonkeyPatch, script: list[Exchange]) -> None:
     data = script[0][0]
     assert isinstance(data, bytes)
+    without_optofc(monkeypatch)
     monkeypatch.setattr(login_requests, "login_frame", _AsJdbc(data))
     monkeypatch.setattr(client_login, "login_frame_of", login_frame_of.__wrapped__)  # without its cache
 
@@ -337,7 +349,7 @@ async def test_the_reader_is_chosen_once_when_the_connection_is_made(
         monkeypatch.delenv("AIOIFX_BUFFERED_READER", raising=False)
     else:
         monkeypatch.setenv("AIOIFX_BUFFERED_READER", value)
-    peer = Peer([*login(), *select_ints(1, 5, 6, kept=True), END_SESSION], with_login=True)
+    peer = Peer([*login(), *select_ints(1, 5, 6, kept=True, until_empty=True), END_SESSION], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port)) as conn:
             monkeypatch.setenv("AIOIFX_BUFFERED_READER", "1" if value == "0" else "0")
@@ -589,7 +601,7 @@ async def test_a_cancelled_attempt_leaves_nothing_open() -> None:
 
 @contextlib.asynccontextmanager
 async def tls_peer(authority: trustme.CA, *names: str) -> AsyncIterator[tuple[Listener, Peer]]:
-    peer = Peer([*login(), *select_ints(1, 5, kept=True), END_SESSION], with_login=True)
+    peer = Peer([*login(), *select_ints(1, 5, kept=True, until_empty=True), END_SESSION], with_login=True)
     async with listening(peer, ssl=certified(authority, *names)) as listener:
         yield listener, peer
 

@@ -43,6 +43,7 @@ from aioifx.testing.script import (
     Delayed,
     Exchange,
     closing,
+    fetching,
     opening,
     release,
 )
@@ -346,10 +347,11 @@ async def test_rows_that_cannot_be_iterated_are_refused_before_anything_is_sent(
 
 @pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
 async def test_a_routine_is_called_as_jdbc_calls_it(chunks: Chunking) -> None:
-    async with talking(played("callable", "call_escape_proc_rows"), chunks=chunks, fetch_size=4096) as (
-        conn,
-        _,
-    ):
+    rows = played("callable", "call_escape_proc_rows")
+    # A deliberate difference: the rows of a routine end with an empty reply.
+    fetches = [isinstance(request, bytes) and b"\0\x09" in request[-12:] for request, _ in rows]
+    rows.insert(fetches.index(True) + 1, (fetching(2, 4096), done() + EOT))
+    async with talking(rows, chunks=chunks, fetch_size=4096) as (conn, _):
         assert await conn.call("f_int", 5) == [(99,)]
     async with talking(played("callable", "call_escape_procedure"), chunks=chunks) as (conn, _):
         assert await conn.call("p_noret", 5) == []

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 import pytest
 
+import aioifx
+import aioifx.arrow
+import aioifx.server
 from aioifx.client.execution.ret_types import ret_types_of
+from aioifx.client.session.server_behavior import ServerBehavior
+from aioifx.errors import DatabaseError, UndefinedTable
 from aioifx.sqltypes import TypeCode
-from aioifx.testing.messages import EOT, column, described, done, raw_row
-from aioifx.testing.script import PREPARE, closing
+from aioifx.testing.messages import CLOSED, EOT, column, described, done, error, raw_row
+from aioifx.testing.script import PREPARE, Exchange, closing, release
 from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import read_reply
 from tests.feeding import feed
@@ -91,3 +100,132 @@ async def test_described_values_are_objects_and_documents_are_requested_as_by_jd
         types = asking[4 : asking.index(b"\0\x09\0\0")]
         # A literal is text, which only a request without types gives (observed: 12.10 to 15).
         assert (types in peer.groups[1]) is (case in ("json_read", "bson_read"))
+
+
+# -- servers that do not take it in the group of OPEN ------------------------------------------------------------------
+
+TRUE = raw_row(b"\0\0\0\0\1\1")
+TOGETHER = "Id({0}) CurName Open Id({0}) RetType(1) Fetch(32767)"
+OPEN_ALONE = "Id({0}) CurName Open"
+FETCH_WITH_TYPES = "Id({0}) RetType(1) Fetch(32767)"
+
+
+def flags(statement_id: int, **options: Any) -> Exchange:
+    return PREPARE, described(statement_id, FLAG, **options)
+
+
+async def test_at_an_unknown_server_it_is_tried_and_remembered() -> None:
+    async with talking(
+        flags(1),
+        (TOGETHER.format(1).replace("32767", "4096"), TRUE + CLOSED + done(1) + EOT),
+        release(1),
+        behavior=ServerBehavior(),
+    ) as (conn, _):
+        assert await conn.fetchval("select flag from t") is True
+        assert conn.server_behavior.ret_type_with_open is True
+
+
+@pytest.mark.parametrize("sqlcode", [-408, -201, -999, -206, -29_999])
+async def test_a_refusal_is_followed_by_jdbcs_two_groups_and_remembered(sqlcode: int) -> None:
+    async with talking(
+        flags(1),
+        (TOGETHER.format(1), error(sqlcode) + EOT),
+        (OPEN_ALONE.format(1), EOT),
+        (FETCH_WITH_TYPES.format(1), TRUE + CLOSED + done(1) + EOT),
+        release(1),
+        flags(2),
+        (OPEN_ALONE.format(2), EOT),
+        (FETCH_WITH_TYPES.format(2), TRUE + CLOSED + done(1) + EOT),
+        release(2),
+        behavior=ServerBehavior(),
+    ) as (conn, _):
+        for _ in range(2):
+            assert await conn.fetch("select flag from t") == [(True,)]
+            assert conn.server_behavior.ret_type_with_open is False
+
+
+async def test_an_error_that_both_forms_have_is_the_statements_own() -> None:
+    async with talking(
+        flags(1),
+        (TOGETHER.format(1), error(-206) + EOT),
+        (OPEN_ALONE.format(1), error(-206) + EOT),
+        closing(1),
+        behavior=ServerBehavior(),
+    ) as (conn, _):
+        with pytest.raises(UndefinedTable):
+            await conn.fetch("select flag from t")
+        assert conn.server_behavior.ret_type_with_open is None
+
+
+@pytest.mark.parametrize(
+    ("sqlcode", "isamcode"), [(-213, 0), (-244, -107), (-1202, 0), (-272, 0), (-268, -100)]
+)
+async def test_an_error_of_the_rows_is_not_tried_again(sqlcode: int, isamcode: int) -> None:
+    async with talking(
+        flags(1), (TOGETHER.format(1), error(sqlcode, isamcode) + EOT), closing(1), behavior=ServerBehavior()
+    ) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.fetch("select flag from t")
+        assert caught.value.sqlcode == sqlcode
+        assert conn.server_behavior.ret_type_with_open is None
+
+
+async def test_a_routine_is_opened_as_jdbc_does_it_until_the_server_is_known() -> None:
+    routine = {"kind": StatementType.EXECUTE_ROUTINE}
+    async with talking(
+        flags(1, **routine),
+        (OPEN_ALONE.format(1), EOT),
+        (FETCH_WITH_TYPES.format(1), TRUE + CLOSED + done(1) + EOT),
+        release(1),
+        behavior=ServerBehavior(),
+    ) as (conn, _):
+        assert await conn.fetch("execute function f()") == [(True,)]
+    async with talking(
+        flags(1, **routine),
+        (TOGETHER.format(1), TRUE + CLOSED + done(1) + EOT),
+        release(1),
+        behavior=ServerBehavior(ret_type_with_open=True),
+    ) as (conn, _):
+        assert await conn.fetch("execute function f()") == [(True,)]
+
+
+async def _by_cursor(conn: aioifx.Connection, sql: str) -> list[Any]:
+    async with conn.cursor() as cursor:
+        await cursor.execute(sql)
+        return await cursor.fetchall()
+
+
+async def _by_prepared(conn: aioifx.Connection, sql: str) -> list[Any]:
+    async with await conn.prepare(sql) as statement:
+        assert await statement.fetch() == await statement.fetch()
+        return await statement.fetch()
+
+
+async def _by_stream(conn: aioifx.Connection, sql: str) -> list[Any]:
+    return [row async for row in conn.stream(sql)]
+
+
+async def _by_arrow(conn: aioifx.Connection, sql: str) -> list[Any]:
+    pytest.importorskip("pyarrow")
+    table: Any = await aioifx.arrow.fetch_arrow(conn, sql)
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+@pytest.mark.parametrize("mask", [frozenset[str](), frozenset({"no-bit-70"})], ids=["bit 70", "no bit 70"])
+@pytest.mark.parametrize(
+    "way", [lambda conn, sql: conn.fetch(sql), _by_cursor, _by_prepared, _by_stream, _by_arrow]
+)
+async def test_every_call_works_at_a_server_that_refuses_it(
+    way: Callable[[aioifx.Connection, str], Awaitable[list[Any]]], mask: frozenset[str]
+) -> None:
+    sql, expected = "SELECT b, l FROM t ORDER BY n", [(True, "x"), (None, None), (False, "y" * 300)]
+    quirks = mask | {"separate-ret-type"}
+    async with aioifx.server.serve(aioifx.server.ServerOptions(quirks=quirks)) as server:
+        async with aioifx.connect(server.dsn) as conn:
+            await conn.execute("CREATE TABLE t (n SERIAL, b BOOLEAN, l LVARCHAR(500))")
+            await conn.executemany("INSERT INTO t (b, l) VALUES (?, ?)", expected)
+            assert await way(conn, sql) == expected
+            assert conn.server_behavior.ret_type_with_open is False
+            assert await conn.fetch(f"{sql[:-11]} WHERE n = ?", 1) == expected[:1]
+        async with aioifx.create_pool(server.dsn) as pool:
+            assert await pool.fetch(sql) == expected

@@ -8,7 +8,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import aioifx
+import aioifx.arrow
+import aioifx.server
 from aioifx.client.api.connection import Connection
+from aioifx.client.session.server_behavior import ServerBehavior
 from aioifx.errors import (
     Deadlock,
     OperationalError,
@@ -17,7 +21,7 @@ from aioifx.errors import (
     UniqueViolation,
 )
 from aioifx.rows import tuple_row
-from aioifx.testing.messages import EOT, described, done, error, executed, ints, raw_row, takes
+from aioifx.testing.messages import CLOSED, EOT, described, done, error, executed, ints, raw_row, takes
 from aioifx.testing.script import (
     COMMAND,
     PREPARE,
@@ -672,6 +676,7 @@ async def test_a_routine_returns_rows_if_it_describes_columns() -> None:
     async with talking(
         (PREPARE, described(1, C1, kind=StatementType.EXECUTE_ROUTINE)),
         (opening(1), ints(3) + done(1) + EOT),
+        (fetching(1), done(1) + EOT),  # what is known of queries need not be true of routines
         closing(1),
         (PREPARE, described(1, kind=StatementType.EXECUTE_ROUTINE)),
         ("Id(1) Execute", done(0) + EOT),
@@ -770,3 +775,146 @@ async def test_a_statement_that_fails_to_execute_is_released() -> None:
     ) as (conn, _):
         with pytest.raises(UniqueViolation, match=r"owner\.u1"):
             await conn.execute("update t set a = ?", 1)
+
+
+# -- what is learned of the server -------------------------------------------------------------------------------------
+
+Ways = Callable[[Connection], Awaitable[list[Any]]]
+NUMBERS = "SELECT n, '....................' FROM t ORDER BY n"
+COUNTING = frozenset({"count-with-each-block", "no-optofc"})
+
+
+async def test_at_an_unknown_server_rows_end_with_an_empty_reply() -> None:
+    async with talking(
+        *(select_ints(n, 1, 2, until_empty=True) for n in (1, 2)), behavior=ServerBehavior()
+    ) as (
+        conn,
+        _,
+    ):
+        for _ in range(2):  # a result of one block teaches nothing
+            assert await conn.fetch("select c1 from t") == [(1,), (2,)]
+        assert conn.server_behavior.done_ends_rows is None
+
+
+async def test_a_block_in_the_middle_without_done_teaches_that_done_is_the_end() -> None:
+    async with talking(
+        (PREPARE, described(1, C1)),
+        (opening(1), ints(1) + EOT),
+        (fetching(1), ints(2) + done(2) + EOT),
+        closing(1),
+        select_ints(2, 3),
+        behavior=ServerBehavior(),
+    ) as (conn, _):
+        assert await conn.fetch("select c1 from t") == [(1,), (2,)]
+        assert conn.server_behavior.done_ends_rows is True
+        assert await conn.fetch("select c1 from t") == [(3,)]
+
+
+async def test_rows_after_a_done_teach_that_it_is_not_the_end_for_good() -> None:
+    async with talking(
+        (PREPARE, described(1, C1)),
+        (opening(1), ints(1) + done(1) + EOT),
+        (fetching(1), ints(2) + EOT),
+        (fetching(1), ints(3) + done(3) + EOT),
+        (fetching(1), done(3) + EOT),
+        closing(1),
+        behavior=ServerBehavior(),
+    ) as (conn, _):
+        assert await conn.fetch("select c1 from t") == [(1,), (2,), (3,)]
+        assert conn.server_behavior.done_ends_rows is False
+
+
+async def test_an_error_100_and_a_close_are_the_end_at_any_server() -> None:
+    async with talking(
+        (PREPARE, described(1, C1)),
+        (opening(1), ints(1) + error(100) + EOT),
+        closing(1),
+        (PREPARE, described(1, C1)),
+        (opening(1), ints(2) + CLOSED + done(1) + EOT),
+        release(1),
+        behavior=ServerBehavior(),
+    ) as (conn, _):
+        assert await conn.fetch("select c1 from t") == [(1,)]
+        assert await conn.fetch("select c1 from t") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("execute function f()", StatementType.EXECUTE_ROUTINE),
+        ("select c1 from t for update", StatementType.SELECT),
+    ],
+)
+async def test_routines_and_update_cursors_teach_nothing_of_queries(sql: str, kind: int) -> None:
+    async with talking(
+        (PREPARE, described(1, C1, kind=kind)),
+        (opening(1), ints(1) + EOT),
+        (fetching(1), ints(2) + done(2) + EOT),
+        (fetching(1), done(2) + EOT),
+        closing(1),
+        behavior=ServerBehavior(),
+    ) as (conn, _):
+        assert await conn.fetch(sql) == [(1,), (2,)]
+        assert conn.server_behavior.done_ends_rows is None
+
+
+async def test_a_stream_that_was_left_between_blocks_teaches_nothing_to_the_next_one() -> None:
+    async with talking(
+        (PREPARE, described(1, C1)),
+        ("Id(1) CurName Hold Open Id(1) Fetch(32767)", ints(1) + done(1) + EOT),
+        close(1),
+        ("Id(1) CurName Open Id(1) Fetch(32767)", ints(1) + done(1) + EOT),
+        (fetching(1), done(1) + EOT),
+        close(1),
+        behavior=ServerBehavior(),
+        statement_cache_size=1,
+    ) as (conn, _):
+        stream = conn.stream("select c1 from t", prefetch=False)
+        assert await anext(stream) == (1,)
+        await stream.aclose()
+        assert await conn.fetch("select c1 from t") == [(1,)]
+        assert conn.server_behavior.done_ends_rows is None
+
+
+async def _by_cursor(conn: Connection) -> list[Any]:
+    async with conn.cursor() as cursor:
+        await cursor.execute(NUMBERS)
+        return await cursor.fetchall()
+
+
+async def _by_prepared(conn: Connection) -> list[Any]:
+    async with await conn.prepare(NUMBERS) as statement:
+        return await statement.fetch()
+
+
+async def _by_stream(conn: Connection) -> list[Any]:
+    return [row async for row in conn.stream(NUMBERS)]
+
+
+async def _by_blocks(conn: Connection) -> list[Any]:
+    return [row async for block in conn.stream(NUMBERS, prefetch=False).blocks() for row in block]
+
+
+async def _by_arrow(conn: Connection) -> list[Any]:
+    pytest.importorskip("pyarrow")
+    table: Any = await aioifx.arrow.fetch_arrow(conn, NUMBERS)
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    "way", [lambda conn: conn.fetch(NUMBERS), _by_cursor, _by_prepared, _by_stream, _by_blocks, _by_arrow]
+)
+@pytest.mark.parametrize("mask", [frozenset[str](), frozenset({"no-bit-70"})], ids=["bit 70", "no bit 70"])
+async def test_no_row_is_lost_at_a_server_that_counts_the_rows_of_each_block(
+    way: Ways, mask: frozenset[str]
+) -> None:
+    async with aioifx.server.serve(aioifx.server.ServerOptions(quirks=COUNTING | mask)) as server:
+        async with aioifx.connect(server.dsn, fetch_size=4096) as conn:
+            await conn.execute("CREATE TABLE t (n INTEGER)")
+            await conn.executemany("INSERT INTO t VALUES (?)", ((n,) for n in range(1000)))
+            expected = [(n, "." * 20) for n in range(1000)]
+            assert await way(conn) == expected
+            assert conn.server_behavior.done_ends_rows is False
+            assert await way(conn) == expected
+        async with aioifx.create_pool(server.dsn, fetch_size=4096) as pool:
+            assert await pool.fetch(NUMBERS) == expected

@@ -9,6 +9,7 @@ import pytest
 from aioifx.client.execution.statement_requests import next_block_request, statement_request
 from aioifx.testing.messages import EOT, described, done, ints
 from aioifx.testing.script import PREPARE, Exchange, close, release
+from aioifx.wire.capabilities import Capabilities
 from tests.scripted import C1, talking
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -36,7 +37,7 @@ async def test_opening_a_cursor_and_its_first_fetch_are_one_group(options: dict[
 
 
 def test_a_fetch_names_its_statement_and_its_size() -> None:
-    assert next_block_request(7, 4096) == b"\0\4\0\7\0\x09\0\0\x10\0\0\0\0\x0c"
+    assert next_block_request(7, 4096, Capabilities()) == b"\0\4\0\7\0\x09\0\0\x10\0\0\0\0\x0c"
 
 
 def test_a_request_starts_with_the_id_of_its_statement() -> None:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.client.sql.statement_rules import check_read_only_text, check_read_only_type, needs_transaction
+from aioifx.client.sql.statement_rules import (
+    calls_routine,
+    check_read_only_text,
+    check_read_only_type,
+    needs_transaction,
+)
 from aioifx.errors import ProgrammingError
 from aioifx.wire.opcodes import StatementType
 
@@ -89,3 +94,33 @@ def test_a_text_without_a_verb_is_left_to_the_server() -> None:
     check_read_only_text("?")
     with pytest.raises(ProgrammingError):
         check_read_only_type(StatementType.INSERT, "?")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a, COUNT(*) FROM t WHERE b IN (1, 2) AND EXISTS (SELECT 1 FROM u) GROUP BY (a)",
+        "SELECT NVL(UPPER(TRIM(a)), 'f(x)') {f(1)} FROM t -- f(2)\nWHERE a = /* f(3) */ ('x')",
+        "SELECT a::DECIMAL(8, 2), EXTEND(d, YEAR TO DAY) FROM t, (SELECT 1 FROM u)",
+        "SELECT FIRST 3 a FROM TABLE(SET{1, 2})",
+        "SELECT 1 FROM t WHERE a > (b)",
+    ],
+)
+def test_a_query_that_calls_no_routine_is_known(sql: str) -> None:
+    assert not calls_routine(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT f(a) FROM t",
+        "SELECT a FROM t WHERE f (a) = 1",
+        "SELECT f--\n(a) FROM t",
+        "SELECT owner.upper(a) FROM t",
+        'SELECT "f"(a) FROM t',
+        "SELECT * FROM TABLE(FUNCTION f(1))",
+        "SELECT s.NEXTVAL FROM t",
+    ],
+)
+def test_what_may_call_a_routine_is_known_too(sql: str) -> None:
+    assert calls_routine(sql)

@@ -5,13 +5,17 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from aioifx.server.protocol.quirks import Quirk
+from aioifx.sqltypes import SqlType, TypeCode
 from aioifx.wire import requests, session_requests
 from aioifx.wire.completion import Done, TransactionState
+from aioifx.wire.fields import BindEntry
 from aioifx.wire.opcodes import Op
 from aioifx.wire.requests import Request
 from tests.server.talking import ITEMS, ServerCore, Talk, commanded, error_of, prepared, server_core
 
 Talking = Callable[..., Talk]
+
+ZERO = BindEntry(TypeCode.INTEGER, b"", b"", 0, 0, bytes(4))
 
 ALL = "SELECT id, name FROM item ORDER BY id"
 
@@ -99,6 +103,11 @@ def test_a_session_ends(talking: Talking, quirks: tuple[Quirk, ...], reply: byte
         ((Quirk.LARGE_BLOCKS,), 40, [(5, Done(0, 5))]),
         ((Quirk.ROW_BY_ROW,), 4096, [(1, None)] * 4 + [(1, Done(0, 5))]),
         ((Quirk.ROW_BY_ROW, Quirk.DONE_WITH_EACH_BLOCK), 4096, [(1, Done())] * 4 + [(1, Done(0, 5))]),
+        (
+            (Quirk.ROW_BY_ROW, Quirk.COUNT_WITH_EACH_BLOCK),
+            4096,
+            [(1, Done(0, count)) for count in range(1, 6)],
+        ),
         ((Quirk.SEPARATE_END,), 4096, [(5, None), (0, Done(0, 5))]),
         ((Quirk.ERROR_100,), 4096, [(5, 100)]),
         ((Quirk.ERROR_100, Quirk.SEPARATE_END), 4096, [(5, None), (0, 100)]),
@@ -117,6 +126,20 @@ def test_rows_come_in_other_blocks(
         blocks.append((len(reply.rows), reply.done or (reply.no_rows and 100)))
     assert blocks == expected
     assert rows == ITEMS
+
+
+@pytest.mark.parametrize("quirks", [(), (Quirk.SEPARATE_RET_TYPE,)])
+def test_types_of_rows_have_a_request_of_their_own(talking: Talking, quirks: tuple[Quirk, ...]) -> None:
+    talk = talking(*quirks)
+    types = requests.RetType(1, (SqlType(TypeCode.INTEGER, 4), SqlType(TypeCode.VARCHAR, 20)))
+    name, opens, fetch = opened(1)[1:3], requests.Id, requests.Fetch(4096)
+    for sql, bound in ((ALL, ()), ("SELECT id, name FROM item WHERE id > ?", (requests.Bind((ZERO,)),))):
+        number = talk.prepare(sql)
+        together = [opens(number), name[0], *bound, name[1], opens(number), types, fetch]
+        refused = bool(quirks) and not bound
+        assert error(talk, *together) == (-408 if refused else 0)
+        assert error(talk, opens(number), name[0], *bound, name[1]) == 0
+        assert len(talk.say(opens(number), types, fetch).rows) == len(ITEMS)
 
 
 def test_a_change_of_no_rows_is_error_100(talking: Talking) -> None:

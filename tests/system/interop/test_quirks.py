@@ -78,6 +78,7 @@ JDBC_SEES: Final = [
 ]
 
 
+JDBC_FAILS: Final = {Quirk.ERROR_ON_RELEASE, Quirk.COUNT_WITH_EACH_BLOCK}
 ENDS: Final = (Quirk.ERROR_ON_CLOSE, Quirk.ROW_BY_ROW, Quirk.SEPARATE_END, Quirk.ERROR_100, Quirk.NO_OPTOFC)
 """Quirks at the end of rows, which JDBC treats otherwise with OPTOFC."""
 
@@ -85,7 +86,7 @@ ENDS: Final = (Quirk.ERROR_ON_CLOSE, Quirk.ROW_BY_ROW, Quirk.SEPARATE_END, Quirk
 @pytest.mark.parametrize(
     ("quirk", "optofc"),
     [
-        *((quirk, "0") for quirk in Quirk if quirk is not Quirk.ERROR_ON_RELEASE),
+        *((quirk, "0") for quirk in Quirk if quirk not in JDBC_FAILS),
         *((quirk, "1") for quirk in ENDS),
     ],
 )
@@ -99,6 +100,12 @@ async def test_jdbc_fails_when_a_release_fails(jdbc: Jdbc) -> None:
         assert await asyncio.to_thread(_jdbc_session, jdbc, url_of(dsn, OPTOFC="0")) == JDBC_SEES
         with pytest.raises(JdbcError, match="cursor or statement is not available"):
             await asyncio.to_thread(jdbc, "connect", "c", url_of(dsn, OPTOFC="1"))
+
+
+async def test_jdbc_loses_rows_when_each_block_is_counted(jdbc: Jdbc) -> None:
+    async with running(quirks=[Quirk.COUNT_WITH_EACH_BLOCK]) as dsn:
+        seen = await asyncio.to_thread(_jdbc_session, jdbc, url_of(dsn, OPTOFC="0"))
+        assert [one for one, full in zip(seen, JDBC_SEES, strict=True) if one != full] != []
 
 
 async def test_jdbc_sets_no_savepoint_without_their_bit(jdbc: Jdbc) -> None:

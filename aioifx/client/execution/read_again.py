@@ -1,0 +1,75 @@
+"""BYTE and TEXT values that a server dropped with their cursor: the query is read again. Never: how values are fetched.
+
+With OPTOFC a server closes the cursor with the last row, and may refuse the values of these rows then. The same query
+is read on another connection, whose cursors stay open, if nothing can depend on its being run twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aioifx.client.execution.large_values import LargeValues, ValueNotKept
+from aioifx.client.execution.prepare import prepare
+from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.statement_state import PREPARED, WITH_ROWS
+from aioifx.client.sql.statement_rules import calls_routine
+from aioifx.errors import DatabaseError
+from aioifx.sqltypes import Row, Value
+
+
+async def fill(
+    statement: Statement, large: LargeValues, rows: list[Row], params: Sequence[Value] | None = None
+) -> list[Row]:
+    """`LargeValues.fill`; the rows of the whole query if they had to be read again.
+
+    Args:     params: of the statement, if these are its first rows; None: earlier rows have been returned.
+    Raises:   DatabaseError: as `LargeValues.fill`; or the server has dropped a value, and the query cannot be read
+              again. The message names the option.
+    """
+    large.is_cursor_closed = statement.state is PREPARED
+    try:
+        return await large.fill(rows)
+    except ValueNotKept as lost:
+        error = lost.error
+    if params is None or not _may_read_again(statement, large):
+        statement.session.behavior.learn("keeps_closed_values", False)
+        raise error
+    try:
+        rows = await _read_again(statement, large, params)
+    except DatabaseError as failure:
+        if failure.sqlcode != error.sqlcode:  # otherwise the value is not readable at all
+            statement.session.behavior.learn("keeps_closed_values", False)
+            error.add_note(f"reading it again on another connection failed: {failure}")
+        raise error from failure
+    statement.session.behavior.learn("keeps_closed_values", False)
+    return rows
+
+
+def _may_read_again(statement: Statement, large: LargeValues) -> bool:
+    """Whether the query has no side effect, and another connection with the same options sees the same.
+
+    Assumed: no view that it names calls a routine with side effects, and no trigger on SELECT has them.
+    """
+    session = statement.session
+    return (
+        session.reconnect is not None
+        and statement.is_repeatable
+        and not calls_routine(statement.sql)
+        and not (session.transactions.is_open or session.database.is_ansi)
+        and session.transactions.autocommit
+        and not (session.is_tainted or large.has_handles or statement.has_consumed)
+    )
+
+
+async def _read_again(statement: Statement, large: LargeValues, params: Sequence[Value]) -> list[Row]:
+    session = statement.session
+    assert session.reconnect is not None
+    async with session.reconnect() as other, other.turn(session.dispatcher.call_timeout):
+        again = await prepare(other, statement.sql, params)
+        if again.columns != statement.columns:
+            raise DatabaseError("the columns have changed", sql=statement.sql)
+        values = large.elsewhere(again.plans.fetching)
+        rows = await values.fill(await again.open(params, read_rows=statement.read_open))
+        while again.state in WITH_ROWS:
+            rows += await values.fill(await again.fetch_block())
+        return rows
