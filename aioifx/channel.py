@@ -13,6 +13,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar, cast
 
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
@@ -110,15 +111,17 @@ class Channel(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.inbox.eof = True
-        self._parse_replies()
-        if self.failure is None or self.pending_replies:
-            reason = f": {exc}" if exc else ""
-            self._set_failed(ConnectionLost(f"the connection was lost{reason}"))
-        self._resume()
-        waiters, self._close_waiters = self._close_waiters or (), None
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+        try:
+            self._parse_replies()
+        finally:
+            if self.failure is None or self.pending_replies:
+                reason = f": {exc}" if exc else ""
+                self._set_failed(ConnectionLost(f"the connection was lost{reason}"))
+            self._resume()
+            waiters, self._close_waiters = self._close_waiters or (), None
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
 
     def pause_writing(self) -> None:
         if self._writable is None:
@@ -319,19 +322,21 @@ class Channel(asyncio.Protocol):
                     pending_reply.parser = None  # more of it follows
                     continue
             except (ConnectError, ConnectionLost, ProtocolError) as error:
-                queue.popleft()
-                _reject(pending_reply, error)
-                self._abort_with(error)
+                self._fail_reading(error)
                 return
-            except Exception as error:
-                # A defect: a parser must not raise anything else. The position in the stream is lost.
-                queue.popleft()
+            except BaseException as error:
+                # A defect: a parser must not raise anything else. Or a signal's KeyboardInterrupt, at any place. The
+                # position in the stream is lost.
                 defect = ProtocolError(f"a reply could not be read ({type(error).__name__})")
                 defect.__cause__ = error
-                _reject(pending_reply, defect)
-                self._abort_with(defect)
+                self._fail_reading(defect)
+                if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                    raise
                 return
-            queue.popleft()
+            try:
+                queue.popleft()
+            except IndexError:  # a decoder of the user has dropped the connection
+                return
             future = pending_reply.future
             if not future.done():
                 future.set_result(answer)
@@ -339,6 +344,12 @@ class Channel(asyncio.Protocol):
             self.close()
         elif inbox.pos > COMPACT_FROM:
             inbox.compact()
+
+    def _fail_reading(self, error: DatabaseError) -> None:
+        """End the channel with the error of its oldest reply."""
+        if self.pending_replies:  # unless a decoder of the user has dropped the connection
+            _reject(self.pending_replies.popleft(), error)
+        self._abort_with(error)
 
     def _abort_with(self, error: DatabaseError) -> None:
         self._set_failed(error)
@@ -349,10 +360,8 @@ class Channel(asyncio.Protocol):
         """Fail all waiters; keep the first reason for later ones."""
         ended = self.failure is None
         self.failure = self.failure or error
-        waiting = [*self.pending_replies]
-        self.pending_replies.clear()
-        for pending_reply in waiting:
-            _reject(pending_reply, _copy_of(error))
+        while self.pending_replies:
+            _reject(self.pending_replies.popleft(), _copy_of(error))
         if ended and self.on_close is not None:
             self.on_close()
 
@@ -363,7 +372,8 @@ def _reject(pending_reply: PendingReply[Any], error: DatabaseError, *, sent: boo
     Args:     sent: whether the request has left.
     """
     if pending_reply.parser is not None:
-        pending_reply.parser.close()
+        with suppress(ValueError):  # it is running: a decoder of the user has dropped the connection
+            pending_reply.parser.close()
     if sent and pending_reply.on_lost is not None:
         pending_reply.on_lost(error)
     future = pending_reply.future

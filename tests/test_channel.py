@@ -8,7 +8,7 @@ import importlib.util
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -383,6 +383,58 @@ async def test_what_a_parser_raises_is_raised_in_all_waiting_and_later_calls(
     assert transport.aborted
     assert not channel.is_open
     assert isinstance(channel.failure, ProtocolError)
+
+
+class Stop(BaseException):
+    """An exception that is not an Exception."""
+
+
+def raising(kind: type[BaseException]) -> Callable[[Inbox], Coroutine[Any, Any, bytes]]:
+    async def parser(inbox: Inbox) -> bytes:
+        await inbox.need(1)
+        raise kind
+
+    return parser
+
+
+@pytest.mark.parametrize("kind", [asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit, Stop])
+@pytest.mark.parametrize("arrives", ["data", "the end"])
+async def test_whatever_a_parser_raises_no_task_waits_for_ever(
+    pair: Pair, kind: type[BaseException], arrives: str
+) -> None:
+    channel, transport = pair
+    first, second = channel.expect(raising(kind)(channel.inbox)), channel.expect(line(channel.inbox))
+    through = pytest.raises(kind) if kind in (KeyboardInterrupt, SystemExit) else nullcontext()
+    if arrives == "data":
+        with through:
+            channel.data_received(b"a")
+        assert transport.aborted
+    else:
+        channel.inbox.feed(b"a")
+        with through:
+            channel.connection_lost(None)
+    for error in await gather(first, second, channel.expect(line(channel.inbox))):
+        assert isinstance(error, ProtocolError)
+        assert isinstance(error.__cause__, kind)
+    await asyncio.wait_for(channel.wait_closed(), 60)
+
+
+@pytest.mark.parametrize("then", ["returns", "raises"])
+async def test_a_parser_whose_decoder_drops_the_connection_fails_every_task(pair: Pair, then: str) -> None:
+    channel, transport = pair
+
+    async def dropping(inbox: Inbox) -> bytes:
+        await inbox.need(1)
+        channel.abort()
+        if then == "raises":
+            raise ProtocolError("too late")
+        return b""
+
+    waiting = [channel.expect(parser(channel.inbox)) for parser in (dropping, line)]
+    channel.data_received(b"a")
+    for error in await gather(*waiting):
+        assert isinstance(error, ConnectionLost)
+    assert transport.aborted
 
 
 async def test_a_defect_is_kept_as_the_cause(pair: Pair) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import enum
 import gc
 import json
 import uuid
 import weakref
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -23,7 +24,7 @@ import aioifx
 from aioifx import Datetime
 from aioifx.arrow import fetch_arrow
 from aioifx.codecs.bson import encode_document
-from aioifx.codecs.native import pure_decoder
+from aioifx.codecs.native import pure_decoder, pure_fast_reader
 from aioifx.rows import class_row, tuple_row
 
 
@@ -265,6 +266,122 @@ async def test_a_codec_that_fails_leaves_the_connection_usable(conn: aioifx.Conn
         assert str(caught.value) == message
         assert isinstance(caught.value.__cause__, LookupError)
         assert await conn.fetchval("SELECT COUNT(*) FROM t") == 1
+
+
+class Stop(BaseException):
+    """An exception of the user that is not an Exception."""
+
+
+EXITS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit, Stop)
+
+
+async def _all_of_stream(conn: aioifx.Connection, query: str) -> list[Any]:
+    return [row async for row in conn.stream(query)]
+
+
+async def _all_of_cursor(conn: aioifx.Connection, query: str) -> list[Any]:
+    async with conn.cursor() as cursor:
+        await cursor.execute(query)
+        return await cursor.fetchall()
+
+
+async def _last_of_scroll_cursor(conn: aioifx.Connection, query: str) -> Any:
+    async with conn.cursor(scroll=True) as cursor:
+        await cursor.execute(query)
+        return await cursor.fetch_last()
+
+
+WAYS: dict[str, Callable[[aioifx.Connection, str], Awaitable[Any]]] = {
+    "fetch": lambda conn, query: conn.fetch(query),
+    "fetchval": lambda conn, query: conn.fetchval(query + " WHERE v = 'bad'"),
+    "stream": _all_of_stream,
+    "cursor": _all_of_cursor,
+    "scroll": _last_of_scroll_cursor,
+}
+
+
+@pytest.mark.parametrize("exit", EXITS)
+@pytest.mark.parametrize("reader", ["native", "pure", "unbuffered"])
+async def test_a_decoder_may_raise_anything_and_only_its_call_ends(
+    dsn: str, exit: type[BaseException], reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a result in several blocks a row in the middle fails, and the rest of the reply is still read."""
+    if reader == "unbuffered":
+        monkeypatch.setenv("AIOIFX_BUFFERED_READER", "0")
+    elif reader == "pure":
+        monkeypatch.setattr("aioifx.codecs.rows.make_decoder", pure_decoder)
+        monkeypatch.setattr("aioifx.client.session.conversation.make_fast_reader", pure_fast_reader)
+    elif aioifx.speedups != "native":
+        pytest.skip("the kernel is not built")
+
+    calls: list[str] = []
+
+    def decoder(text: str) -> str:
+        calls.append(text)
+        if text == "bad":
+            raise exit("boom")
+        return text
+
+    codecs = {"varchar": aioifx.TypeCodec(None, decoder)}
+    async with aioifx.connect(dsn, type_codecs=codecs, fetch_size=4096) as conn:
+        await conn.execute("CREATE TABLE t (v VARCHAR(200))")
+        texts = ["x" * 200] * 30
+        texts[25] = "bad"
+        texts[-1] = "bad"
+        await conn.executemany("INSERT INTO t VALUES (?)", [(text,) for text in texts])
+        for way, call in WAYS.items():
+            calls.clear()
+            with pytest.raises(exit, match=r"^boom$"):
+                await call(conn, "SELECT v FROM t")
+            assert calls.count("bad") == 1, way
+            assert await conn.fetchval("SELECT COUNT(*) FROM t") == 30
+        assert await conn.fetchval("SELECT FIRST 1 v FROM t") == "x" * 200
+
+
+@pytest.mark.parametrize("exit", EXITS)
+@pytest.mark.parametrize("column", ["JSON", "BSON", "TEXT", "SET(VARCHAR(9) NOT NULL)"])
+async def test_so_may_the_functions_of_other_types(dsn: str, exit: type[BaseException], column: str) -> None:
+    def fails(value: Any) -> Any:
+        raise exit("boom")
+
+    codec = aioifx.TypeCodec(None, fails)
+    value = {"SET(VARCHAR(9) NOT NULL)": "SET{'a'}", "BSON": "'{}'::JSON::BSON"}.get(column, "'{}'::JSON")
+    codecs = {"varchar": codec, "text": codec, "bson": codec}
+    async with aioifx.connect(dsn, type_codecs=codecs, json_loads=fails) as conn:
+        await conn.execute(f"CREATE TABLE t (v {column})")
+        if column == "TEXT":
+            await conn.execute("INSERT INTO t VALUES (?)", "a")
+        else:
+            await conn.execute(f"INSERT INTO t VALUES ({value})")
+        with pytest.raises(exit, match=r"^boom$"):
+            await conn.fetch("SELECT v FROM t")
+        assert await conn.fetchval("SELECT COUNT(*) FROM t") == 1
+
+
+async def test_an_element_whose_hash_raises_is_a_data_error(dsn: str) -> None:
+    class Odd:
+        def __init__(self, text: str) -> None:
+            pass
+
+        def __hash__(self) -> int:
+            raise RuntimeError
+
+    async with aioifx.connect(dsn, type_codecs={"varchar": aioifx.TypeCodec(None, Odd)}) as conn:
+        await conn.execute("CREATE TABLE t (v SET(VARCHAR(9) NOT NULL))")
+        await conn.execute("INSERT INTO t VALUES (SET{'a'})")
+        message = "column 'v': the hash of an element raised RuntimeError"
+        with pytest.raises(aioifx.DataError, match=f"^{message}$"):
+            await conn.fetch("SELECT v FROM t")
+        assert await conn.fetchval("SELECT COUNT(*) FROM t") == 1
+
+
+async def test_a_decoder_may_drop_its_connection(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TABLE t (v VARCHAR(20))")
+    await conn.execute("INSERT INTO t VALUES ('a')")
+    conn.set_type_codec("varchar", decoder=lambda text: conn.terminate())
+    with pytest.raises(aioifx.ConnectionLost):
+        await conn.fetch("SELECT v FROM t")
+    assert conn.is_closed()
 
 
 @pytest.mark.parametrize("kernel", ["native", "pure"])

@@ -105,6 +105,7 @@ cdef class FastReplyReader:
         cdef Py_ssize_t pos = inbox.pos
         cdef bint is_common
         cdef list rows = []
+        cdef object raised = None
         data = inbox.data
         PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
         is_common = 0 <= pos <= buffer.len and self._find(
@@ -121,8 +122,13 @@ cdef class FastReplyReader:
                     return None
             except Exception:  # the reference raises it again
                 return None
+            except BaseException as error:  # of a decoder of the user, which is not called again
+                raised = error
         inbox.pos = pos + ending.size
-        return self._reply(&ending, rows)
+        reply = self._reply(&ending, rows)
+        if raised is not None:
+            reply.bad_value = raised
+        return reply
 
     cdef bint _find(self, const uint8_t* p, Py_ssize_t rest, Ending* ending) noexcept nogil:
         """Whether the *rest* bytes at *p* begin with a reply of the common form; then *ending* is filled in."""

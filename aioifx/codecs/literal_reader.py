@@ -172,6 +172,8 @@ def _collection_reader(sql_type: SqlType, conversions: Conversions, strip: bool)
             return set(values), at
         except TypeError:  # a value of the user's decoder
             return values, at
+        except Exception as error:
+            raise DataError(f"the hash of an element raised {type(error).__name__}") from error
 
     def elements(text: str, at: int) -> tuple[list[Value], int]:
         values: list[Value] = []

@@ -2,7 +2,8 @@
 
 Invariants:
 1. An error of the server is data: the first one is kept, and the group is read to its end.
-2. So is a value that cannot be decoded: when the row reader raises DataError, later rows are skipped by their sizes.
+2. So is a value that cannot be decoded: when the row reader raises DataError, or a decoder of the user anything at all,
+   later rows are skipped by their sizes.
 3. Bytes that are not SQLI raise ProtocolError, and nothing on that connection can be read afterwards.
 """
 
@@ -38,7 +39,7 @@ from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser
 from aioifx.wire.objects import ObjectData, Routine, read_blob, read_object_data, read_returned, read_routine
 from aioifx.wire.opcodes import MAX_COLUMNS, Op
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.tuples import RowReader, read_tuples, skip_tuple, try_read_tuples
+from aioifx.wire.tuples import DecoderError, RowReader, read_tuples, skip_tuple, try_read_tuples
 
 # As plain ints: looking up a member of an enum takes longer than the rest of a comparison.
 _TUPLE: Final = int(Op.TUPLE)
@@ -92,8 +93,11 @@ class Reply:
 
     Assumed: outside ANSI databases servers send SQ_DONE instead.
     """
-    bad_value: DatabaseError | None = None
-    """The first value that could not be decoded; `rows` ends before its row. Or `file_failure`."""
+    bad_value: BaseException | None = None
+    """Why the first value could not be decoded; `rows` ends before its row. Or `file_failure`.
+
+    Whatever a decoder of the user raises, DataError otherwise.
+    """
     file_request: FileRequest | None = None
     """SQ_FILE, which ends the group; the rest of the reply follows the client's answer."""
     file_failure: DatabaseError | None = None
@@ -170,6 +174,8 @@ async def read_reply(
                         await read_tuples(inbox, reply.rows, read_rows)
                 except DataError as error:
                     reply.bad_value = error
+                except DecoderError as error:
+                    reply.bad_value = error.raised
             elif tag in _COMMON_END and try_read_ending(inbox, capabilities, reply, tag):
                 ended = True
             elif tag == _EOT:

@@ -17,11 +17,23 @@ from aioifx.wire.opcodes import MAX_TEXT, Op
 _I32: Final = Struct(">i")
 
 TUPLE: Final = int(Op.TUPLE)
+_TUPLE_TAG: Final = bytes([TUPLE])
 TUPLE_HEAD: Final = 8
 """SQ_TUPLE up to its payload: 2 opcode · 2 warnings · 4 size."""
 
 RunDecoder: TypeAlias = Callable[[bytearray, int, int, list[Row]], int]
 """Decodes every whole SQ_TUPLE in ``data[pos:end]``, appends the rows, returns the position after the last."""
+
+
+class DecoderError(Exception):
+    """A decoder of the user has raised an exception that is not an Exception, such as KeyboardInterrupt.
+
+    It takes the place of that exception within parsers, which asyncio and `close` end by such exceptions.
+    """
+
+    def __init__(self, raised: BaseException) -> None:
+        super().__init__()
+        self.raised = raised
 
 
 class RowReader(NamedTuple):
@@ -63,7 +75,8 @@ def try_read_tuples(inbox: Inbox, rows: list[Row], decode: RunDecoder) -> bool:
 
     Wire:     2 opcode · 2 warnings · 4 size · size bytes · pad to even
     Source:   observed: IDS 12.10 to 15
-    Raises:   DataError: a value cannot be decoded; the rows before it are in *rows*, and its tuple is skipped.
+    Raises:   DataError, DecoderError: a value cannot be decoded; the rows before it are in *rows*, and its tuple is
+              skipped.
     """
     data, pos = inbox.data, inbox.pos
     kept = len(rows)
@@ -72,6 +85,11 @@ def try_read_tuples(inbox: Inbox, rows: list[Row], decode: RunDecoder) -> bool:
     except DataError:
         _skip_whole(inbox, len(rows) - kept + 1)
         raise
+    except Exception:
+        raise
+    except BaseException as error:
+        _skip_whole(inbox, len(rows) - kept + 1)
+        raise DecoderError(error) from error
     if inbox.pos > pos:
         return True
     if len(data) - pos < _next_tuple(inbox):
@@ -92,7 +110,7 @@ async def read_tuples(inbox: Inbox, rows: list[Row], reader: RowReader | None) -
     begin, kept = inbox.consumed, len(rows)
     try:
         await reader.read(inbox, rows)
-    except DataError as error:
+    except (DataError, DecoderError) as error:
         if inbox.consumed - begin > inbox.pos:
             raise ProtocolError("the row reader waited for more than its row") from error
         inbox.pos -= inbox.consumed - begin
@@ -123,6 +141,11 @@ def _next_tuple(inbox: Inbox) -> int:
 
 
 def _skip_whole(inbox: Inbox, count: int) -> None:
-    """Skip *count* tuples that are whole, by their sizes alone."""
+    """Skip *count* tuples that are whole, by their sizes alone.
+
+    Raises:   ProtocolError: there are fewer. An interrupt has come between two values, and not from a decoder.
+    """
     for _ in range(count):
-        inbox.skip(TUPLE_HEAD + padded(inbox.peek_i32(4)))
+        if inbox.data[inbox.pos + 1 : inbox.pos + 2] != _TUPLE_TAG or inbox.unread < _next_tuple(inbox):
+            raise ProtocolError("the reading of rows was interrupted")
+        inbox.skip(_next_tuple(inbox))

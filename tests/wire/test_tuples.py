@@ -60,6 +60,32 @@ def test_a_bad_value_ends_the_rows_and_not_the_reply(payload: bytes) -> None:
             assert reply.done == completion.Done(rows=7)
 
 
+def test_an_exit_raised_by_a_decoder_is_data_as_a_bad_value_is() -> None:
+    def picky(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
+        for found in raw_rows_of(data, pos, end):
+            if found == b"bad":
+                raise KeyboardInterrupt
+            rows.append((found,))
+        return end_of_run(data, pos, end)
+
+    data = row(b"good") + row(b"bad") + row(b"good") + pack(">hhiii", 15, 0, 7, 0, 0) + EOT
+    for chunks in cuts(data):
+        reply, _ = feed(reading(rows=read_in_runs(picky)), chunks)
+        assert reply.rows == [(b"good",)]
+        assert isinstance(reply.bad_value, KeyboardInterrupt)
+        assert reply.done == completion.Done(rows=7)
+
+
+def test_an_interrupt_after_the_last_row_leaves_no_place_to_go_on() -> None:
+    def interrupted(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
+        raw_rows(data, pos, end, rows)
+        raise KeyboardInterrupt
+
+    for rest in (pack(">hhiii", 15, 0, 7, 0, 0) + EOT, row(b"cut")[:-1], b"\0"):
+        with pytest.raises(ProtocolError, match=r"^the reading of rows was interrupted$"):
+            feed(reading(rows=read_in_runs(interrupted)), [row(b"good") + rest])
+
+
 def raw_rows_of(data: bytearray, pos: int, end: int) -> list[bytes]:
     rows: list[Row] = []
     raw_rows(data, pos, end, rows)

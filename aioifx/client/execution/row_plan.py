@@ -15,7 +15,7 @@ from aioifx.errors import ProtocolError
 from aioifx.rows import RowFactory, row_type_of
 from aioifx.sqltypes import Column, Row, Value
 from aioifx.wire.inbox import Inbox
-from aioifx.wire.tuples import RowReader, read_field_by_field, read_in_runs
+from aioifx.wire.tuples import DecoderError, RowReader, read_field_by_field, read_in_runs
 
 
 class RowPlan(NamedTuple):
@@ -146,7 +146,12 @@ def _field_reader(
             head = bytes(inbox.data[inbox.pos : inbox.pos + field.head])
             size = field.head + field.rest(head) if field.head else field.width
             await _need_within(inbox, size, end)
-            values.append(field.decode(inbox.take(size)))
+            try:
+                values.append(field.decode(inbox.take(size)))
+            except Exception:
+                raise
+            except BaseException as error:
+                raise DecoderError(error) from error
         return row_type(values)
 
     return read_row
