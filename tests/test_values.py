@@ -375,6 +375,20 @@ async def test_an_element_whose_hash_raises_is_a_data_error(dsn: str) -> None:
         assert await conn.fetchval("SELECT COUNT(*) FROM t") == 1
 
 
+@pytest.mark.parametrize("column", ["BYTE", "BLOB"])
+async def test_a_file_whose_read_raises_stop_iteration_is_a_data_error(
+    conn: aioifx.Connection, column: str
+) -> None:
+    class File:
+        def read(self, size: int = -1) -> bytes:
+            raise StopIteration
+
+    await conn.execute(f"CREATE TABLE t (v {column})")
+    with pytest.raises(aioifx.DataError, match=r"raised StopIteration$"):
+        await conn.execute("INSERT INTO t VALUES (?)", File())
+    assert await conn.fetchval("SELECT COUNT(*) FROM t") == 0
+
+
 async def test_a_decoder_may_drop_its_connection(conn: aioifx.Connection) -> None:
     await conn.execute("CREATE TABLE t (v VARCHAR(20))")
     await conn.execute("INSERT INTO t VALUES ('a')")

@@ -25,7 +25,7 @@ from weakref import WeakSet
 from aioifx.client.api.connection import Connection
 from aioifx.client.observation.query_log import calling_thread
 from aioifx.client.session.loop_binding import LoopBinding
-from aioifx.errors import InterfaceError
+from aioifx.errors import DataError, InterfaceError
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -202,6 +202,10 @@ class Call(Generic[T]):
         def job() -> None:
             try:
                 result = function()
+            except StopIteration as error:  # no future takes it
+                failure = DataError("the iterable raised StopIteration")
+                failure.__cause__ = error
+                self._loop.call_soon_threadsafe(_resolve, future, None, failure)
             except Exception as error:
                 self._loop.call_soon_threadsafe(_resolve, future, None, error)
             else:

@@ -2,6 +2,7 @@
 
 Invariants:
 1. No exception of the decoder, the file or the callable reaches the connection: it is logged once, and ends the trace.
+   KeyboardInterrupt and SystemExit are raised by the event loop afterwards.
 2. A message is recorded before the client acts on it.
 """
 
@@ -13,7 +14,7 @@ import os
 import time
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, cast
+from typing import Any, Final, NoReturn, cast
 from weakref import finalize
 
 from aioifx.channel import Channel
@@ -95,10 +96,11 @@ class ChannelTracer:
             return
         try:
             self._write(event)
-        except Exception as error:
+        except BaseException as error:
             self._stop(error)
+            _pass_on(error)
 
-    def _stop(self, error: Exception) -> None:
+    def _stop(self, error: BaseException) -> None:
         self._write = None
         if self._file is None:
             logger.error("trace: the callable raised, and is not called again", exc_info=error)
@@ -224,10 +226,11 @@ class TracedChannel(Channel):
                 place = message.name, message.exchange, message.size, message.count
                 event = TraceEvent(now, self.number, kind, *place, fields_of(message, view))
                 self._tracer.emit(event)
-        except Exception as error:
+        except BaseException as error:
             # Without the error's text, which may hold a value.
             self._decoder = None
             logger.error("trace: connection %d cannot be traced: %s", self.number, type(error).__name__)
+            _pass_on(error)
 
 
 _classes: Final[dict[type[Channel], type[TracedChannel]]] = {Channel: TracedChannel}
@@ -253,6 +256,16 @@ class _RecordedTransport:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
+
+
+def _pass_on(error: BaseException) -> None:
+    """Let the event loop raise an interrupt, once the connection has done what the trace was called for."""
+    if isinstance(error, (KeyboardInterrupt, SystemExit)):
+        asyncio.get_running_loop().call_soon(_raise, error)
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
 
 
 def _error_fields(error: DatabaseError, *, values: bool) -> dict[str, Any]:

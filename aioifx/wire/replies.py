@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from aioifx.errors import DatabaseError, DataError, ProtocolError
+from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import Row, SqlType
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import (
@@ -100,7 +100,7 @@ class Reply:
     """
     file_request: FileRequest | None = None
     """SQ_FILE, which ends the group; the rest of the reply follows the client's answer."""
-    file_failure: DatabaseError | None = None
+    file_failure: BaseException | None = None
     """Why a file of the client was refused, or has failed; it matters more than the server's error."""
 
 

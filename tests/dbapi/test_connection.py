@@ -191,6 +191,18 @@ def test_callproc_gives_results_as_rows(conn: dbapi.Connection) -> None:
 # -- executemany ------------------------------------------------------------------------------------------------------
 
 
+def test_rows_that_raise_stop_iteration_end_the_call(conn: dbapi.Connection) -> None:
+    class Rows:
+        def __iter__(self) -> Iterator[tuple[int]]:
+            raise StopIteration
+
+    cursor = conn.cursor()
+    cursor.execute("create temp table stopped (n integer)")
+    with pytest.raises(dbapi.DataError, match=r"^the iterable raised StopIteration$"):
+        cursor.executemany("insert into stopped values (?)", Rows())  # type: ignore[arg-type]
+    conn.ping()
+
+
 def test_rows_of_an_executemany_may_come_from_another_connection(
     host: Host, conn: dbapi.Connection, table: str
 ) -> None:

@@ -262,6 +262,54 @@ async def test_a_callable_that_raises_is_logged_once_and_not_called_again(
     assert record.exc_info and isinstance(record.exc_info[1], ValueError)
 
 
+class Stop(BaseException):
+    """An exception of the user that is not an Exception."""
+
+
+@pytest.mark.parametrize(
+    "kind", [asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, StopIteration, Stop]
+)
+@pytest.mark.parametrize("call", [1, 2, 5, 12])
+def test_whatever_the_callable_raises_the_connection_goes_on(
+    kind: type[BaseException], call: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also when it is called as the connection is made, in a write, and for data received."""
+    calls: list[TraceEvent] = []
+    results: list[object] = []
+
+    def fail(event: TraceEvent) -> None:
+        calls.append(event)
+        if len(calls) == call:
+            raise kind
+
+    async def fetch() -> None:
+        async with serve() as server:
+            task = asyncio.current_task()
+            conn = await aioifx.connect(server.dsn, trace=fail)
+            try:
+                results.append(await conn.fetchval("SELECT 1 FROM systables WHERE tabid = 1"))
+            finally:
+                assert task is not None and not task.cancelling()
+                results.append(conn.is_closed())
+                await conn.close()
+
+    async def main() -> None:
+        tasks.append(asyncio.create_task(fetch()))
+        await asyncio.shield(tasks[0])
+
+    tasks: list[asyncio.Task[None]] = []
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        if kind is KeyboardInterrupt:
+            with pytest.raises(KeyboardInterrupt):
+                loop.run_until_complete(main())
+        loop.run_until_complete(tasks[0] if tasks else main())
+    assert results == [1, False]
+    assert len(calls) == call
+    (record,) = [record for record in caplog.records if record.name == "aioifx.trace"]
+    assert record.getMessage() == "trace: the callable raised, and is not called again"
+
+
 async def test_a_full_disk_is_logged_once(
     server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

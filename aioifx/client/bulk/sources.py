@@ -33,6 +33,7 @@ from aioifx.client.bulk.text_formats import (
 from aioifx.client.execution.arrow_reader import ArrowReader, ArrowTable, indices_of, is_arrow
 from aioifx.client.execution.parameters import check_rows, check_sequence
 from aioifx.client.execution.pipeline import ParamRows
+from aioifx.client.session.threads import in_thread
 from aioifx.client.sql.placeholders import MappingRows
 from aioifx.codecs.temporal_text import ISO_DATES
 from aioifx.errors import DataError, InterfaceError
@@ -345,7 +346,7 @@ class _Records(_Text):
         self._opened = cast("Generator[TextRecord]", self._source)
 
     async def peek_width(self) -> int | None:
-        return await asyncio.to_thread(self._peek_width)
+        return await in_thread(self._peek_width)
 
     def _peek_width(self) -> int | None:
         if self.has_header and (header := next(self._source, None)) is not None:
@@ -361,7 +362,7 @@ class _Records(_Text):
         return len(first)
 
     async def read(self, count: int) -> list[Row]:
-        return await asyncio.to_thread(self._read, count)
+        return await in_thread(self._read, count)
 
     def _read(self, count: int) -> list[Row]:
         rows: list[Row] = []

@@ -7,7 +7,6 @@ Invariants:
 
 from __future__ import annotations
 
-import asyncio
 import codecs
 import inspect
 import io
@@ -22,6 +21,7 @@ from aioifx.client.bulk.field_text import field_formatter
 from aioifx.client.bulk.load import Progress
 from aioifx.client.bulk.text_formats import CsvFormat, TextFormat
 from aioifx.client.execution.block_reader import BlockReader
+from aioifx.client.session.threads import in_thread
 from aioifx.codecs.temporal_text import ISO_DATES
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, Row
@@ -129,7 +129,7 @@ class _FileWriter(_Writer):
         self._lock = threading.Lock()
 
     async def write(self, make: Callable[[], str]) -> None:
-        await asyncio.to_thread(self._write, make)
+        await in_thread(self._write, make)
 
     def _write(self, make: Callable[[], str]) -> None:
         target = self._target
@@ -161,7 +161,7 @@ class _FunctionWriter(_Writer):
         self._function = function
 
     async def write(self, make: Callable[[], str]) -> None:
-        data = await asyncio.to_thread(self.encoded, make)
+        data = await in_thread(self.encoded, make)
         if data:
             taken = self._function(data)
             if inspect.isawaitable(taken):

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, TypeGuard
 
+from aioifx.client.session.threads import in_thread
 from aioifx.codecs.arrow_rows import ArrowRows, RowColumn
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Row
@@ -160,7 +161,7 @@ class ArrowReader:
         self._batch, self._position = self._source.next(), 0
 
     async def _in_thread(self, function: Callable[[], None]) -> None:
-        await asyncio.to_thread(self._locked, function)
+        await in_thread(self._locked, function)
 
     def _locked(self, function: Callable[[], None]) -> None:
         with self._lock:

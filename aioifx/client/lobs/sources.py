@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 from aioifx.client.lobs.lob import Lob, encoded_data
 from aioifx.client.lobs.smart_object import CHUNK
 from aioifx.client.session.session import Session
+from aioifx.client.session.threads import in_thread
 from aioifx.errors import DataError
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ async def _chunks_of_file(read: Callable[[int], Any]) -> AsyncGenerator[Any, Non
     """A file is read in a thread, an asynchronous one in the event loop."""
     is_async = inspect.iscoroutinefunction(read)
     while True:
-        chunk = await read(CHUNK) if is_async else await asyncio.to_thread(read, CHUNK)
+        chunk = await read(CHUNK) if is_async else await in_thread(read, CHUNK)
         if inspect.isawaitable(chunk):  # an asynchronous file whose method is an ordinary function
             chunk = await chunk
         if not chunk:

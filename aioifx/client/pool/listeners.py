@@ -1,7 +1,7 @@
 """Observers of whole pools: which pools there are, and how long waits, uses and creates take. Never: a decision.
 
 Invariants:
-1. An exception of a listener is logged and never reaches the caller.
+1. An exception of a listener is logged and never reaches the caller, except KeyboardInterrupt and SystemExit.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def _all(
 def _call(method: Callable[..., object], *args: float) -> None:
     try:
         method(*args)
-    except Exception:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:
         logger.exception("a listener of a pool failed")
 
 
@@ -100,6 +102,8 @@ def listeners_of(
         if isinstance(observer, PoolObserver):
             try:
                 listeners.append(observer.watch_pool(name, state))
-            except Exception:
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException:
                 logger.exception("an observer failed to watch a pool")
     return (*listeners,)

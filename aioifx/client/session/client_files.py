@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Final
 
 from aioifx.channel import Channel
 from aioifx.client.config.checks import ClientFiles, OpenFile
+from aioifx.client.session.threads import in_thread
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DatabaseError, NotSupportedError, OperationalError, visible
 from aioifx.wire.files import (
@@ -56,7 +57,7 @@ class FileServer:
         self._offset = 0
         self._is_unwritten = False
         self._file: BinaryIO | None = None
-        self._failure: DatabaseError | None = None  # of the statement that is running
+        self._failure: BaseException | None = None  # of the statement that is running
         self._before: Reply | None = None  # the reply so far
         self._serving: asyncio.Task[None] | None = None
 
@@ -78,7 +79,8 @@ class FileServer:
         failure, self._failure = self._failure, None
         if failure is not None:
             if reply.error is None:
-                failure.outcome_unknown = True
+                if isinstance(failure, DatabaseError):
+                    failure.outcome_unknown = True
                 failure.add_note("the server has executed the statement nevertheless")
             whole.bad_value = whole.file_failure = failure
         self._close_later()
@@ -97,8 +99,10 @@ class FileServer:
         data = b""
         if self._failure is None:
             try:
-                data = await asyncio.to_thread(self._execute, request)
-            except Exception as error:
+                data = await in_thread(self._execute, request)
+            except BaseException as error:
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    raise
                 self._failure = self._failure_of(error)
         if self._failure is not None and not isinstance(request, FileClose):
             # Observed: JDBC sends these two numbers.
@@ -165,8 +169,8 @@ class FileServer:
         if self._file is not None:
             _ = self._channel.loop.run_in_executor(None, self._close)
 
-    def _failure_of(self, error: Exception) -> DatabaseError:
-        if isinstance(error, NotSupportedError):
+    def _failure_of(self, error: BaseException) -> BaseException:
+        if isinstance(error, NotSupportedError) or not isinstance(error, Exception):
             return error
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         failure = OperationalError(

@@ -836,6 +836,19 @@ async def test_wide_rows_and_wide_blocks_go_through() -> None:
         assert await conn.fetchval("select sum(length(text)) from t") == 160 * len(text)
 
 
+async def test_a_file_that_raises_stop_iteration_is_a_data_error() -> None:
+    """It used to end the thread's part of the work, and not the wait for it."""
+
+    class File:
+        def read(self, size: int = -1) -> bytes:
+            raise StopIteration
+
+    async with table(FIXED) as conn:
+        with pytest.raises(DataError, match=r"raised StopIteration$"):
+            await conn.load("t", File(), format="csv")
+        assert await numbers(conn) == []
+
+
 # -- memory -----------------------------------------------------------------------------------------------------------
 
 

@@ -125,6 +125,17 @@ async def test_a_column_without_a_text_form_is_named_and_nothing_is_opened(tmp_p
     assert os.listdir(tmp_path) == []
 
 
+async def test_a_file_that_raises_stop_iteration_is_a_data_error() -> None:
+    class Full:
+        def write(self, data: bytes) -> None:
+            raise StopIteration
+
+    async with table(1000) as conn:
+        with pytest.raises(DataError, match=r"raised StopIteration$"):
+            await conn.unload(QUERY, Full())
+        assert await conn.fetchval("select count(*) from t") == 1000
+
+
 async def test_a_file_that_cannot_be_written_leaves_the_connection_usable(tmp_path: Path) -> None:
     async with table(1000) as conn:
         with pytest.raises(IsADirectoryError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -67,6 +68,24 @@ async def use(server: Server, **options: Any) -> None:
         1,
         1,
     )
+
+
+class Stop(BaseException):
+    """An exception of the user that is not an Exception."""
+
+
+@pytest.mark.parametrize("kind", [asyncio.CancelledError, GeneratorExit, Stop])
+async def test_whatever_a_listener_raises_the_pool_goes_on(
+    server: Server, kind: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Failing(Listener):
+        def add(self, event: str, seconds: float) -> None:
+            raise kind
+
+    await use(server, observer=Failing())
+    assert {record.getMessage() for record in caplog.records if record.name == "aioifx.observer"} == {
+        "a listener of a pool failed"
+    }
 
 
 async def test_a_listener_hears_of_each_time(server: Server) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 from pathlib import Path
@@ -281,6 +282,22 @@ async def test_an_exception_of_the_function_refuses_the_file() -> None:
     script = query(("", opens("x")), (EOT, asks(FileWrite(b"abc"))), last=BAD_FILE, end=FAILED)
     async with talking(script, AFTER, client_files=refuse) as (conn, _):
         with pytest.raises(OperationalError, match=r"^the client's file 'x': not x$"):
+            await conn.fetch(QUERY, 1)
+        assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+class Stop(BaseException):
+    """An exception of the user that is not an Exception."""
+
+
+@pytest.mark.parametrize("kind", [asyncio.CancelledError, GeneratorExit, SystemExit, StopIteration, Stop])
+async def test_whatever_the_function_raises_the_server_is_answered(kind: type[BaseException]) -> None:
+    def refuse(name: str, mode: str) -> Any:
+        raise kind
+
+    script = query(("", opens("x")), (EOT, asks(FileWrite(b"abc"))), last=BAD_FILE, end=FAILED)
+    async with talking(script, AFTER, client_files=refuse) as (conn, _):
+        with pytest.raises(OperationalError if kind is StopIteration else kind):
             await conn.fetch(QUERY, 1)
         assert await conn.fetch("select c1 from t") == [(7,)]
 
