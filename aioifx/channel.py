@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar, cast
 
-from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
+from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, InterfaceError, ProtocolError
 from aioifx.wire.inbox import COMPACT_FROM, Inbox, Parser, Reader
 
 T = TypeVar("T")
@@ -34,6 +34,17 @@ everything else in a small query.
 
 _CLOSED: Final = ConnectionLost("the connection was closed")
 """Shared, since a channel's failure is copied before it is raised."""
+
+
+def running_loop() -> asyncio.AbstractEventLoop:
+    """The running event loop.
+
+    Raises:   InterfaceError: none runs, as under trio.
+    """
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise InterfaceError("aioifx needs asyncio (anyio with the asyncio backend works)") from None
 
 
 class PendingReply(Generic[T]):

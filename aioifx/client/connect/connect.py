@@ -17,6 +17,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
 
+from aioifx.channel import running_loop
 from aioifx.client.api.connection import Connection, no_attribute
 from aioifx.client.config.addresses import Address, addresses, names_in
 from aioifx.client.config.checks import check_text
@@ -100,8 +101,9 @@ async def open_connection(options: ConnectOptions, observation: Observation | No
     """Open a connection within *connect_timeout* seconds, or raise ConnectError.
 
     Args:     observation: of a pool; None: as by the options.
-    Raises:   InterfaceError: the sqlhosts file is not usable.
+    Raises:   InterfaceError: the sqlhosts file is not usable, or asyncio does not run.
     """
+    running_loop()
     observation = observation or options.observation()
     opening = _open_logged if logger.isEnabledFor(logging.DEBUG) else _open
     if observation is None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from aioifx.channel import running_loop
 from aioifx.client.api.connection import Connection
 from aioifx.client.pool.decisions import (
     Action,
@@ -106,11 +107,11 @@ class PoolManager:
     async def start(self) -> None:
         """Start opening min_size connections, and return once the first one is open.
 
-        Raises:   ConnectError: the server cannot be reached, or rejects the login.
+        Raises:   ConnectError: the server cannot be reached, or rejects the login. InterfaceError: no asyncio.
         """
         if self._loop is not None:
             raise InterfaceError("the pool is already started")
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
         self._binding = LoopBinding("the pool", self._loop)
         self._context = contextvars.copy_context()
         self._timer = CoalescingTimer(self._loop, self._on_timer, self._context)

@@ -11,7 +11,7 @@ from ssl import SSLContext
 from typing import Final
 from urllib.parse import quote
 
-from aioifx.channel import Channel
+from aioifx.channel import Channel, running_loop
 from aioifx.errors import InterfaceError, from_server
 from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.host.faults import Faults, Host
@@ -106,11 +106,11 @@ class Server:
     async def start(self) -> None:
         """Create the databases, run the seed, and listen.
 
-        Raises:   OSError: the port is in use. DatabaseError: the seed failed.
+        Raises:   OSError: the port is in use. DatabaseError: the seed failed. InterfaceError: asyncio does not run.
                   ValueError: the directory contains a foreign file, or a database with another locale.
         """
         self._is_closing = False
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
         try:
             await asyncio.to_thread(self._prepare)
             options = self.options

@@ -1080,3 +1080,21 @@ async def test_a_connection_whose_caller_is_cancelled_at_the_last_moment_is_clos
             await aioifx.connect(host=host, server="ol", user="usr", database="demo")
         assert server.stats.logins == 1  # a connection left open would warn
         await eventually(lambda: not server.stats.sessions)
+
+
+# -- not asyncio ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["connect", "async with", "pool", "server"])
+def test_without_asyncio_the_error_says_what_is_needed(what: str) -> None:
+    """As under trio, which steps the coroutine without an event loop of asyncio."""
+    dsn = "informix://u:p@127.0.0.1:1/d?server=s"
+    steps = {
+        "connect": lambda: aioifx.connect(dsn).__await__(),
+        "async with": lambda: aioifx.connect(dsn).__aenter__(),
+        "pool": lambda: aioifx.create_pool(dsn).__await__(),
+        "server": lambda: aioifx.server.Server(ServerOptions()).start(),
+    }
+    message = r"^aioifx needs asyncio \(anyio with the asyncio backend works\)$"
+    with pytest.raises(InterfaceError, match=message):
+        steps[what]().send(None)
