@@ -85,7 +85,7 @@ class Reject(Generic[W]):
 
     waiter: W
     reason: str
-    cause: Exception | None = None
+    cause: BaseException | None = None
 
 
 Action: TypeAlias = Assign[C, W] | Open | Close[C] | Reject[W]
@@ -106,10 +106,13 @@ class PoolState(Generic[C, W]):
     waiting: OrderedDict[W, None] = field(default_factory=OrderedDict[W, None])
     opening: int = 0
     is_closing: bool = False
+    is_left: bool = False
+    """Whether a task of the pool was cancelled by others, as at the end of an event loop. Until the pool is used again,
+    it opens connections for its waiters alone."""
     counters: Counters = field(default_factory=Counters)
     _generation: int = 0
     _failures: int = 0
-    _error: Exception | None = None
+    _error: BaseException | None = None
     _permanent: bool = False
     """Whether the last failure is permanent; then no task is kept waiting."""
     _retry_at: float = 0.0
@@ -123,7 +126,7 @@ class PoolState(Generic[C, W]):
         return len(self.idle) + len(self.in_use)
 
     @property
-    def error(self) -> Exception | None:
+    def error(self) -> BaseException | None:
         """The last connect error; None after a success."""
         return self._error
 
@@ -152,6 +155,7 @@ class PoolState(Generic[C, W]):
 
     def enqueue(self, waiter: W, now: float) -> list[Action[C, W]]:
         """Add a waiter."""
+        self.is_left = False
         if self.is_closing:
             return [self._rejection(waiter, "the pool is closed")]
         if self._rejects_waiters(now):
@@ -220,7 +224,9 @@ class PoolState(Generic[C, W]):
         self.idle.append(pooled)
         return self.decide(now)
 
-    def on_open_failed(self, error: Exception, now: float, *, permanent: bool = False) -> list[Action[C, W]]:
+    def on_open_failed(
+        self, error: BaseException, now: float, *, permanent: bool = False
+    ) -> list[Action[C, W]]:
         """Called when a connection could not be opened.
 
         Args:     permanent: a retry cannot succeed, as with a wrong password.
@@ -326,7 +332,7 @@ class PoolState(Generic[C, W]):
     @property
     def _openings_needed(self) -> int:
         """How many more connections to open."""
-        wanted = max(len(self.waiting), self.limits.min_size - self.size)
+        wanted = max(len(self.waiting), 0 if self.is_left else self.limits.min_size - self.size)
         return max(0, min(wanted, self._opening_limit) - self.opening)
 
     @property

@@ -237,7 +237,10 @@ class ConnectionLifecycle:
                     await session.wait_idle()
         except (DatabaseError, TimeoutError) as error:
             logger.info("%r: closed a connection that could not be reset: %s", pool, error)
-        except Exception:
+        except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+            session.terminate()
+            raise
+        except BaseException:
             logger.exception("%r: closed a connection because the reset hook failed", pool)
         else:
             return

@@ -52,6 +52,15 @@ logger: Final = logging.getLogger("aioifx.pool")
 _PERMANENT_ERRORS: Final = (AuthenticationError, LocaleError, NotSupportedError, InterfaceError)
 """Connect errors that a retry cannot resolve."""
 
+WARNING_INTERVAL: Final = 60.0
+"""Seconds between two warnings that a pool cannot open connections."""
+
+
+def _is_cancellation(error: BaseException) -> bool:
+    """Whether the current task was cancelled, and a hook has not raised CancelledError by itself."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
 
 @dataclass(slots=True, eq=False)
 class Waiter:
@@ -88,6 +97,9 @@ class PoolManager:
         self._context: contextvars.Context | None = None
         """Context of `start`: the pool's own tasks neither see nor keep context variables of its users."""
         self._changed: asyncio.Future[None] | None = None
+        self._silent_until = 0.0
+        self._unreported = 0
+        """Failed attempts without a warning."""
 
     def __repr__(self) -> str:
         state = self.state
@@ -122,7 +134,7 @@ class PoolManager:
                 await self._open()
             except BaseException as error:
                 self.terminate()
-                if not isinstance(error, Exception):  # a cancellation, which `_open` does not report
+                if _is_cancellation(error):  # which `_open` does not report
                     self._perform(self.state.on_open_cancelled(self._now()))
                 raise
         if self.state.is_closing:  # closed by another task meanwhile
@@ -137,6 +149,8 @@ class PoolManager:
         """
         limits = self.state.limits
         self._check_open()
+        self.state.is_left = False
+        self._perform(self.state.decide(self._now()))
         try:
             async with asyncio.timeout(timeout):
                 while self.state.size < limits.min_size:
@@ -240,6 +254,7 @@ class PoolManager:
     def _on_reset_done(self, pooled: PooledConnection[PooledSession], task: asyncio.Task[None]) -> None:
         """Called when a reset has ended: the connection is clean or closed, or the task was cancelled."""
         if task.cancelled():
+            self._on_left()
             self._drop(pooled, "its reset was cancelled")
         else:
             self._return(pooled, pooled.session.unclean)
@@ -383,7 +398,9 @@ class PoolManager:
         began = self._now()
         try:
             session = await self._lifecycle.open()
-        except Exception as error:
+        except BaseException as error:
+            if _is_cancellation(error):
+                raise
             permanent = isinstance(error, _PERMANENT_ERRORS)
             self._perform(self.state.on_open_failed(error, self._now(), permanent=permanent))
             raise
@@ -394,17 +411,37 @@ class PoolManager:
         self._perform(self.state.on_opened(session, now))
 
     async def _open_in_background(self) -> None:
-        failures = self.state.failures
         try:
             await self._open()
-        except Exception as error:
-            # Waiting tasks cause two attempts a second during an outage: not worth a warning each.
-            level = logging.WARNING if self.state.failures != failures else logging.DEBUG
-            logger.log(level, "%r: connecting failed: %s", self, error)
+        except BaseException as error:
+            if _is_cancellation(error):
+                raise
+            self._log_failure(error)
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise
+
+    def _log_failure(self, error: BaseException) -> None:
+        """Warn of a failed attempt, once in WARNING_INTERVAL; the next warning counts the others."""
+        self._unreported += 1
+        text, now = str(error) or type(error).__name__, self._now()
+        if now < self._silent_until:
+            logger.debug("%r: connecting failed: %s", self, text)
+            return
+        attempts = f" ({self._unreported} attempts since the last warning)" if self._unreported > 1 else ""
+        logger.warning("%r: connecting failed%s: %s", self, attempts, text)
+        self._silent_until, self._unreported = now + WARNING_INTERVAL, 0
 
     def _on_open_done(self, task: asyncio.Task[None]) -> None:
         if task.cancelled():  # possibly before it started
+            self._on_left()
             self._perform(self.state.on_open_cancelled(self._now()))
+
+    def _on_left(self) -> None:
+        """Called when a task of the pool was cancelled, as the event loop does with all tasks at its end."""
+        self.state.is_left = True
+        for waiter in [*self.state.waiting]:
+            if waiter.future.done():  # its task was cancelled, too, and has not run yet
+                self.state.cancel(waiter)
 
     def _close(self, session: PooledSession) -> None:
         """Close a session in a background task."""

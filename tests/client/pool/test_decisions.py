@@ -458,9 +458,10 @@ class Model(RuleBasedStateMachine):
         self.perform(self.pool.on_open_failed(OSError("down"), self.now, permanent=permanent))
 
     @precondition(lambda self: self.to_open)
-    @rule()
-    def cancel_opening(self) -> None:
+    @rule(is_left=st.booleans())
+    def cancel_opening(self, is_left: bool) -> None:
         self.to_open -= 1
+        self.pool.is_left = is_left
         self.perform(self.pool.on_open_cancelled(self.now))
 
     @precondition(lambda self: self.pool.idle)

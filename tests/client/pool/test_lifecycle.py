@@ -168,9 +168,13 @@ async def test_a_timeout_of_the_setups_is_not_the_pools(server: Server) -> None:
         assert not isinstance(caught.value, PoolTimeout)
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError, ConnectionLost, TimeoutError])
+class Stop(BaseException):
+    """An exception of the user that is not an Exception."""
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, ConnectionLost, TimeoutError, GeneratorExit, Stop])
 async def test_a_reset_that_fails_closes_the_connection(
-    server: Server, error: type[Exception], caplog: pytest.LogCaptureFixture
+    server: Server, error: type[BaseException], caplog: pytest.LogCaptureFixture
 ) -> None:
     fails = [True]
 

@@ -19,6 +19,8 @@ import pytest
 import aioifx
 from aioifx import Connection, Pool, PoolClosed, PoolTimeout, create_pool
 from aioifx.client.pool import decisions
+from aioifx.client.pool.lifecycle import ConnectionLifecycle
+from aioifx.client.pool.manager import WARNING_INTERVAL
 from aioifx.errors import AuthenticationError, ConnectError, ConnectionLost, InterfaceError
 from aioifx.server import Server, ServerOptions, serve
 from tests.client.pooling import (
@@ -40,6 +42,10 @@ pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
 async def server(tidy: None) -> AsyncIterator[Server]:
     async with stocked() as server:
         yield server
+
+
+class Stop(BaseException):
+    """An exception of the user that is not an Exception."""
 
 
 # -- health -----------------------------------------------------------------------------------------------------------
@@ -346,6 +352,67 @@ def test_a_pool_whose_event_loop_is_gone_does_no_harm() -> None:
         asyncio.run(pool.fetchval("select 1 from log"))
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what it leaves is not closed
+@pytest.mark.parametrize("busy", ["opening", "waiting", "resetting"])
+async def test_a_pool_that_is_left_when_its_loop_ends_opens_nothing(
+    server: Server, busy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    kept: list[object] = []
+    phase = "running"
+    connect = ConnectionLifecycle.open
+
+    async def counted(self: ConnectionLifecycle) -> Any:
+        opened.append(phase)
+        if len(opened) > 1:
+            await asyncio.get_running_loop().create_future()
+        return await connect(self)
+
+    monkeypatch.setattr(ConnectionLifecycle, "open", counted)
+
+    async def reset(_: Connection) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def begin() -> Pool:
+        nonlocal phase
+        hook = reset if busy == "resetting" else None
+        pool = await create_pool(server.dsn, min_size=2 if busy == "opening" else 1, max_size=2, reset=hook)
+        if busy == "resetting":
+            async with pool.acquire():
+                pass
+        elif busy == "waiting":
+            kept.append(await pool.acquire())
+            kept.extend([asyncio.ensure_future(pool.acquire()) for _ in range(3)])
+            await queued(pool, 3)
+        if busy != "resetting":
+            await eventually(lambda: len(opened) == 2)
+        phase = "ended"
+        return pool
+
+    # In a thread, whose loop ends before the server's.
+    pool = await asyncio.to_thread(asyncio.run, begin())
+    assert "ended" not in opened
+    assert pool.stats().opening == 0
+    pool.terminate()
+    kept.clear()
+    del pool
+    gc.collect()
+
+
+@pytest.mark.parametrize("use", ["acquire", "wait_ready"])
+async def test_a_pool_whose_tasks_were_cancelled_goes_on_when_it_is_used(server: Server, use: str) -> None:
+    async with pooled(server, min_size=2, max_size=2) as pool:
+        (task,) = pool._manager._opening
+        task.cancel()
+        await eventually(lambda: task.done())
+        assert (pool.stats().size, pool.stats().opening) == (1, 0)
+        if use == "acquire":
+            async with pool.acquire():
+                pass
+        await pool.wait_ready()
+        assert pool.stats().size == 2
+
+
 # -- connections that are not released --------------------------------------------------------------------------------
 
 
@@ -481,6 +548,57 @@ async def test_a_pool_that_works_logs_nothing_above_debug(
             await conn.execute("begin work")
         assert await pool.fetchval("select count(*) from log") == 0
     assert [record for record in caplog.records if record.name in ("aioifx.pool", "asyncio")] == []
+
+
+async def test_failed_attempts_are_one_warning_an_interval_with_their_number(
+    server: Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "PROBE_DELAY", 0.01)
+    monkeypatch.setattr(decisions, "BACKOFF_MIN", 0.01)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        pool = await create_pool(server.dsn, port=silent.getsockname()[1], min_size=0)
+        waiting = asyncio.ensure_future(pool.acquire())
+        await eventually(lambda: pool.stats().failed >= 5)
+        move_clock(pool, WARNING_INTERVAL)
+        await eventually(lambda: len(caplog.records) == 2)
+        failed = pool.stats().failed
+        waiting.cancel()
+        await pool.close()
+    first, second = (record.getMessage() for record in caplog.records)
+    assert ": connecting failed: could not connect" in first
+    assert f": connecting failed ({failed - 1} attempts since the last warning): could not connect" in second
+
+
+@pytest.mark.parametrize("kind", [asyncio.CancelledError, GeneratorExit, Stop])
+async def test_an_init_hook_that_raises_anything_is_a_failed_attempt(
+    server: Server, kind: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    fails = [True]
+
+    async def init(conn: Connection) -> None:
+        if fails and fails.pop():
+            raise kind
+
+    async with pooled(server, min_size=0, init=init) as pool:
+        assert await pool.fetchval("select count(*) from log") == 0
+        assert pool.stats().failed == 1
+    (record,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert record.getMessage().endswith(f": connecting failed: {kind.__name__}")
+
+
+@pytest.mark.parametrize("kind", [asyncio.CancelledError, GeneratorExit, Stop])
+async def test_a_start_whose_hook_raises_anything_leaves_nothing(
+    server: Server, kind: type[BaseException]
+) -> None:
+    async def init(conn: Connection) -> None:
+        raise kind
+
+    pool = create_pool(server.dsn, init=init)
+    with pytest.raises(kind):
+        await pool
+    assert_shut(pool)
+    await eventually(lambda: not server.stats.sessions)
 
 
 async def test_a_failed_try_to_connect_is_logged_without_secrets(
