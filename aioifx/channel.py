@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar, cast
 
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, InterfaceError, ProtocolError
-from aioifx.wire.inbox import COMPACT_FROM, Inbox, Parser, Reader
+from aioifx.wire.inbox import COMPACT_FROM, YIELD, Inbox, Parser, Reader
 
 T = TypeVar("T")
 
@@ -31,6 +31,12 @@ asyncio's own 256 KiB are above glibc's threshold for mapping memory. So glibc m
 the process has freed a larger block before. The three system calls and the page fault for every reply cost more than
 everything else in a small query.
 """
+
+PARSING_SHARE: Final = 0.005
+"""Seconds in one iteration of the event loop after which parsing waits for the next one."""
+
+MAX_SHOWN: Final = 256
+"""Bytes in the error of a message that cannot be read."""
 
 _CLOSED: Final = ConnectionLost("the connection was closed")
 """Shared, since a channel's failure is copied before it is raised."""
@@ -82,6 +88,12 @@ class Channel(asyncio.Protocol):
         """Why the channel ended; None while it is open."""
         self._is_closing = False  # as soon as no reply is pending
         self._is_reading_paused = False
+        self._is_parsing_paused = False
+        self._is_transport_paused = False
+        self._parsing_since: float | None = None
+        """When a reply was first incomplete in this iteration of the event loop."""
+        self.shows_values = False
+        """Whether errors show the bytes of values."""
         self._writable: asyncio.Future[None] | None = None
         self._close_waiters: list[asyncio.Future[None]] | None = None  # while there is a transport
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -231,15 +243,22 @@ class Channel(asyncio.Protocol):
 
     def pause_reading(self) -> None:
         """Leave what arrives to the system's buffer, so that the peer stops sending. Idempotent."""
-        if self.is_open and not self._is_reading_paused:
+        if self.is_open:
             self._is_reading_paused = True
-            self.transport.pause_reading()
+            self._pause_or_resume()
 
     def resume_reading(self) -> None:
         """Read again. Idempotent."""
-        if self._is_reading_paused:
-            self._is_reading_paused = False
-            if self.is_open:
+        self._is_reading_paused = False
+        self._pause_or_resume()
+
+    def _pause_or_resume(self) -> None:
+        paused = self._is_reading_paused or self._is_parsing_paused
+        if paused != self._is_transport_paused and self.is_open:
+            self._is_transport_paused = paused
+            if paused:
+                self.transport.pause_reading()
+            else:
                 self.transport.resume_reading()
 
     async def drain(self) -> None:
@@ -315,6 +334,8 @@ class Channel(asyncio.Protocol):
     def _parse_replies(self) -> None:
         """Read replies, in order, as far as the received bytes reach."""
         inbox, queue = self.inbox, self.pending_replies
+        if self._is_parsing_paused and not inbox.eof:
+            return
         while queue and (len(inbox.data) > inbox.pos or inbox.eof):
             pending_reply = queue[0]
             try:
@@ -325,7 +346,10 @@ class Channel(asyncio.Protocol):
                         parser = pending_reply.parser = pending_reply.reader.parser(inbox)
                 if parser is not None:
                     try:
-                        parser.send(None)
+                        while parser.send(None) is YIELD:
+                            if self._must_give_way():
+                                return
+                        self._must_give_way()
                         return  # parked: it needs more bytes
                     except StopIteration as stop:
                         answer = stop.value
@@ -356,11 +380,52 @@ class Channel(asyncio.Protocol):
         elif inbox.pos > COMPACT_FROM:
             inbox.compact()
 
+    def _must_give_way(self) -> bool:
+        """Whether parsing is paused until the event loop has run other callbacks.
+
+        It is once a reply that has not ended has taken `PARSING_SHARE` of one iteration of the loop. uvloop reads many
+        buffers in one iteration, and small messages take much longer to parse than to receive.
+        """
+        loop = self._loop
+        if loop is None or self.inbox.eof:  # nothing more will come, so what is here is read to its end
+            return False
+        now = loop.time()
+        if self._parsing_since is None:
+            self._parsing_since = now
+            loop.call_soon(self._on_next_iteration)
+        elif now - self._parsing_since > PARSING_SHARE:
+            self._is_parsing_paused = True
+            self._pause_or_resume()
+        return self._is_parsing_paused
+
+    def _on_next_iteration(self) -> None:
+        self._parsing_since = None
+        if self._is_parsing_paused:
+            self._is_parsing_paused = False
+            self._parse_replies()
+            self._pause_or_resume()
+
     def _fail_reading(self, error: DatabaseError) -> None:
         """End the channel with the error of its oldest reply."""
+        if isinstance(error, ProtocolError) and error.position is not None:
+            self._describe(error, error.position)
         if self.pending_replies:  # unless a decoder of the user has dropped the connection
             _reject(self.pending_replies.popleft(), error)
         self._abort_with(error)
+
+    def _describe(self, error: ProtocolError, position: int) -> None:
+        """Add the bytes that could not be read to their error."""
+        begin = max(position - self.inbox.dropped, 0)
+        data = self.inbox.data[begin : begin + MAX_SHOWN]
+        error.data = (
+            data.hex()
+            if self.shows_values
+            else "".join(f"{byte:02x}" if byte < 0x20 else ".." for byte in data)
+        )
+        error.add_note(
+            f"message {error.tag} at byte {position} of the connection: {error.data}\n"
+            "please report it, if possible with a trace (option: trace)"
+        )
 
     def _abort_with(self, error: DatabaseError) -> None:
         self._set_failed(error)

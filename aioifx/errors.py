@@ -252,7 +252,18 @@ class InternalError(DatabaseError):
 
 
 class ProtocolError(InternalError):
-    """Bytes that are not SQLI. The connection can no longer be trusted, and is closed."""
+    """Bytes that are not SQLI. The connection can no longer be trusted, and is closed.
+
+    Attributes:
+        tag:      number of the message that could not be read; None outside a message.
+        position: bytes that the connection had received before that message; None outside a message.
+        data:     up to 256 bytes from there on, in hexadecimal. Without *trace_values*, those from 20 on, which texts
+                  and most values are made of, are "..".
+    """
+
+    tag: int | None = None
+    position: int | None = None
+    data: str = ""
 
 
 class NotSupportedError(DatabaseError):

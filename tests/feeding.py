@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from aioifx.errors import ConnectionLost, ProtocolError
-from aioifx.wire.inbox import PARK, Inbox, Parser
+from aioifx.wire.inbox import PARK, YIELD, Inbox, Parser
 
 T = TypeVar("T")
 
@@ -44,7 +44,9 @@ def feed_all(
     coming = list(reversed(chunks))
     try:
         while True:
-            assert parser.send(None) is PARK
+            while (parked := parser.send(None)) is YIELD:
+                pass
+            assert parked is PARK
             parks += 1
             if coming:
                 inbox.feed(coming.pop())

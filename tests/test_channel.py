@@ -9,17 +9,19 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, nullcontext
+from struct import pack
 from typing import Any
 
 import pytest
 
 from aioifx import channel as channel_module
-from aioifx.channel import RECV_BUFFER_SIZE, Channel
+from aioifx.channel import MAX_SHOWN, RECV_BUFFER_SIZE, Channel
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import Done, put_done
 from aioifx.wire.handshake import read_login_reply
-from aioifx.wire.inbox import COMPACT_FROM, Inbox
+from aioifx.wire.inbox import AT_ONCE, COMPACT_FROM, Inbox
+from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, put_eot, read_reply
 from aioifx.wire.requests import read_request
@@ -37,6 +39,14 @@ class FakeTransport(asyncio.Transport):
         self.written = bytearray()
         self.aborted = False
         self.closing = False
+        self.reading: list[bool] = []
+        """Whether reading was resumed or paused, each time."""
+
+    def pause_reading(self) -> None:
+        self.reading.append(False)
+
+    def resume_reading(self) -> None:
+        self.reading.append(True)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
@@ -556,6 +566,126 @@ async def test_an_endless_stream_after_a_reply_is_bounded_too(
     channel.data_received(bytes(200))
     assert await future == bytes(4)
     assert isinstance(channel.failure, ProtocolError)
+
+
+# Long parsing.
+
+EOT = b"\0\x0c"
+COSTS = pack(">hii", Op.COST, 0, 0) * (20 * AT_ONCE)
+"""Twenty times as many messages as a parser reads before it yields."""
+
+
+class Clock:
+    """Advances by *step* seconds with each question."""
+
+    def __init__(self, step: float) -> None:
+        self.now, self.step = 0.0, step
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+@pytest.fixture
+def slow(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> Pair:
+    """A channel whose parsers seem to take 4 ms from one yield to the next."""
+    monkeypatch.setattr(pair[0].loop, "time", Clock(0.004))
+    return pair
+
+
+async def test_a_reply_that_takes_long_to_parse_lets_the_loop_run_other_callbacks(slow: Pair) -> None:
+    channel, transport = slow
+    reply = channel.expect(read_reply(channel.inbox, DIALECT))
+    channel.data_received(COSTS)
+    assert transport.reading == [False]  # paused
+    channel.data_received(EOT)  # what comes all the same is kept
+    assert not reply.done()
+    turns = 0
+    while not reply.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns > 5
+    assert (await reply).cost is not None
+    await settle()
+    assert transport.reading[-1] is True and not channel.inbox.unread
+
+
+async def test_a_reply_that_is_parsed_quickly_is_parsed_at_once(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel, transport = pair
+    monkeypatch.setattr(channel.loop, "time", Clock(0.0001))
+    reply = channel.expect(read_reply(channel.inbox, DIALECT))
+    channel.data_received(COSTS + EOT)
+    assert reply.done() and transport.reading == []
+
+
+async def test_chunks_of_one_iteration_count_together(slow: Pair) -> None:
+    channel, transport = slow
+    reply = channel.expect(read_reply(channel.inbox, DIALECT))
+    for _ in range(4):  # as uvloop delivers them
+        channel.data_received(COSTS[:100])
+    assert transport.reading == [False]
+    await settle()
+    assert transport.reading == [False, True]
+    channel.data_received(EOT)
+    await reply
+
+
+@pytest.mark.parametrize("end", ["eof", "lost", "abort", "close"])
+async def test_no_task_waits_for_ever_when_the_connection_ends_while_parsing_is_paused(
+    slow: Pair, end: str
+) -> None:
+    channel, _ = slow
+    first, second = (channel.expect(read_reply(channel.inbox, DIALECT)) for _ in range(2))
+    channel.data_received(COSTS + EOT)
+    assert not first.done()
+    match end:
+        case "eof":
+            channel.eof_received()
+        case "lost":
+            channel.connection_lost(None)
+        case "abort":
+            channel.abort()
+        case _:
+            channel.close()
+    if end in ("eof", "lost"):
+        assert (await first).cost is not None  # all of it was here
+    else:
+        with pytest.raises(ConnectionLost):
+            await first
+    with pytest.raises(ConnectionLost):
+        await second
+    await settle()
+
+
+async def test_a_reader_that_is_paused_by_its_user_stays_so(slow: Pair) -> None:
+    channel, transport = slow
+    reply = channel.expect(read_reply(channel.inbox, DIALECT))
+    channel.pause_reading()
+    channel.data_received(COSTS + EOT)
+    await reply
+    await settle()
+    assert transport.reading == [False]
+    channel.resume_reading()
+    assert transport.reading == [False, True]
+
+
+@pytest.mark.parametrize("shows_values", [False, True])
+async def test_the_error_of_a_message_has_its_bytes_and_values_only_if_that_is_allowed(
+    pair: Pair, shows_values: bool
+) -> None:
+    channel, _ = pair
+    channel.shows_values = shows_values
+    reply = channel.expect(read_reply(channel.inbox, DIALECT))
+    channel.data_received(pack(">hii", Op.COST, 0, 0) + b"\x7f\xff\0\6secret" + bytes(500))
+    with pytest.raises(ProtocolError, match="unknown message 32767") as caught:
+        await reply
+    error = caught.value
+    assert (error.tag, error.position, len(error.data)) == (0x7FFF, 10, 2 * MAX_SHOWN)
+    assert (b"secret".hex() in error.data) == shows_values
+    assert error.data.startswith(("7fff" if shows_values else "....") + "0006")
+    assert "message 32767 at byte 10" in error.__notes__[0] and "report" in error.__notes__[0]
 
 
 # Writing.

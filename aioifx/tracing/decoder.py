@@ -24,7 +24,7 @@ from aioifx.wire.descriptions import Description
 from aioifx.wire.fields import read_char
 from aioifx.wire.files import read_file_request
 from aioifx.wire.handshake import LoginRequest, read_login, read_login_reply
-from aioifx.wire.inbox import Inbox, Park
+from aioifx.wire.inbox import YIELD, Inbox, Park
 from aioifx.wire.objects import Blob, read_object_data
 from aioifx.wire.opcodes import Op, PamStyle
 from aioifx.wire.session_requests import Protocols
@@ -184,7 +184,8 @@ class _Direction:
         if self._parser is None:
             return self.rest("after bytes that cannot be read")
         try:
-            self._parser.send(None)
+            while self._parser.send(None) is YIELD:
+                pass
         except Exception as error:
             self._parser = None
             reason = str(error) if isinstance(error, Error) else type(error).__name__

@@ -14,7 +14,7 @@ from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import DONE_COST, INSERTDONE, XACTSTAT_EOT, Done, Serials, ServerError, serials_at
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import Op
-from aioifx.wire.replies import Reply, read_reply
+from aioifx.wire.replies import MAX_WARNINGS, Reply, read_reply
 
 _INSERTDONE_TAG: Final = Op.INSERTDONE.to_bytes(2, "big")
 _XACTSTAT_TAG: Final = Op.XACTSTAT.to_bytes(2, "big")
@@ -73,13 +73,16 @@ class BatchTally:
     serials: Serials | None = None
     """The last received."""
     warned: dict[ServerError, None] = field(default_factory=dict[ServerError, None])
-    """Warnings of routines, each once."""
+    """Warnings of routines, each once, the first `MAX_WARNINGS`."""
+    warnings_left_out: int = 0
+    """How many more there were."""
     failures: list[tuple[int, ServerError]] = field(default_factory=list[tuple[int, ServerError]])
     """Index and error of each that failed."""
 
     def add(self, reply: Reply) -> None:
         """Count one reply."""
-        self.warned.update(dict.fromkeys(reply.warnings))
+        self._add_warnings(reply.warnings)
+        self.warnings_left_out += reply.warnings_left_out
         if reply.error is not None:
             self.failures.append((self.answered, reply.error))
         elif reply.done is not None:
@@ -97,7 +100,15 @@ class BatchTally:
         self.warnings |= other.warnings
         self.done = other.done
         self.serials = other.serials or self.serials
-        self.warned.update(other.warned)
+        self._add_warnings(other.warned)
+        self.warnings_left_out += other.warnings_left_out
+
+    def _add_warnings(self, warnings: Iterable[ServerError]) -> None:
+        for warning in warnings:
+            if len(self.warned) < MAX_WARNINGS or warning in self.warned:
+                self.warned[warning] = None
+            else:
+                self.warnings_left_out += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +146,7 @@ async def read_executions(
         _count_usual(inbox, capabilities, end, tally)
         if tally.answered >= end:
             return
-        reply = await read_reply(inbox, capabilities)
+        reply = await read_reply(inbox, capabilities, keeps_files=False)
         if reply.file_request is not None:
             raise ProtocolError("the server asks for a client's file in the middle of a batch")
         on_reply(reply)

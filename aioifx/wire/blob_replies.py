@@ -20,6 +20,9 @@ _HEAD: Final = Struct(">HH")
 
 _BLOB: Final = int(Op.BLOB)
 
+_MOST_PIECES: Final = 4096
+"""Pieces that are taken at once; even small ones take no more than some milliseconds."""
+
 
 class BlobReader:
     """Reads replies to SQ_FETCHBLOB: at once if possible, otherwise as `read_blob_reply` does.
@@ -75,7 +78,10 @@ async def read_blob_reply(inbox: Inbox, capabilities: Capabilities, take: Callab
     """
     size, is_whole = 0, False
     while not is_whole:
-        size += _take_pieces(inbox, take)
+        taken = _take_pieces(inbox, take)
+        size += taken
+        if taken:
+            await inbox.give_way()
         if size > MAX_VALUE:
             raise ProtocolError(f"a BYTE or TEXT value of more than {MAX_VALUE} bytes")
         await inbox.need(2)
@@ -88,18 +94,18 @@ async def read_blob_reply(inbox: Inbox, capabilities: Capabilities, take: Callab
             inbox.skip(_HEAD.size)
             is_whole = True
     reply = await read_reply(inbox, capabilities)
-    if reply.blobs:
-        raise ProtocolError("more than one BYTE or TEXT value")
     if not is_whole and reply.error is None and not reply.is_session_ended:
         raise ProtocolError("a BYTE or TEXT value without its end")
     return reply
 
 
 def _take_pieces(inbox: Inbox, take: Callable[[bytes], None]) -> int:
-    """Take every whole piece that is here, up to the end of the value; returns their bytes."""
+    """Take whole pieces that are here, up to the end of the value; returns their bytes."""
     size, pos, stop = 0, inbox.pos, len(inbox.data)
+    left = _MOST_PIECES
     with memoryview(inbox.data) as data:  # one copy of each piece
-        while stop - pos >= _HEAD.size:
+        while left and stop - pos >= _HEAD.size:
+            left -= 1
             tag, count = _HEAD.unpack_from(data, pos)
             begin = pos + _HEAD.size
             if tag != Op.BLOB or not count or stop - begin < padded(count):

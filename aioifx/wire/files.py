@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 from aioifx.errors import ProtocolError
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import read_char
-from aioifx.wire.inbox import Inbox
+from aioifx.wire.inbox import AT_ONCE, Inbox
 from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
 
@@ -119,12 +119,15 @@ def put_file_pieces(outbox: Outbox, data: bytes) -> None:
         outbox.char(piece)
 
 
-async def read_file_request(inbox: Inbox, capabilities: Capabilities) -> FileRequest:
-    """SQ_FILE after its tag, and SQ_EOT; see `put_file_request`."""
+async def read_file_request(inbox: Inbox, capabilities: Capabilities, *, keep: bool = True) -> FileRequest:
+    """SQ_FILE after its tag, and SQ_EOT; see `put_file_request`.
+
+    Args:     keep: False: data for a file is dropped as it comes.
+    """
     await inbox.need(2)
     operation = inbox.i16()
     if operation == _WRITE:
-        return FileWrite(await _read_pieces(inbox, Op.FILE_WRITE))
+        return FileWrite(await _read_pieces(inbox, Op.FILE_WRITE, keep=keep))
     request: FileRequest
     if operation == _OPEN:
         name = await read_char(inbox)
@@ -219,16 +222,24 @@ def _pieces(data: bytes, size: int) -> Iterator[bytes]:
     return (data[begin : begin + size] for begin in range(0, len(data), size))
 
 
-async def _read_pieces(inbox: Inbox, opcode: int) -> bytes:
-    """Pieces up to SQ_EOT."""
-    data = bytearray()
+async def _read_pieces(inbox: Inbox, opcode: int, *, keep: bool = True) -> bytes:
+    """Pieces up to SQ_EOT.
+
+    Args:     keep: False: they are dropped as they come.
+    """
+    data, pieces = bytearray(), 0
     while True:
+        pieces += 1
+        if pieces % AT_ONCE == 0:
+            await inbox.give_way()
         await inbox.need(2)
         tag = inbox.u16()
         if tag == Op.EOT:
             return bytes(data)
         if tag != opcode:
             raise ProtocolError(f"message {tag} in the middle of a file")
-        data += await read_char(inbox)
+        piece = await read_char(inbox)
+        if keep:
+            data += piece
         if len(data) > MAX_FILE_DATA:
             raise ProtocolError(f"a piece of a file of more than {MAX_FILE_DATA} bytes")

@@ -1,7 +1,7 @@
 """The connection-wide receive buffer; `need` and `arrival`, the places to wait. Never: what the bytes mean.
 
 Invariants:
-1. Only `need` and `arrival` await. A parser awaits other parsers and these, nothing else.
+1. Only `need`, `arrival` and `give_way` await. A parser awaits other parsers and these, nothing else.
 2. No memoryview of `data` survives a wait: a live view forbids the bytearray to grow.
 3. Positions are absolute in `data`; only `feed` and `compact` move it, and only while no parser runs.
 """
@@ -33,6 +33,12 @@ class Park:
 
 
 PARK: Final = Park()
+
+YIELD: Final = Park()
+"""Yielded by a parser that has read many messages: it can go on at once, unless other work is due."""
+
+AT_ONCE: Final = 256
+"""Messages that a parser reads before it yields."""
 
 NO_LIMIT: Final = sys.maxsize
 
@@ -109,6 +115,11 @@ class Inbox:
             if self.consumed + count > self.limit:
                 raise ProtocolError("the message does not end within its limit")
             await _park()
+
+    @types.coroutine
+    def give_way(self) -> Generator[Park, None, None]:
+        """Called after `AT_ONCE` messages of one reply: the event loop may run other tasks."""
+        yield YIELD
 
     @types.coroutine
     def arrival(self) -> Generator[Park, None, None]:

@@ -271,18 +271,6 @@ REQUEST_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Objec
 # -- replies ----------------------------------------------------------------------------------------------------------
 
 
-async def read_blob(inbox: Inbox, capabilities: Capabilities) -> bytes:
-    """A whole BYTE or TEXT value, after its first tag; see `put_blob`."""
-    value = bytearray()
-    while piece := await read_char(inbox):
-        value += piece
-        await inbox.need(2)
-        tag = inbox.u16()
-        if tag != Op.BLOB:
-            raise ProtocolError(f"message {tag} in the middle of a BYTE or TEXT value")
-    return bytes(value)
-
-
 def put_object_data(outbox: Outbox, data: ObjectData) -> None:
     """SQ_LODATA, the reply.
 

@@ -35,8 +35,8 @@ from aioifx.wire.completion import (
 from aioifx.wire.descriptions import Description, read_describe, read_idescribe
 from aioifx.wire.fields import BindEntry, read_char, read_name
 from aioifx.wire.files import FileRequest, read_file_request
-from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser
-from aioifx.wire.objects import ObjectData, Routine, read_blob, read_object_data, read_returned, read_routine
+from aioifx.wire.inbox import AT_ONCE, NO_LIMIT, Inbox, Parser
+from aioifx.wire.objects import ObjectData, Routine, read_object_data, read_returned, read_routine
 from aioifx.wire.opcodes import MAX_COLUMNS, Op
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.tuples import DecoderError, RowReader, read_tuples, skip_tuple, try_read_tuples
@@ -52,6 +52,9 @@ _EOT: Final = int(Op.EOT)
 
 MAX_REPLY: Final = 16 * 1024 * 1024
 """Maximum size of a reply in bytes, unless its reader has another limit; an endless reply ends here."""
+
+
+MAX_WARNINGS: Final = 100
 
 
 @dataclass
@@ -78,16 +81,16 @@ class Reply:
     version: str | None = None
     names: tuple[str, ...] | None = None
     """SQ_DBLIST: the databases."""
-    blobs: tuple[bytes, ...] = ()
-    """SQ_BLOB: BYTE and TEXT values, whole."""
     object_data: ObjectData | None = None
     routine: Routine | None = None
     returned: tuple[BindEntry, ...] | None = None
     """SQ_FPROUTINE: what a routine returned."""
     error: ServerError | None = None
     """The first error; the rest of the group was still read."""
-    warnings: tuple[ServerError, ...] = ()
-    """SQ_ERR 0: warnings of a routine."""
+    warnings: Sequence[ServerError] = ()
+    """SQ_ERR 0: warnings of a routine, the first `MAX_WARNINGS`."""
+    warnings_left_out: int = 0
+    """How many more there were."""
     no_rows: ServerError | None = None
     """SQ_ERR 100: nothing was changed, or there are no more rows.
 
@@ -100,6 +103,8 @@ class Reply:
     """
     file_request: FileRequest | None = None
     """SQ_FILE, which ends the group; the rest of the reply follows the client's answer."""
+    size: int = 0
+    """With `file_request`: bytes up to it."""
     file_failure: BaseException | None = None
     """Why a file of the client was refused, or has failed; it matters more than the server's error."""
 
@@ -135,23 +140,31 @@ class ReplyReader:
         read_rows: RowReader | None,
         limit: int,
         try_read: TryReadReply = read_nothing,
+        keeps_files: bool = True,
     ) -> None:
         self.read_rows = read_rows
+        self.keeps_files = keeps_files
         self.limit = limit
         self.try_read = try_read
         self.capabilities = capabilities
 
     def parser(self, inbox: Inbox) -> Parser[Reply]:
         """Reads the next reply in any form."""
-        return read_reply(inbox, self.capabilities, self.read_rows, self.limit)
+        return read_reply(inbox, self.capabilities, self.read_rows, self.limit, keeps_files=self.keeps_files)
 
 
 async def read_reply(
-    inbox: Inbox, capabilities: Capabilities, read_rows: RowReader | None = None, limit: int = MAX_REPLY
+    inbox: Inbox,
+    capabilities: Capabilities,
+    read_rows: RowReader | None = None,
+    limit: int = MAX_REPLY,
+    *,
+    keeps_files: bool = True,
 ) -> Reply:
     """One group, up to and including SQ_EOT.
 
-    Args:     read_rows: turns tuples into rows; without it a tuple is a ProtocolError. limit: bytes of the whole group.
+    Args:     read_rows: turns tuples into rows; without it a tuple is a ProtocolError. limit: bytes of the whole group,
+              without the data for files. keeps_files: False: that data is dropped, and part of the limit.
     Raises:   ProtocolError: not SQLI, an unsolicited tuple, or more than *limit* bytes.
               ConnectionLost: the connection ended first.
     """
@@ -159,7 +172,7 @@ async def read_reply(
     decode = read_rows.decode if read_rows is not None else None
     end = inbox.dropped + inbox.pos + limit
     inbox.limit = end  # limits the bytes that are waited for; those that came in one piece are checked below
-    ended = False
+    ended, messages, tag, begin = False, 0, 0, -1
     try:
         while not ended:
             if len(inbox.data) - inbox.pos < 2:
@@ -182,15 +195,25 @@ async def read_reply(
                 inbox.pos = pos + 2
                 ended = True
             else:
+                begin = inbox.dropped + pos
+                messages += 1
+                if messages % AT_ONCE == 0:
+                    await inbox.give_way()
                 inbox.skip(2)
                 if tag == _FILE:
-                    inbox.limit = NO_LIMIT  # files have a limit of their own
-                    reply.file_request = await read_file_request(inbox, capabilities)
+                    reply.size = inbox.consumed - end + limit
+                    if keeps_files:
+                        inbox.limit = NO_LIMIT  # files have a limit of their own
+                    reply.file_request = await read_file_request(inbox, capabilities, keep=keeps_files)
                     return reply
                 await _read_message(inbox, capabilities, reply, tag)
                 ended = tag == _EXIT
             if inbox.dropped + inbox.pos > end:
                 raise ProtocolError(f"the reply is longer than {limit} bytes")
+    except ProtocolError as error:
+        if begin >= 0:
+            error.tag, error.position = tag, inbox.consumed if tag == _TUPLE else begin
+        raise
     finally:
         inbox.limit = NO_LIMIT
     return reply
@@ -219,7 +242,7 @@ async def _read_message(inbox: Inbox, capabilities: Capabilities, reply: Reply, 
             raise ProtocolError("more than one SQ_LODATA")
         reply.object_data = await read_object_data(inbox, capabilities)
     elif tag == Op.BLOB:
-        reply.blobs += (await read_blob(inbox, capabilities),)
+        raise ProtocolError("a BYTE or TEXT value that was not requested")
     elif tag == _EXIT:
         reply.is_session_ended = True
     elif tag != _EOT:
@@ -230,7 +253,13 @@ def _add_error(reply: Reply, error: ServerError) -> None:
     if error.sqlcode == _NO_ROWS:
         reply.no_rows = error
     elif not error.sqlcode:
-        reply.warnings += (error,)
+        if isinstance(reply.warnings, list):
+            if len(reply.warnings) < MAX_WARNINGS:
+                reply.warnings.append(error)
+            else:
+                reply.warnings_left_out += 1
+        else:
+            reply.warnings = [error]
     elif reply.error is None:
         reply.error = error
 

@@ -201,8 +201,6 @@ def put_reply_message(outbox: Outbox, capabilities: Capabilities, tag: int, repl
             outbox.u16(warnings)
             outbox.i32(len(payload))
             outbox.block(payload)
-        case Op.BLOB:
-            objects.put_blob(outbox, *reply.blobs)
         case Op.EOT | Op.CLOSE | Op.EXIT:
             {Op.EOT: replies.put_eot, Op.CLOSE: replies.put_closed, Op.EXIT: session_requests.put_exit}[
                 Op(tag)

@@ -211,7 +211,6 @@ def reply_strategies(capabilities: Capabilities) -> dict[int, st.SearchStrategy[
         Op.DONE: done.map(lambda value: replies.Reply(done=value)),
         Op.TUPID: one("row_number", st.integers(0, 2**31 - 1)),
         Op.DBLIST: one("names", st.lists(text.filter(bool), max_size=3).map(tuple)),
-        Op.BLOB: one("blobs", st.binary(max_size=3000).map(lambda value: (value,))),
         Op.VERSION: one("version", text),
         Op.COST: one("cost", st.builds(completion.Cost, i32, i32)),
         Op.INSERTDONE: one("serials", st.builds(completion.Serials, int8, bigserial)),
@@ -239,13 +238,12 @@ def merged(messages: list[tuple[int, replies.Reply]]) -> replies.Reply:
     whole = replies.Reply()
     for tag, part in messages:
         match tag:
-            case Op.TUPLE | Op.BLOB | Op.DONE:
+            case Op.TUPLE | Op.DONE:
                 whole.rows += part.rows
-                whole.blobs += part.blobs
                 whole.done = part.done or whole.done
             case Op.ERR:
                 whole.error = whole.error or part.error
-                whole.warnings += part.warnings
+                whole.warnings = [*whole.warnings, *part.warnings]
                 whole.no_rows = part.no_rows or whole.no_rows
             case _:
                 fresh = replies.Reply()

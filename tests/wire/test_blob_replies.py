@@ -91,7 +91,7 @@ def test_an_error_ends_a_value(before: bytes) -> None:
     [
         (EOT, "without its end"),
         (piece(b"ab") + EOT, "without its end"),
-        (piece(b"") + piece(b"") + EOT, "more than one"),
+        (piece(b"") + piece(b"") + EOT, "not requested"),
         (piece(b"") + b"\0\x0e" + bytes(8) + EOT, "an unsolicited row arrived"),
         (piece(b"a") + b"\x7f\xff", "unknown message 32767"),
     ],

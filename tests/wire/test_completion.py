@@ -10,13 +10,15 @@ from tests.feeding import cuts, feed
 from tests.wire.frames import frames
 from tests.wire.reply_reading import read, reading
 
+BLOB = b"\0\x27"
+
 
 @pytest.mark.parametrize(
     ("case", "expected"),
     [
         ("command_368", Reply(error=completion.ServerError(-368, 0, 7))),
         ("command_937", Reply(error=completion.ServerError(-937, 0, 7, "tok", "U0001", "boom text"))),
-        ("command_0", Reply(warnings=(completion.ServerError(0, 0, 7, "tok", "01U01", "warn text"),))),
+        ("command_0", Reply(warnings=[completion.ServerError(0, 0, 7, "tok", "01U01", "warn text")])),
         ("command_100", Reply(no_rows=completion.ServerError(100, 0, 7, "tok"))),
     ],
 )
@@ -38,7 +40,7 @@ def test_the_serial_is_the_end_of_a_done(case: str, serial: int) -> None:
     done = [
         reply.done
         for frame in frames("objects15")
-        if frame.case == case and frame.side == "S" and not frame.is_event
+        if frame.case == case and frame.side == "S" and not frame.is_event and frame.data[:2] != BLOB
         for reply in [feed(reading(frame.capabilities), [frame.data])[0]]
     ]
     assert [end.serial for end in done if end is not None and end.serial] == [serial]

@@ -17,10 +17,11 @@ from aioifx.errors import ConnectionLost, DataError, ProtocolError
 from aioifx.sqltypes import Row
 from aioifx.wire import completion, replies
 from aioifx.wire.capabilities import Capabilities
-from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser
+from aioifx.wire.files import FileWrite
+from aioifx.wire.inbox import AT_ONCE, NO_LIMIT, YIELD, Inbox, Parser
 from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, ReplyReader, TryReadReply, read_reply
+from aioifx.wire.replies import MAX_WARNINGS, Reply, ReplyReader, TryReadReply, read_reply
 from aioifx.wire.tuples import RowReader, read_field_by_field, read_in_runs
 from tests.feeding import Outcome, cuts, feed, outcome
 from tests.wire.frames import JDBC_FILES, frames, load
@@ -537,3 +538,77 @@ def test_a_server_that_goes_away_is_connection_lost() -> None:
 
 def test_a_list_of_more_databases_than_a_short_can_count_is_a_protocol_error() -> None:
     assert outcome(reading(), [b"\0\x1a" + b"\0\2ab" * 0x8000 + b"\0\0" + EOT]).error is ProtocolError
+
+
+# -- floods: what a reply may be made of without end -------------------------------------------------------------------
+
+
+def test_a_value_that_nobody_requested_is_no_reply() -> None:
+    with pytest.raises(ProtocolError, match="not requested") as caught:
+        read("0027 0000 000c")
+    assert (caught.value.tag, caught.value.position) == (39, 0)
+
+
+@pytest.mark.parametrize("count", [1, MAX_WARNINGS, MAX_WARNINGS + 1, 5 * MAX_WARNINGS])
+def test_the_first_warnings_are_kept_and_the_others_counted(count: int) -> None:
+    outbox = Outbox()
+    for number in range(count):
+        completion.put_error(
+            outbox, DIALECT, completion.ServerError(0, 0, number, "", "01U01", f"warning {number}")
+        )
+    reply, _ = feed(reading(), [outbox.detach() + EOT])
+    assert [warning.offset for warning in reply.warnings] == [*range(min(count, MAX_WARNINGS))]
+    assert reply.warnings_left_out == max(0, count - MAX_WARNINGS)
+
+
+def yields(parser: Parser[object]) -> int:
+    """How often the parser yields before it parks or ends."""
+    found = 0
+    try:
+        while parser.send(None) is YIELD:
+            found += 1
+    except StopIteration:
+        pass
+    finally:
+        parser.close()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"), [(1, 0), (AT_ONCE - 1, 0), (AT_ONCE, 1), (10 * AT_ONCE + 5, 10)]
+)
+def test_a_parser_yields_after_many_messages(messages: int, expected: int) -> None:
+    inbox = Inbox()
+    inbox.feed(pack(">hii", Op.COST, 0, 0) * messages)
+    assert yields(reading()(inbox)) == expected
+
+
+def test_data_for_a_file_that_is_not_kept_counts_as_part_of_the_reply() -> None:
+    piece = pack(">HH", Op.FILE_WRITE, 1000) + bytes(1000)
+    data = pack(">hh", Op.FILE, 3) + piece * 20 + EOT
+
+    def parser_of(inbox: Inbox, limit: int, keeps_files: bool) -> Parser[Reply]:
+        return read_reply(inbox, DIALECT, None, limit, keeps_files=keeps_files)
+
+    kept, _ = feed(lambda inbox: parser_of(inbox, 100, True), [data])
+    dropped, _ = feed(lambda inbox: parser_of(inbox, 100_000, False), [data])
+    assert kept.file_request == FileWrite(bytes(20_000)) and dropped.file_request == FileWrite(b"")
+    with pytest.raises(ProtocolError, match="within its limit"):
+        feed(
+            lambda inbox: parser_of(inbox, 10_000, False),
+            [data[at : at + 500] for at in range(0, len(data), 500)],
+        )
+
+
+@pytest.mark.parametrize(
+    ("data", "tag", "position"),
+    [
+        (b"\0\x37" + bytes(8) + b"\x7f\xff", 0x7FFF, 10),  # after SQ_COST
+        (b"\0\x37" + bytes(8) + pack(">hHiii", Op.DONE, 0, -1, 0, 0), Op.DONE, 10),
+    ],
+)
+def test_the_error_of_a_message_says_which_and_where_it_is(data: bytes, tag: int, position: int) -> None:
+    for chunks in cuts(data):
+        with pytest.raises(ProtocolError) as caught:
+            feed(reading(), chunks)
+        assert (caught.value.tag, caught.value.position) == (tag, position)

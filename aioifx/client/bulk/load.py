@@ -177,6 +177,7 @@ class _Load:
             tally.serials,
             warnings=tally.warnings | self._statement.warnings,
             warned=tally.warned,
+            left_out=tally.warnings_left_out,
             rowcount=tally.rowcount,
         )
 

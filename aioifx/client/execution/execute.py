@@ -121,7 +121,13 @@ async def execute_text(statements: StatementCache, sql: str, timeout: float | No
             raise
         statements.invalidate_after_text(sql)
         await session.transactions.commit_implicit()
-    return result_of(command_type(reply, sql), reply.done, reply.serials, warned=reply.warnings)
+    return result_of(
+        command_type(reply, sql),
+        reply.done,
+        reply.serials,
+        warned=reply.warnings,
+        left_out=reply.warnings_left_out,
+    )
 
 
 def executemany(
@@ -245,7 +251,12 @@ async def execute_statement(statement: Statement, params: Sequence[Value], _: No
         return result_of(statement.kind, None, rowcount=count)
     reply = await statement.execute(params)
     return result_of(
-        statement.kind, reply.done, reply.serials, warnings=statement.warnings, warned=reply.warnings
+        statement.kind,
+        reply.done,
+        reply.serials,
+        warnings=statement.warnings,
+        warned=reply.warnings,
+        left_out=reply.warnings_left_out,
     )
 
 
@@ -306,6 +317,7 @@ def _summary(statement: Statement, tally: BatchTally, errors: tuple[DatabaseErro
         tally.serials,
         warnings=tally.warnings | statement.warnings,
         warned=tally.warned,
+        left_out=tally.warnings_left_out,
         rowcount=tally.rowcount,
         errors=errors,
     )

@@ -37,6 +37,9 @@ from aioifx.wire.fields import BLOB_DESCRIPTOR
 from aioifx.wire.objects import put_fetch_blob
 from aioifx.wire.replies import Reply
 
+_SMALL: Final = 8192
+"""Bytes from which on a piece of a value is kept as it came."""
+
 
 class LargeColumn(NamedTuple):
     """One column of large values, by its position in the row."""
@@ -171,7 +174,7 @@ class _SimpleValues:
         self._places = places
         self._conversation = owner.fetching.session.conversation
         self._at = 0
-        self._pieces: list[bytes] = []
+        self._pieces: list[bytes | bytearray] = []
         self._size = 0
 
     async def fetch(self, at: int) -> int:
@@ -213,10 +216,12 @@ class _SimpleValues:
 
     def _take(self, piece: bytes) -> None:
         self._size += len(piece)
-        if self._size <= self._owner.max_size:
-            self._pieces.append(piece)
-        else:
+        if self._size > self._owner.max_size:
             self._pieces.clear()
+        elif len(piece) >= _SMALL or not self._pieces or len(self._pieces[-1]) >= _SMALL:
+            self._pieces.append(piece if len(piece) >= _SMALL else bytearray(piece))
+        else:  # small pieces as objects of their own would take many times the value's memory
+            self._pieces[-1] += piece
 
     def _on_reply(self, reply: Reply) -> bool:
         """Keep the value and request the next one. What may fail, and the user's code, is left to `fetch`.

@@ -61,12 +61,14 @@ def result_of(
     *,
     warnings: int = 0,
     warned: Iterable[ServerError] = (),
+    left_out: int = 0,
     rowcount: int | None = None,
     errors: tuple[DatabaseError, ...] = (),
 ) -> ExecuteResult:
     """The result for the last SQ_DONE and SQ_INSERTDONE of an execution.
 
     Args:     kind: the statement's type. warnings: bits from its preparation. warned: warnings of routines.
+              left_out: how many more of these there were.
     """
     done = done or Done()
     serial: int | None = None
@@ -75,4 +77,6 @@ def result_of(
     bits = 0 if kind in DATABASE_TYPES else done.warnings | warnings
     warned_of = warnings_of(bits) if bits else ()
     warned_of += tuple(Warning(visible(one.text or one.token), one.sqlstate) for one in warned)
+    if left_out:
+        warned_of += (Warning(f"{left_out} more warnings were left out"),)
     return ExecuteResult(done.rows if rowcount is None else rowcount, serial, done.rowid, warned_of, errors)

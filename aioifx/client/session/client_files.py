@@ -21,7 +21,7 @@ from aioifx.channel import Channel
 from aioifx.client.config.checks import ClientFiles, OpenFile
 from aioifx.client.session.threads import in_thread
 from aioifx.codecs.text import CodeSet
-from aioifx.errors import DatabaseError, NotSupportedError, OperationalError, visible
+from aioifx.errors import DatabaseError, NotSupportedError, OperationalError, ProtocolError, visible
 from aioifx.wire.files import (
     MAX_FILE_DATA,
     FileClose,
@@ -34,7 +34,7 @@ from aioifx.wire.files import (
     put_file_written,
 )
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, put_eot
+from aioifx.wire.replies import MAX_REPLY, Reply, put_eot
 
 _SEPARATORS: Final = re.compile(r"[/\\]")
 _WRITE_ACCESS: Final = 3
@@ -59,13 +59,22 @@ class FileServer:
         self._file: BinaryIO | None = None
         self._failure: BaseException | None = None  # of the statement that is running
         self._before: Reply | None = None  # the reply so far
+        self._size = 0
+        """Bytes of the reply so far."""
         self._serving: asyncio.Task[None] | None = None
 
-    def on_request(self, reply: Reply, request: FileRequest, *, is_abandoned: bool) -> None:
+    def on_request(
+        self, reply: Reply, request: FileRequest, *, limit: int = MAX_REPLY, is_abandoned: bool
+    ) -> None:
         """Called with the part of a reply up to a request; the rest of the reply follows the answer.
 
-        Args:     is_abandoned: the caller no longer waits for the reply.
+        Args:     limit: bytes of the whole reply, without the data for files.
+                  is_abandoned: the caller no longer waits for the reply.
+        Raises:   ProtocolError: the reply is longer than its limit.
         """
+        self._size = reply.size + (0 if self._before is None else self._size)
+        if self._size > limit:
+            raise ProtocolError(f"the reply is longer than {limit} bytes")
         self._before = joined(self._before, reply)
         if is_abandoned and self._failure is None:
             self._failure = OperationalError("the call was cancelled")

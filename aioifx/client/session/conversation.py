@@ -63,7 +63,9 @@ class Conversation:
         self.address: tuple[str, int] = "", 0
         """Host and port of the server, for observers."""
         self.capabilities = capabilities
-        self._usual_reader = _shared_reader(capabilities)
+        self.allows_files = options.client_files is not None
+        """Whether the server may read and write files of the client."""
+        self._usual_reader = _shared_reader(capabilities, self.allows_files)
         self.stats = Stats()
         make_dispatcher = MeteredDispatcher if is_observed else Dispatcher
         self.dispatcher = make_dispatcher(
@@ -77,15 +79,17 @@ class Conversation:
         self._on_error = on_error
         self._code_set = options.code_set
         self._client_files = options.client_files
-        self.allows_files = options.client_files is not None
-        """Whether the server may read and write files of the client."""
         self._files: FileServer | None = None  # made for the first request
         self._cursors = 0
 
     def reader(self, read_rows: RowReader | None = None, limit: int = MAX_REPLY) -> ReplyReader:
         """A reader for replies with rows, or with another limit; reusable."""
         return ReplyReader(
-            self.capabilities, read_rows, limit, make_fast_reader(self.capabilities, read_rows, limit)
+            self.capabilities,
+            read_rows,
+            limit,
+            make_fast_reader(self.capabilities, read_rows, limit),
+            self.allows_files,
         )
 
     @asynccontextmanager
@@ -191,7 +195,10 @@ class Conversation:
             self._files = FileServer(self.channel, self._code_set, self._client_files)
             self.dispatcher.on_drop = self._files.on_channel_closed
         self._files.on_request(
-            reply, request, is_abandoned=pending[0].is_abandoned or pending[0].future.cancelled()
+            reply,
+            request,
+            limit=getattr(pending[0].reader, "limit", MAX_REPLY),
+            is_abandoned=pending[0].is_abandoned or pending[0].future.cancelled(),
         )
 
     # -- statements ---------------------------------------------------------------------------------------------------
@@ -252,6 +259,7 @@ class Conversation:
 
 
 @lru_cache(maxsize=64)
-def _shared_reader(capabilities: Capabilities) -> ReplyReader:
+def _shared_reader(capabilities: Capabilities, keeps_files: bool) -> ReplyReader:
     """The reader of replies without rows. It has no state, so all sessions share it."""
-    return ReplyReader(capabilities, None, MAX_REPLY, make_fast_reader(capabilities, None, MAX_REPLY))
+    try_read = make_fast_reader(capabilities, None, MAX_REPLY)
+    return ReplyReader(capabilities, None, MAX_REPLY, try_read, keeps_files)

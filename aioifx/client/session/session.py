@@ -84,6 +84,7 @@ class Session:
             channel, capabilities, options, self._on_error, is_observed=observation is not None
         )
         self.channel = channel
+        channel.shows_values = options.trace_values
         self.dispatcher = self.conversation.dispatcher
         self.stats = self.conversation.stats
         self.fast_path = FastPath(self.conversation)

@@ -11,6 +11,7 @@ import pytest
 import aioifx
 from aioifx import rows
 from aioifx.client.execution.execute import call_of
+from aioifx.client.execution.result import ExecuteResult
 from aioifx.errors import (
     DatabaseError,
     InterfaceError,
@@ -46,6 +47,7 @@ from aioifx.testing.script import (
     fetching,
     opening,
     release,
+    select_ints,
 )
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking
@@ -603,3 +605,20 @@ async def test_an_argument_of_a_wrong_type_is_an_interface_error(name: str, call
             with pytest.raises(InterfaceError, match=f"^{must}"):
                 await call(conn, cursor)
         assert await conn.fetchval("select count(*) from t") == 0
+
+
+async def test_an_execution_without_done_changes_nothing_that_is_known() -> None:
+    async with talking((COMMAND, EOT), select_ints(1, 5)) as (conn, _):
+        assert await conn.execute("update t set a = 1") == ExecuteResult()
+        assert await conn.fetch("select c1 from t") == [(5,)]
+
+
+@pytest.mark.parametrize("count", [100, 101, 2000])
+async def test_a_hundred_warnings_of_routines_are_kept(count: int) -> None:
+    warning = error(0, sqlstate="01U01", text="warn")
+    async with talking((COMMAND, warning * count + done(1) + EOT)) as (conn, _):
+        found = (await conn.execute("update t set a = f()")).warnings
+        assert [str(one) for one in found[:100]] == ["warn"] * 100
+        assert [str(one) for one in found[100:]] == (
+            [f"{count - 100} more warnings were left out"] * (count > 100)
+        )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from struct import pack
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from aioifx import rows
+from aioifx.client.execution.large_values import _SimpleValues
 from aioifx.codecs.large_objects import LONG_DESCRIPTOR, SHORT_DESCRIPTOR, row_descriptor
 from aioifx.errors import (
     DatabaseError,
@@ -254,7 +257,7 @@ async def test_an_interrupt_that_is_too_late_for_a_value_reaches_the_next_one() 
 async def test_what_follows_a_value_unrequested_ends_the_connection() -> None:
     script = queried(*TWO, (FETCH, whole_reply(b"x") + whole_reply(b"y")))[:-2]
     async with talking(script) as (conn, _):
-        with pytest.raises(ProtocolError, match="unexpected message"):
+        with pytest.raises(ProtocolError, match="not requested"):
             await conn.fetch(QUERY)
         assert conn.is_closed()
 
@@ -445,3 +448,19 @@ async def test_an_invalid_choice_is_refused_before_anything_is_sent(lobs: Any) -
         if lobs != "stream":
             with pytest.raises(InterfaceError, match=r"^lobs: expected"):
                 conn.stream(QUERY, lobs=lobs)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1000, 32_000])
+def test_a_value_in_small_pieces_takes_little_more_than_its_size_until_it_is_joined(size: int) -> None:
+    owner: Any = SimpleNamespace(max_size=2_000_000, fetching=SimpleNamespace(session=None))
+    owner.fetching.session = SimpleNamespace(conversation=None)
+    values = _SimpleValues(owner, ())
+    tracemalloc.start()
+    try:
+        for _ in range(1_000_000 // size):
+            values._take(bytes(size))
+        used, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert used < 1_200_000
+    assert sum(map(len, values._pieces)) == 1_000_000 // size * size

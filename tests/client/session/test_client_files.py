@@ -395,3 +395,20 @@ async def test_the_time_limit_applies_to_the_whole_statement(tmp_path: Path) -> 
             await time_out_at(held, conn, conn.fetch(QUERY, 1))
         held.release()
         assert await conn.fetch("select c1 from t") == [(7,)]
+
+
+async def test_the_parts_of_a_reply_between_requests_have_one_limit(tmp_path: Path) -> None:
+    many = ints(*range(80_000))  # more than half of what a fetch of 32,767 bytes may have
+    script = query(("", many + CLOSES), (EOT, many + CLOSES))[:-3]
+    async with talking(script, client_files=tmp_path) as (conn, _):
+        with pytest.raises(ProtocolError, match="longer than"):
+            await conn.fetch(QUERY, 1)
+        assert conn.is_closed()
+
+
+async def test_the_data_of_files_is_not_part_of_that_limit(tmp_path: Path) -> None:
+    piece = bytes(30_000)
+    pieces = [piece] * 60  # 1.8 MB
+    async with talking(query(*writing("a", *pieces)), client_files=tmp_path) as (conn, _):
+        assert await conn.fetch(QUERY, 1) == [(5,)]
+    assert (tmp_path / "a").read_bytes() == piece * 60

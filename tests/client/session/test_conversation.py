@@ -12,11 +12,11 @@ from aioifx.channel import Channel
 from aioifx.client.session.conversation import Conversation
 from aioifx.errors import ConnectionLost, ProtocolError
 from aioifx.testing.messages import DIALECT, EOT, EXIT, done, error
-from aioifx.testing.script import Delayed, Exchange, Peer, close, release
+from aioifx.testing.script import Delayed, Exchange, Peer, close, release, select_ints
 from aioifx.wire import session_requests
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
-from tests.scripted import cancel_at, options_with, pipe, until
+from tests.scripted import cancel_at, options_with, pipe, talking, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -184,3 +184,9 @@ async def test_a_statement_that_stays_silent_does_not_delay_the_end_beyond_the_l
         await conversation.exit()
         assert "no reply to a cancelled call within 0.01 s" in str(conversation.channel.failure)
         assert len(peer.groups) == 1
+
+
+async def test_a_server_that_answers_a_ping_with_an_error_is_alive() -> None:
+    async with talking(("Version", error(-408) + EOT), select_ints(1, 5)) as (conn, _):
+        await conn.ping()
+        assert await conn.fetch("select c1 from t") == [(5,)]
