@@ -119,7 +119,7 @@ def _login_changes(attempt: LoginAttempt, error: DatabaseError) -> tuple[Diagnos
         )
     if reply is not None and (reply.type == LoginType.REDIRECT or reply.redirect is not None):
         return _redirect_changes(reply)
-    if attempt.pam is not None and callable(options.pam):
+    if attempt.pam is not None and options.pam is not None:
         return (DiagnosisChange("pam", "a handler that answers what the server's PAM module asks"),)
     if attempt.pam is not None or isinstance(error, AuthenticationError):
         return (*_password_changes(options, error), *((_PAM,) if attempt.pam is not None else ()))

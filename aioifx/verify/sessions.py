@@ -68,11 +68,6 @@ async def _same_login_replies(lab: Lab) -> None:
             raise Refuted("two logins of one kind had different replies")
 
 
-async def _login_without_pam(lab: Lab) -> None:
-    async with lab.another(pam=None) as conn:
-        await _is_in_step(conn)
-
-
 async def _ping_is_answered(lab: Lab) -> None:
     await lab.conn.ping()
     await _is_in_step(lab.conn)
@@ -286,12 +281,6 @@ SESSIONS: Final[tuple[Check, ...]] = (
         "A server answers all logins of one kind with the same bytes.",
         ("client/connect/login_replies.py: server (assumed)",),
         _same_login_replies,
-    ),
-    Check(
-        "login-without-pam",
-        "A port without PAM does not need the variable CLNT_PAM_CAPABLE.",
-        ("client/config/environment.py: That a server without PAM does not need it",),
-        _login_without_pam,
     ),
     Check(
         "ping-is-answered",

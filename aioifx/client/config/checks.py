@@ -182,9 +182,9 @@ PamHandler: TypeAlias = Callable[[PamStyle, str], str | Awaitable[str | None] | 
 
 
 def check_pam(option: object) -> None:
-    """Raise InterfaceError unless *option* is None, a bool, or callable."""
-    if not (option is None or isinstance(option, bool) or callable(option)):
-        raise InterfaceError(f"pam: expected True, False or a callable{got(option)}")
+    """Raise InterfaceError unless *option* is None or callable."""
+    if not (option is None or callable(option)):
+        raise InterfaceError(f"pam: expected a callable{got(option)}")
 
 
 def check_client_files(option: ClientFiles | None) -> None:

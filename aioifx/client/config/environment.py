@@ -18,8 +18,8 @@ Pairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
 _MAX_ENVIRONMENT: Final = 32_000
 """Maximum bytes of all variables together, since a login has a 16-bit length."""
 
-# Variables of the login, in JDBC's order. JDBC always sends CLNT_PAM_CAPABLE (observed). It announces that the client
-# answers PAM challenges, so it is sent only with the option pam. That a server without PAM does not need it is assumed.
+# Variables of the login, in JDBC's order. CLNT_PAM_CAPABLE announces that the client answers PAM challenges; servers
+# without PAM take it, too (observed: JDBC; informix-driver on 12.10 to 15).
 _LOGIN_ORDER: Final = (
     "GL_DATE",
     "DBPATH",
@@ -66,6 +66,7 @@ _SESSION_ORDER: Final = (
 )
 _ALWAYS: Final[Mapping[str, str]] = {
     "DBPATH": ".",
+    "CLNT_PAM_CAPABLE": "1",
     "IFX_UPDDESC": "1",
     "NODEFDAC": "no",
     "DBTEMP": "/tmp",
@@ -79,7 +80,7 @@ OPTION_OF: Final = {
     "INFORMIXCONRETRY": "connect_retries",
 }
 _RESERVED: Final = {
-    "CLNT_PAM_CAPABLE": "use the option pam",
+    "CLNT_PAM_CAPABLE": "it is always sent",
     "IFX_UPDDESC": "it describes the capabilities of this client",
     "IFX_PAD_VARCHAR": "it changes how rows are sent, and padded VARCHARs are not supported",
 }

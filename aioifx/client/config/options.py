@@ -118,7 +118,7 @@ class OptionFields(TypedDict, total=False):
     lobs: Lobs | None
     max_lob_size: int | None
     client_files: ClientFiles | None
-    pam: PamHandler | bool | None
+    pam: PamHandler | None
     type_codecs: TypeCodecs | None
     adapters: Mapping[type[Any], Convert] | None
     json_loads: JsonLoads | None
@@ -229,10 +229,10 @@ class ConnectOptions:
     client_files: ClientFiles | None = field(default=None, hash=False)
     """Where a server may read and write files of the client, for ``lotofile``, ``filetoblob`` and ``filetoclob`` with
     'client': a directory, or a function that opens files. None: nowhere."""
-    pam: PamHandler | bool | None = field(default=None, hash=False)
+    pam: PamHandler | None = field(default=None, hash=False)
     """Answers the questions of a server with PAM: a callable or coroutine function of a `PamStyle` and the question's
-    text. It returns the answer, or None to end the login. True: the password answers the first question of style
-    ECHO_OFF, and the login ends at any other. None: as True, but the login does not announce support for PAM."""
+    text. It returns the answer, or None to end the login. Without it, the password answers the first question of style
+    ECHO_OFF, and the login ends at any other."""
     type_codecs: TypeCodecs = field(default_factory=dict[str, TypeCodec], hash=False)
     """Encoders and decoders by Informix type name; see `Connection.set_type_codec`."""
     adapters: Mapping[type[Any], Convert] = field(default_factory=dict[type[Any], Convert], hash=False)
@@ -431,7 +431,7 @@ class ConnectOptions:
         """
         client = self.client_locale or self.db_locale or DEFAULT_LOCALE
         database = (self.db_locale or client) if sends_db_locale else None
-        return _login_variables(client, database, bool(self.pam), tuple(self.environment.items()))
+        return _login_variables(client, database, tuple(self.environment.items()))
 
     def session_environment(self) -> tuple[tuple[bytes, bytes], ...]:
         """The variables of SQ_INFO, in JDBC's order."""
@@ -449,11 +449,9 @@ class ConnectOptions:
 
 @lru_cache(maxsize=64)
 def _login_variables(
-    client: str, database: str | None, pam: bool, environment: tuple[tuple[str, str], ...]
+    client: str, database: str | None, environment: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[bytes, bytes], ...]:
     variables = {"CLIENT_LOCALE": client, "DBDATE": "Y4MD-"}
-    if pam:
-        variables["CLNT_PAM_CAPABLE"] = "1"
     if database is not None:
         variables["DB_LOCALE"] = database
     return login_pairs({**variables, **dict(environment)})

@@ -185,7 +185,6 @@ def _from_text(name: str, text: str) -> object:
         "pipelining",
         "autocommit",
         "read_only",
-        "pam",
         "lock_diagnosis",
         "trace_values",
     ):
@@ -200,6 +199,7 @@ def _from_text(name: str, text: str) -> object:
         "json_loads",
         "json_dumps",
         "client_files",
+        "pam",
         "observer",
     ):
         raise InterfaceError(f"{name}: not supported in a DSN under this name")

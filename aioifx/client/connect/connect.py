@@ -325,7 +325,7 @@ class _Connector:
         except DatabaseError as error:
             attempt.failure = error
         else:
-            if not callable(self.options.pam):  # whose answers may be valid once
+            if self.options.pam is None:  # whose answers may be valid once
                 session = connection.statements.base_session
                 session.reconnect = partial(_reconnected, attempt.options, attempt.address)
             return connection

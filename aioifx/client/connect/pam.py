@@ -44,7 +44,7 @@ class PamConversation:
         self._channel = channel
         self._capabilities = capabilities
         self._options = options
-        self._handler: PamHandler = options.pam if callable(options.pam) else _Password(password)
+        self._handler: PamHandler = _Password(password) if options.pam is None else options.pam
         self._challenges = 0
         self._is_over = False
         """Whether the server has ended the conversation."""
@@ -115,7 +115,7 @@ class PamConversation:
         answer = await self._ask(style, text)
         self.phase = "waiting for the server's reply to a PAM answer"
         if answer is None:
-            hint = "" if callable(self._options.pam) else " (option: pam)"
+            hint = "" if self._options.pam is not None else " (option: pam)"
             raise _refusal(f"the PAM challenge {_shown(text)!r} was not answered{hint}")
         return _response(self._encoded(answer))
 

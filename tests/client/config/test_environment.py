@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +98,6 @@ def options(**given: Any) -> ConnectOptions:
 
 
 def sent_pairs(found: ConnectOptions) -> tuple[Pairs, Pairs]:
-    """What is sent with *pam*, because JDBC always announces it."""
-    found = replace(found, pam=True)
     return list(found.login_environment()), list(found.session_environment())
 
 
@@ -241,13 +238,12 @@ def test_optofc_is_sent_on_or_off_since_the_server_may_have_a_default(
 
 def test_db_locale_may_be_left_to_the_server_as_jdbc_leaves_it() -> None:
     case = next(case for case in cases("login.json") if case["name"] == "connect_db")
-    assert list(options(pam=True).login_environment(sends_db_locale=False)) == expected_pairs(case)[0]
+    assert list(options().login_environment(sends_db_locale=False)) == expected_pairs(case)[0]
 
 
-@pytest.mark.parametrize("pam", [None, False, True, lambda style, text: text])
-def test_pam_is_announced_only_if_it_is_on(pam: Any) -> None:
-    announced = (b"CLNT_PAM_CAPABLE", b"1") in options(pam=pam).login_environment()
-    assert announced == (pam not in (None, False))
+@pytest.mark.parametrize("pam", [None, lambda style, text: text])
+def test_pam_is_always_announced_as_jdbc_announces_it(pam: Any) -> None:
+    assert (b"CLNT_PAM_CAPABLE", b"1") in options(pam=pam).login_environment()
 
 
 def test_many_variables_keep_the_order_that_each_has_alone() -> None:

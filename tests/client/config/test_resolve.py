@@ -291,6 +291,7 @@ def test_resolved_options_are_reused_unless_overridden(
         ("informix://u:secret@h/d?server=s&ssl=maybe", "ssl: expected true or false"),
         ("informix://u:secret@h/d?server=s&row_factory=dict", "row_factory: not supported in a DSN"),
         ("informix://u:secret@h/d?server=s&environment=A", "environment: not supported in a DSN"),
+        ("informix://u:secret@h/d?server=s&pam=true", "pam: not supported in a DSN"),
         ("informix://u:secret@h/d?server=s&isolation=1", "isolation: expected one of dirty_read"),
         ("informix://u:secret@h/d?server=s&lock_wait=-2", "lock_wait: expected a whole number"),
         ("informix://u:secret@h/d?server=s&lock_wait=soon", "lock_wait: expected a whole number"),

@@ -115,8 +115,8 @@ def test_every_login_of_jdbcs_is_written_again_byte_for_byte(name: str, data: by
     assert outbox.detach() == data
 
 
-AS_JDBC = {"optofc": False, "pam": True}
-"""JDBC requests OPTOFC only if configured, and always announces that it answers PAM challenges."""
+AS_JDBC = {"optofc": False}
+"""JDBC requests OPTOFC only if configured."""
 
 
 def without_optofc(monkeypatch: pytest.MonkeyPatch) -> None:

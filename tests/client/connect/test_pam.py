@@ -133,14 +133,13 @@ async def test_the_conversation_is_jdbcs(
 # -- who answers ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pam", [None, False, True])
-async def test_without_a_handler_the_password_is_the_first_hidden_answer(pam: bool | None) -> None:
+async def test_without_a_handler_the_password_is_the_first_hidden_answer() -> None:
     peer = asking((ACK, challenge(1)), (response(SECRET.encode()), ACCEPT))
-    async with listening(peer) as listener, aioifx.connect(**options_for(listener, pam=pam)):
+    async with listening(peer) as listener, aioifx.connect(**options_for(listener)):
         pass
     peer.check()
     announced = dict(feed(read_login, [peer.groups[0]])[0].environment)
-    assert announced.get(b"CLNT_PAM_CAPABLE") == (b"1" if pam else None)
+    assert announced[b"CLNT_PAM_CAPABLE"] == b"1"
 
 
 async def test_the_password_is_given_once() -> None:
@@ -151,9 +150,7 @@ async def test_the_password_is_given_once() -> None:
     assert type(refused) is AuthenticationError and "'again: ' was not answered (option: pam)" in str(refused)
 
 
-@pytest.mark.parametrize(
-    ("style", "options"), [(2, {}), (1, {"password": None}), (1, {"pam": True, "password": ""})]
-)
+@pytest.mark.parametrize(("style", "options"), [(2, {}), (1, {"password": None}), (1, {"password": ""})])
 async def test_a_question_without_an_answer_is_refused(style: int, options: dict[str, Any]) -> None:
     refused = await failing(asking((ACK, challenge(style, b"code?")), END_SESSION, ends=True), **options)
     assert type(refused) is AuthenticationError
