@@ -115,7 +115,10 @@ class PooledSession:
             return "its server drops BYTE and TEXT values with OPTOFC=1"
         if session.has_lost_primary:
             return "its server is no longer the primary"
-        return "an interrupt was not confirmed" if session.dispatcher.interrupter.is_unconfirmed else ""
+        interrupter = session.dispatcher.interrupter
+        if interrupter.has_unasked:
+            return "a statement was interrupted without a cancel"
+        return "an interrupt was not confirmed" if interrupter.is_unconfirmed else ""
 
     async def is_alive(self) -> bool:
         """Whether the server answers."""

@@ -41,6 +41,8 @@ def _exit_request() -> bytes:
 
 
 _EXIT: Final = _exit_request()
+_UNASKED: Final = "without a cancel of this call; an earlier interrupt may have arrived late"
+"""Text of a -213 that nobody asked for."""
 
 
 class Conversation:
@@ -178,8 +180,8 @@ class Conversation:
         if reply.is_session_ended:
             raise session_ended()
         if reply.error is not None:
-            if reply.error.sqlcode == INTERRUPTED:
-                self.dispatcher.interrupter.on_acknowledged()
+            if reply.error.sqlcode == INTERRUPTED and not self.dispatcher.interrupter.on_acknowledged():
+                reply.error = reply.error._replace(text=_UNASKED)
             self._on_error(reply.error, reply)
         return False
 

@@ -38,6 +38,8 @@ class Interrupter:
         """Whether an urgent byte was sent that no -213 has acknowledged, and no probe has followed."""
         self.is_unconfirmed = False
         """Whether an urgent byte was sent, and neither a statement nor the probe has acknowledged it."""
+        self.has_unasked = False
+        """Whether a -213 has ended a request that nobody had cancelled."""
         self.cancel_timer: asyncio.TimerHandle | None = None
         """Set while replies to cancelled requests are outstanding."""
         self._running: InFlight[Any] | None = None
@@ -109,11 +111,19 @@ class Interrupter:
             state = "was interrupted" if self.is_pending else "could not be interrupted"
             logger.debug("%s: the running statement %s: %s", self._channel.peer, state, why)
 
-    def on_acknowledged(self) -> None:
-        """Called for a -213: the urgent byte has reached its target, or the probe."""
+    def on_acknowledged(self) -> bool:
+        """Called for a -213 in the reply to the oldest request.
+
+        Returns:  whether an urgent byte was sent for the request, or it is the probe's. Otherwise an earlier byte has
+                  arrived late (observed: 14.10), or the server has interrupted the statement by itself.
+        """
+        is_probe = self.is_unconfirmed and self._in_flight[0].is_abandoned
+        is_asked = self.is_pending or is_probe
+        self.has_unasked = self.has_unasked or not is_asked
         self.is_pending = self.is_unconfirmed = False
         if self.cancel_timer is not None:  # with several requests in flight, each may need its own byte
             self._channel.loop.call_soon(self.interrupt_abandoned)
+        return is_asked
 
     def on_probe(self) -> None:
         """Called before the probe is sent, for a byte that no reply has acknowledged."""

@@ -7,6 +7,7 @@ import contextlib
 import gc
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -14,18 +15,20 @@ import pytest
 
 import aioifx
 from aioifx import Connection, Pool, PoolClosed, PoolTimeout, create_pool
+from aioifx.arrow import fetch_arrow
 from aioifx.errors import (
     AuthenticationError,
     ConnectError,
     ConnectionLost,
     DatabaseError,
     InterfaceError,
+    QueryCanceled,
     UndefinedTable,
 )
-from aioifx.server import Server, ServerOptions, serve
+from aioifx.server import Quirk, Server, ServerOptions, serve
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire.replies import Reply
-from tests.client.pooling import ROWS, assert_shut, own_tasks, pooled, queued, session_of, stocked
+from tests.client.pooling import OPTIONS, ROWS, assert_shut, own_tasks, pooled, queued, session_of, stocked
 from tests.injection import Injection, Manner, eventually
 
 pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
@@ -327,6 +330,38 @@ async def test_a_session_that_cannot_be_restored_is_replaced(
             assert await session_of(conn) != first
             await eventually(lambda: len(server.stats.sessions) == 1)
             await assert_as_new(conn, server)
+
+
+RUN_BY: dict[str, Callable[[Connection], Awaitable[object]]] = {
+    "fetch": lambda conn: conn.fetch("select id from thing"),
+    "stream": lambda conn: anext(conn.stream("select id from thing")),
+    "cursor": lambda conn: conn.cursor().execute("select id from thing"),
+    "arrow": lambda conn: fetch_arrow(conn, "select id from thing"),
+    "execute": lambda conn: conn.execute("update thing set name = null"),
+    "executemany": lambda conn: conn.executemany("update thing set name = null where id = ?", [(1,), (2,)]),
+    "load": lambda conn: conn.load("thing", [(-1, None)]),
+}
+
+
+async def run_prepared(conn: Connection) -> None:
+    await (await conn.prepare("select id from thing where id > ?")).fetch(0)
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("quirks", [(), (Quirk.NO_BIT_70,)], ids=["bit 70", "no bit 70"])
+@pytest.mark.parametrize("run", [*RUN_BY.values(), run_prepared], ids=[*RUN_BY, "prepared"])
+async def test_a_session_whose_statement_was_interrupted_without_a_cancel_is_replaced(
+    run: Callable[[Connection], Awaitable[object]], quirks: tuple[Quirk, ...]
+) -> None:
+    async with serve(replace(OPTIONS, quirks=quirks)) as server, pooled(server) as pool:
+        async with pool.acquire() as conn:
+            first = await session_of(conn)
+            server.faults.fail_next(-213, match=" thing")
+            with pytest.raises(QueryCanceled, match=r"without a cancel of this call.*\(SQLCODE -213\)"):
+                await run(conn)
+            assert await session_of(conn) == first, "the user may go on"
+        async with pool.acquire() as conn:
+            assert await session_of(conn) != first
 
 
 async def test_a_database_opened_while_acquired_is_not_open_at_the_next_acquire(server: Server) -> None:

@@ -86,6 +86,38 @@ async def test_a_byte_is_unconfirmed_from_the_probe_to_its_acknowledgement() -> 
     rig.interrupter.stop_timeout()
 
 
+@pytest.mark.parametrize("is_cancelled", [True, False])
+async def test_an_acknowledgement_of_a_running_statement_is_asked_for(is_cancelled: bool) -> None:
+    rig = Rig()
+    rig.request(abandoned=is_cancelled)
+    assert rig.interrupter.interrupt_running()
+    assert rig.interrupter.on_acknowledged()
+    assert not rig.interrupter.has_unasked
+    rig.interrupter.stop_timeout()
+
+
+@pytest.mark.parametrize("is_abandoned", [True, False])
+async def test_an_acknowledgement_without_a_byte_is_not_asked_for(is_abandoned: bool) -> None:
+    rig = Rig()
+    rig.request(abandoned=is_abandoned)
+    assert not rig.interrupter.on_acknowledged()
+    assert rig.interrupter.has_unasked
+
+
+@pytest.mark.parametrize("is_probe", [True, False])
+async def test_a_late_byte_is_expected_by_the_probe_only(is_probe: bool) -> None:
+    rig = Rig()
+    rig.request()
+    rig.interrupter.cancel_abandoned()
+    rig.channel.pending_replies.clear()
+    rig.interrupter.on_probe()
+    rig.request(interruptible=not is_probe, abandoned=is_probe)
+    assert rig.interrupter.on_acknowledged() == is_probe
+    assert rig.interrupter.has_unasked != is_probe
+    assert not rig.interrupter.is_unconfirmed
+    rig.interrupter.stop_timeout()
+
+
 async def test_each_abandoned_request_in_flight_gets_a_byte_of_its_own() -> None:
     rig = Rig()
     rig.request()
