@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from aioifx.client.execution.insert_cursor import MAX_ROWS, InsertCursor
-from aioifx.errors import DatabaseError
+from aioifx.errors import ConnectionLost, DatabaseError, QueryTimeout
 from aioifx.verify.check import Check, does, fails, rows, sql_check
 from aioifx.verify.lab import CannotTry, Lab, Refuted, describe_error
 from aioifx.verify.raw_requests import open_and_fetch, prepared
 
 _LARGE: Final = bytes(range(256)) * 400
+_ANSWER_TIME: Final = 5.0
+"""Seconds for the replies to some rows."""
 _CLOB_TABLE: Final = "CREATE TEMP TABLE vfy_clob (a INT, c CLOB)"
 
 
@@ -45,7 +47,9 @@ async def _insert_describes_columns(lab: Lab) -> None:
 
 async def _put_of_most_rows(lab: Lab) -> None:
     await lab.prepare("CREATE TEMP TABLE vfy_put (a SMALLINT)")
-    await lab.conn.load(lab.named("vfy_put"), [(n,) for n in range(MAX_ROWS)])
+    await lab.conn.load(lab.named("vfy_put"), [(n,) for n in range(MAX_ROWS)], block=MAX_ROWS)
+    if lab.conn.statements.session.behavior.takes_put is False:
+        raise Refuted("the server refuses SQ_PUT")
     ((count,),) = await lab.run("SELECT COUNT(*) FROM vfy_put")
     if count != MAX_ROWS:
         raise Refuted(f"of {MAX_ROWS} rows in one SQ_PUT, {count} were inserted")
@@ -66,10 +70,32 @@ async def _failed_put(lab: Lab) -> None:
         raise Refuted(f"of the rows 0 to 9, of which 5 fails, SQ_PUT kept {found}")
 
 
+async def _failed_row_of_batch(lab: Lab) -> None:
+    failing = 20  # in the second of four writes
+    await lab.prepare(f"CREATE TEMP TABLE vfy_many (a INT, c CHAR(2000), CHECK (a <> {failing}))")
+    given = [(number, "x" * 2000) for number in range(60)]
+    try:
+        result = await lab.conn.executemany(
+            lab.named("INSERT INTO vfy_many VALUES (?, ?)"), given, on_error="collect", timeout=_ANSWER_TIME
+        )
+    except (ConnectionLost, QueryTimeout) as error:
+        if error.row_index is None:
+            raise
+        raise Refuted("no reply came to rows in flight after one that failed") from error
+    failed = [error.row_index for error in result.errors]
+    ((count,),) = await lab.run("SELECT COUNT(*) FROM vfy_many")
+    if (failed, count) != ([failing], len(given) - 1):
+        raise Refuted(
+            f"of {len(given)} rows, of which {failing} fails, {count} were stored, and {failed} failed"
+        )
+
+
 async def _large_values_in_order(lab: Lab) -> None:
     await lab.prepare("CREATE TEMP TABLE vfy_large (a INT, t TEXT, b BYTE)")
     given = [(1, "first", b"second"), (2, None, _LARGE), (3, "", b"")]
     await lab.conn.load(lab.named("vfy_large"), given)
+    if lab.conn.statements.session.behavior.takes_put is False:
+        raise Refuted("the server refuses SQ_PUT")
     found = [
         tuple(row)
         for row in await lab.conn.fetch(lab.named("SELECT a, t, b FROM vfy_large ORDER BY a"), lobs="inline")
@@ -259,6 +285,12 @@ TRANSFERS: Final[tuple[Check, ...]] = (
         "A row of SQ_PUT that fails keeps the rows before it, and drops those after it.",
         ("server/protocol/cursor_handlers.py: and the rest of the group are dropped",),
         _failed_put,
+    ),
+    Check(
+        "rows-after-failed-row",
+        "After a row that fails, the rows in flight are executed, each with its reply.",
+        ("client/execution/pipeline.py: after a failure in the one before it, is assumed",),
+        _failed_row_of_batch,
     ),
     Check(
         "large-values-in-order",

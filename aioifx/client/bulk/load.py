@@ -287,8 +287,10 @@ class _Load:
         except DatabaseError as error:
             if (index := error.row_index) is not None:
                 error.row_index = batch.first + index
-                text = str(error).removeprefix(f"row {index}: ").removeprefix(f"row {index}, ")
-                error.args = (f"{self._reader.place(error.row_index)}: {text}",)
+                text = str(error)
+                row = text.removeprefix(f"row {index}: ").removeprefix(f"row {index}, ")
+                if row != text:
+                    error.args = (f"{self._reader.place(error.row_index)}: {row}",)
             raise
         self._session.dispatcher.extend_deadline()
         self._tally.extend(tally)
@@ -339,7 +341,7 @@ class _Load:
         try:
             await execute_many(self._statement, batch.rows)
         except DatabaseError as error:
-            if error.row_index is None:
+            if error.row_index is None or is_cancelled_or_timed_out(error) or not self._session.is_open:
                 raise
             error.row_index += batch.first
             return error

@@ -2,11 +2,14 @@
 
 Every row is a separate group, ID · BIND · EXECUTE · EOT, and every group has its reply, also after a failed one
 (observed: informix-driver against 12.10, 14.10 and 15, batches of 2 to 1000, failures in the first, a middle and the
-last row). The number of bytes in flight is bounded, based on JDBC's limit for one write (observed: batch.json, 32 KB).
+last row). That a later write is answered too, after a failure in the one before it, is assumed. So the wait for replies
+is limited after a failed row, until the server has shown it. The number of bytes in flight is bounded, based on JDBC's
+limit for one write (observed: batch.json, 32 KB).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,10 +30,18 @@ from aioifx.client.sql.placeholders import NamedRows
 from aioifx.client.sql.scanner import uses_client_file
 from aioifx.codecs.arrow_rows import ArrowRows
 from aioifx.codecs.native import TUPLES_AT_ONCE
-from aioifx.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError, QueryTimeout
+from aioifx.errors import (
+    ConnectionLost,
+    DatabaseError,
+    DataError,
+    NotSupportedError,
+    ProgrammingError,
+    QueryTimeout,
+)
 from aioifx.sqltypes import Value
 from aioifx.wire.batch_replies import BatchTally, ExecutionsReader
 from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply
 
 ParamRows: TypeAlias = Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]]
 
@@ -42,6 +53,9 @@ FLUSH: Final = 32 * 1024
 
 WINDOW: Final = 2
 """Writes with outstanding replies; the server processes one while the next is in flight."""
+
+ANSWER_TIMEOUT: Final = 30.0
+"""Seconds without a reply, in addition to a lock wait, after which rows sent after a failed one count as dropped."""
 
 
 @dataclass(slots=True)
@@ -55,6 +69,12 @@ class _ExecutePipeline:
     sent: int = 0
     rejected: list[DataError] = field(default_factory=list[DataError])
     """Errors of rows that were not sent, because a value does not fit."""
+    interrupted: int | None = None
+    """The number of the first failure that is an interrupt."""
+    _timer: asyncio.TimerHandle | None = None
+    """Limits the wait for replies after a failed row."""
+    _seen: int = 0
+    """Replies when it was started."""
 
     def extend(self, index: int, rows: Iterator[Sequence[Value]]) -> int:
         """Encode rows into the next write until it is full or no rows are left; returns their number."""
@@ -143,13 +163,45 @@ class _ExecutePipeline:
         if self.queued:
             session = self.statement.session
             reader = ExecutionsReader(
-                session.conversation.capabilities, self.queued, self.tally, session.conversation.on_reply
+                session.conversation.capabilities, self.queued, self.tally, self._on_reply
             )
             lost = partial(session.transactions.on_reply_lost, self.statement.sql)
             self.in_flight.append(
                 session.dispatcher.send(self.outbox.detach(), reader, interruptible=True, on_lost=lost)
             )
             self.sent, self.queued = self.sent + self.queued, 0
+
+    def _on_reply(self, reply: Reply) -> None:
+        """Called with each reply that is not of the usual form."""
+        session, tally = self.statement.session, self.tally
+        session.conversation.on_reply(reply)
+        if reply.error is None:
+            return
+        if reply.error.sqlcode == INTERRUPTED and self.interrupted is None:
+            self.interrupted = len(tally.failures)
+        self._seen = tally.answered + 1
+        if self._timer is None and self._seen < self.sent and session.behavior.answers_after_error is None:
+            self._expect_replies()
+
+    def _expect_replies(self) -> None:
+        """Limit the time without a reply."""
+        session = self.statement.session
+        seconds = ANSWER_TIMEOUT + max(session.options.lock_wait or 0, 0)
+        self._timer = session.channel.loop.call_later(seconds, self._on_silence, self._seen)
+
+    def _on_silence(self, seen: int) -> None:
+        """Called some time after *seen* replies had arrived: close the connection if no other has."""
+        self._timer, self._seen = None, self.tally.answered
+        if self._seen == self.sent:
+            self.statement.session.behavior.learn("answers_after_error", True)
+        elif self._seen > seen:
+            self._expect_replies()
+        else:
+            self.statement.session.channel.abort(
+                ConnectionLost(
+                    "the connection was closed: no reply came to rows that were sent after a failed one"
+                )
+            )
 
     async def drain_one(self) -> None:
         """Wait for the replies to the oldest write.
@@ -160,13 +212,16 @@ class _ExecutePipeline:
         dispatcher = self.statement.session.dispatcher
         await dispatcher.reply(self.in_flight.popleft())
         dispatcher.extend_deadline()
+        if self._timer is not None and self.tally.answered == self.sent:
+            self.stop_timer()
+            self.statement.session.behavior.learn("answers_after_error", True)
         failures = self.tally.failures
         if failures and (not self.collect or self._is_stale()):
             raise self.failure(0)
         if failures and (number := self._ending()) is not None:
             raise self.failure(number)
-        if failures and failures[-1][1].sqlcode == INTERRUPTED:  # a cancel ends the whole call, not one row
-            raise self.failure(-1)
+        if self.interrupted is not None:  # a cancel ends the whole call, not one row
+            raise self.failure(self.interrupted)
 
     def _is_stale(self) -> bool:
         """Whether the statement was stale before its first execution, so that no row was executed."""
@@ -190,6 +245,19 @@ class _ExecutePipeline:
             failures = self.tally.failures
             if self.sent - failures[number][0] > len(failures) - number:
                 note_stored(error)
+
+    def note_unanswered(self, error: BaseException) -> None:
+        """Say of *error* which row had failed, if the replies to rows after it are lost."""
+        unanswered, failures = self.sent - self.tally.answered, self.tally.failures
+        if not (isinstance(error, DatabaseError) and failures and unanswered):
+            return
+        session, sql = self.statement.session, self.statement.sql
+        if error.row_index is None:
+            error.row_index = self.failure(0).row_index
+            error.add_note(f"the row of row_index had failed: {failure_of(failures[0][1])}")
+        error.add_note(f"no reply came to {unanswered} rows that were sent after it")
+        error.connection_usable = error.connection_usable and session.is_open
+        session.transactions.on_reply_lost(sql, error)
 
     async def drain(self) -> None:
         """Wait for every reply; the first error is raised after the last one."""
@@ -216,6 +284,12 @@ class _ExecutePipeline:
         """All errors, in the order of their rows."""
         failed = [*map(self.failure, range(len(self.tally.failures))), *self.rejected]
         return tuple(sorted(failed, key=lambda error: error.row_index or 0))
+
+    def stop_timer(self) -> None:
+        """Do not limit the wait for replies any more. Idempotent."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def abandon(self) -> None:
         """Stop waiting; the replies are still read."""
@@ -266,7 +340,10 @@ async def execute_many(
     except BaseException as error:
         pipeline.abandon()
         pipeline.note_stored(error)
+        pipeline.note_unanswered(error)
         raise
+    finally:
+        pipeline.stop_timer()
     return pipeline.tally, pipeline.failures()
 
 

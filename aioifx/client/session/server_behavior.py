@@ -13,13 +13,16 @@ from typing import Final, Literal, TypeAlias
 
 logger: Final = logging.getLogger("aioifx.session")
 
-Fact: TypeAlias = Literal["done_ends_rows", "keeps_closed_values", "ret_type_with_open", "takes_put"]
+Fact: TypeAlias = Literal[
+    "done_ends_rows", "keeps_closed_values", "ret_type_with_open", "takes_put", "answers_after_error"
+]
 
 _COSTS: Final[Mapping[Fact, str]] = {
     "done_ends_rows": "the end of a query's rows takes one more round trip unless the server closes the cursor",
     "keeps_closed_values": "new connections send OPTOFC=0",
     "ret_type_with_open": "the first execution of some queries takes one more round trip",
     "takes_put": "load() uses executemany",
+    "answers_after_error": "executemany cannot go on after a row that fails",
 }
 """What follows when a fact is refuted."""
 
@@ -35,6 +38,8 @@ class ServerBehavior:
         keeps_closed_values: BYTE and TEXT values can be requested after the server has closed the cursor (OPTOFC).
         ret_type_with_open:  the request that opens a cursor without parameters may have RET_TYPE.
         takes_put:           an insert cursor accepts rows.
+        answers_after_error: after a row of an executemany that fails, the rows in flight get their replies. It is never
+                             False: a slow row cannot be told from one without a reply.
     """
 
     host: str = ""
@@ -44,6 +49,7 @@ class ServerBehavior:
     keeps_closed_values: bool | None = field(default=None, compare=False)
     ret_type_with_open: bool | None = field(default=None, compare=False)
     takes_put: bool | None = field(default=None, compare=False)
+    answers_after_error: bool | None = field(default=None, compare=False)
 
     def learn(self, fact: Fact, holds: bool) -> None:
         """Remember what a reply has shown."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import namedtuple
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioifx.client.api.connection import Connection
 from aioifx.client.execution import pipeline
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.errors import (
@@ -22,15 +24,27 @@ from aioifx.errors import (
     NotNullViolation,
     ProgrammingError,
     ProtocolError,
+    QueryCanceled,
     QueryTimeout,
     UniqueViolation,
 )
 from aioifx.sqltypes import SqlType, TypeCode
-from aioifx.testing.messages import EOT, UNLOGGED, described, done, error, executed, insert_done, takes
+from aioifx.testing.messages import (
+    DIALECT,
+    EOT,
+    UNLOGGED,
+    described,
+    done,
+    error,
+    executed,
+    insert_done,
+    takes,
+)
 from aioifx.testing.script import (
     BEGIN,
     COMMAND,
     COMMIT,
+    NO_REPLY,
     PREPARE,
     ROLLBACK,
     Answer,
@@ -42,6 +56,7 @@ from aioifx.testing.script import (
     select_ints,
 )
 from aioifx.wire import completion
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking, time_out_at, until
@@ -644,6 +659,209 @@ async def test_sending_stops_at_the_first_failure_that_shows() -> None:
             await conn.executemany(INSERT, source())
         assert caught.value.row_index == 5
         assert pulled == pipeline.WINDOW * per_write
+
+
+# -- servers that drop what follows an error --------------------------------------------------------------------------
+
+LONG = Capabilities(long_tuple=True, long_rowid=True)
+MASKS = pytest.mark.parametrize("mask", [DIALECT, LONG], ids=["short counts", "long counts"])
+
+BATCHES: dict[str, Callable[[Connection[Any], int], Awaitable[object]]] = {
+    "connection": lambda conn, count: conn.executemany(INSERT, rows(count)),
+    "collected": lambda conn, count: conn.executemany(INSERT, rows(count), on_error="collect"),
+    "cursor": lambda conn, count: conn.cursor().executemany(INSERT, rows(count)),
+    "async": lambda conn, count: conn.executemany(INSERT, sync_rows(count)),
+    "arrow": lambda conn, count: conn.executemany(INSERT, pa.table({"a": range(count)})),
+}
+
+
+async def prepared_batch(conn: Connection[Any], count: int) -> None:
+    await (await conn.prepare(INSERT)).executemany(rows(count))
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Missing replies are noticed at once, and ten rows are one write."""
+    monkeypatch.setattr(pipeline, "ANSWER_TIMEOUT", 0.01)
+    monkeypatch.setattr(pipeline, "FLUSH", 10 * ROW_SIZE)
+
+
+def dropping(mask: Capabilities, failing: int, answered: int, count: int) -> list[Exchange]:
+    """Replies up to the row that fails, and to those from *answered* on."""
+    fine = done(1, capabilities=mask) + EOT
+    return [
+        (ROW, duplicate if n == failing else fine if n < failing or n >= answered else NO_REPLY)
+        for n in range(count)
+    ]
+
+
+@MASKS
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("failing", "answered"), [(3, 99), (12, 99), (3, 10)], ids=str)
+@pytest.mark.parametrize("run", [*BATCHES.values(), prepared_batch], ids=[*BATCHES, "prepared"])
+async def test_missing_replies_after_a_failed_row_end_the_call_and_the_connection(
+    run: Callable[[Connection[Any], int], Awaitable[object]], failing: int, answered: int, mask: Capabilities
+) -> None:
+    opened: list[Exchange] = [
+        (PREPARE, described(2, C1, kind=StatementType.INSERT, capabilities=mask)),
+        ("Id(2) DescribeInput", takes(INTEGER)),
+    ]
+    begin: Exchange = ("Begin", done(capabilities=mask) + EOT)
+    script = dropping(mask, failing, answered, 20)
+    async with talking(opened, begin, script, capabilities=mask, peer_dialect=mask) as (conn, _):
+        with pytest.raises((ConnectionLost, UniqueViolation)) as caught:
+            await run(conn, 20)
+        assert conn.is_closed() and not caught.value.connection_usable
+        assert caught.value.row_index == failing
+        assert not caught.value.outcome_unknown, "the transaction ends with the connection"
+        said = "\n".join([str(caught.value), *caught.value.__notes__])
+        assert f"no reply came to {min(answered, 20) - failing - 1} rows that were sent after it" in said
+        assert "unique constraint owner.u1 is violated" in said
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("collect", [False, True])
+async def test_without_a_log_rows_without_a_reply_may_be_stored(collect: bool) -> None:
+    script = dropping(DIALECT, 12, 99, 20)
+    async with talking(opened, script, warnings=UNLOGGED) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.executemany(INSERT, rows(20), on_error="collect" if collect else "raise")
+        assert (caught.value.row_index, caught.value.outcome_unknown) == (12, True)
+        assert not caught.value.connection_usable
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_time_limit_of_the_call_ends_the_wait_for_missing_replies_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipeline, "ANSWER_TIMEOUT", 3600)
+    script = dropping(DIALECT, 3, 99, 10)
+    async with talking(opened, BEGIN, script, cancel_timeout=0.01) as (conn, _):
+        with pytest.raises(QueryTimeout, match=r"no answer within 0.01 s") as caught:
+            await conn.executemany(INSERT, rows(10), timeout=0.01)
+        assert caught.value.row_index == 3
+        assert "no reply came to 6 rows" in "".join(caught.value.__notes__)
+        with pytest.raises(ConnectionLost, match="no reply to a cancelled call"):
+            await conn.ping()
+
+
+class Watched:
+    """The timers of all batches, which a test lets expire."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.batches: list[Any] = []
+        start = pipeline._ExecutePipeline._expect_replies
+
+        def starting(batch: Any) -> None:
+            self.batches.append(batch)
+            start(batch)
+
+        monkeypatch.setattr(pipeline._ExecutePipeline, "_expect_replies", starting)
+
+    def expire(self) -> None:
+        self.batches[-1]._timer.cancel()
+        self.batches[-1]._on_silence(self.batches[-1]._seen)
+
+
+async def test_rows_that_are_slow_after_a_failed_one_are_awaited_while_replies_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watched, held = Watched(monkeypatch), [Delayed(one_done), Delayed(one_done)]
+    script: list[Exchange] = [(ROW, duplicate), *((ROW, one) for one in held)]
+    async with talking(opened, BEGIN, script, COMMIT, release(2)) as (conn, _):
+        task = asyncio.ensure_future(conn.executemany(INSERT, rows(3), on_error="collect"))
+        await held[0].reached.wait()
+        await until(lambda: watched.batches[0].tally.answered == 1)
+        held[0].release()
+        await held[1].reached.wait()
+        await until(lambda: watched.batches[0].tally.answered == 2)
+        watched.expire()
+        assert len(watched.batches) == 2, "the limit starts again"
+        held[1].release()
+        assert [error.row_index for error in (await task).errors] == [0]
+        assert watched.batches[0]._timer is None
+        assert conn._session.behavior.answers_after_error
+
+
+async def test_rows_that_no_reply_follows_are_not_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched, held = Watched(monkeypatch), Delayed(one_done)
+    async with talking(opened, BEGIN, (ROW, duplicate), (ROW, held)) as (conn, _):
+        task = asyncio.ensure_future(conn.executemany(INSERT, rows(2)))
+        await held.reached.wait()
+        await until(lambda: bool(watched.batches))
+        watched.expire()
+        with pytest.raises(ConnectionLost, match="no reply came to rows") as caught:
+            await task
+        assert caught.value.row_index == 0
+
+
+async def test_a_cancelled_batch_leaves_no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched, held = Watched(monkeypatch), Delayed(one_done)
+    async with talking(opened, BEGIN, (ROW, duplicate), (ROW, held), ROLLBACK, release(2), deleted) as (
+        conn,
+        _,
+    ):
+        await cancel_at(held, conn.executemany(INSERT, rows(2)))
+        assert watched.batches[0]._timer is None
+        held.release()
+        await conn.execute("delete from t where a = 1")
+
+
+async def test_a_slow_source_of_rows_is_not_taken_for_a_missing_reply(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watched, more = Watched(monkeypatch), asyncio.Event()
+    monkeypatch.setattr(pipeline, "FLUSH", 2 * ROW_SIZE)
+
+    async def source() -> AsyncGenerator[tuple[int], None]:
+        for row in rows(4):
+            if row == (2,):
+                await more.wait()
+            yield row
+
+    async with talking(opened, BEGIN, answers(4, row_0=duplicate), COMMIT, release(2)) as (conn, _):
+        task = asyncio.ensure_future(conn.executemany(INSERT, source(), on_error="collect"))
+        await until(lambda: bool(watched.batches) and watched.batches[0].tally.answered == 2)
+        watched.expire()
+        more.set()
+        assert (await task).rowcount == 3
+
+
+async def test_a_server_that_has_answered_rows_after_a_failed_one_has_all_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watched = Watched(monkeypatch)
+    failing = answers(3, row_1=duplicate)
+    async with talking(
+        opened, BEGIN, failing, COMMIT, release(2), opened, BEGIN, failing, COMMIT, release(2)
+    ) as (
+        conn,
+        _,
+    ):
+        for _ in range(2):
+            assert len((await conn.executemany(INSERT, rows(3), on_error="collect")).errors) == 1
+        assert conn._session.behavior.answers_after_error
+        assert len(watched.batches) == 1
+
+
+@pytest.mark.parametrize("failing", [0, 2])
+async def test_a_failed_row_without_others_in_flight_after_it_shows_nothing_of_a_server(
+    monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    monkeypatch.setattr(pipeline, "FLUSH", 1 if failing == 0 else pipeline.FLUSH)
+    monkeypatch.setattr(pipeline, "WINDOW", 1)
+    script = answers(3, **{f"row_{failing}": duplicate})
+    async with talking(opened, BEGIN, script, COMMIT, release(2)) as (conn, _):
+        assert (await conn.executemany(INSERT, rows(3), on_error="collect")).rowcount == 2
+        assert conn._session.behavior.answers_after_error is None
+
+
+async def test_an_interrupted_row_ends_a_batch_that_collects_errors_also_if_another_fails_after_it() -> None:
+    script = answers(4, row_1=error(-213) + EOT, row_3=duplicate)
+    async with talking(opened, BEGIN, script, ROLLBACK, release(2)) as (conn, _):
+        with pytest.raises(QueryCanceled) as caught:
+            await conn.executemany(INSERT, rows(4), on_error="collect")
+        assert caught.value.row_index == 1
 
 
 # -- cancellation and the end -----------------------------------------------------------------------------------------
