@@ -114,5 +114,6 @@ REASONS = {
     "server/protocol/quirks.py: FET_BUF_SIZE may be set for the server": "a variation; see fetch-size-in-force",
     "server/protocol/quirks.py: INT8 and BIGINT have a form for NULL": "a variation; both forms are read",
     "server/protocol/quirks.py: its purpose is the value": "a variation; both forms are read",
+    "server/protocol/quirks.py: only JDBC with IFX_USEPUT": "a variation; see failed-put",
 }
 """Marks without a check, and why."""

@@ -228,6 +228,7 @@ _REFUTED_BY = {
     Quirk.COUNT_WITH_EACH_BLOCK: {"done-ends-rows"},
     Quirk.DROPPED_VALUES: {"optofc-keeps-large-values", "byte-round-trip", "large-values-in-order"},
     Quirk.SEPARATE_RET_TYPE: {"ret-type-with-open", "bson-with-and-without-ret-type"},
+    Quirk.NO_PUT: {"failed-put", "large-values-in-order"},
     Quirk.NO_INTERRUPTS: {"urgent-byte-interrupts", "interrupt-keeps-transaction"},
     Quirk.LATE_INTERRUPTS: {"urgent-byte-interrupts", "interrupt-keeps-transaction"},
     Quirk.NO_TRANSACTION_STATES: {"transaction-levels"},
@@ -244,7 +245,7 @@ _SIDE_BY_SIDE = [
     (Quirk.LARGE_BLOCKS, Quirk.LATE_INTERRUPTS, Quirk.NO_BIT_54),
     (Quirk.ROW_BY_ROW, Quirk.NO_AUTOFREE, Quirk.NO_BIT_56),
     (Quirk.SEPARATE_END, Quirk.NO_BIT_62),
-    (Quirk.NO_OPTOFC, Quirk.NO_TRANSACTION_STATES, Quirk.COUNT_WITH_EACH_BLOCK),
+    (Quirk.NO_OPTOFC, Quirk.NO_TRANSACTION_STATES, Quirk.COUNT_WITH_EACH_BLOCK, Quirk.NO_PUT),
     (Quirk.DROPPED_VALUES, Quirk.SEPARATE_RET_TYPE),
 ]
 """All of these quirks, once each; those of a server refute different checks, and do not change what others refute."""

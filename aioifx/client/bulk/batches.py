@@ -50,13 +50,17 @@ def check_block(block: object) -> None:
 class Batches:
     """The batches of one load, one after another.
 
-    Args:     rows: number of rows in a batch; None: as many as fill BATCH_SIZE bytes.
+    Args:     rows: number of rows in a batch; None: as many as fill BATCH_SIZE bytes. tries_one: the first batch has
+              one row.
     """
 
-    def __init__(self, reader: SourceReader, cursor: InsertCursor, rows: int | None = None) -> None:
+    def __init__(
+        self, reader: SourceReader, cursor: InsertCursor, rows: int | None = None, *, tries_one: bool = False
+    ) -> None:
         self._reader = reader
         self._cursor = cursor
-        self._limit = rows
+        self._rows = rows
+        self._limit = 1 if tries_one else rows
         self._count = 0
         self._width = BATCH_SIZE // _FIRST
         """Bytes of one row, estimated from the last ones; the initial value is a safe guess."""
@@ -85,6 +89,7 @@ class Batches:
             if len(read) < wanted and not self._reader.reads_less:
                 break
         count = self._count - first
+        self._limit = self._rows
         return Batch(first, count, portions, self._cursor.messages(pieces, count)) if count else None
 
     def _wanted(self, rows: int, size: int) -> int:

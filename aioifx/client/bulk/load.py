@@ -7,7 +7,8 @@ Invariants:
    of the transaction, or a savepoint. After a failure the batch is undone, and its rows are sent again one by one. The
    caller gets the first error with the row's index. The second pass leaves no data.
 4. Work that cannot be undone is never sent twice.
-5. Rows with columns that SQ_PUT cannot carry are executed one by one, pipelined.
+5. Rows with columns that SQ_PUT cannot carry are executed one by one, pipelined. So are those for a server that has
+   refused SQ_PUT.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.observation.observation import note
 from aioifx.client.session.failures import failure_of, is_cancelled_or_timed_out
+from aioifx.client.session.fetch_size import may_be_about_the_request
 from aioifx.client.session.interrupts import INTERRUPTED
 from aioifx.client.sql.identifiers import check_column_names, column_name, object_name
 from aioifx.errors import DatabaseError, Error, InterfaceError
@@ -138,11 +140,13 @@ class _Load:
         self._statement = statement
         self._session = session = statement.session
         self._cursor = InsertCursor(statement, adapts=reader.has_values)
-        if not (self._cursor.can_put or reader.has_values):
-            statement.drop_conversions()
+        if not self._cursor.can_put:
+            self._prepare_executions(reader)
         reader.set_columns(self._cursor.columns)
         self._reader = reader
-        self._batches = Batches(reader, self._cursor, spec.block)
+        # Without a log only the refusal of a single row is known to have stored nothing.
+        tries_one = not session.database.is_logged and session.behavior.takes_put is None
+        self._batches = Batches(reader, self._cursor, spec.block, tries_one=tries_one)
         self._progress = spec.progress
         self._commits_each = spec.commit == "block" or not session.database.is_logged
         """Whether a batch accepted by the server remains after a later failure."""
@@ -261,7 +265,8 @@ class _Load:
         dispatcher = self._session.dispatcher
         dispatcher.extend_deadline()
         if not self._cursor.can_put:
-            await self._execute(batch)
+            self._tally.extend(await self._execute(batch))
+            dispatcher.extend_deadline()
             return await self._next_batch()
         if self._session.database.is_ansi:
             await self._cursor.close()  # opening an open cursor is an error in an ANSI database (documented)
@@ -275,15 +280,17 @@ class _Load:
         reply = await dispatcher.reply(in_flight)
         dispatcher.extend_deadline()
         wrong = reply.error or await self._cursor.finish_block()
-        if wrong is not None:
-            raise await self._batch_error(batch, wrong)
-        self._tally.add(reply)
+        if wrong is None:
+            self._session.behavior.learn("takes_put", True)
+            self._tally.add(reply)
+        elif error := await self._batch_error(batch, wrong, is_stored=reply.error is None):
+            raise error
         return following
 
-    async def _execute(self, batch: Batch) -> None:
+    async def _execute(self, batch: Batch) -> BatchTally:
         """Execute the INSERT for each row of *batch*."""
         try:
-            tally, _ = await execute_many(self._statement, batch.rows)
+            return (await execute_many(self._statement, batch.rows))[0]
         except DatabaseError as error:
             if (index := error.row_index) is not None:
                 error.row_index = batch.first + index
@@ -292,8 +299,6 @@ class _Load:
                 if row != text:
                     error.args = (f"{self._reader.place(error.row_index)}: {row}",)
             raise
-        self._session.dispatcher.extend_deadline()
-        self._tally.extend(tally)
 
     async def _next_batch(self) -> Batch | Exception | None:
         """The next batch. An exception is returned, to be raised after the batch before it is finished."""
@@ -302,13 +307,20 @@ class _Load:
         except Exception as error:
             return error
 
-    async def _batch_error(self, batch: Batch, rejection: ServerError) -> DatabaseError:
-        """The error for a rejected batch, with the row's index if it can be found."""
+    async def _batch_error(
+        self, batch: Batch, rejection: ServerError, *, is_stored: bool
+    ) -> DatabaseError | None:
+        """The error for a rejected batch, with the row's index if it can be found.
+
+        Args:     is_stored: whether the rows were accepted, and only the end of the batch was not.
+        Returns:  None if the server refuses SQ_PUT, and the rows were executed one by one.
+        """
         error = self._error(rejection)
         which = self._reader.span(batch.first, batch.first + batch.count - 1)
         if rejection.sqlcode == INTERRUPTED:
             return error
-        if not self._can_roll_back(batch):
+        is_refusal = batch.first == 0 and may_be_about_the_request(rejection)
+        if not self._can_roll_back(batch) and (is_stored or batch.count > 1 or not is_refusal):
             error.add_note(
                 f"the rejected one is in {which}; they cannot be undone, so they were not sent again to find it"
             )
@@ -320,12 +332,19 @@ class _Load:
                 raise failure from error
             error.add_note(f"the rejected one is in {which}; sending them again to find it failed: {failure}")
             return error
-        if found is None:
+        if isinstance(found, BatchTally):
+            if is_refusal:
+                self._stop_putting()
+                self._tally.extend(found)
+                return None
             error.add_note(
                 f"the rejected one is in {which}, but none of them failed when they were sent again one by one"
             )
         elif (found.sqlcode, found.isamcode) == (rejection.sqlcode, rejection.isamcode):
             error = self._error(rejection, found.row_index)
+        elif is_refusal:
+            self._stop_putting()
+            error = found
         else:
             error.add_note(
                 f"the rejected one is in {which}; when they were sent again one by one,"
@@ -333,19 +352,30 @@ class _Load:
             )
         return error
 
-    async def _find_bad_row(self, batch: Batch) -> DatabaseError | None:
-        """Undo *batch* and send its rows one by one; returns the error of the first failed row, or None."""
+    def _prepare_executions(self, reader: SourceReader) -> None:
+        """Called before rows are executed, instead of put."""
+        if not reader.has_values:
+            self._statement.drop_conversions()
+
+    def _stop_putting(self) -> None:
+        """Execute the rows of all other batches, here and at this server."""
+        self._cursor.can_put = False
+        if self._session.behavior.takes_put is None:
+            self._session.behavior.learn("takes_put", False)
+
+    async def _find_bad_row(self, batch: Batch) -> DatabaseError | BatchTally:
+        """Undo *batch* and send its rows one by one; returns the error of the first failed row, or the totals."""
         self._session.dispatcher.extend_deadline()
         await self._cursor.close()
-        await self._rollback_batch(batch)
+        if self._session.database.is_logged:
+            await self._rollback_batch(batch)
+        self._prepare_executions(self._reader)
         try:
-            await execute_many(self._statement, batch.rows)
+            return await self._execute(batch)
         except DatabaseError as error:
             if error.row_index is None or is_cancelled_or_timed_out(error) or not self._session.is_open:
                 raise
-            error.row_index += batch.first
             return error
-        return None
 
     def _error(self, rejection: ServerError, row_index: int | None = None) -> DatabaseError:
         error = failure_of(rejection, self._statement.sql)

@@ -63,7 +63,12 @@ class InsertCursor:
                 "the server did not describe the columns of the INSERT", sql=statement.sql
             )
         self._lobs = statement.lob_parameters
-        self.can_put = self._lobs is None and all(column.type.kind not in _NEVER_PUT for column in columns)
+        is_refused = statement.session.behavior.takes_put is False
+        self.can_put = (
+            not is_refused
+            and self._lobs is None
+            and all(column.type.kind not in _NEVER_PUT for column in columns)
+        )
         """Whether SQ_PUT can carry the rows; the others must be executed one by one."""
         self.statement = statement
         self.columns = columns

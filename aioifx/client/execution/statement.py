@@ -486,8 +486,15 @@ class Statement:
 
     def drop_conversions(self) -> None:
         """Take parameters that already have their columns' types; before the first execution."""
+        self.large_parameters = large_parameters(self.session, self.parameters, ())
         self.encoder = RequestEncoder(
-            self.sql, self.parameters, self.session.code_set, (), self.kind, self.targets
+            self.sql,
+            self.parameters,
+            self.session.code_set,
+            (),
+            self.kind,
+            self.targets,
+            self.large_parameters,
         )
         self.is_cacheable = False
 

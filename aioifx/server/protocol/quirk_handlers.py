@@ -332,6 +332,7 @@ _QUIRKY: Final[tuple[tuple[Quirk, tuple[type, ...], _QuirkyHandler], ...]] = (
     (Quirk.NO_OPTOFC, (session_requests.Info,), _set_environment_without_optofc),
     (Quirk.UNDESCRIBED_COMMANDS, (requests.Describe,), _describe_unless_command),
     (Quirk.PING_BY_EOT, (session_requests.Version,), _ignore),
+    (Quirk.NO_PUT, (requests.Put,), _refuse),
     (Quirk.NO_BIT_56, _SAVEPOINTS, _refuse),
 )
 """Quirks that change the effect of a message, and how."""

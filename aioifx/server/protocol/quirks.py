@@ -61,6 +61,11 @@ class Quirk(StrEnum):
     ROW_NUMBER_FIRST = "row-number-first"
     """In the reply to SQ_SFETCH, SQ_TUPID precedes the row, except for the last row (observed: 12.10, 14.10, 15)."""
 
+    # -- changes -------------------------------------------------------------------------------------------------------
+
+    NO_PUT = "no-put"
+    """SQ_PUT is error -999 (assumed: only JDBC with IFX_USEPUT was seen to send it)."""
+
     # -- interrupts ----------------------------------------------------------------------------------------------------
 
     NO_INTERRUPTS = "no-interrupts"

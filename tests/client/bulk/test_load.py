@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import gc
+import io
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
@@ -16,7 +17,9 @@ from hypothesis import strategies as st
 
 import aioifx
 import aioifx.server
+from aioifx import TypeCodec
 from aioifx.client.bulk import batches
+from aioifx.client.execution import pipeline
 from aioifx.errors import (
     ConnectionLost,
     DatabaseError,
@@ -33,6 +36,7 @@ from aioifx.errors import (
 from aioifx.sqltypes import TypeCode
 from aioifx.testing.messages import (
     ANSI,
+    DIALECT,
     EOT,
     UNLOGGED,
     column,
@@ -47,6 +51,7 @@ from aioifx.testing.script import (
     BEGIN,
     COMMAND,
     COMMIT,
+    NO_REPLY,
     PREPARE,
     ROLLBACK,
     Chunking,
@@ -56,6 +61,7 @@ from aioifx.testing.script import (
     close,
     release,
 )
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import StatementType
 from tests.sampling import examples
 from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking, time_out_at
@@ -235,6 +241,183 @@ async def test_in_an_ansi_database_the_cursor_is_closed_before_it_is_opened_agai
     script: Script = [opened, put(2), CLOSE, MARK, put(1), COMMIT, release(2)]
     async with talking(*script, warnings=ANSI) as (conn, _):
         assert (await conn.load("t", rows(3), block=2)).rowcount == 3
+
+
+# -- servers that refuse SQ_PUT ---------------------------------------------------------------------------------------
+
+REFUSED = error(-999, token="Put") + EOT
+BEGINNING = MARK
+"""The savepoint before a load in a transaction."""
+
+
+def one_by_one(count: int, mask: Capabilities = DIALECT) -> list[Exchange]:
+    return [(ROW, done(1, capabilities=mask) + EOT)] * count
+
+
+@pytest.mark.parametrize(
+    "mask", [DIALECT, Capabilities(long_tuple=True, long_rowid=True)], ids=["short counts", "long counts"]
+)
+@pytest.mark.parametrize(
+    "answered", [[(PUT, REFUSED)], [(PUT, one_done), ("Id(2)", REFUSED)]], ids=["PUT", "ID"]
+)
+async def test_a_load_goes_on_without_put_if_the_first_block_is_refused(
+    answered: list[Exchange], mask: Capabilities
+) -> None:
+    fine = done(capabilities=mask) + EOT
+    prepared: list[Exchange] = [
+        (PREPARE, described(2, C1, kind=StatementType.INSERT, capabilities=mask)),
+        ("Id(2) DescribeInput", takes(INTEGER)),
+    ]
+    if len(answered) > 1:
+        answered = [(PUT, done(2, capabilities=mask) + EOT), answered[1]]
+    script: Script = [
+        *(prepared, ("Begin", fine), answered, CLOSE, ("Rollback", fine), ("Begin", fine)),
+        *(one_by_one(5, mask), ("Commit", fine), release(2)),
+        *(prepared, ("Begin", fine), one_by_one(3, mask), ("Commit", fine), release(2)),
+    ]
+    async with talking(*script, capabilities=mask, peer_dialect=mask) as (conn, _):
+        counts: list[int] = []
+        result = await conn.load("t", rows(5), block=2, progress=counts.append)
+        assert (result.rowcount, counts) == (5, [2, 4, 5])
+        assert conn._session.behavior.takes_put is False
+        assert (await conn.load("t", rows(3), block=2)).rowcount == 3
+
+
+async def test_a_row_that_fails_has_its_own_error_though_put_was_refused() -> None:
+    search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, *one_by_one(1), (ROW, duplicate)]
+    async with talking(opened, BEGIN, (PUT, REFUSED), search, ROLLBACK, release(2)) as (conn, _):
+        with pytest.raises(UniqueViolation, match=r"^record 2, line 2: ") as caught:
+            await conn.load("t", io.BytesIO(b"1|\n2|\n"), format="unload")
+        assert caught.value.row_index == 1
+        assert conn._session.behavior.takes_put is False
+
+
+async def test_it_goes_on_in_the_callers_transaction_and_undoes_only_its_own_block() -> None:
+    script: Script = [
+        *(BEGIN, deleted, opened, BEGINNING, (PUT, REFUSED), CLOSE, BACK, one_by_one(3), release(2), COMMIT),
+    ]
+    async with talking(*script) as (conn, _), conn.transaction():
+        await conn.execute("delete from t where a = 1")
+        assert (await conn.load("t", rows(3), block=2)).rowcount == 3
+
+
+async def test_it_goes_on_with_a_commit_after_each_block() -> None:
+    script: Script = [
+        *(opened, BEGIN, (PUT, REFUSED), CLOSE, ROLLBACK, BEGIN, one_by_one(2), COMMIT),
+        *(BEGIN, one_by_one(1), COMMIT, release(2)),
+    ]
+    async with talking(*script) as (conn, _):
+        assert (await conn.load("t", rows(3), block=2, commit="block")).rowcount == 3
+
+
+async def test_without_a_log_one_row_shows_whether_the_server_takes_put() -> None:
+    """Nothing could be undone if some rows of a block were stored."""
+    script: Script = [opened, (PUT, REFUSED), CLOSE, one_by_one(4), release(2)]
+    async with talking(*script, warnings=UNLOGGED) as (conn, _):
+        assert (await conn.load("t", rows(4), block=3)).rowcount == 4
+        assert conn._session.behavior.takes_put is False
+
+
+async def test_without_a_log_a_row_that_was_stored_is_not_sent_again() -> None:
+    script: Script = [opened, (PUT, one_done), ("Id(2)", REFUSED), CLOSE, release(2)]
+    async with talking(*script, warnings=UNLOGGED) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.load("t", rows(4))
+    assert caught.value.sqlcode == -999
+    assert "not sent again" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("refusal", [-271, -213, -268, -1226, -272])
+async def test_an_error_about_rows_or_locks_is_not_a_refusal_of_put(refusal: int) -> None:
+    search: list[Exchange] = [] if refusal == -213 else [CLOSE, ROLLBACK, BEGIN, *one_by_one(2)]
+    close_it = [CLOSE] if refusal == -213 else []
+    script: Script = [
+        opened,
+        BEGIN,
+        (PUT, error(refusal, -107) + EOT),
+        search,
+        ROLLBACK,
+        close_it,
+        release(2),
+    ]
+    async with talking(*script) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.load("t", rows(2))
+        assert caught.value.sqlcode == refusal
+        assert conn._session.behavior.takes_put is None
+
+
+async def test_a_server_that_has_taken_rows_is_not_said_to_refuse_them() -> None:
+    script: Script = [
+        *(opened, BEGIN, put(1), COMMIT, release(2)),
+        *(opened, BEGIN, (PUT, REFUSED), CLOSE, ROLLBACK, BEGIN, one_by_one(1), COMMIT, release(2)),
+    ]
+    async with talking(*script) as (conn, _):
+        await conn.load("t", rows(1))
+        assert conn._session.behavior.takes_put
+        assert (await conn.load("t", rows(1))).rowcount == 1
+        assert conn._session.behavior.takes_put
+
+
+async def test_a_later_block_that_is_refused_ends_the_load() -> None:
+    search: list[Exchange] = [CLOSE, BACK, *one_by_one(1)]
+    script: Script = [opened, BEGIN, put(1), MARK, (PUT, REFUSED), search, ROLLBACK, release(2)]
+    async with talking(*script) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.load("t", rows(2), block=1)
+    assert caught.value.sqlcode == -999
+
+
+async def test_rows_of_a_file_are_executed_without_conversions_when_put_is_refused() -> None:
+    class Wrapped:
+        """What the user's codec encodes; a file has ints."""
+
+    def encode(value: Any) -> Any:
+        assert isinstance(value, Wrapped)
+        return 0
+
+    codec = TypeCodec(encoder=encode)
+    script: Script = [
+        *(opened, BEGIN, (PUT, REFUSED), CLOSE, ROLLBACK, BEGIN, one_by_one(2), COMMIT, release(2)),
+    ]
+    async with talking(*script, type_codecs={"integer": codec}) as (conn, peer):
+        assert (await conn.load("t", io.BytesIO(b"1|\n2|\n"), format="unload")).rowcount == 2
+        bound = [group[-8:-4] for group, said in zip(peer.groups, peer.said, strict=True) if said == ROW]
+        assert bound == [n.to_bytes(4, "big") for n in (1, 2)]
+
+
+async def test_large_values_of_a_file_are_stored_when_put_is_refused() -> None:
+    seed = "create table t (a int, b byte, c text)"
+    async with aioifx.server.running(seed=seed, quirks=["no-put"]) as dsn, aioifx.connect(dsn) as conn:
+        source = io.BytesIO(b"1|00ff|abc|\n2|||\n")
+        assert (await conn.load("t", source, format="unload", block=1)).rowcount == 2
+        found = await conn.fetch("select a, b, c from t order by a", lobs="inline")
+        assert [tuple(row) for row in found] == [(1, b"\0\xff", "abc"), (2, None, None)]
+
+
+async def test_missing_replies_while_a_row_is_looked_for_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "ANSWER_TIMEOUT", 0.01)
+    search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, duplicate), (ROW, NO_REPLY)]
+    async with talking(opened, BEGIN, (PUT, duplicate), search) as (conn, _):
+        with pytest.raises(ConnectionLost, match="no reply came to rows") as caught:
+            await conn.load("t", rows(2))
+        assert caught.value.row_index == 0
+        assert isinstance(caught.value.__cause__, UniqueViolation)
+
+
+async def test_missing_replies_to_rows_that_are_executed_name_the_row_that_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipeline, "ANSWER_TIMEOUT", 0.01)
+    failing: list[Exchange] = [*one_by_one(2), (ROW, duplicate), (ROW, NO_REPLY)]
+    async with talking(opened, BEGIN, failing) as (conn, _):
+        conn._session.behavior.takes_put = False
+        with pytest.raises(
+            ConnectionLost, match=r"^the connection was closed: no reply came to rows"
+        ) as caught:
+            await conn.load("t", rows(4), block=2)
+        assert caught.value.row_index == 2
+        assert not caught.value.connection_usable
 
 
 # -- what may be loaded -----------------------------------------------------------------------------------------------
@@ -466,6 +649,7 @@ async def test_a_value_that_does_not_fit_leaves_the_blocks_in_front_committed() 
 async def test_without_a_log_no_row_is_sent_twice_and_the_error_says_between_which_it_is() -> None:
     script: Script = [opened, put(2), (PUT, duplicate), CLOSE, release(2)]
     async with talking(*script, warnings=UNLOGGED) as (conn, _):
+        conn._session.behavior.takes_put = True
         with pytest.raises(UniqueViolation) as caught:
             await conn.load("t", rows(4), block=2)
     assert caught.value.row_index is None

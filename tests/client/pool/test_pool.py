@@ -364,6 +364,22 @@ async def test_a_session_whose_statement_was_interrupted_without_a_cancel_is_rep
             assert await session_of(conn) != first
 
 
+@pytest.mark.parametrize("quirks", [(), (Quirk.NO_BIT_70,)], ids=["bit 70", "no bit 70"])
+async def test_a_server_that_refuses_insert_cursors_is_asked_once(quirks: tuple[Quirk, ...]) -> None:
+    async with serve(replace(OPTIONS, quirks=(*quirks, Quirk.NO_PUT))) as server:
+        async with pooled(server, min_size=2, max_size=2) as pool:
+            async with pool.acquire() as one, pool.acquire() as two:
+                trips = []
+                for number, conn in enumerate((one, two)):
+                    before = conn.stats.round_trips
+                    await conn.load(
+                        "thing", [(n, f"thing {n}") for n in range(number * 20, number * 20 + 20)]
+                    )
+                    trips.append(conn.stats.round_trips - before)
+                assert trips[0] - trips[1] == 4  # PUT, CLOSE, ROLLBACK, BEGIN
+                assert await two.fetchval("select count(*) from thing") == 40
+
+
 async def test_a_database_opened_while_acquired_is_not_open_at_the_next_acquire(server: Server) -> None:
     async with pooled(server, database="") as pool:
         async with pool.acquire() as conn:

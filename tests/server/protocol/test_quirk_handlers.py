@@ -271,6 +271,19 @@ def test_commands_are_not_described_and_types_have_no_owner(talking: Talking) ->
     assert parameters is not None and [one.owner for one in parameters] == [""]
 
 
+@pytest.mark.parametrize(("quirks", "sqlcode"), [((), 0), ((Quirk.NO_PUT,), -999)])
+def test_rows_of_an_insert_cursor_may_be_refused(
+    talking: Talking, quirks: tuple[Quirk, ...], sqlcode: int
+) -> None:
+    talk = talking(*quirks)
+    talk.command("CREATE TABLE t (a INTEGER)")
+    chosen = requests.Id(talk.prepare("INSERT INTO t VALUES (?)"))
+    put = requests.Put(4, (b"\0\0\0\7",))
+    talk.say(BEGIN)
+    assert error(talk, chosen, requests.CurName(b"c"), requests.Open(), put) == sqlcode
+    assert error(talk, chosen, requests.Close()) == 0
+
+
 def test_savepoints_are_refused_without_their_bit(talking: Talking) -> None:
     talk = talking(Quirk.NO_BIT_56)
     talk.say(BEGIN)
