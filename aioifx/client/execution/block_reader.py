@@ -149,7 +149,7 @@ class BlockReader:
         hold = session.transactions.needs_hold_cursor or (self._hold and session.database.is_logged)
         rows = await statement.open(params, hold=hold, read_rows=plan.read_rows)
         if plan.large is not None:
-            rows = await fill(statement, plan.large, rows, params)
+            rows = (await fill(statement, plan.large, rows, params)).rows
             self.large, self._may_prefetch = plan.large, False
             if plan.large.streams:  # otherwise it is shared
                 plan.large.watch = self.watch
@@ -169,7 +169,7 @@ class BlockReader:
                 if self._closed:
                     return []
                 rows = await statement.fetch_block()
-                return rows if self.large is None else await fill(statement, self.large, rows)
+                return rows if self.large is None else (await fill(statement, self.large, rows)).rows
         except BaseException as error:
             self._source.on_failure(statement, error)
             raise

@@ -198,13 +198,15 @@ async def fetch_all_rows(
         else statement.accept_block(await session.dispatcher.reply(in_flight))
     )
     if large is not None:
-        rows = await fill(statement, large, rows, params)
+        rows = (await fill(statement, large, rows, params)).rows
     if convert is not None:
         rows = list(map(convert, rows))
     while statement.state is not PREPARED and statement.state in WITH_ROWS:  # the first test is the fast one
         block = await statement.fetch_block()
         if large is not None:
-            block = await fill(statement, large, block)
+            block, is_whole = await fill(statement, large, block, params)
+            if is_whole:
+                rows.clear()
         rows += block if convert is None else map(convert, block)
     return rows
 
@@ -230,7 +232,7 @@ async def fetch_first_row(statement: Statement, params: Sequence[Value], factory
     while not rows and statement.state in WITH_ROWS:
         rows = await statement.fetch_block()
     if rows and large is not None:
-        rows = await fill(statement, large, rows[:1], params)
+        rows = (await fill(statement, large, rows[:1], params)).rows
     if not rows:
         return None
     return rows[0] if convert is None else convert(rows[0])

@@ -7,6 +7,7 @@ is read on another connection, whose cursors stay open, if nothing can depend on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from aioifx.client.execution.large_values import LargeValues, ValueNotKept
 from aioifx.client.execution.prepare import prepare
@@ -17,18 +18,26 @@ from aioifx.errors import DatabaseError
 from aioifx.sqltypes import Row, Value
 
 
+class Filled(NamedTuple):
+    """Rows with their large values."""
+
+    rows: list[Row]
+    is_whole: bool = False
+    """Whether they are all rows of the query, which was read again."""
+
+
 async def fill(
     statement: Statement, large: LargeValues, rows: list[Row], params: Sequence[Value] | None = None
-) -> list[Row]:
-    """`LargeValues.fill`; the rows of the whole query if they had to be read again.
+) -> Filled:
+    """`LargeValues.fill`; all rows of the query if they had to be read again.
 
-    Args:     params: of the statement, if these are its first rows; None: earlier rows have been returned.
+    Args:     params: of the statement; None: the caller has returned earlier rows, so that they cannot be read again.
     Raises:   DatabaseError: as `LargeValues.fill`; or the server has dropped a value, and the query cannot be read
               again. The message names the option.
     """
     large.is_cursor_closed = statement.state is PREPARED
     try:
-        return await large.fill(rows)
+        return Filled(await large.fill(rows))
     except ValueNotKept as lost:
         error = lost.error
     if params is None or not _may_read_again(statement, large):
@@ -42,7 +51,7 @@ async def fill(
             error.add_note(f"reading it again on another connection failed: {failure}")
         raise error from failure
     statement.session.behavior.learn("keeps_closed_values", False)
-    return rows
+    return Filled(rows, is_whole=True)
 
 
 def _may_read_again(statement: Statement, large: LargeValues) -> bool:

@@ -10,6 +10,7 @@ import pytest
 import aioifx
 from aioifx.codecs.large_objects import row_descriptor
 from aioifx.errors import DatabaseError
+from aioifx.rows import dict_row
 from aioifx.server import Server, ServerOptions, serve
 from aioifx.sqltypes import TypeCode
 from aioifx.testing.messages import CLOSED, EOT, column, described, done, error, raw_row
@@ -80,6 +81,17 @@ async def test_a_row_that_is_gone_when_it_is_read_again_is_none() -> None:
         async with aioifx.connect(server.dsn) as conn:
             assert await conn.fetchrow("SELECT b FROM doc WHERE id = 4") == (b"\4\4\4\4",)
             assert await conn.fetchrow("SELECT b FROM doc WHERE id = 99") is None
+
+
+async def test_a_query_of_many_blocks_is_read_again_as_a_whole() -> None:
+    many = [(n, b"x" * n, "y") for n in range(10, 200)]
+    async with serve(ServerOptions(quirks=DROPS)) as server:
+        await seeded(server)
+        async with aioifx.connect(server.dsn, fetch_size=4096, row_factory=dict_row) as conn:
+            await conn.executemany("INSERT INTO doc VALUES (?, ?, ?)", many)
+            expected = [dict(zip(("id", "b", "t"), row, strict=True)) for row in DOCS + many]
+            assert await conn.fetch(QUERY) == expected
+            assert conn.server_behavior.keeps_closed_values is False
 
 
 async def test_arrow_reads_it_again_too() -> None:
