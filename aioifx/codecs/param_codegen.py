@@ -25,6 +25,7 @@ from aioifx.codecs.conversions import Adapters, with_adapters
 from aioifx.codecs.param_plan import PackOp, PackRule, rules_for
 from aioifx.codecs.temporal import DAY_ZERO, common_clock, common_moment
 from aioifx.codecs.text import CodeSet
+from aioifx.codecs.type_text import may_be_large
 from aioifx.sqltypes import SqlType, TypeCode, Value
 
 EncodeResult: TypeAlias = tuple[int, tuple[Any] | None]
@@ -350,7 +351,8 @@ class GeneratedParamEncoder:
         tail: bytes,
         adapters: Adapters = (),
     ) -> None:
-        self._shapes = _shape_cache_for(types, code_set, adapters)
+        make = _ShapeCache if any(map(may_be_large, types)) else _shape_cache_for
+        self._shapes = make(types, code_set, adapters)
         self._count = len(types)
         self._head, self._tail = head, tail
         self._runs: dict[Shape, EncodeParamRows] = {}

@@ -9,7 +9,6 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import IntEnum
-from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.codecs.bind_values import Binder, binder_for, is_character, is_named
@@ -17,6 +16,7 @@ from aioifx.codecs.conversions import STANDARD, Adapter
 from aioifx.codecs.large_objects import is_large_object
 from aioifx.codecs.temporal import common_step, qualifier_of
 from aioifx.codecs.text import CodeSet
+from aioifx.codecs.type_text import cached_by_type
 from aioifx.sqltypes import SqlType, TypeCode, Unit
 
 
@@ -174,7 +174,7 @@ _BY_TYPE: Final[Mapping[int, _ByType]] = {
 }
 
 
-@lru_cache(maxsize=1024)
+@cached_by_type
 def rules_for(sql_type: SqlType | None, code_set: CodeSet, adapter: Adapter = STANDARD) -> PackRules:
     """How one parameter is encoded, by its described type; None if the server did not describe it."""
     bind = binder_for(sql_type, code_set)

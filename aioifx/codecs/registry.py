@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Final, TypeAlias
 
 from aioifx.codecs import large_objects, numbers, temporal, text
@@ -14,6 +13,7 @@ from aioifx.codecs.documents import document_decoder
 from aioifx.codecs.large_objects import is_large_object, is_smart_object
 from aioifx.codecs.literal_reader import literal_reader
 from aioifx.codecs.text import CodeSet
+from aioifx.codecs.type_text import cached_by_type
 from aioifx.errors import NotSupportedError
 from aioifx.sqltypes import Column, SqlType, TypeCode, Value
 
@@ -63,7 +63,7 @@ BY_CODE_SET: Final[Mapping[int, _ByText]] = {
 """Types that hold text, and rows and collections, whose literals are text."""
 
 
-@lru_cache(maxsize=1024)
+@cached_by_type
 def codec_for(
     sql_type: SqlType, code_set: CodeSet, *, strip_char: bool = False, padded_varchar: bool = False
 ) -> Codec:

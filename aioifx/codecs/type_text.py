@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
-from typing import Final
+from functools import lru_cache, wraps
+from typing import Any, Final, TypeVar, cast
 
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import (
@@ -27,10 +27,19 @@ from aioifx.sqltypes import (
     datetime_qualifier,
 )
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 MAX_LEVELS: Final = 32
 """Types within types; deeper ones are unknown, so that no reader recurses further."""
 
-_MAX_TEXT: Final = 1 << 16
+MAX_FIELDS: Final = 5_000
+"""Fields of one type, with those of its fields; a type with more is unknown."""
+
+MAX_TEXT: Final = 1 << 16
+"""Characters of a type's text."""
+
+_MAX_CACHED: Final = 512
+"""Characters of a text whose type is cached."""
 
 _TOKEN: Final = re.compile(
     r"""\s*+(?:(?P<word>[^\W\d][\w$]*+)|(?P<number>\d{1,5})(?!\d)|"(?P<name>(?:[^"]|"")*+)"|'(?P<owner>[^']*+)'"""
@@ -88,14 +97,17 @@ class _NotATypeError(Exception):
     """The text is not that of a type."""
 
 
-@lru_cache(maxsize=1024)
 def parse_type(text: str) -> SqlType | None:
     """The type; None if the text is not understood.
 
     A name of none of the built-in types gives an opaque type with this name, which the catalog knows more about.
     """
-    if len(text) > _MAX_TEXT:
+    if len(text) > MAX_TEXT:
         return None
+    return _parsed(text) if len(text) > _MAX_CACHED else _cached(text)
+
+
+def _parsed(text: str) -> SqlType | None:
     parser = _Parser(text)
     try:
         sql_type = parser.type(MAX_LEVELS)
@@ -104,12 +116,32 @@ def parse_type(text: str) -> SqlType | None:
         return None
 
 
+_cached: Final = lru_cache(maxsize=1024)(_parsed)
+
+
+def may_be_large(sql_type: SqlType | None) -> bool:
+    """Whether a type is too large to be kept by a cache of the process."""
+    return sql_type is not None and bool(sql_type.fields or len(sql_type.extended_name) > _MAX_CACHED)
+
+
+def cached_by_type(function: F) -> F:
+    """`lru_cache` for a function of a SqlType and more; a type that `may_be_large` is not kept."""
+    cached: Callable[..., Any] = lru_cache(maxsize=1024)(function)
+
+    @wraps(function)
+    def call(sql_type: SqlType | None, *args: Any, **kwargs: Any) -> Any:
+        return (function if may_be_large(sql_type) else cached)(sql_type, *args, **kwargs)
+
+    return cast(F, call)
+
+
 class _Parser:
     """A position in the text of a type."""
 
     def __init__(self, text: str) -> None:
         self._text = text.rstrip()
         self._at = 0
+        self._fields = 0
 
     @property
     def is_at_end(self) -> bool:
@@ -141,6 +173,9 @@ class _Parser:
         return self._column(self._name(), levels)
 
     def _column(self, name: str, levels: int) -> Column:
+        self._fields += 1
+        if self._fields > MAX_FIELDS:
+            raise _NotATypeError
         sql_type = self.type(levels - 1)
         nullable = not self._accept_word("not")
         if not nullable and not self._accept_word("null"):

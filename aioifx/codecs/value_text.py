@@ -17,7 +17,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from functools import lru_cache
 from typing import Final, TypeVar
 
 from aioifx.codecs.large_objects import is_large_object
@@ -35,13 +34,14 @@ from aioifx.codecs.temporal_text import (
     refused,
     unreadable,
 )
+from aioifx.codecs.type_text import cached_by_type
 from aioifx.errors import NotSupportedError
 from aioifx.sqltypes import INTEGER_CODES, SqlType, TypeCode, Value
 
 _Form = TypeVar("_Form", ParseField, FormatField)
 
 
-@lru_cache(maxsize=256)
+@cached_by_type
 def parser_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> ParseField:
     """The parser for a type.
 
@@ -54,7 +54,7 @@ def parser_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> ParseField:
     return _maker(_PARSERS, sql_type)(sql_type)
 
 
-@lru_cache(maxsize=256)
+@cached_by_type
 def formatter_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> FormatField:
     """The formatter for a type; the inverse of `parser_for`, with the same exceptions."""
     if sql_type.kind == TypeCode.DATE:

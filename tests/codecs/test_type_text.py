@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.codecs.type_text import MAX_LEVELS, parse_type, structured
+from aioifx.codecs.param_plan import rules_for
+from aioifx.codecs.registry import codec_for
+from aioifx.codecs.type_text import MAX_FIELDS, MAX_LEVELS, parse_type, structured
 from aioifx.sqltypes import SqlType, TypeCode
-from tests.codecs.samples import DATETIME_QUALIFIERS, INTEGER, INTERVAL_QUALIFIERS
+from tests.codecs.samples import DATETIME_QUALIFIERS, INTEGER, INTERVAL_QUALIFIERS, LATIN1
 
 SCALARS = {
     "smallint": "SMALLINT",
@@ -86,6 +88,33 @@ def test_types_within_types_end_somewhere() -> None:
     assert parse_type("set(" * MAX_LEVELS + "integer" + " not null)" * MAX_LEVELS) is None
     assert parse_type("set(" * 20_000) is None
     assert parse_type("a" * 100_000) is None
+
+
+def row_text(fields: int, name: str = "f") -> str:
+    return f"row({','.join(f'{name}{n} int' for n in range(fields))})"
+
+
+def test_a_type_has_so_many_fields_and_no_more() -> None:
+    widest = parse_type(row_text(MAX_FIELDS))
+    assert widest is not None and len(widest.fields) == MAX_FIELDS
+    assert parse_type(row_text(MAX_FIELDS + 1)) is None
+    halves = f"row(a {row_text(MAX_FIELDS // 2)}, b {row_text(MAX_FIELDS // 2)})"
+    assert parse_type(halves) is None
+
+
+def test_only_small_types_are_cached() -> None:
+    """Every server of the process shares the caches."""
+    small, large = "row(a int)", row_text(100)
+    assert parse_type(small) is parse_type(small)
+    assert parse_type(large) is not parse_type(large)
+    named = SqlType(TypeCode.UDTVAR, 0, 3000, "me", "n" * 1000)
+    for sql_type in (parse_type(small), parse_type(large), named):
+        assert sql_type is not None
+        assert codec_for(sql_type, LATIN1) is not codec_for(sql_type, LATIN1)
+        assert rules_for(sql_type, LATIN1) is not rules_for(sql_type, LATIN1)
+    for sql_type in (INTEGER, SqlType(TypeCode.UDTVAR, 0, 3000, "me", "point")):
+        assert codec_for(sql_type, LATIN1) is codec_for(sql_type, LATIN1)
+        assert rules_for(sql_type, LATIN1) is rules_for(sql_type, LATIN1)
 
 
 @given(st.text("setrow(),. '\"1integer\n", max_size=60))

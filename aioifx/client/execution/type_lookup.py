@@ -7,15 +7,23 @@ Invariants:
 1. The catalog is queried only for a statement with a type whose description does not suffice, once for each type and
    session.
 2. Values of a type that stays unknown are text.
+3. However a server describes its types, and whatever its catalog has, the work and memory for them are limited.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-from aioifx.codecs.type_text import BUILT_IN_NAMES, MAX_LEVELS, STRUCTURED, structured
+from aioifx.codecs.type_text import (
+    BUILT_IN_NAMES,
+    MAX_FIELDS,
+    MAX_LEVELS,
+    MAX_TEXT,
+    STRUCTURED,
+    structured,
+)
 from aioifx.sqltypes import (
     DISTINCT,
     EXTENDED_BLOB,
@@ -39,7 +47,10 @@ _BUILT_IN: Final = (EXTENDED_LVARCHAR, EXTENDED_BOOLEAN, EXTENDED_BLOB, EXTENDED
 _OPAQUE: Final = (TypeCode.UDTVAR, TypeCode.UDTFIXED)
 _MAX_QUERIES: Final = 8
 _MAX_IDS: Final = 500
-_MAX_FIELDS: Final = 5_000
+_MAX_FIELDS: Final = 20_000
+"""Fields of all types of one look-up, and of all columns of one description."""
+_MAX_KNOWN: Final = 10_000
+"""Types of a session, after which it forgets them."""
 
 
 class _Attribute(NamedTuple):
@@ -72,7 +83,9 @@ async def resolved_types(
     """
     if not any(map(_is_extended, types)):
         return None
-    described = tuple(map(structured, types))
+    described = _structured(types)
+    if len(known) > _MAX_KNOWN:
+        known.clear()
     wanted = {sql_type.extended_id for sql_type in described if _needs_catalog(sql_type)} - known.keys()
     if wanted:
         known |= dict.fromkeys(wanted, SqlType(TypeCode.UDTVAR))
@@ -82,10 +95,40 @@ async def resolved_types(
             for extended_id in wanted:
                 del known[extended_id]
             raise
-    return tuple(
+    return _limited(
         _merged(sql_type, known[sql_type.extended_id]) if sql_type.extended_id in known else sql_type
         for sql_type in described
     )
+
+
+def _structured(types: Sequence[SqlType]) -> list[SqlType]:
+    """The types with the fields that their texts describe, of MAX_TEXT different characters together."""
+    found: dict[SqlType, SqlType] = {}
+    left = MAX_TEXT
+    for sql_type in types:
+        if sql_type not in found:
+            left -= len(sql_type.extended_name)
+            found[sql_type] = structured(sql_type) if left >= 0 else sql_type
+    return [found[sql_type] for sql_type in types]
+
+
+def _limited(types: Iterable[SqlType]) -> tuple[SqlType, ...]:
+    """The types, without fields from the one on with which the columns have too many together."""
+    sizes: dict[int, int] = {}  # by the identity of the fields, which several columns share
+    left = _MAX_FIELDS
+    found: list[SqlType] = []
+    for sql_type in types:
+        key = id(sql_type.fields)
+        if key not in sizes:
+            sizes[key] = _size(sql_type)
+        left -= sizes[key]
+        found.append(sql_type if left >= 0 or not sql_type.fields else replace(sql_type, fields=()))
+    return (*found,)
+
+
+def _size(sql_type: SqlType) -> int:
+    """Number of the type's fields, with those of its fields."""
+    return sum(1 + _size(field.type) for field in sql_type.fields)
 
 
 def _is_extended(sql_type: SqlType) -> bool:
@@ -160,18 +203,25 @@ def _grouped(rows: Sequence[Row]) -> dict[int, _Entry]:
 
 
 def _types_of(entries: dict[int, _Entry]) -> KnownTypes:
-    return {extended_id: _Builder(entries).type_of(extended_id, MAX_LEVELS) for extended_id in entries}
+    left, known = _MAX_FIELDS, KnownTypes()
+    for extended_id in entries:
+        builder = _Builder(entries, min(left, MAX_FIELDS))
+        known[extended_id] = builder.type_of(extended_id, MAX_LEVELS)
+        left -= builder.used
+    return known
 
 
 class _Builder:
-    """Makes one type of the catalog's entries; without fields beyond MAX_LEVELS and _MAX_FIELDS.
+    """Makes one type of the catalog's entries; without fields beyond MAX_LEVELS and *limit*.
 
     The catalog could be circular, or a type of two of a type of two, and so on.
     """
 
-    def __init__(self, entries: dict[int, _Entry]) -> None:
+    def __init__(self, entries: dict[int, _Entry], limit: int) -> None:
         self._entries = entries
-        self._left = _MAX_FIELDS
+        self._limit = limit
+        self.used = 0
+        """Fields so far."""
 
     def type_of(self, extended_id: int, levels: int) -> SqlType:
         entry = self._entries.get(extended_id)
@@ -194,9 +244,9 @@ class _Builder:
 
     def _members(self, parent: int, entry: _Entry, levels: int) -> tuple[Column, ...]:
         members = [one for one in entry.attributes if one.parent == parent != one.number]
-        self._left -= len(members)
-        if self._left < 0 or not levels:
+        if self.used + len(members) > self._limit or not levels:
             return ()
+        self.used += len(members)
         return tuple(
             Column((one.name or "").rstrip(" "), self._member(one, entry, levels), not one.code & NOT_NULL)
             for one in members

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from aioifx.client.execution.type_lookup import KnownTypes, resolved_types
+from aioifx.codecs.type_text import MAX_FIELDS, MAX_TEXT
 from aioifx.sqltypes import DISTINCT, NOT_NULL, Row, SqlType, TypeCode
 from tests.codecs.samples import INTEGER, LVARCHAR
 
@@ -143,3 +144,56 @@ async def test_a_circular_catalog_ends() -> None:
     while sql_type.fields:
         depth, sql_type = depth + 1, sql_type.fields[0].type
     assert 0 < depth < 50
+
+
+# -- limits -----------------------------------------------------------------------------------------------------------
+
+
+def counted(sql_type: SqlType) -> int:
+    return sum(1 + counted(field.type) for field in sql_type.fields)
+
+
+async def test_the_texts_of_one_description_have_a_limit_together() -> None:
+    """220 texts of 50 KB took 15 s, and 290 MB for ever."""
+    texts = [f"ROW({','.join(f'c{n}_{m} integer' for m in range(3500))})" for n in range(220)]
+    assert all(50_000 < len(text) < MAX_TEXT for text in texts)
+    described = [SqlType(TypeCode.ROW, 4096, 0, "", text) for text in texts]
+    found = await resolved_types([INTEGER, described[0], *described], {}, Catalog())
+    assert found is not None
+    assert [len(one.fields) for one in found] == [0, 3500, 3500] + [0] * 219
+    assert [one.extended_name for one in found[2:]] == texts
+
+
+async def test_the_columns_of_one_description_have_so_many_fields_together() -> None:
+    name = f"ROW({','.join(f'c{n} integer' for n in range(3000))})"
+    described = SqlType(TypeCode.ROW, 4096, 0, "", name)
+    found = await resolved_types([described] * 32_767, {}, Catalog())
+    assert found is not None
+    assert 1 <= sum(map(len, (one.fields for one in found))) <= 20_000
+    assert found[0].fields is found[5].fields and found[-1].fields == ()
+
+
+async def test_the_types_of_one_look_up_have_so_many_fields_together() -> None:
+    """Each type has the next one twice, so that the fields double."""
+    first, count = 3000, 400
+    rows = [
+        (number, "me", f"t{number}", 22, 0, field, 0, f"f{field}", 22, 0, number + 1)
+        for number in range(first, first + count)
+        for field in (2, 3)
+    ]
+    wanted = [SqlType(TypeCode.ROW, 0, number, "me", f"t{number}") for number in range(first, first + count)]
+    known = KnownTypes()
+    assert await resolved_types(wanted, known, Catalog(*rows)) is not None
+    sizes = [counted(known[number]) for number in range(first, first + count)]
+    assert max(sizes) <= MAX_FIELDS
+    assert 5_000 <= sum(sizes) <= 20_000
+
+
+async def test_a_session_does_not_know_types_without_end() -> None:
+    known = KnownTypes()
+    for first in range(3000, 33_000, 5_000):
+        named = [
+            SqlType(TypeCode.ROW, 0, number, "me", f"t{number}") for number in range(first, first + 5_000)
+        ]
+        assert await resolved_types(named, known, Catalog()) is not None
+    assert len(known) <= 15_000
