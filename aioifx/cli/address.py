@@ -74,6 +74,12 @@ def add_connection(parser: Parser, *, timeout: float | None = None) -> None:
         default=timeout,
         help=f"time limit for each call and each block of rows (default {timeout or 'none'})",
     )
+    group.add_argument(
+        "--trace",
+        metavar="FILE",
+        type=Path,
+        help="append the messages of the protocol to FILE, without values",
+    )
 
 
 def destination(arguments: argparse.Namespace) -> Destination:
@@ -83,7 +89,7 @@ def destination(arguments: argparse.Namespace) -> Destination:
     """
     dsn = _address(arguments.address)
     options: OptionFields = {"application_name": "aioifx"}
-    for name in ("user", "ssl", "ssl_ca", "db_locale", "client_locale", "connect_timeout"):
+    for name in ("user", "ssl", "ssl_ca", "db_locale", "client_locale", "connect_timeout", "trace"):
         if (value := getattr(arguments, name)) is not None:
             options[name] = value
     if arguments.timeout is not None:

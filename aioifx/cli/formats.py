@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Final
 
@@ -21,6 +22,9 @@ _BY_SUFFIX: Final = {
     ".parquet": "parquet",
 }
 TEXTS: Final = ("csv", "unload")
+
+ESCAPE_FORMULAS: Final = "csv: a ' before text that a spreadsheet would execute as a formula"
+"""Help of --escape-formulas."""
 
 
 def add_format(parser: Parser) -> None:
@@ -57,6 +61,7 @@ def format_name(arguments: argparse.Namespace) -> str:
         "--dbdate": (arguments.dbdate != "Y4MD-", TEXTS),
         "--null": (arguments.null is not None, ("csv",)),
         "--no-header": (arguments.no_header, ("csv",)),
+        "--escape-formulas": (_escapes(arguments), ("csv",)),
     }
     for option, (is_given, formats) in given.items():
         if is_given and name not in formats:
@@ -79,6 +84,11 @@ def text_format(arguments: argparse.Namespace, code_set: CodeSet, *, reading: bo
         encoding=arguments.encoding,
         reading=reading,
     )
-    if isinstance(form, CsvFormat) and arguments.null is not None:
-        return CsvFormat(form.delimiter, form.header, arguments.null, encoding=form.encoding)
+    if isinstance(form, CsvFormat):
+        return replace(form, null=arguments.null or "", escape_formulas=_escapes(arguments))
     return form
+
+
+def _escapes(arguments: argparse.Namespace) -> bool:
+    """Whether --escape-formulas is given, which `load` does not have."""
+    return getattr(arguments, "escape_formulas", False)

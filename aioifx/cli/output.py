@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -44,6 +45,18 @@ def write_bytes(data: bytes) -> None:
     """Write to stdout and pass it on."""
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
+
+
+def write_text(text: str) -> None:
+    """Write to stdout in UTF-8 and pass it on; to a terminal without characters that control it."""
+    write_bytes((harmless(text) if is_terminal(sys.stdout) else text).encode())
+
+
+def harmless(text: str) -> str:
+    """*text* with characters that control a terminal as JSON escapes them, except newlines and tabs."""
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in "\n\t" else json.dumps(char)[1:-1] for char in text)
 
 
 class LinePrinter:

@@ -16,8 +16,9 @@ from typing import Any, Final, Protocol
 
 from aioifx.cli.address import add_connection
 from aioifx.cli.arrow_files import write_batches
+from aioifx.cli.formats import ESCAPE_FORMULAS
 from aioifx.cli.json_lines import json_lines
-from aioifx.cli.output import LinePrinter, counted, is_terminal, say, terminal_width, write_bytes
+from aioifx.cli.output import LinePrinter, counted, is_terminal, say, terminal_width, write_text
 from aioifx.cli.parsing import Verbs, add_verb, examples, whole
 from aioifx.cli.session import run_connected
 from aioifx.cli.statement import Parameters, add_statement, statement_of
@@ -64,6 +65,7 @@ def add_parser(verbs: Verbs) -> None:
         help="table, for people (default); csv, with a header; json: an object in each line; arrow: a stream for "
         "programs, which needs aioifx[arrow]",
     )
+    parser.add_argument("--escape-formulas", action="store_true", help=ESCAPE_FORMULAS)
     parser.add_argument("--limit", type=whole, metavar="ROWS", help="stop after so many rows")
 
 
@@ -71,11 +73,20 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     if arguments.format == "arrow" and is_terminal(sys.stdout):
         raise InterfaceError("--format: arrow is binary; write it to a file or a pipe")
+    if arguments.escape_formulas and arguments.format != "csv":
+        raise InterfaceError(f"--escape-formulas: not for the format {arguments.format}")
+    make = partial(_CsvWriter, escape_formulas=True) if arguments.escape_formulas else None
     statement = statement_of(arguments, arguments.sql)
-    return run_connected(arguments, partial(_query, statement, arguments.format, arguments.limit))
+    return run_connected(arguments, partial(_query, statement, arguments.format, arguments.limit, make))
 
 
-async def _query(statement: Parameters, form: str, limit: int | None, conn: Connection[Any]) -> int:
+async def _query(
+    statement: Parameters,
+    form: str,
+    limit: int | None,
+    make: Callable[[Sequence[Column]], _Writer] | None,
+    conn: Connection[Any],
+) -> int:
     sql, began = statement.sql, time.monotonic()
     if not statement.texts and (found := scan(sql)).verb in COMMANDS and not found.placeholders:
         _say_result(await conn.execute(sql), began)  # some of these cannot be prepared
@@ -91,7 +102,7 @@ async def _query(statement: Parameters, form: str, limit: int | None, conn: Conn
             sys.stdout.buffer.flush()
             return 0
     # The statement cache has the statement, so it is not prepared again.
-    writer = _WRITERS[form](columns)
+    writer = (make or _WRITERS[form])(columns)
     lobs = [index for index, column in enumerate(columns) if is_smart_object(column.type)]
     left = sys.maxsize if limit is None else limit
     async with BlockReader(conn.statements, sql, values, writer.plan, prefetch=limit is None) as reader:
@@ -183,16 +194,16 @@ class _TableWriter:
 class _CsvWriter:
     longest = -1
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[Column], *, escape_formulas: bool = False) -> None:
         self._texts = [text_writer(column.type) for column in columns]
-        self._join = CsvFormat().join
-        write_bytes(self._join([column.name for column in columns]).encode())
+        self._join = CsvFormat(escape_formulas=escape_formulas).join
+        write_text(self._join([column.name for column in columns]))
 
     def plan(self, plans: RowPlans) -> RowPlan:
         return _plain(plans)
 
     def write(self, rows: Sequence[Row]) -> None:
-        write_bytes("".join(map(self._line, rows)).encode())
+        write_text("".join(map(self._line, rows)))
 
     def _line(self, row: Row) -> str:
         fields = [
@@ -215,7 +226,7 @@ class _JsonWriter:
         return plans.of_stream(tuple_row, "handles")
 
     def write(self, rows: Sequence[Row]) -> None:
-        write_bytes(self._lines(rows).encode())
+        write_text(self._lines(rows))
 
     def end(self, seconds: float, *, is_limited: bool) -> None:
         pass

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 
 from aioifx.cli.address import add_connection
 from aioifx.cli.arrow_files import write_batches
-from aioifx.cli.formats import TEXTS, add_format, format_name, text_format
-from aioifx.cli.output import counted, is_terminal, say, write_bytes
+from aioifx.cli.formats import ESCAPE_FORMULAS, TEXTS, add_format, format_name, text_format
+from aioifx.cli.output import counted, is_terminal, say, write_bytes, write_text
 from aioifx.cli.parsing import Verbs, add_verb, examples
 from aioifx.cli.progress import progress
 from aioifx.cli.session import run_connected
@@ -49,6 +49,7 @@ def add_parser(verbs: Verbs) -> None:
     add_statement(parser, "query", "a query; @FILE: that in a file; -: that from stdin")
     parser.add_argument("file", metavar="FILE", help="the file, which is replaced; -: stdout")
     add_format(parser)
+    parser.add_argument("--escape-formulas", action="store_true", help=ESCAPE_FORMULAS)
     parser.add_argument("--quiet", action="store_true", help="no progress, no summary")
 
 
@@ -74,7 +75,9 @@ async def _unload(
             if name in TEXTS:
                 await prepared.close()  # the statement cache has it
                 form = text_format(arguments, conn.statements.session.file_code_set, reading=False)
-                out: Target = path or write_bytes
+                out: Target = path or (
+                    partial(_show, form.encoding) if is_terminal(sys.stdout) else write_bytes
+                )
                 count = await conn.unload(
                     statement.sql, out, *values, format=form, dbdate=arguments.dbdate,
                     progress=lambda rows: update(rows, rows),
@@ -87,6 +90,11 @@ async def _unload(
     if not arguments.quiet:
         say(f"unloaded {counted(count)} in {time.monotonic() - began:.3f} s")
     return 0
+
+
+def _show(encoding: str, data: bytes) -> None:
+    """Write whole records to a terminal."""
+    write_text(data.decode(encoding, "replace"))
 
 
 @contextmanager

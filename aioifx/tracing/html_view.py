@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
@@ -84,7 +86,8 @@ _TABLE: Final = '<table><colgroup><col class="name"><col><col class="sizes"></co
 def write_page(events: Iterable[TraceEvent], summary: Summary, path: Path, *, title: str) -> None:
     """Write the page; adds each step to *summary*.
 
-    Raises:   InterfaceError: the events cannot be read; nothing is written. OSError: the page cannot be written.
+    Raises:   InterfaceError: the events cannot be read; nothing is written. OSError: the page cannot be written, or
+              not for its owner alone.
     """
     shown: list[Step] = []
     for step in steps(events):
@@ -93,7 +96,20 @@ def write_page(events: Iterable[TraceEvent], summary: Summary, path: Path, *, ti
             shown.append(step)
     shown.sort(key=lambda step: step.begin if isinstance(step, RoundTrip) else step.time)
     page = "\n".join(_page(title, summary, shown))
-    path.write_text(f"{page}\n", "utf-8", "backslashreplace")
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", opener=_open_private) as file:
+        file.write(f"{page}\n")
+
+
+def _open_private(path: str, flags: int) -> int:
+    """Open a file for its owner alone, as that of a trace is; also one that exists."""
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        if hasattr(os, "fchmod") and stat.S_ISREG(os.fstat(descriptor).st_mode):  # not /dev/stdout
+            os.fchmod(descriptor, 0o600)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _page(title: str, summary: Summary, shown: list[Step]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 
 import pytest
@@ -16,6 +17,7 @@ from aioifx.cli.output import (
     prepare_streams,
     rich_module,
     terminal_width,
+    write_text,
 )
 
 LINES: list[StyledLine] = [(("a", "bold"), (" | ", "dim"), ("[red]b  ", "")), ()]
@@ -63,6 +65,18 @@ def test_a_character_that_the_terminal_lacks_does_not_end_the_output(monkeypatch
     prepare_streams()
     LinePrinter().print([(("\u673a", ""),)])
     assert data.getvalue() == b"?\n"
+
+
+def test_text_for_a_terminal_has_nothing_that_controls_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    hostile = 'a\tb\n"\x1b]0;x\x07\x9b31m\r\x7f\u202e\U000e0001" ü机\n'
+    data = use_terminal(monkeypatch)
+    write_text(hostile)
+    shown = data.getvalue().decode()
+    assert shown == 'a\tb\n"\\u001b]0;x\\u0007\\u009b31m\\r\\u007f\\u202e\\udb40\\udc01" ü机\n'
+    assert json.loads(shown.splitlines()[1].split(" ")[0]) == "\x1b]0;x\x07\x9b31m\r\x7f\u202e\U000e0001"
+    monkeypatch.setattr(Terminal, "isatty", lambda self: False)
+    write_text(hostile)
+    assert data.getvalue().decode() == shown + hostile
 
 
 def test_only_a_terminal_has_a_width(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,11 @@ from typing import Any
 import pytest
 
 from aioifx.cli import output
+from aioifx.cli.failures import USAGE
+from aioifx.cli.main import main
 from aioifx.server import Server, ServerOptions, serve
 from tests.cli.conftest import Run, no_sessions
+from tests.cli.test_output import use_terminal
 from tests.injection import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -288,3 +291,49 @@ async def test_a_reader_that_has_enough_ends_the_query() -> None:
         _, err = await process.communicate()
         assert (process.returncode, err) == (141, b"")
         await no_sessions(server)
+
+
+async def test_a_trace_is_recorded_if_that_is_wanted(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    sql = "SELECT name FROM item WHERE name = 'lamp'"
+    assert (await run("query", sql, "--format", "csv", "--trace", path)).out == "name\nlamp\n"
+    assert "SQ_PREPARE" in path.read_text() and "lamp" not in path.read_text()
+
+
+HOSTILE = "SELECT '\x1b]0;pwned\x07' || '\x9b31m' AS v, '=1+1' AS f, -1 AS n FROM systables WHERE tabid = 1"
+
+
+@pytest.mark.parametrize("verb", ["csv", "json", "table", "unload"])
+async def test_no_value_controls_a_terminal(
+    verb: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ["query", HOSTILE, "--format", verb]
+    if verb == "unload":
+        line = ["unload", HOSTILE, "-", "--format", "csv", "--quiet"]
+
+    def on_terminal() -> bytes:
+        data = use_terminal(monkeypatch)
+        assert main(line) == 0
+        return data.getvalue()
+
+    shown = await asyncio.to_thread(on_terminal)
+    monkeypatch.undo()
+    monkeypatch.setenv("AIOIFX_DSN", server.dsn)
+    assert b"pwned" in shown
+    if verb == "table":
+        shown = re.sub(rb"\x1b\[[0-9]*m", b"", shown)  # styles of rich
+    assert not any(char in shown.decode() for char in "\x1b\x07\x9b")
+
+
+async def test_formulas_are_escaped_if_that_is_wanted(run: Run, tmp_path: Path) -> None:
+    sql = "SELECT '=1+1' AS f, -1 AS n, name FROM item WHERE id = 1"
+    assert (await run("query", sql, "--format", "csv")).out == "f,n,name\n=1+1,-1,pen\n"
+    escaped = "f,n,name\n'=1+1,-1,pen\n"
+    assert (await run("query", sql, "--format", "csv", "--escape-formulas")).out == escaped
+    path = tmp_path / "out.csv"
+    assert (await run("unload", sql, path, "--escape-formulas")).code == 0
+    assert path.read_text() == escaped
+    for line in (["query", sql], ["query", sql, "--format", "json"], ["unload", sql, tmp_path / "out.unl"]):
+        outcome = await run(*line, "--escape-formulas")
+        assert outcome.code == USAGE
+        assert "--escape-formulas: not for the format " in outcome.err

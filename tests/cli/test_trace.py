@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -57,6 +58,22 @@ def test_one_connection(trace: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["trace", str(trace), "--summary", "--connection", number]) == 0
     one = lines(capsys)
     assert "connections       2" in both and "connections       1" in one
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no such modes")
+@pytest.mark.parametrize("mode", [None, 0o644])
+def test_a_page_belongs_to_its_owner_alone(trace: Path, tmp_path: Path, mode: int | None) -> None:
+    """As the trace does; also one that replaces another page."""
+    out = tmp_path / "shop.html"
+    if mode is not None:
+        out.touch()
+        out.chmod(mode)
+    before = os.umask(0o022)
+    try:
+        assert main(["trace", str(trace), "--html", str(out)]) == 0
+    finally:
+        os.umask(before)
+    assert out.stat().st_mode & 0o777 == trace.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_page(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -118,13 +118,22 @@ def test_a_file_is_closed_without_connections(tmp_path: Path) -> None:
     assert [event.kind for event in events_in(tmp_path / "x")] == ["failed"]
 
 
-async def test_an_address_may_name_the_file(server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "address",
+    [
+        "informix://u@h/d?server=s&{}={}",
+        "jdbc:informix-sqli://h:1/d:INFORMIXSERVER=s;user=u;{}={}",
+        "HOST=h;SERVICE=9088;SERVER=s;UID=u;{}={}",
+    ],
+)
+@pytest.mark.parametrize("option", ["trace", "trace_values", "TRACE", "Trace_Values"])
+def test_an_address_cannot_begin_a_trace(address: str, option: str, tmp_path: Path) -> None:
+    """Of an address that somebody else provides, nothing is written here."""
     path = tmp_path / "trace.jsonl"
-    joint = "&" if "?" in server.dsn else "?"
-    async with aioifx.connect(f"{server.dsn}{joint}trace={path}&trace_values=true") as conn:
-        assert await conn.fetchval("SELECT 'seen' FROM systables WHERE tabid = 1") == "seen"
-    (prepare,) = [event for event in events_in(path) if event.name == "SQ_PREPARE"]
-    assert "'seen'" in prepare.fields["sql"]
+    value = "true" if "values" in option.lower() else path
+    with pytest.raises(InterfaceError, match=r"(?i)^(trace|trace_values|environment): "):
+        aioifx.connect(address.format(option, value))
+    assert not path.exists()
 
 
 async def test_values_are_recorded_if_they_are_wanted(server: Server) -> None:

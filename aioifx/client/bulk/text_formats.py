@@ -359,6 +359,8 @@ class CsvFormat:
               quoted_null: the text of NULL is NULL in quotes, too.
               encoding: Python name of the encoding of bytes; the default skips a byte order mark.
               max_record: maximum length of a record, in characters.
+              escape_formulas: a ' is written before text that a spreadsheet would execute as a formula; it is not
+              removed when the file is read.
     """
 
     delimiter: str = ","
@@ -367,6 +369,7 @@ class CsvFormat:
     quoted_null: bool = False
     encoding: str = "utf-8-sig"
     max_record: int = MAX_RECORD
+    escape_formulas: bool = False
 
     def __post_init__(self) -> None:
         _check_delimiter(self.delimiter, '"\r\n')
@@ -383,6 +386,8 @@ class CsvFormat:
         """
         if not fields:
             raise InterfaceError("fields: expected at least one, got none")
+        if self.escape_formulas:
+            fields = [f"'{field}" if field and _FORMULA.match(field) else field for field in fields]
         if self.quoted_null and self.null in fields:
             raise DataError("a field equals the text of NULL: choose another null, or quoted_null=False")
         if not (self.null or self.quoted_null) and len(fields) == 1 and fields[0] is None:
@@ -437,6 +442,13 @@ class CsvFormat:
             twice = next(name for index, name in enumerate(names) if name in names[:index])
             raise DataError(f"the header has {twice!r} twice")
         return names
+
+
+_FORMULA: Final = re.compile(
+    r"""(?! [-+]? \d+ (?: \.\d+ )? (?: [eE] [-+]? \d+ )? \Z ) [=+\-@\t\r\uff1d\uff0b\uff0d\uff20]""",
+    re.VERBOSE,
+)
+"""Text that a spreadsheet takes for a formula, and no number (documented: OWASP, CSV Injection)."""
 
 
 @lru_cache(maxsize=16)

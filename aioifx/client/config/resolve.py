@@ -186,7 +186,6 @@ def _from_text(name: str, text: str) -> object:
         "autocommit",
         "read_only",
         "lock_diagnosis",
-        "trace_values",
     ):
         if text.lower() not in _FLAGS:
             raise InterfaceError(f"{name}: expected true or false")
@@ -201,6 +200,8 @@ def _from_text(name: str, text: str) -> object:
         "client_files",
         "pam",
         "observer",
+        "trace",  # whoever provides the address must not write files, or have values recorded
+        "trace_values",
     ):
         raise InterfaceError(f"{name}: not supported in a DSN under this name")
     if name.startswith("ssl_") and not text:

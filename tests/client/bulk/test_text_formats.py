@@ -442,3 +442,20 @@ def test_a_place_that_is_forgotten_is_the_record_alone(monkeypatch: pytest.Monke
     assert reader.place(2) == "record 2"
     assert reader.place(3) == "record 3, line 5"
     assert reader.place(4) == "record 4, line 7"
+
+
+@pytest.mark.parametrize(
+    ("field", "written"),
+    [
+        ("=1+1", "'=1+1"), ("@SUM(A1)", "'@SUM(A1)"), ("+cmd", "'+cmd"), ("-2+3", "'-2+3"), ("\tx", "'\tx"),
+        ("\uff1dx", "'\uff1dx"), ("\rx", '"\'\rx"'), ('="a"', '"\'=""a"""'), ("-", "'-"),
+        ("-1", "-1"), ("+1.50", "+1.50"), ("-1.5E+20", "-1.5E+20"), ("a=b", "a=b"), ("", '""'), (None, ""),
+        ("-1\n", '"\'-1\n"'), ("-5 03:00", "'-5 03:00"),
+    ],
+)  # fmt: skip
+def test_what_a_spreadsheet_would_execute_is_escaped(field: str | None, written: str) -> None:
+    assert CsvFormat(escape_formulas=True).join([field, "x"]) == f"{written},x\n"
+
+
+def test_formulas_are_left_alone_by_default() -> None:
+    assert CsvFormat().join(["=1+1", "@x"]) == "=1+1,@x\n"
