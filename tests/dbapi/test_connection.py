@@ -199,7 +199,7 @@ def test_rows_that_raise_stop_iteration_end_the_call(conn: dbapi.Connection) -> 
     cursor = conn.cursor()
     cursor.execute("create temp table stopped (n integer)")
     with pytest.raises(dbapi.DataError, match=r"^the iterable raised StopIteration$"):
-        cursor.executemany("insert into stopped values (?)", Rows())  # type: ignore[arg-type]
+        cursor.executemany("insert into stopped values (?)", Rows())
     conn.ping()
 
 

@@ -132,7 +132,7 @@ def test_an_address_cannot_begin_a_trace(address: str, option: str, tmp_path: Pa
     path = tmp_path / "trace.jsonl"
     value = "true" if "values" in option.lower() else path
     with pytest.raises(InterfaceError, match=r"(?i)^(trace|trace_values|environment): "):
-        aioifx.connect(address.format(option, value))
+        aioifx.parse_dsn(address.format(option, value))
     assert not path.exists()
 
 

@@ -12,7 +12,7 @@ import socket
 import ssl as tls
 import struct
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -1089,7 +1089,7 @@ async def test_a_connection_whose_caller_is_cancelled_at_the_last_moment_is_clos
 def test_without_asyncio_the_error_says_what_is_needed(what: str) -> None:
     """As under trio, which steps the coroutine without an event loop of asyncio."""
     dsn = "informix://u:p@127.0.0.1:1/d?server=s"
-    steps = {
+    steps: dict[str, Callable[[], Any]] = {
         "connect": lambda: aioifx.connect(dsn).__await__(),
         "async with": lambda: aioifx.connect(dsn).__aenter__(),
         "pool": lambda: aioifx.create_pool(dsn).__await__(),

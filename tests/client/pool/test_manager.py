@@ -596,7 +596,8 @@ async def test_a_start_whose_hook_raises_anything_leaves_nothing(
 
     pool = create_pool(server.dsn, init=init)
     with pytest.raises(kind):
-        await pool
+        async with pool:
+            raise AssertionError("it has started")
     assert_shut(pool)
     await eventually(lambda: not server.stats.sessions)
 
