@@ -17,7 +17,6 @@ from aioifx.wire.opcodes import MAX_TEXT, Op
 _I32: Final = Struct(">i")
 
 TUPLE: Final = int(Op.TUPLE)
-_TUPLE_TAG: Final = bytes([TUPLE])
 TUPLE_HEAD: Final = 8
 """SQ_TUPLE up to its payload: 2 opcode · 2 warnings · 4 size."""
 
@@ -146,6 +145,10 @@ def _skip_whole(inbox: Inbox, count: int) -> None:
     Raises:   ProtocolError: there are fewer. An interrupt has come between two values, and not from a decoder.
     """
     for _ in range(count):
-        if inbox.data[inbox.pos + 1 : inbox.pos + 2] != _TUPLE_TAG or inbox.unread < _next_tuple(inbox):
+        if (
+            inbox.unread < TUPLE_HEAD
+            or inbox.data[inbox.pos + 1] != TUPLE
+            or inbox.unread < _next_tuple(inbox)
+        ):
             raise ProtocolError("the reading of rows was interrupted")
         inbox.skip(_next_tuple(inbox))
