@@ -6,7 +6,10 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import AsyncIterator
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +18,11 @@ import trustme
 import aioifx
 from aioifx.client.config.addresses import Address
 from aioifx.client.config.options import ConnectOptions
+from aioifx.client.config.tls import _create_context
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.errors import AuthenticationError, ConnectError
 from aioifx.testing.messages import accepted
-from aioifx.testing.script import END_SESSION, NO_REPLY, Peer, listening, login
+from aioifx.testing.script import END_SESSION, NO_REPLY, Disconnect, Peer, listening, login
 from aioifx.wire.handshake import LoginRequest, read_login
 from aioifx.wire.opcodes import LoginType
 from tests.certificates import certified, trusting
@@ -185,6 +189,60 @@ async def test_a_target_with_another_hosts_certificate_gets_no_password(authorit
             with pytest.raises(ConnectError, match=r"localhost.*certificate was rejected"):
                 await aioifx.connect(**options)
     assert target.received == b""
+
+
+@pytest.fixture
+def system_authority(
+    authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[trustme.CA]:
+    """An authority that the system trusts, so that no option has to name it."""
+    file = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(file))
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    _create_context.cache_clear()
+    yield authority
+    _create_context.cache_clear()
+
+
+@contextlib.asynccontextmanager
+async def of_sqlhosts(
+    authority: trustme.CA, folder: Path, target: Peer, context: ssl.SSLContext | None
+) -> AsyncIterator[dict[str, Any]]:
+    """Options whose TLS, and the absence of keepalive, are in sqlhosts alone. The server redirects to *target*."""
+    async with listening(target, ssl=context) as behind:
+        first = redirecting(f"g=ol_1|localhost|{behind.port}".encode())
+        async with listening(first, ssl=certified(authority, "127.0.0.1")) as front:
+            file = folder / "sqlhosts"
+            file.write_text(f"ol_tls onsocssl 127.0.0.1 {front.port} k=0\n")
+            yield options_for(
+                1, host=None, sqlhosts=str(file), server="ol_tls", allow_redirect_to="localhost"
+            )
+
+
+async def test_a_redirect_keeps_what_the_line_of_sqlhosts_says(
+    system_authority: trustme.CA, tmp_path: Path
+) -> None:
+    target = answering()
+    certificate = certified(system_authority, "localhost")
+    async with of_sqlhosts(system_authority, tmp_path, target, certificate) as options:
+        async with aioifx.connect(**options) as conn:
+            transport = conn._session.channel.transport
+            assert transport.get_extra_info("ssl_object") is not None
+            sock = transport.get_extra_info("socket")
+            assert not sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    target.check()
+
+
+async def test_a_target_without_tls_gets_no_password_if_sqlhosts_asked_for_tls(
+    system_authority: trustme.CA, tmp_path: Path
+) -> None:
+    target = Peer([(None, Disconnect())], framed=False)
+    async with of_sqlhosts(system_authority, tmp_path, target, None) as options:
+        with pytest.raises(ConnectError, match=r"localhost.*port without TLS"):
+            await aioifx.connect(**options)
+        await asyncio.wait_for(target.gone.wait(), 10)
+    assert target.received.startswith(b"\x16\3")  # a TLS handshake
+    assert SECRET.encode() not in target.received
 
 
 @pytest.mark.exhaustive
