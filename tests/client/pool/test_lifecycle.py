@@ -13,7 +13,7 @@ import pytest
 from aioifx import Connection, PoolTimeout, create_pool
 from aioifx.errors import ConnectError, ConnectionLost, Error, InterfaceError, UndefinedTable
 from aioifx.server import Server
-from tests.client.pooling import assert_shut, move_clock, pooled, stocked
+from tests.client.pooling import assert_shut, move_clock, pooled, session_of, stocked
 from tests.injection import eventually
 
 pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
@@ -178,16 +178,58 @@ async def test_a_reset_that_fails_closes_the_connection(
 ) -> None:
     fails = [True]
 
-    async def failing(_: Connection) -> None:
+    async def failing(conn: Connection) -> None:
         if fails and fails.pop():
+            await conn.execute("set isolation to dirty read")
             raise error("x")
 
     with caplog.at_level(logging.INFO, "aioifx.pool"):
         async with pooled(server, reset=failing) as pool:
-            for _ in range(2):
-                assert await pool.fetchval("select count(*) from log") == 0
+            async with pool.acquire() as conn:
+                first = await session_of(conn)
+            async with pool.acquire() as conn:
+                assert await session_of(conn) != first
             assert pool.stats().opened == 2
     assert len([record for record in caplog.records if record.name == "aioifx.pool"]) == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["create temp table mine (a int)", "set environment ifx_auto_reprepare '0'", "database other"],
+)
+async def test_a_reset_that_leaves_what_cannot_be_restored_closes_the_connection(
+    server: Server, statement: str
+) -> None:
+    leaves = [True]
+
+    async def leaving(conn: Connection) -> None:
+        if leaves and leaves.pop():
+            await conn.execute(statement)
+
+    async with pooled(server, reset=leaving) as pool:
+        async with pool.acquire() as conn:
+            first = await session_of(conn)
+        async with pool.acquire() as conn:
+            assert await session_of(conn) != first
+            assert conn.database == "shop"
+            await conn.execute("create temp table mine (a int)")
+        assert pool.stats().opened == 2
+
+
+async def test_what_a_reset_leaves_that_can_be_undone_is_undone(server: Server) -> None:
+    async def leaving(conn: Connection) -> None:
+        await conn.execute("set isolation to dirty read")
+        await conn.execute("begin work")
+        await conn.execute("insert into log (note) values ('of the hook')")
+
+    async with pooled(server, reset=leaving) as pool:
+        for _ in range(3):
+            async with pool.acquire() as conn:
+                assert not conn.is_in_transaction()
+                assert await conn.fetchval("select count(*) from log") == 0
+                (seen,) = server.stats.sessions
+                assert (seen.in_transaction, seen.isolation) == (False, "COMMITTED READ")
+        assert pool.stats().opened == 1
 
 
 async def test_a_reset_that_hangs_does_not_hold_up_the_end(server: Server) -> None:
