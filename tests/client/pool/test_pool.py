@@ -27,7 +27,11 @@ from aioifx.errors import (
 )
 from aioifx.server import Quirk, Server, ServerOptions, serve
 from aioifx.server.sqlite.databases import LogMode
+from aioifx.testing.messages import EOT, error, executed
+from aioifx.testing.script import BEGIN, COMMAND, END_SESSION, Peer, listening, login
+from aioifx.wire.opcodes import StatementType
 from aioifx.wire.replies import Reply
+from tests.client.api.test_transaction import ended
 from tests.client.pooling import OPTIONS, ROWS, assert_shut, own_tasks, pooled, queued, session_of, stocked
 from tests.injection import Injection, Manner, eventually
 
@@ -458,6 +462,31 @@ async def test_a_blocks_isolation_is_restored_with_the_next_call(server: Server)
             await conn.fetchval("select count(*) from log")
             (seen,) = server.stats.sessions
             assert (seen.isolation, seen.lock_wait) == ("CURSOR STABILITY", 3)
+
+
+async def test_a_transaction_that_the_server_has_ended_is_not_the_next_users() -> None:
+    """The embedded server ends none by itself."""
+    script = [
+        *login(),
+        BEGIN,
+        (COMMAND, ended(-458, -143)),  # a long transaction, which the server has rolled back
+        ("Rollback", error(-255) + EOT),
+        (COMMAND, executed(9, StatementType.DELETE, 1)),
+        END_SESSION,
+    ]
+    async with listening(Peer(script, with_login=True)) as listener:
+        dsn = f"informix://usr:pwd@127.0.0.1:{listener.port}/shop?server=ol_shop"
+        async with asyncio.timeout(50), create_pool(dsn, max_size=1) as pool:
+            async with pool.acquire() as conn:
+                await conn.transaction().start()
+                with pytest.raises(DatabaseError):
+                    await conn.execute("delete from thing")
+                with pytest.raises(InterfaceError, match="roll back before anything else"):
+                    await conn.execute("delete from thing")
+            async with pool.acquire() as conn:
+                assert (await conn.execute("delete from thing")).rowcount == 1
+            assert pool.stats().opened == 1
+        listener.peers[0].check()
 
 
 # -- cancellations ----------------------------------------------------------------------------------------------------
