@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from aioifx import rows
+from aioifx.client.execution.stream import Stream
 from aioifx.errors import ConnectionLost, Deadlock, InterfaceError, UndefinedTable
-from aioifx.testing.messages import EOT, UNLOGGED, described, done, error, executed, ints
+from aioifx.testing.messages import EOT, LOGGED, UNLOGGED, described, done, error, executed, ints
 from aioifx.testing.script import (
     BEGIN,
     COMMAND,
@@ -79,6 +81,48 @@ async def test_other_statements_run_between_two_rows(prefetch: bool) -> None:
     async with talking(started, between, closing(2), deleted) as (conn, _):
         async for _ in conn.stream(QUERY, prefetch=prefetch):
             await conn.execute(DELETE)
+
+
+def of_database(kind: int) -> list[Exchange]:
+    """CLOSE DATABASE or DATABASE."""
+    return [
+        (PREPARE, described(4, kind=kind)),
+        ("Id(4) Execute", done(warnings=LOGGED) + EOT),
+        release(4),
+    ]
+
+
+async def read_on(stream: Stream[Any], values: list[int]) -> None:
+    """What has arrived can still be read."""
+    assert [(await anext(stream))["c1"] for _ in values] == values
+    with pytest.raises(InterfaceError, match="prepared before another database was opened"):
+        await anext(stream)
+
+
+async def leave(stream: Stream[Any], values: list[int]) -> None:
+    await stream.aclose()
+
+
+@ahead_or_not
+@pytest.mark.parametrize("end", [read_on, leave])
+async def test_a_stream_across_databases_has_no_cursor_left_and_its_text_is_prepared_again(
+    prefetch: bool, end: Callable[[Stream[Any], list[int]], Awaitable[None]]
+) -> None:
+    """Nothing is sent for its statement, whose id may be another's by now."""
+    script = [
+        *of_database(StatementType.CLOSE_DATABASE),
+        *of_database(StatementType.DATABASE),
+        *[(PREPARE, described(3, C1)), (opening(3, 4096), ints(7) + done(1) + EOT), close(3)],
+        *[(PREPARE, described(2, C1)), (opening(2, 4096), ints(8) + done(1) + EOT), close(2)],
+    ]
+    async with talking(started, [ahead] * prefetch, script, statement_cache_size=10) as (conn, _):
+        stream = conn.stream(QUERY, prefetch=prefetch)
+        assert (await anext(stream))["c1"] == 1
+        await conn.execute("close database")
+        await conn.execute("database other")
+        assert await conn.fetchval(f"{QUERY}2") == 7  # from here on, the cache is the new database's
+        await end(stream, [2, 3] if prefetch else [2])
+        assert await conn.fetchval(QUERY) == 8
 
 
 async def test_an_empty_result_is_an_empty_stream() -> None:
