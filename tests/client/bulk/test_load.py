@@ -9,6 +9,7 @@ import io
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
+from struct import unpack
 from typing import Any, TypeAlias
 
 import pytest
@@ -63,6 +64,7 @@ from aioifx.testing.script import (
 )
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import StatementType
+from aioifx.wire.requests import Put
 from tests.sampling import examples
 from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking, time_out_at
 
@@ -168,6 +170,25 @@ async def test_blocks_have_a_savepoint_in_front_but_the_first(chunks: Chunking) 
     assert [group.hex() for group in peer.groups if b"aioifx_block" in group] == [
         "0089000c" + b"aioifx_block".hex() + "0000000c"
     ] * 2
+
+
+async def test_no_block_has_more_rows_than_its_message_can_count() -> None:
+    """A signed count is assumed. Only rows of two or three bytes are so many before a block is large enough."""
+    small = column("c1", TypeCode.SMALLINT, 2)
+    count, values = 70_000, range(-32_767, 32_768)
+    block: Script = [("Id(2) CurName Open Put(2)", EOT), END]
+    script: Script = [
+        (PREPARE, described(2, small, kind=StatementType.INSERT)),
+        ("Id(2) DescribeInput", takes(small.type)),
+        *[BEGIN, *block, MARK, *block, MARK, *block, COMMIT, release(2)],
+    ]
+    expected = [values[n % len(values)] for n in range(count)]
+    async with talking(*script) as (conn, peer):
+        await conn.load("t", [(value,) for value in expected])
+        sent = [message for group in peer.requests for message in group if isinstance(message, Put)]
+    assert [len(message.rows) for message in sent] == [32_767, 32_767, 4_466]
+    data = b"".join(row for message in sent for row in message.rows)
+    assert [*unpack(f">{count}h", data)] == expected
 
 
 async def test_columns_are_listed_when_they_are_named() -> None:
