@@ -112,6 +112,30 @@ async def test_a_whole_number_of_any_class_is_stored(conn: aioifx.Connection, co
     assert {*map(type, found)} == {float if "FLOAT" in column_type else int}
 
 
+@pytest.mark.parametrize(
+    ("column_type", "value", "expected"),
+    [
+        ("DECIMAL(5)", "1.23445", "1.2345"),
+        ("DECIMAL(5)", "-1.23445", "-1.2345"),
+        ("DECIMAL(5)", "1.23455", "1.2346"),
+        ("DECIMAL(5)", "12344.5", "12345"),
+        ("DECIMAL(5)", "99999.5", "100000"),
+        ("DECIMAL(5)", "0.000123445", "0.00012345"),
+        ("DECIMAL(5)", "1234450000", "1234500000"),
+        ("DECIMAL(10,2)", "1.005", "1.01"),
+        ("DECIMAL(10,2)", "-1.025", "-1.03"),
+        ("MONEY(8,2)", "0.125", "0.13"),
+        ("DECIMAL(5,0)", "2.5", "3"),
+    ],
+)
+async def test_a_tie_is_rounded_away_from_zero(
+    conn: aioifx.Connection, column_type: str, value: str, expected: str
+) -> None:
+    """By the server for a parameter, by `load` itself."""
+    values = [Decimal(value), float(value)]
+    assert await stored(conn, column_type, *values) == [Decimal(expected)] * 2
+
+
 async def test_a_truth_value_of_numpys_is_stored(conn: aioifx.Connection) -> None:
     assert await stored(conn, "BOOLEAN", np.bool_(True), np.bool_(False)) == [True, False]
     assert await stored(conn, "SMALLINT", np.bool_(True)) == [1]
