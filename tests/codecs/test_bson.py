@@ -4,7 +4,7 @@ import datetime as dt
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aioifx.codecs.bson import BsonKind, BsonValue, ObjectId, decode_document, encode_document
@@ -72,6 +72,46 @@ def test_a_datetime_without_a_zone_is_utc_and_loses_microseconds() -> None:
     naive = encode_document({"x": dt.datetime(2026, 5, 4, 12, 0, 0, 1999)})
     zoned = dt.datetime(2026, 5, 4, 14, 0, 0, 1000, dt.timezone(dt.timedelta(hours=2)))
     assert naive == encode_document({"x": zoned})
+
+
+DAY = 86_400_000
+FIRST, LAST = -719_162 * DAY, 2_932_897 * DAY - 1  # milliseconds of the years 1 and 9999
+
+
+@example(FIRST)
+@example(LAST)
+@example(-1)
+@example(1_001)  # 1.001 * 1000 is less
+@given(st.integers(FIRST, LAST))
+def test_a_datetime_of_any_millisecond_comes_back(milliseconds: int) -> None:
+    data = element(9, milliseconds.to_bytes(8, "little", signed=True))
+    moment: Any = decode_document(data)["x"]
+    days, rest = divmod(milliseconds, DAY)
+    assert moment.date().toordinal() == dt.date(1970, 1, 1).toordinal() + days
+    seconds = (moment.hour * 60 + moment.minute) * 60 + moment.second
+    assert (seconds, moment.microsecond) == (rest // 1000, rest % 1000 * 1000)
+    assert encode_document({"x": moment}) == data
+
+
+@example(dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), 0)
+@example(dt.datetime.min, 23)
+@example(dt.datetime.max, -23)
+@given(st.datetimes(), st.integers(-23, 23))
+def test_a_datetime_of_any_zone_is_the_millisecond_that_it_is_in(moment: dt.datetime, hours: int) -> None:
+    millisecond = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    assert decode_document(encode_document({"x": moment})) == {"x": millisecond.replace(tzinfo=UTC)}
+    zoned = moment.replace(tzinfo=dt.timezone(dt.timedelta(hours=hours)))
+    data = encode_document({"x": zoned})[7:-1]
+    local = int.from_bytes(data, "little", signed=True) + hours * 3_600_000
+    assert dt.timedelta(milliseconds=local - FIRST) == millisecond - dt.datetime.min
+
+
+@given(st.integers(-(2**63), FIRST - 1) | st.integers(LAST + 1, 2**63 - 1))
+def test_a_datetime_of_another_year_keeps_its_bytes(milliseconds: int) -> None:
+    number = milliseconds.to_bytes(8, "little", signed=True)
+    document = {"x": BsonValue(BsonKind.DATETIME, number)}
+    assert decode_document(element(9, number)) == document
+    assert encode_document(document) == element(9, number)
 
 
 def test_an_int_in_eight_bytes_is_an_int() -> None:
