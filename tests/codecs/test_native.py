@@ -34,7 +34,7 @@ from aioifx.errors import DataError
 from aioifx.rows import Record, record_maker
 from aioifx.sqltypes import Column, Datetime, IntervalYM, Row, SqlType, TypeCode, Unit, datetime_qualifier
 from tests.codecs.samples import BOOLEAN, CP1252, INTEGER, LATIN1, LVARCHAR, UTF8, columns_of, decimal_type
-from tests.system.fuzz import differential_tuples
+from tests.system.fuzz import differential_params, differential_tuples
 from tests.system.fuzz.differential_rows import case, difference
 
 IS_BUILT = importlib.util.find_spec("aioifx._speedups.row_decoder") is not None
@@ -658,6 +658,14 @@ def test_encoding_again_and_again_leaves_nothing_behind(make: MakeEncoder, code_
     before = sys.getrefcount(text[-1])
     assert growth(encode) < 2000
     assert sys.getrefcount(text[-1]) < before + 10  # of hundreds of runs
+
+
+@pytest.mark.parametrize("numbers", CHUNKS, ids=lambda numbers: f"{numbers.start}-{numbers.stop}")
+def test_any_parameters_are_the_references_from_each(numbers: range, is_exhaustive: bool) -> None:
+    # Law (differential): see tests/system/fuzz/differential_params.py, which runs for as long as requested.
+    tried = numbers[:: 1 if is_exhaustive else 4]
+    encodable = sum(differential_params.parameters(choices(number)) for number in tried)
+    assert encodable > len(tried)  # or the cases are not worth their time
 
 
 @pytest.mark.parametrize("make", [native.native_encoder, native.pure_encoder])

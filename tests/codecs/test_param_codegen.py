@@ -24,6 +24,7 @@ from tests.codecs.hostile import parameters
 from tests.codecs.samples import BOOLEAN, CP1252, INTEGER, LATIN1, LVARCHAR, UTF8, decimal_type
 from tests.codecs.test_bind_values import BINDS, NO_VALUE, NOT_SENT, python_value, target_of
 from tests.sampling import examples
+from tests.system.fuzz.differential_params import NULL_FLOAT
 
 HEAD, TAIL = b"\0\4\0\1\0\5\0\1", b"\0\7\0\x0c"
 ENDLESS = 1 << 40
@@ -228,6 +229,8 @@ def test_the_head_of_a_form_is_what_other_values_begin_with_too(
         (SqlType(TypeCode.INT8, 10), 2**63),
         (SqlType(TypeCode.SMALLFLOAT, 4), 1e39),
         (SqlType(TypeCode.FLOAT, 8), 2**53 + 1),
+        (SqlType(TypeCode.FLOAT, 8), NULL_FLOAT),
+        (SqlType(TypeCode.SMALLFLOAT, 4), NULL_FLOAT),
         (decimal_type(4, 2), Decimal(100)),
         (decimal_type(16), Decimal("NaN")),
         (decimal_type(16), float("inf")),

@@ -16,12 +16,16 @@ from decimal import Decimal
 from struct import unpack
 from typing import Any, Final
 
+from aioifx.codecs.bind_values import binder_for
 from aioifx.codecs.native import native_encoder, pure_encoder
 from aioifx.codecs.param_codegen import EncodeParamRows
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import Error
 from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
+
+NULL_FLOAT: Final[float] = unpack(">d", b"\xff" * 8)[0]
+"""The NaN that stands for NULL in FLOAT."""
 
 HEAD, TAIL = b"\0\4\0\1\0\5\0\1", b"\0\7\0\x0c"
 
@@ -127,6 +131,7 @@ MAKERS: Final[tuple[Callable[[Source], Any], ...]] = (
     _float,
     lambda source: unpack(">f", source.take(4))[0],
     lambda source: round(_integer(source) / 100, 2),
+    lambda source: (NULL_FLOAT, float("inf"), -0.0, 5e-324, 1e39, 2.0**53)[source.below(6)],
     _decimal,
     _price,
     _text,
@@ -140,19 +145,37 @@ MAKERS: Final[tuple[Callable[[Source], Any], ...]] = (
 )
 
 
-def parameters(data: bytes) -> None:
-    """Types and rows made of these bytes, encoded in runs by every encoder that there is; the bytes must agree."""
+def value_for(source: Source, encode: Callable[[Any], bytes]) -> Any:
+    """A value that *encode* takes, more often than not."""
+    value = None
+    for _ in range(source.below(32) if source.below(8) else 1):
+        value = MAKERS[source.below(len(MAKERS))](source)
+        try:
+            encode(value)
+        except Error:
+            continue
+        break
+    return value
+
+
+def parameters(data: bytes) -> int:
+    """Types and rows made of these bytes, encoded in runs by every encoder that there is; the bytes must agree.
+
+    Returns:  how many of the rows can be encoded at all.
+    """
     source = Source(data)
     code_set = CODE_SETS[source.below(len(CODE_SETS))]
     types = tuple(TYPES[source.below(len(TYPES))] for _ in range(1 + source.below(6)))
+    binders = [binder_for(sql_type, code_set) for sql_type in types]
     rows: list[Any] = []
     while not source.is_empty and len(rows) < 30:
-        row = [MAKERS[source.below(len(MAKERS))](source) for _ in types]
+        row = [value_for(source, bind) for bind in binders[source.below(40) == 1 :]]
         rows.append(tuple(row) if source.below(4) else row)
     reference = ParamEncoder(types, code_set)
     expected = [_expected(reference, row) for row in rows]
     for make in encoders():
         _compare(make(types, code_set, HEAD, TAIL), rows, expected, hands_back=make is pure_encoder)
+    return len(expected) - expected.count(None)
 
 
 def encoders() -> tuple[Callable[..., EncodeParamRows], ...]:

@@ -17,7 +17,7 @@ from aioifx.codecs.text import CodeSet
 from aioifx.codecs.tuple_frames import TUPLE_FRAME, Frame
 from aioifx.errors import Error, NotSupportedError
 from aioifx.sqltypes import Column, Row, SqlType
-from tests.system.fuzz.differential_params import CODE_SETS, MAKERS, TYPES, Source, go_on
+from tests.system.fuzz.differential_params import CODE_SETS, TYPES, Source, go_on, value_for
 
 FRAMES: Final = (TUPLE_FRAME, Frame(b"\0\x11", b"\0\1"), None)
 
@@ -48,25 +48,12 @@ def rows(data: bytes) -> int:
     codecs = [field.codec for field in reference.fields]
     found: list[Any] = []
     while not source.is_empty and len(found) < 30:
-        row = [_value(source, codec) for codec in codecs[source.below(40) == 1 :]]
+        row = [value_for(source, codec.encode) for codec in codecs[source.below(40) == 1 :]]
         found.append(tuple(row) if source.below(4) else row)
     expected = [_expected(reference, row, frame) for row in found]
     for make in encoders():
         _compare(make(codecs, code_set, frame), found, expected)
     return len(expected) - expected.count(None)
-
-
-def _value(source: Source, codec: Codec) -> Any:
-    """One that the codec takes, more often than not."""
-    value = None
-    for _ in range(source.below(32)):
-        value = MAKERS[source.below(len(MAKERS))](source)
-        try:
-            codec.encode(value)
-        except Error:
-            continue
-        break
-    return value
 
 
 def encoders() -> tuple[Make, ...]:
