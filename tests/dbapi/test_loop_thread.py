@@ -181,6 +181,33 @@ def test_a_fork_may_use_connections_of_its_own_alone(host: Host, conn: dbapi.Con
     assert conn.cursor().execute("select count(*) from number").fetchone() == (200,)
 
 
+@forks
+def test_a_fork_while_another_thread_holds_the_lock_can_open_connections(host: Host) -> None:
+    """The thread that would release it does not exist in the child."""
+    held, forked = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with loop_thread._lock:
+            held.set()
+            forked.wait(50)
+
+    def use_own() -> object:
+        if loop_thread._lock.locked():
+            return "locked for ever"
+        with dbapi.connect(host.dsn) as own:
+            return own.cursor().execute("select count(*) from number").fetchone()
+
+    with ThreadPoolExecutor(1) as thread:
+        holding = thread.submit(hold)
+        held.wait(50)
+        try:
+            assert loop_thread._lock.locked()
+            assert child(use_own) == "(200,)"
+        finally:
+            forked.set()
+        holding.result(20)
+
+
 PROGRAM = """
 import atexit, contextlib, os, sys, threading
 from aioifx import dbapi
