@@ -360,6 +360,8 @@ class INTERVAL(type_api.NativeForEmulated, _AbstractInterval):
     def adapt_emulated_to_native(cls, impl: Any, **kw: Any) -> INTERVAL:
         """The native type of SQLAlchemy's Interval, with at most Informix's five digits of a second."""
         digits = impl.second_precision
+        if digits == 0:
+            return cls(last="second", leading=impl.day_precision)
         return cls(leading=impl.day_precision, fraction=None if digits is None else min(digits, 5))
 
     def as_generic(self, allow_nulltype: bool = False) -> sqltypes.Interval:

@@ -189,6 +189,18 @@ CASES = {
         "SELECT * FROM (SELECT FIRST ? item.id FROM item ORDER BY item.id DESC) AS limited ORDER BY 1",
         [1, 3],
     ),
+    "an ordered part of a UNION": Case(
+        sa.union_all(select(I.id).order_by(I.id.desc()), select(P.item)).order_by("id"),
+        "SELECT * FROM (SELECT item.id FROM item ORDER BY item.id DESC) AS limited UNION ALL "
+        "SELECT part.item FROM part ORDER BY 1",
+        [1, 1, 1, 2, 2, 3],
+    ),
+    "an ordered UNION as a part of another": Case(
+        sa.union_all(sa.union(select(I.id), select(P.item)).order_by("id"), select(P.no)).order_by("id"),
+        "SELECT * FROM (SELECT item.id FROM item UNION SELECT part.item FROM part ORDER BY 1) AS limited "
+        "UNION ALL SELECT part.no FROM part ORDER BY 1",
+        [1, 1, 1, 2, 2, 3],
+    ),
     "a UNION in a subquery": Case(
         select(I.id).where(I.id.in_(sa.union(select(P.item), select(P.no)).order_by("item").limit(1))),
         "SELECT item.id FROM item WHERE item.id IN (SELECT * FROM (SELECT FIRST ? * FROM "

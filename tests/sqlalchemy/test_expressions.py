@@ -260,6 +260,24 @@ CASES = {
             )
         ],
     ),
+    "intervals of other digits": Case(
+        select(
+            literal(datetime.timedelta(1, 2, 345678), sa.Interval(second_precision=6)).label("a"),
+            literal(
+                datetime.timedelta(99, 2, 345678), sa.Interval(second_precision=1, day_precision=2)
+            ).label("b"),
+            literal(datetime.timedelta(1, 2, 345678), sa.Interval(second_precision=0)).label("c"),
+        ),
+        f"SELECT ?::{INTERVAL} AS a, ?::INTERVAL DAY(2) TO FRACTION(1) AS b, ?::INTERVAL DAY(9) TO SECOND AS c "
+        "FROM informix.systables WHERE tabid = 1",
+        [
+            (
+                datetime.timedelta(1, 2, 345670),
+                datetime.timedelta(99, 2, 300000),
+                datetime.timedelta(1, 2),
+            )
+        ],
+    ),
     "dates and intervals": Case(
         item(
             (I.made + datetime.timedelta(days=1)).label("a"),

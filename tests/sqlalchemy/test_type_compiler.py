@@ -94,6 +94,7 @@ TEXTS: list[tuple[Any, str]] = [
     (sa.Interval(), "INTERVAL DAY(9) TO FRACTION(5)"),
     (sa.Interval(second_precision=1, day_precision=3), "INTERVAL DAY(3) TO FRACTION(1)"),
     (sa.Interval(second_precision=6), "INTERVAL DAY(9) TO FRACTION(5)"),
+    (sa.Interval(second_precision=0), "INTERVAL DAY(9) TO SECOND"),
     (INTERVAL("hour", "minute", leading=4), "INTERVAL HOUR(4) TO MINUTE"),
     (INTERVAL("year", "month", leading=2), "INTERVAL YEAR(2) TO MONTH"),
     (INTERVAL("fraction", "fraction", fraction=2), "INTERVAL FRACTION TO FRACTION(2)"),
