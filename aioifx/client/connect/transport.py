@@ -137,7 +137,7 @@ async def start_tls(channel: Channel, address: Address, context: ssl.SSLContext,
     """
     try:
         transport = await channel.loop.start_tls(
-            channel.transport, channel, context, server_hostname=address.host
+            channel.transport, channel, context, server_hostname=_certified_name(address)
         )
         if transport is None or channel.failure is not None:  # closed meanwhile
             raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
@@ -232,9 +232,10 @@ async def _connect(
     factory: Callable[[], Channel],
 ) -> Channel:
     loop = asyncio.get_running_loop()
-    name = address.host if context is not None else None
+    name = _certified_name(address) if context is not None else None
     try:
-        if _IS_LINUX and isinstance(loop, asyncio.SelectorEventLoop):
+        # A scope is resolved by asyncio: connect() needs its number, not the text.
+        if _IS_LINUX and "%" not in ip and isinstance(loop, asyncio.SelectorEventLoop):
             own = await _connected_socket(loop, ip, address.port)
             _, channel = await loop.create_connection(factory, sock=own, ssl=context, server_hostname=name)
         else:
@@ -252,6 +253,11 @@ async def _connect(
             unreachable=True,
         )
     return channel
+
+
+def _certified_name(address: Address) -> str:
+    """The host without the scope of a link-local address: certificates have none."""
+    return address.host.partition("%")[0]
 
 
 _IS_LINUX: Final = sys.platform == "linux"

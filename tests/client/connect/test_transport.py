@@ -303,6 +303,14 @@ async def _first_bytes(channel: Channel) -> bytes:
     return bytes(channel.inbox.take(channel.inbox.unread))
 
 
+async def _echoed_and_closed(channel: Channel) -> None:
+    echoed = channel.expect(_first_bytes(channel))
+    channel.send(b"ping")
+    assert await asyncio.wait_for(echoed, 10) == b"ping"
+    channel.abort()
+    await channel.wait_closed()
+
+
 async def test_tls_is_negotiated_on_an_open_channel() -> None:
     authority = trustme.CA()
     server = await asyncio.start_server(_echo, "127.0.0.1", 0, ssl=certified(authority, "127.0.0.1"))
@@ -311,11 +319,7 @@ async def test_tls_is_negotiated_on_an_open_channel() -> None:
         channel = await open_channel(address)
         await start_tls(channel, address, trusting(authority))
         assert channel.transport.get_extra_info("ssl_object").version() == "TLSv1.3"
-        echoed = channel.expect(_first_bytes(channel))
-        channel.send(b"ping")
-        assert await asyncio.wait_for(echoed, 10) == b"ping"
-        channel.abort()
-        await channel.wait_closed()
+        await _echoed_and_closed(channel)
 
 
 async def test_a_rejected_certificate_closes_the_channel() -> None:
@@ -419,3 +423,40 @@ async def test_a_port_without_a_listener_refuses(host: str) -> None:
         with pytest.raises(ConnectError, match=r"^could not connect to .*: Connection refused$") as caught:
             await open_channel(Address(host, port))
     assert caught.value.retryable
+
+
+@pytest.mark.parametrize("linux", [True, False], ids=["own-socket", "asyncio"])
+async def test_an_address_with_a_scope_is_connected(linux: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Link-local IPv6 addresses have one, which the kernel needs. It ignores that of ::1, so any machine runs this."""
+    tried: list[Any] = []
+
+    def connect(own: socket.socket, to: Any) -> None:
+        tried.append(to)
+        super(socket.socket, own).connect(to)
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    monkeypatch.setattr("aioifx.client.connect.transport._IS_LINUX", linux)
+    server = await asyncio.start_server(_echo, "::1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        channel = await open_channel(Address("::1%1", port))
+        assert {*tried} == {("::1", port, 0, 1)}
+        await _echoed_and_closed(channel)
+
+
+async def test_an_unknown_scope_is_reported_as_such() -> None:
+    with pytest.raises(ConnectError, match=r"^could not connect to \[::1%none\]:1: "):
+        await open_channel(Address("::1%none", 1))
+
+
+@pytest.mark.parametrize("afterwards", [False, True], ids=["at-once", "on-an-open-channel"])
+async def test_a_certificate_is_compared_without_the_scope(afterwards: bool) -> None:
+    authority = trustme.CA()
+    server = await asyncio.start_server(_echo, "::1", 0, ssl=certified(authority, "::1"))
+    async with server:
+        address, context = Address("::1%1", server.sockets[0].getsockname()[1]), trusting(authority)
+        channel = await open_channel(address, None if afterwards else context)
+        if afterwards:
+            await start_tls(channel, address, context)
+        assert channel.transport.get_extra_info("ssl_object").version() == "TLSv1.3"
+        await _echoed_and_closed(channel)
