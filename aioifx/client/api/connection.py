@@ -316,8 +316,9 @@ class Connection(Queries[Item], NotCopied):
 
         To end a call of your own task, cancel the task or give the call a *timeout*.
 
-        The interrupted call raises `QueryCanceled`, unless the statement had already finished. If the server does not
-        end it within cancel_timeout seconds, the call raises `ConnectionLost` and the connection is closed.
+        The interrupted call raises `QueryCanceled`, unless the statement had already finished. If the statement is yet
+        to be sent, it is interrupted then. If the server does not end it within cancel_timeout seconds, the call raises
+        `ConnectionLost` and the connection is closed.
         """
         session = self._statements.session
         if session.observation is None:

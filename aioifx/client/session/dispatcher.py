@@ -80,8 +80,9 @@ class Dispatcher:
         self._undelivered = 0  # replies whose `on_orphan` is still to be called
         self._deferred: deque[Cleanup] = deque()
         self._idle_waiter: asyncio.Future[None] | None = None
-        self._interrupting: asyncio.Handle | None = None
-        """Interrupts the next request of the holder's call."""
+        self._before_send: Callable[[], None] | None = None
+        """Called by `send`: raises while closing, or has the holder's next statement interrupted."""
+        self._interrupting: asyncio.Handle | None = None  # interrupts the request that was just sent
         self._is_closing = False
         self.on_drop: Callable[[], None] | None = None
         """Called when the channel has ended, before `on_close`."""
@@ -109,6 +110,7 @@ class Dispatcher:
     def begin_close(self) -> None:
         """Called after SQ_EXIT: nothing else may be sent."""
         self._is_closing = True
+        self._before_send = self.check_open
         self._deferred.clear()
 
     # -- lock ---------------------------------------------------------------------------------------------------------
@@ -176,7 +178,7 @@ class Dispatcher:
                 if not limit.expired():
                     raise
                 if not self._started and self._in_flight and self._in_flight[0].is_abandoned:
-                    self.interrupter.start_timeout()  # abandoned requests hold up this waiter
+                    self.interrupter.cancel_abandoned()  # it delays this waiter, and the next ones
                 raise QueryTimeout(
                     f"the connection was not free within {seconds:g} s; nothing was sent"
                 ) from None
@@ -204,6 +206,8 @@ class Dispatcher:
             self.check_open()
         except BaseException:
             self._idle_waiter = None
+            if self._before_send is not None:
+                self._stop_interrupting()
             self._lock.release()
             raise
 
@@ -223,9 +227,8 @@ class Dispatcher:
             lock.release()
         else:
             lock.is_locked = False
-        if self._interrupting is not None:
-            self._interrupting.cancel()
-            self._interrupting = None
+        if self._before_send is not None:
+            self._stop_interrupting()
         if self._deferred or self.interrupter.cancel_timer is not None:
             self._run_deferred()
 
@@ -273,8 +276,8 @@ class Dispatcher:
                   on_lost: called with the sender's error if the request was sent but its reply is lost.
         Raises:   ConnectionLost: another task has already sent SQ_EXIT.
         """
-        if self._is_closing:
-            self.check_open()
+        if self._before_send is not None:
+            self._before_send()
         channel = self.channel
         inbox = channel.inbox
         in_flight: InFlight[T] = InFlight()
@@ -302,7 +305,7 @@ class Dispatcher:
             or in_flight[0].is_abandoned
             or in_flight[0].future.done()
             or self.interrupter.is_pending
-            or self._is_closing
+            or self._before_send is not None
             or self.channel.inbox.unread
         ):
             return False
@@ -425,13 +428,29 @@ class Dispatcher:
         If the statement does not end within `cancel_timeout`, the connection is dropped.
         """
         self.binding.check()
-        if not self.interrupter.interrupt_running() and self._started and self._interrupting is None:
-            # Between two requests of one call: the next one is interrupted after it is sent.
+        if not self.interrupter.interrupt_running():
+            if self._in_flight and self._in_flight[0].is_abandoned:
+                self.interrupter.cancel_abandoned()  # no call waits for it, but the holder's comes after it
+            if not self._is_closing and (self._started or self._idle_waiter is not None):
+                self._before_send = self._interrupt_soon
+
+    def _interrupt_soon(self) -> None:
+        """Called before a request of the holder's call is sent, or cleanup that the call waits for."""
+        if self._interrupting is None:
             self._interrupting = self._loop.call_soon(self._interrupt_next)
 
     def _interrupt_next(self) -> None:
+        """Interrupt the holder's statement if it is the oldest request by now."""
         self._interrupting = None
-        self.interrupter.interrupt_running()
+        if self.interrupter.interrupt_running():
+            self._stop_interrupting()
+
+    def _stop_interrupting(self) -> None:
+        if self._interrupting is not None:
+            self._interrupting.cancel()
+            self._interrupting = None
+        if not self._is_closing:
+            self._before_send = None
 
     # -- deferred cleanup ---------------------------------------------------------------------------------------------
 
@@ -461,6 +480,8 @@ class Dispatcher:
         if self._in_flight:
             if self.interrupter.cancel_timer is not None:
                 self.interrupter.interrupt_abandoned()  # the oldest request may now be an abandoned one
+                if self._before_send is not None:
+                    self._interrupt_next()
             return
         if self._undelivered or self._started:
             return

@@ -72,13 +72,15 @@ class Interrupter:
             self._send("its call was cancelled or timed out")
 
     def interrupt_running(self) -> bool:
-        """Interrupt the running statement; False if there is none.
+        """Interrupt the running statement; False if there is none, or no call waits for it any longer.
 
         If the statement does not end within `cancel_timeout`, the connection is dropped.
         """
-        if not self._in_flight or not self._in_flight[0].is_interruptible or self._channel.unsent:
+        running = self._in_flight[0] if self._in_flight else None
+        if running is None or not running.is_interruptible or running.is_abandoned or self._channel.unsent:
             return False
-        running = self._in_flight[0]
+        if self.cancel_timer is not None and not any(each.is_abandoned for each in self._in_flight):
+            self.stop_timeout()  # those that were abandoned came before it
         if not self.cancel_timeout:
             self._drop_if_running(running)
             return True

@@ -546,6 +546,52 @@ async def test_cancel_between_two_requests_of_a_call_interrupts_the_next_one(ser
         statement.release_later()
 
 
+@pytest.mark.parametrize("pipelining", [False, True])
+async def test_cancel_interrupts_the_call_after_a_stream_that_was_left_early(
+    server: Server, pipelining: bool
+) -> None:
+    """The server still runs the stream's next fetch, which no call waits for."""
+    async with aioifx.connect(server.dsn, pipelining=pipelining, fetch_size=4096) as conn:
+        await conn.execute("create table n (n int)")
+        await conn.executemany("insert into n values (?)", [(n,) for n in range(700)])
+        stream = conn.stream(f"select n from n union all {ENDLESS}", prefetch=True)
+        await anext(stream)
+        assert runs(conn)
+        await stream.aclose()
+        running = asyncio.ensure_future(conn.fetchval(ENDLESS))
+        await run_once_waiting(running)
+        assert runs(conn), "the fetch"
+        conn.cancel()
+        with pytest.raises(QueryCanceled):
+            await running
+        assert await conn.fetchval("select count(*) from item") == 3
+
+
+async def run_once_waiting(task: asyncio.Task[Any]) -> None:
+    """Let *task* go on as far as it gets without the server."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not task.done()
+
+
+async def test_cancel_while_the_source_of_rows_is_awaited_interrupts_the_next_write(server: Server) -> None:
+    ready = asyncio.Event()
+
+    async def rows() -> AsyncIterator[tuple[int]]:
+        await ready.wait()
+        yield (0,)
+
+    async with aioifx.connect(server.dsn) as conn:
+        writing = asyncio.ensure_future(conn.executemany(MANY, rows()))
+        await eventually(lambda: conn._session.dispatcher.is_acquired and not runs(conn))
+        conn.cancel()
+        await run_once_waiting(writing)
+        ready.set()
+        with pytest.raises(QueryCanceled):
+            await writing
+        assert await conn.fetchval("select count(*) from item") == 3
+
+
 async def test_cancel_drops_a_connection_whose_server_does_not_end_the_statement(server: Server) -> None:
     async with aioifx.connect(server.dsn, cancel_timeout=0) as conn:
         running = asyncio.ensure_future(conn.fetch(ENDLESS))

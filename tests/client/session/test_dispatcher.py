@@ -893,6 +893,210 @@ async def test_an_interrupt_of_a_call_that_ends_does_not_reach_the_next_one(rigg
     await calls
 
 
+# -- cancel() while replies are outstanding that no call waits for ----------------------------------------------------
+
+
+async def test_cancel_interrupts_the_call_that_waits_for_an_abandoned_fetch(rigged: Rigged) -> None:
+    """The fetch is interrupted first, so that the call can begin."""
+    rig = rigged()
+    rig.dispatcher.abandon(rig.send("fetch"), interrupt=False)
+    rig.dispatcher.defer(rig.cleanup("close"))
+    task = asyncio.ensure_future(rig.call("a"))
+    await run_ready_tasks()
+    rig.dispatcher.cancel()
+    rig.dispatcher.cancel()
+    assert rig.sent == ["fetch", "!"]
+    rig.answer(HIT)
+    await run_ready_tasks()
+    assert rig.sent == ["fetch", "!", "close"]
+    rig.answer()
+    await run_ready_tasks()
+    assert rig.sent == ["fetch", "!", "close", "a", "!"]
+    rig.answer(HIT)
+    [reply] = await task
+    assert reply.error is not None and reply.error.sqlcode == INTERRUPTED
+    await rig_is_free(rig)
+
+
+async def test_with_pipelining_cancel_interrupts_the_call_after_an_abandoned_fetch(rigged: Rigged) -> None:
+    rig = rigged(pipelining=True)
+    rig.dispatcher.abandon(rig.send("fetch"), interrupt=False)
+    rig.dispatcher.defer(rig.cleanup("close"))
+    task = await rig.begin("a")
+    rig.dispatcher.cancel()
+    assert rig.sent == ["fetch", "close", "a", "!"]
+    rig.answer(HIT)
+    await run_ready_tasks()
+    assert rig.urgent == 1
+    rig.answer()
+    await run_ready_tasks()
+    assert rig.urgent == 2
+    rig.answer(HIT)
+    [reply] = await task
+    assert reply.error is not None and reply.error.sqlcode == INTERRUPTED
+    await rig_is_free(rig)
+
+
+async def test_cancel_reaches_the_call_if_the_abandoned_fetch_has_ended_before_the_byte(
+    rigged: Rigged,
+) -> None:
+    rig = rigged()
+    rig.dispatcher.abandon(rig.send("fetch"), interrupt=False)
+    task = asyncio.ensure_future(rig.call("a"))
+    await run_ready_tasks()
+    rig.dispatcher.cancel()
+    rig.answer()
+    await run_ready_tasks()
+    assert rig.sent == ["fetch", "!", PROBE]
+    rig.answer(HIT)
+    await run_ready_tasks()
+    assert rig.sent == ["fetch", "!", PROBE, "a", "!"]
+    rig.answer(HIT)
+    [reply] = await task
+    assert reply.error is not None
+    await rig_is_free(rig)
+
+
+async def test_cancel_reaches_the_call_that_waits_for_a_cancelled_one(rigged: Rigged) -> None:
+    rig = rigged()
+    await cancelled(await rig.begin("first"))
+    task = asyncio.ensure_future(rig.call("a"))
+    await run_ready_tasks()
+    rig.dispatcher.cancel()
+    assert rig.sent == ["first", "!"]
+    rig.answer(HIT)
+    await run_ready_tasks()
+    assert rig.sent == ["first", "!", "a", "!"]
+    rig.answer(HIT)
+    await task
+    await rig_is_free(rig)
+
+
+async def test_cancel_without_a_call_interrupts_an_abandoned_fetch_alone(rigged: Rigged) -> None:
+    rig = rigged()
+    rig.dispatcher.abandon(rig.send("fetch"), interrupt=False)
+    rig.dispatcher.cancel()
+    assert rig.sent == ["fetch", "!"]
+    rig.answer(HIT)
+    await rig_is_free(rig)
+
+
+async def test_cancel_while_a_call_prepares_interrupts_its_statement(rigged: Rigged) -> None:
+    rig = rigged()
+
+    async def call() -> Reply:
+        async with rig.turn():
+            await rig.dispatcher.reply(rig.send("prepare", interruptible=False))
+            await asyncio.sleep(0)
+            return await rig.dispatcher.reply(rig.send("execute"))
+
+    task = asyncio.ensure_future(call())
+    await until(lambda: rig.sent == ["prepare"])
+    rig.dispatcher.cancel()
+    await run_ready_tasks()
+    rig.answer()
+    await run_ready_tasks()
+    assert rig.sent == ["prepare", "execute", "!"]
+    rig.answer(HIT)
+    assert (await task).error is not None
+    await rig_is_free(rig)
+
+
+async def test_cancel_while_a_call_waits_for_its_callers_code_interrupts_what_it_sends_next(
+    rigged: Rigged,
+) -> None:
+    rig, ready = rigged(), asyncio.Event()
+
+    async def call() -> list[Reply]:
+        async with rig.turn():
+            await ready.wait()
+            return [await rig.dispatcher.reply(rig.send(name)) for name in "ab"]
+
+    task = asyncio.ensure_future(call())
+    await run_ready_tasks()
+    rig.dispatcher.cancel()
+    await run_ready_tasks()
+    ready.set()
+    await run_ready_tasks()
+    assert rig.sent == ["a", "!"]
+    rig.answer(HIT)
+    await run_ready_tasks()
+    assert rig.sent == ["a", "!", "b"], "one interrupt for one cancel()"
+    rig.answer()
+    await task
+    await rig_is_free(rig)
+
+
+async def test_cancel_does_not_reach_the_call_after_the_one_that_waited(rigged: Rigged) -> None:
+    rig = rigged()
+    rig.dispatcher.abandon(rig.send("fetch"), interrupt=False)
+    waiting = asyncio.ensure_future(rig.call("a"))
+    after = asyncio.ensure_future(rig.call("b"))
+    await run_ready_tasks()
+    rig.dispatcher.cancel()
+    await cancelled(waiting)
+    rig.answer(HIT)
+    await run_ready_tasks()
+    assert rig.sent == ["fetch", "!", "b"]
+    rig.answer()
+    await after
+    await rig_is_free(rig)
+
+
+async def test_an_abandoned_fetch_that_does_not_end_after_cancel_drops_the_connection(rigged: Rigged) -> None:
+    rig = rigged(cancel_timeout=0.01)
+    rig.dispatcher.abandon(rig.send("fetch"), interrupt=False)
+    task = asyncio.ensure_future(rig.call("a"))
+    await run_ready_tasks()
+    rig.dispatcher.cancel()
+    with pytest.raises(ConnectionLost, match=r"no reply to a cancelled call within 0\.01 s"):
+        await task
+    assert rig.sent == ["fetch", "!"]
+
+
+async def test_with_pipelining_the_time_limit_of_cancel_ends_with_the_statement(rigged: Rigged) -> None:
+    """The call may go on after it: executemany that collects errors, for example."""
+    rig = rigged(pipelining=True)
+    rig.dispatcher.abandon(rig.send("fetch"), interrupt=False)
+    done = asyncio.Event()
+
+    async def call() -> None:
+        async with rig.turn():
+            await rig.dispatcher.reply(rig.send("a"))
+            await done.wait()
+
+    task = asyncio.ensure_future(call())
+    await until(lambda: rig.sent == ["fetch", "a"])
+    rig.dispatcher.cancel()
+    rig.answer(HIT)
+    await run_ready_tasks()
+    assert rig.sent == ["fetch", "a", "!", "!"]
+    rig.answer(HIT)
+    await run_ready_tasks()
+    loop: Any = asyncio.get_running_loop()
+    assert [timer for timer in loop._scheduled if not timer.cancelled()] == []
+    done.set()
+    await task
+
+
+async def test_a_call_that_was_not_served_in_time_interrupts_the_abandoned_fetch_before_it(
+    rigged: Rigged,
+) -> None:
+    """Otherwise the connection is dropped after cancel_timeout although the server would have ended the fetch."""
+    rig = rigged(command_timeout=0.01)
+    rig.dispatcher.abandon(rig.send("fetch"), interrupt=False)
+    with pytest.raises(QueryTimeout, match="nothing was sent"):
+        await rig.call("a")
+    assert rig.sent == ["fetch", "!"]
+    rig.answer(HIT)
+    await rig_is_free(rig)
+
+
+async def rig_is_free(rig: Rig) -> None:
+    await run_ready_tasks()
+    assert rig.dispatcher.is_idle and rig.dispatcher.interrupter.is_settled
+
+
 async def test_no_timer_is_left_when_the_connection_is_lost(rigged: Rigged) -> None:
     rig = rigged(command_timeout=60.0)
     async with rig.turn():

@@ -138,6 +138,26 @@ async def test_a_cancelled_call_without_a_reply_drops_the_connection() -> None:
     assert rig.dropped == ["the connection was closed: no reply to a cancelled call within 0.001 s"]
 
 
+async def test_a_request_that_no_call_waits_for_is_not_the_running_statement() -> None:
+    rig = Rig()
+    rig.request()
+    assert not rig.interrupter.interrupt_running()
+    assert rig.sent == []
+
+
+@pytest.mark.parametrize("abandoned", [False, True])
+async def test_the_time_limit_of_abandoned_requests_ends_with_the_last_of_them(abandoned: bool) -> None:
+    rig = Rig()
+    rig.request()
+    rig.interrupter.cancel_abandoned()
+    rig.channel.pending_replies.popleft()
+    rig.request(abandoned=False)
+    rig.request(abandoned=abandoned)
+    assert rig.interrupter.interrupt_running()
+    assert (rig.interrupter.cancel_timer is not None) is abandoned
+    rig.interrupter.stop_timeout()
+
+
 async def test_without_a_cancel_timeout_the_connection_is_dropped_instead_of_interrupted() -> None:
     rig = Rig(cancel_timeout=0)
     rig.request(abandoned=False)
@@ -209,6 +229,8 @@ async def test_each_interrupt_is_logged_at_debug(caplog: pytest.LogCaptureFixtur
     rig.interrupter.cancel_abandoned()
     rig.interrupter.cancel_abandoned()
     rig.interrupter.on_acknowledged()
+    rig.channel.pending_replies.popleft()
+    rig.request(abandoned=False)
     rig.interrupter.interrupt_running()
     rig.interrupter.stop_timeout()
     assert [record.getMessage() for record in caplog.records] == [
@@ -223,6 +245,6 @@ async def test_an_interrupt_without_a_socket_is_logged_as_not_sent(caplog: pytes
     rig = Rig()
     channel: Any = rig.channel
     channel.send_urgent = lambda _: False
-    rig.request()
+    rig.request(abandoned=False)
     rig.interrupter.interrupt_running()
     assert "the running statement could not be interrupted: by cancel()" in caplog.text
