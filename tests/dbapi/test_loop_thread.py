@@ -28,6 +28,14 @@ signals = pytest.mark.skipif(os.name == "nt", reason="pthread_kill")
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
 
 
+@pytest.fixture(autouse=True)
+def _interruptible() -> Iterator[None]:
+    """Let SIGINT raise KeyboardInterrupt in a background job as well, where it is ignored at first."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 async def interrupt(host: Host) -> None:
     """Send SIGINT to the main thread while it waits for a statement."""
     await host.runs()
