@@ -564,6 +564,13 @@ async def test_nan_is_refused_where_a_column_cannot_hold_it_and_null_is_null(
     assert await stored(people) == [(1, None, None), (None, None, None)]
 
 
+async def test_rows_are_counted_over_all_record_batches(people: aioifx.Connection[Any]) -> None:
+    whole_but_one = pa.table({"id": pa.chunked_array([[1.0, 2.0], [3.0], [4.0, 4.5]])})
+    with pytest.raises(aioifx.DataError, match=r"^row 4, parameter 1: ") as caught:
+        await people.executemany("INSERT INTO people (id) VALUES (?)", whole_but_one)
+    assert caught.value.row_index == 4
+
+
 async def test_the_row_that_a_server_rejects_is_found(people: aioifx.Connection[Any]) -> None:
     await people.execute("CREATE UNIQUE INDEX ones ON people (id)")
     ids = pa.chunked_array([range(3000), [7]])

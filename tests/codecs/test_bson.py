@@ -64,6 +64,15 @@ def test_documents_in_both_directions(document: dict[str, Any], data: bytes) -> 
     assert decode_document(data) == document
 
 
+def test_an_int_takes_four_bytes_if_it_fits() -> None:
+    for power, kind in ((31, BsonKind.INT32), (63, BsonKind.INT64)):
+        for number in (2**power - 1, -(2**power)):
+            data = encode_document({"x": number})
+            assert data[4] == kind and decode_document(data) == {"x": number}
+    for number in (2**31, -(2**31) - 1):
+        assert encode_document({"x": number})[4] == BsonKind.INT64
+
+
 def test_the_order_of_fields_is_kept() -> None:
     assert list(decode_document(encode_document({"b": 1, "a": 2}))) == ["b", "a"]
 

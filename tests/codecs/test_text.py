@@ -113,6 +113,13 @@ def test_null_varchar_is_one_nul() -> None:
     assert codec(VARCHAR20).decode(b"\1\0") is None
 
 
+def test_the_longest_varchar_has_255_bytes() -> None:
+    encode = codec(SqlType(TypeCode.VARCHAR, 0)).encode
+    assert encode("x" * 255) == b"\xff" + b"x" * 255
+    with pytest.raises(DataError, match="256 bytes"):
+        encode("x" * 256)
+
+
 def test_an_empty_varchar_is_not_null() -> None:
     assert codec(VARCHAR20).encode("") == b"\0"
     assert codec(VARCHAR20).decode(b"\0") == ""

@@ -251,6 +251,13 @@ def test_rows_warnings_the_last_done_and_the_last_serials_are_kept(capabilities:
     assert tally.failures == []
 
 
+def test_warnings_of_all_runs_are_kept() -> None:
+    capabilities = DIALECTS[0]
+    chunks = [sent([Answer(done=Done(warning, 1))] * 40, capabilities) for warning in (1, 4, 2)]
+    tally, _ = feed(lambda inbox: _counted(inbox, capabilities, 120), chunks)
+    assert (tally.answered, tally.warnings) == (120, 7)
+
+
 def test_eight_bytes_of_rows_are_counted_where_they_are_agreed_on() -> None:
     tally = counted([Answer(done=Done(0, 2**40, 2**41, 7))] * 2, Capabilities(long_rowid=True))
     assert (tally.rowcount, tally.done.rowid) == (2**41, 2**41)

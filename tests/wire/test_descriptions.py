@@ -46,6 +46,14 @@ def test_columns_with_and_without_names_of_types_arrive_in_any_pieces(
     assert found.description.columns == columns
 
 
+def test_types_that_differ_only_in_their_source_are_kept_apart() -> None:
+    columns = tuple(Column(f"c{source}", SqlType(TypeCode.INTEGER, 4, source=source)) for source in (0, 7, 8))
+    outbox = Outbox()
+    descriptions.put_describe(outbox, DIALECT, descriptions.Description(2, 1, columns, 12))
+    description = read((outbox.detach() + EOT).hex()).description
+    assert description is not None and [column.type.source for column in description.columns] == [0, 7, 8]
+
+
 def test_a_row_wider_than_a_short_can_say_is_described_as_the_widest_that_it_can() -> None:
     outbox = Outbox()
     descriptions.put_describe(outbox, DIALECT, descriptions.Description(2, 1, (), row_size=100_000))

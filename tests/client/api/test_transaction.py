@@ -549,6 +549,18 @@ async def test_a_lock_mode_may_hold_for_an_inner_block_alone() -> None:
             await conn.execute(DELETE)
 
 
+async def test_a_block_that_ends_with_the_one_around_it_leaves_no_lock_mode() -> None:
+    async with talking(
+        BEGIN, command("set lock mode to wait 3"), savepoint("set"), ROLLBACK,
+        command("set lock mode to not wait"), deleted,
+    ) as (conn, _):  # fmt: skip
+        outer, inner = conn.transaction(), conn.transaction(lock_wait=3)
+        await outer.start()
+        await inner.start()
+        await outer.rollback()
+        await conn.execute(DELETE)
+
+
 async def test_a_setting_that_is_refused_begins_nothing_and_what_was_set_is_restored() -> None:
     async with talking(
         command("set lock mode to wait 3"),

@@ -154,6 +154,12 @@ def test_idle_connections_are_closed_down_to_the_minimum_size() -> None:
     assert [pooled.session for pooled in pool.idle] == ["c"]
 
 
+def test_the_minimum_size_has_no_deadline() -> None:
+    pool = state_with(min_size=1, max_idle=300, max_lifetime=0)
+    with_idle(pool, "a")
+    assert pool.next_deadline(0) is None
+
+
 def test_an_idle_connection_is_closed_exactly_at_its_deadline() -> None:
     # 1023.58 + 0.5 is rounded up, so a clock that stands there shows fewer than 0.5 seconds since 1023.58.
     pool = state_with(min_size=0, max_idle=0.5)
@@ -294,6 +300,12 @@ def test_a_smaller_pool_closes_what_is_idle_now_and_the_rest_as_it_comes_back() 
     assert closed(pool.release(other, 2)) == []
 
 
+def test_a_smaller_pool_closes_what_has_been_idle_longest() -> None:
+    pool = state_with(max_size=3)
+    with_idle(pool, "a", "b", "c")
+    assert closed(pool.resize(0, 1, 1)) == ["a", "b"]
+
+
 def test_nothing_is_acquired_from_a_closed_pool() -> None:
     pool = state_with(max_size=1)
     with_idle(pool, "a")
@@ -312,6 +324,13 @@ def test_tries_side_by_side_fail_as_one() -> None:
     for _ in range(10):
         assert rejected(pool.on_open_failed(OSError("down"), 0)) == {}
     assert pool.next_deadline(0) == pytest.approx(0.1)
+
+
+def test_after_a_success_the_next_attempt_is_not_delayed() -> None:
+    pool = state_with(min_size=2)
+    assert pool.decide(0) == [Open(), Open()]
+    assert pool.on_open_failed(OSError(), 0) == []
+    assert pool.on_opened("a", 0.01) == [Open()]
 
 
 def test_a_server_may_be_down_for_days() -> None:

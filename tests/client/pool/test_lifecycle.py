@@ -7,10 +7,14 @@ import contextvars
 import gc
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from aioifx import Connection, PoolTimeout, create_pool
+from aioifx.client.pool import lifecycle
+from aioifx.client.pool.lifecycle import PooledSession
 from aioifx.errors import ConnectError, ConnectionLost, Error, InterfaceError, UndefinedTable
 from aioifx.server import Server
 from tests.client.pooling import assert_shut, move_clock, pooled, session_of, stocked
@@ -286,6 +290,14 @@ async def test_a_connection_that_does_not_answer_is_replaced_unnoticed(server: S
             one.session._session.channel.abort()
         assert await pool.fetchval("select count(*) from log") == 0
         await pool.wait_ready(20)
+
+
+async def test_a_connection_whose_check_takes_too_long_is_not_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lifecycle, "_CHECK_TIME", 0)
+    silent: Any = SimpleNamespace(
+        statements=SimpleNamespace(session=None), ping=asyncio.get_running_loop().create_future
+    )
+    assert not await PooledSession(silent).is_alive()
 
 
 # -- pipelining -------------------------------------------------------------------------------------------------------

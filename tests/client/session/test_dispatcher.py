@@ -1186,6 +1186,18 @@ async def test_a_timeout_does_not_affect_the_next_call(rigged: Rigged) -> None:
     await task
 
 
+async def test_the_timeout_of_one_call_is_not_that_of_the_next(rigged: Rigged) -> None:
+    rig = rigged()
+    await rig.dispatcher.acquire(timeout=60)
+    rig.dispatcher.release()
+    async with rig.turn():
+        in_flight = rig.send("a")
+        waiting = rig.dispatcher.reply(in_flight)
+        assert in_flight.deadline is None
+        rig.answer()
+        await waiting
+
+
 # -- law: whatever happens, in whichever order ------------------------------------------------------------------------
 
 

@@ -108,6 +108,20 @@ def test_any_other_set_changes_nothing_here(sql: str) -> None:
     assert settled(settings) == ["set lock mode to not wait", "set isolation to committed read"]
 
 
+@pytest.mark.parametrize(
+    ("sql", "changed"), [("set isolation dirty read", "isolation"), ("set lock mode to wait", "lock mode")]
+)
+def test_a_users_own_setting_inside_blocks_overrides_theirs_of_its_kind(sql: str, changed: str) -> None:
+    settings = SessionSettings()
+    override = settings.push("repeatable read", "wait 3")
+    settled(settings)
+    settings.on_user_set(sql)
+    assert not settings.pending
+    settings.pop(override)
+    (restored,) = settled(settings)
+    assert changed not in restored
+
+
 def test_a_users_own_setting_inside_blocks_overrides_all_of_them() -> None:
     settings = SessionSettings()
     settings.push("dirty read", "")

@@ -35,6 +35,17 @@ async def test_only_an_error_inside_a_transaction_aborts_it() -> None:
     assert found.runs_unchecked
 
 
+async def test_autocommit_does_not_change_in_a_transaction_even_if_the_server_has_ended_it() -> None:
+    found = transactions()
+    for event in (TransactionEvent.BEGUN, TransactionEvent.ENDED_BY_ERROR):
+        found._on(event)
+        with pytest.raises(InterfaceError, match="cannot change in a transaction"):
+            found.set_autocommit(False)
+    found._on(TransactionEvent.ENDED)
+    found.set_autocommit(False)
+    assert not found.autocommit
+
+
 async def test_a_rollback_to_a_savepoint_ends_no_transaction() -> None:
     found = transactions()
     found.on_executed(StatementType.BEGIN_WORK, "begin work")

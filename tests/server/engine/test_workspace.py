@@ -29,6 +29,17 @@ def test_the_stamp_moves_when_a_change_is_committed_or_undone(core: ServerCore) 
         assert workspace_of(two).stamp != before
 
 
+def test_a_committed_transaction_leaves_nothing_in_the_log_of_temporary_tables(core: ServerCore) -> None:
+    one = core.engine()
+    log = workspace_of(one).transactions._temp_log
+    run(one, "CREATE TEMP TABLE t (a INTEGER)")
+    run(one, "BEGIN WORK")
+    run(one, "INSERT INTO t VALUES (1)")
+    assert not log.is_empty
+    run(one, "COMMIT WORK")
+    assert log.is_empty
+
+
 def test_other_databases_are_attached_once(core: ServerCore) -> None:
     engine = core.engine()
     for _ in range(3):
