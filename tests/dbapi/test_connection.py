@@ -288,6 +288,18 @@ def test_a_with_block_commits_or_rolls_back_and_closes(host: Host) -> None:
         raise LookupError
 
 
+def test_a_with_block_whose_commit_fails_closes_the_connection(host: Host) -> None:
+    with dbapi.connect(host.dsn) as conn:
+        conn.cursor().execute("create table whole (n int primary key)")
+        conn.cursor().execute("create table part (n int references whole)")
+    with pytest.raises(dbapi.IntegrityError), dbapi.connect(host.dsn) as conn:
+        conn.cursor().execute("insert into whole values (2)")  # begins the transaction
+        conn.cursor().execute("set constraints all deferred")
+        cursor = conn.cursor().execute("insert into part values (1)")
+        assert cursor.rowcount == 1
+    assert conn.is_closed()
+
+
 # -- values and facts --------------------------------------------------------------------------------------------------
 
 

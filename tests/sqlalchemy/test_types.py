@@ -272,6 +272,7 @@ def test_literals_do_not_depend_on_the_session() -> None:
     assert rendered(Decimal("1E+3"), sa.Numeric()) == "1000"
     assert rendered(True, sa.Boolean()) == "'t'::boolean"
     assert rendered({"a": "it's"}, sa.JSON()) == """'{"a": "it''s"}'::JSON"""
+    assert [rendered(value, sa.JSON()) for value in (None, sa.JSON.NULL)] == ["NULL", "'null'::JSON"]
     assert rendered({"b": "x", "a": 1}, ROW({"a": sa.Integer, "b": sa.String(5)})) == "ROW(1,'x')"
     assert rendered((1, None), ROW({"a": sa.Integer, "b": sa.String(5)})) == "ROW(1,NULL)"
 

@@ -242,6 +242,16 @@ async def test_rownumber_is_that_of_the_next_row() -> None:
         assert cursor.rownumber is None
 
 
+async def test_rownumber_begins_again_with_each_statement() -> None:
+    async with talking(ended, ended) as (conn, _):
+        cursor = conn.cursor()
+        for _ in range(2):
+            await cursor.execute(QUERY)
+            assert cursor.rownumber == 0
+            await cursor.fetchall()
+            assert cursor.rownumber == 5
+
+
 async def test_the_name_is_set_while_the_cursor_is_open_at_the_server() -> None:
     async with talking(ended) as (conn, peer):
         cursor = conn.cursor()

@@ -25,7 +25,7 @@ from aioifx.errors import (
     SQLSyntaxError,
     UniqueViolation,
 )
-from aioifx.rows import dict_row, tuple_row
+from aioifx.rows import dict_row, record_row, tuple_row
 from aioifx.server import Routine, Server, ServerOptions, serve
 from aioifx.server.sqlite.databases import LogMode
 from tests.client.pooling import pooled
@@ -89,6 +89,17 @@ async def test_rows_and_values(db: Queries) -> None:
         (2, "y"),
     ]
     assert (await db.executemany("insert into item values (?, ?)", [(4, "four"), (5, "five")])).rowcount == 2
+
+
+async def test_each_call_has_rows_of_its_own_factory(db: Queries) -> None:
+    for factory, kind in (
+        (tuple_row, "tuple"),
+        (record_row, "Record"),
+        (tuple_row, "tuple"),
+        (dict_row, "dict"),
+    ):
+        rows: list[Any] = await db.fetch("select id from item where id < 3", row_factory=factory)
+        assert [type(row).__name__ for row in rows] == [kind] * 2
 
 
 async def test_one_value_by_its_columns_name(db: Queries) -> None:

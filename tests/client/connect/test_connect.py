@@ -14,7 +14,8 @@ import struct
 import traceback
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import trustme
@@ -26,7 +27,7 @@ from aioifx.client.config.options import ConnectOptions
 from aioifx.client.config.resolve import parse_dsn
 from aioifx.client.connect import login as client_login
 from aioifx.client.connect import login_requests
-from aioifx.client.connect.connect import open_connection
+from aioifx.client.connect.connect import _Connector, open_connection
 from aioifx.client.connect.login_requests import login_frame_of
 from aioifx.client.connect.transport import StaggeredRace
 from aioifx.errors import (
@@ -60,7 +61,7 @@ from aioifx.wire.outbox import Outbox
 from tests.certificates import certified, trusting
 from tests.feeding import feed
 from tests.injection import Injection, Manner, eventually
-from tests.scripted import CHUNKINGS, played
+from tests.scripted import CHUNKINGS, options_with, played
 from tests.wire.frames import frames
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -732,6 +733,16 @@ def silent() -> Peer:
 
 def rejecting(sqlcode: int) -> Peer:
     return Peer([(None, accepted(type=LoginType.REJECT, sqlcode=sqlcode))], with_login=True)
+
+
+async def test_the_time_is_shared_by_the_servers_that_have_not_failed() -> None:
+    connector = _Connector(options_with(connect_timeout=30), None)
+    failed, *others = [SimpleNamespace(failure=failure) for failure in (ConnectError("x"), None, None)]
+    connector._attempts = cast(Any, [failed, *others])
+    share = connector._share()
+    assert share is not None and 10 < share <= 15
+    connector._attempts = cast(Any, [failed, others[0]])
+    assert connector._share() is None
 
 
 @contextlib.asynccontextmanager

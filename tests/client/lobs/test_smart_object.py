@@ -6,7 +6,7 @@ import pytest
 
 from aioifx.client.lobs.smart_object import DEFAULT_STORAGE, SmartObject, column_storage
 from aioifx.client.session.session import Session
-from aioifx.errors import LockError, OperationalError, ProtocolError, UndefinedRoutine
+from aioifx.errors import DatabaseError, LockError, OperationalError, ProtocolError, UndefinedRoutine
 from aioifx.sqltypes import TypeCode
 from aioifx.testing.messages import EOT, error
 from aioifx.testing.script import Exchange
@@ -194,6 +194,35 @@ async def test_other_errors_are_not_repeated() -> None:
             assert peer.calls.count("seek") == 1
             peer.before = lambda called: None
             assert await value.read(0, 3) == b"abc"
+
+
+async def test_a_short_read_ends_where_its_data_ends() -> None:
+    async with with_lobs() as (conn, peer):
+        async with conn._session as session:
+            value = await SmartObject.create(session)
+            await value.write(0, b"abc")
+            assert await value.read(0, 10) == b"abc"
+            peer.calls.clear()
+            assert await value.read(3, 1) == b""
+            assert peer.calls == ["read 1"]
+            assert await value.read(10, 1) == b""
+            assert peer.calls == ["read 1", "seek", "read 1"]
+            value.forget()
+
+
+async def test_after_a_transfer_that_failed_the_position_is_set_again() -> None:
+    async with with_lobs() as (conn, peer):
+        async with conn._session as session:
+            value = value_of(session, peer)
+            assert await value.read(0, 1) == b"a"
+            peer.before = lambda called: error(-999) + EOT if called == "read" else None
+            with pytest.raises(DatabaseError):
+                await value.read(1, 1)
+            peer.before = lambda called: None
+            peer.calls.clear()
+            assert await value.read(1, 1) == b"b"
+            assert peer.calls == ["find seek", "seek", "read 1"]
+            value.forget()
 
 
 async def test_a_whole_value_is_read_in_chunks() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aioifx.client.sql.placeholders import bind_named, named_statement
+from aioifx.client.sql.placeholders import ByName, bind_named, named_statement
 from aioifx.client.sql.scanner import scan
 from aioifx.errors import InterfaceError
 
@@ -127,6 +127,12 @@ def test_a_statement_is_read_once_unless_it_is_a_long_one() -> None:
     assert named_statement(short) is named_statement(short)
     assert named_statement(long) is not named_statement(long)
     assert named_statement(long).names == ("a",)
+
+
+def test_each_value_keeps_the_name_that_it_was_given_by() -> None:
+    _, values = bind_named("a in (:l) and b = :b", {"l": [1, 2], "b": 3})
+    assert values == (1, 2, 3)
+    assert isinstance(values, ByName) and values.names == ("l", "l", "b")
 
 
 # --- laws -----------------------------------------------------------------------------------------------------------

@@ -91,6 +91,17 @@ def test_the_last_portion_is_known_when_it_is_sent() -> None:
     assert row_writer(FIXED).next_block(source([(1, 2)] * 2), 20)[1:] == (1, False)
 
 
+def test_rows_that_do_not_fit_after_the_last_fetch_are_in_the_next_portion() -> None:
+    texts = [""] * 3 + ["a" * 100] * 10  # the first ones let expect short rows
+    fetch, made = source([(n, text, None) for n, text in enumerate(texts)]), row_writer()
+    counts: list[int] = []
+    last = False
+    while not last:
+        _, count, last = made.next_block(fetch, 400)
+        counts.append(count)
+    assert len(counts) > 1 and sum(counts) == len(texts)
+
+
 def test_a_cursor_for_update_gives_one_row_at_a_time() -> None:
     fetch, made = source([(1, 1), (2, 2)]), row_writer(FIXED, single=True)
     assert made.next_block(fetch, 4096)[1:] == (1, False)
