@@ -40,7 +40,7 @@ WHOLE = {
     "test_bulk_read_lab.py", "test_docs.py", "test_docstrings.py", "test_examples.py", "test_layout.py",
     "test_values.py", "test_vocabulary.py",
 }  # fmt: skip
-WHOLE_FOLDERS = {"bench", "compliance", "system"}
+WHOLE_FOLDERS = {"bench", "compliance", "planted", "system"}
 
 # pytest would take a file named test___main__.py, a reader would not.
 TEST_NAMES = {"__main__.py": "test_main.py"}
