@@ -36,7 +36,7 @@ TEST_LIMIT: Final = 30
 """Seconds for one test."""
 
 RUN_LIMIT: Final = 120
-"""Seconds for all tests of a defect."""
+"""Seconds for a run of pytest, or for building the kernel."""
 
 
 class Outcome(StrEnum):
@@ -115,7 +115,7 @@ def attempt(defect: Defect, root: Path = ROOT) -> Result:
     with _copy(root) as folder:
         try:
             plant(defect, folder)
-        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
             return Result(Outcome.BROKEN, str(error))
         result = Result(Outcome.MISSED, "")
         for tests in _nearest_first(defect, folder):
@@ -140,7 +140,7 @@ def plant(defect: Defect, folder: Path) -> None:
     """Put a defect into a tree, and build the kernel if that has it.
 
     Raises:   ValueError: the text to replace is not there once.
-              CalledProcessError: the kernel could not be built.
+              SubprocessError: the kernel could not be built.
     """
     path = folder / defect.path
     text = path.read_text("utf-8")
