@@ -434,8 +434,8 @@ DEFECTS: Final = (
     Defect(
         "row index within the rejected block",
         "aioifx/client/bulk/load.py",
-        "            error.row_index += batch.first\n",
-        "",
+        "error.row_index = batch.first + index",
+        "error.row_index = index",
         BULK,
     ),
     Defect(
