@@ -46,7 +46,8 @@ FAULTS: Final = (
 """The usual kinds; some are listed twice, so that they come more often."""
 
 FETCH_FAILS: Final = "fetch fails"
-"""A fault of a server that dice of its own draw."""
+COMMIT_FAILS: Final = "commit fails"
+"""Faults of a server that dice of their own draw."""
 
 RARE_FAULTS: Final = ("forget connection", "name is unknown", "name is slow", "name moves")
 
@@ -92,7 +93,7 @@ class Faults:
         """Let it happen, unless its target does not exist."""
         if self._is_over:
             return
-        if fault.kind in HOST_FAULTS or fault.kind == FETCH_FAILS:
+        if fault.kind in (*HOST_FAULTS, FETCH_FAILS, COMMIT_FAILS):
             took_effect = self._strike_host(fault, self._servers[fault.target % len(self._servers)])
         else:
             took_effect = self._strike_other(fault)
@@ -137,6 +138,9 @@ class Faults:
             case "fetch fails":
                 server.failing_fetches += 1
                 network.trace(0, f"the next fetch at host {server.ip} meets a lock")
+            case "commit fails":
+                server.failing_commits += 1
+                network.trace(0, f"the next COMMIT at host {server.ip} fails")
             case _:
                 server.slow = 0.5
                 network.trace(0, f"host {server.ip} is slow")
@@ -227,5 +231,6 @@ class Faults:
             server.slow = 0.0
             server.long_transactions = 0
             server.failing_fetches = 0
+            server.failing_commits = 0
             if not server.is_up:
                 server.start()

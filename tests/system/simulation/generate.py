@@ -9,15 +9,52 @@ import random
 from dataclasses import replace
 from typing import Any, Final
 
-from tests.system.simulation.faults import FAULTS, FETCH_FAILS, HOST_FAULTS, RARE_FAULTS, TRIGGERS
+from tests.system.simulation.faults import (
+    COMMIT_FAILS,
+    FAULTS,
+    FETCH_FAILS,
+    HOST_FAULTS,
+    RARE_FAULTS,
+    TRIGGERS,
+)
+from tests.system.simulation.hooks import RESETS
+from tests.system.simulation.model.differences import EXCLUSIVE, NOT_DRAWN
 from tests.system.simulation.operations import KINDS
 from tests.system.simulation.scenario import Caller, Ending, Fault, Host, Operation, Scenario
 
 _TRANSFERS: Final = ("transfer", "transfer", "transfer at repeatable read")
 _READING: Final = ("own connection", "stream all", "two streams", "cursor", "scroll")
 """Kinds of operations that fetch several times."""
+_COMMITTING: Final = (
+    *_TRANSFERS,
+    "executemany",
+    "load",
+    "nested",
+    "batches",
+    "commit as text",
+    "retry",
+    "end a transaction by hand",
+)
+"""Kinds of operations that end with a COMMIT."""
+_DIFFERING: Final = (
+    *_READING,
+    "read wide",
+    "read wide",
+    "read all text",
+    "read values",
+    "read values",
+    "load",
+    "send much",
+    "fail in a large batch",
+    "interrupt",
+    "interrupt anything",
+    "go on after a timeout",
+)
+"""Kinds of operations that show how a server differs."""
 _ENDINGS: Final = ("waiting", "woken", "scope", "suspension timeout", "timeout")
 
+DIFFERENT: Final = 0.3
+"""Share of the scenarios whose servers may differ from what the client expects."""
 SHAPED: Final = 0.03
 """Share of the scenarios that several rare things have to come together in."""
 
@@ -48,6 +85,7 @@ def generate(seed: int) -> Scenario:
     for share, add in _ADDITIONS:
         if failing.random() < share:
             scenario = add(scenario, failing)
+    scenario = _with_differences(scenario, random.Random(f"differences {seed}"))
     rare = random.Random(f"shape {seed}")
     return rare.choice((_altered, _raced, _down))(scenario, rare) if rare.random() < SHAPED else scenario
 
@@ -246,13 +284,86 @@ def _with_lost_commit(scenario: Scenario, dice: random.Random) -> Scenario:
     )
 
 
+def _with_reset_hook(scenario: Scenario, dice: random.Random) -> Scenario:
+    """A reset hook fails, or leaves something; connections are used by one operation after the other."""
+    hook = dice.choice(RESETS)
+    pools = tuple(pool | {"reset_hook": hook, "max_size": dice.choice((1, 2))} for pool in scenario.pools)
+    return replace(scenario, pools=pools)
+
+
+def _with_failing_commit(scenario: Scenario, dice: random.Random) -> Scenario:
+    """A COMMIT fails, about when its caller is cancelled; the connection is used again."""
+    first, *others = scenario.callers
+    ending = _ending(dice) if dice.random() < 0.3 else Ending(dice.choice(_ENDINGS[:4]), dice.randint(2, 12))
+    operation = replace(first.operations[0], kind=dice.choice(_COMMITTING), size=dice.choice((1, 2, 5)))
+    operation = replace(operation, ending=dice.choice((None, ending, ending, ending)))
+    if dice.random() < 0.5:
+        kind, ending = "go on after a cancelled COMMIT", None
+        operation = replace(operation, kind=kind, size=dice.choice((1, 2, 5, 20)), ending=ending)
+    fault = Fault(COMMIT_FAILS, "commit", dice.choice((1, 1, 1, 2)), dice.randrange(len(scenario.hosts)))
+    return replace(
+        scenario,
+        callers=(replace(first, start=0.0, operations=(operation, *first.operations[1:])), *others),
+        faults=(*scenario.faults[:1], fault),
+    )
+
+
+def _with_changed_database(scenario: Scenario, dice: random.Random) -> Scenario:
+    """A user opens the database again while a stream is open."""
+    index = dice.randrange(len(scenario.callers))
+    caller = scenario.callers[index]
+    first = replace(caller.operations[0], kind="change the database")
+    caller = replace(caller, operations=(first, *caller.operations[1:]))
+    return replace(
+        scenario,
+        pools=tuple(pool | {"fetch_size": 4096} for pool in scenario.pools),
+        callers=(*scenario.callers[:index], caller, *scenario.callers[index + 1 :]),
+        faults=scenario.faults[:1],
+    )
+
+
 _ADDITIONS: Final = (
     (0.05, _with_failing_fetch),
     (0.03, _with_stuck_hook),
     (0.02, _with_silent_host),
     (0.02, _with_lost_commit),
+    (0.04, _with_reset_hook),
+    (0.03, _with_failing_commit),
+    (0.02, _with_changed_database),
 )
 """Shares of the scenarios, and what these have beside other things, or in place of them."""
+
+
+def _with_differences(scenario: Scenario, dice: random.Random) -> Scenario:
+    """Servers differ from what the client expects; in some scenarios, operations meet that at once."""
+    if dice.random() >= DIFFERENT:
+        return scenario
+    scenario = replace(
+        scenario, hosts=tuple(replace(host, differs=_differences(dice)) for host in scenario.hosts)
+    )
+    options: dict[str, Any] = {"fetch_size": 4096}
+    if dice.random() < 0.2:
+        options["environment"] = {"OPTOFC": "0"}
+    scenario = replace(scenario, pools=tuple(pool | options for pool in scenario.pools))
+    if dice.random() < 0.3:
+        return scenario
+    callers = tuple(
+        replace(
+            caller,
+            operations=(
+                replace(caller.operations[0], kind=dice.choice(_DIFFERING)),
+                *caller.operations[1:],
+            ),
+        )
+        for caller in scenario.callers[:2]
+    )
+    return replace(scenario, callers=callers + scenario.callers[2:], faults=scenario.faults[:2])
+
+
+def _differences(dice: random.Random) -> tuple[str, ...]:
+    """How one server differs: each way in which it may is drawn alone, also those that are left out."""
+    drawn = [dice.choice(ways) for ways in EXCLUSIVE if dice.random() < 0.3]
+    return tuple(each for each in drawn if each not in NOT_DRAWN)
 
 
 def _transfer(dice: random.Random, number: int) -> Operation:

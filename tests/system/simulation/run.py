@@ -10,15 +10,17 @@ import logging
 import random
 import warnings
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 import aioifx
 import aioifx.channel
+from aioifx.client.session.server_behavior import forget_servers
 from tests.system.simulation.callers import run_caller
 from tests.system.simulation.faults import KEEPALIVE, Faults
+from tests.system.simulation.hooks import probe, reset_hook, set_up, set_up_unless_stuck
 from tests.system.simulation.laws import Outcome, Violation, violations
 from tests.system.simulation.loop import Frozen, OutOfTime, SimulatedLoop, Stuck
 from tests.system.simulation.model.database import Database
@@ -68,10 +70,14 @@ class Report:
 
 @contextlib.contextmanager
 def _deterministic(seed: int, network: Network) -> Generator[None, None, None]:
-    """Random numbers by *seed*, garbage only when the scenario says so, urgent bytes through the network."""
+    """Random numbers by *seed*, garbage only when the scenario says so, urgent bytes through the network.
+
+    Nothing is known of servers: the process shares what earlier scenarios have learned of theirs.
+    """
     channel: Any = aioifx.channel
     state, sockets, was_enabled = random.getstate(), channel.socket, gc.isenabled()
     random.seed(seed)
+    forget_servers()
     gc.disable()
     channel.socket = UrgentSockets(network)
     try:
@@ -157,31 +163,17 @@ def _clear(loop: SimulatedLoop) -> None:
 
 
 def _options(options: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of a pool; "hooks" stands for three functions, "stuck_hook" for the init hook that never ends."""
+    """The keywords of a pool; "hooks" stands for three functions, "stuck_hook" for the init hook that never
+    ends, "reset_hook" for what every other call of the reset hook does."""
     keywords = {**_DEFAULTS, **options}
-    stuck = keywords.pop("stuck_hook", 0)
+    stuck, reset = keywords.pop("stuck_hook", 0), keywords.pop("reset_hook", "")
     if keywords.pop("hooks", False):
-        keywords |= {"init": _set_up, "setup": _probe, "reset": _probe}
+        keywords |= {"init": set_up, "setup": probe, "reset": probe}
     if stuck:
-        keywords["init"] = partial(_set_up_unless_stuck, itertools.count(1), stuck)
+        keywords["init"] = partial(set_up_unless_stuck, itertools.count(1), stuck)
+    if reset:
+        keywords["reset"] = partial(reset_hook, itertools.count(), reset)
     return keywords
-
-
-async def _set_up(conn: aioifx.Connection) -> None:
-    await conn.execute("SET LOCK MODE TO WAIT 3")
-
-
-async def _set_up_unless_stuck(calls: Iterator[int], stuck: int, conn: aioifx.Connection) -> None:
-    """The call with the number *stuck* waits for something else than the server, and never ends."""
-    if next(calls) == stuck:
-        await asyncio.sleep(CALLERS_LIMIT)
-    await _set_up(conn)
-
-
-async def _probe(conn: aioifx.Connection) -> None:
-    await conn.fetchval("SELECT FIRST 1 tabid FROM informix.systables")
-    if not conn.autocommit:
-        await conn.rollback()
 
 
 class _Simulation:
@@ -202,6 +194,7 @@ class _Simulation:
                 is_secondary=host.is_secondary,
                 speed=host.speed,
                 slow=host.slow,
+                differs=host.differs,
             )
             for index, host in enumerate(scenario.hosts)
         ]

@@ -71,6 +71,7 @@ class Host:
 
     Args:     redirect: index of the server that logins are redirected to; -1: none.
               addresses: of its name.
+              differs: how it differs from what the client expects; see `model.differences`.
     """
 
     is_secondary: bool = False
@@ -78,6 +79,7 @@ class Host:
     speed: float = 0.0005
     slow: float = 0.0
     addresses: int = 1
+    differs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class Scenario:
         data = json.loads(text)
         return cls(
             data["seed"],
-            tuple(Host(**each) for each in data["hosts"]),
+            tuple(Host(**{**each, "differs": tuple(each.get("differs", ()))}) for each in data["hosts"]),
             data["weather"],
             tuple(data["pools"]),
             tuple(

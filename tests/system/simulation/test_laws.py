@@ -15,11 +15,12 @@ from aioifx.client.pool.lifecycle import PooledSession
 from aioifx.client.session.dispatcher import Dispatcher
 from aioifx.client.session.interrupts import Interrupter
 from aioifx.client.session.settings import SessionSettings
+from tests.system.simulation.faults import COMMIT_FAILS
 from tests.system.simulation.generate import generate
 from tests.system.simulation.many import run_limited
 from tests.system.simulation.planted import DEFECTS, planted
 from tests.system.simulation.run import run
-from tests.system.simulation.scenario import Caller, Host, Operation, Scenario
+from tests.system.simulation.scenario import Caller, Fault, Host, Operation, Scenario
 
 DATA = Path(__file__).parent / "data"
 POOL = {"max_size": 3, "lock_wait": 5, "statement_cache_size": 1}
@@ -79,6 +80,7 @@ def test_a_mistake_of_the_server_is_found(bug: str, law: str, operations: tuple[
             ("leave settings", "hold"),
         ),
         ("errors", "table", PooledSession, "unclean", "", ("leave a table",) * 2),
+        ("wrong", "the database", PooledSession, "unclean", "", ("change the database", "hold")),
         ("left", "not as ended", Observation, "end", lambda *_, **__: None, ("hold",)),
         ("wrong", "had to close", PoolState, "_expiry", lambda *_: "", ("expire", "hold")),
         ("left", "statements", Statement, "release_later", lambda _: None, ("fetch", "nested", "prepare")),
@@ -100,6 +102,37 @@ def test_a_mistake_of_the_client_is_found(
     assert not run(scenario).violations
     monkeypatch.setattr(where, name, instead)
     assert any(each.law == law and text in each.text for each in run(scenario).violations)
+
+
+@pytest.mark.parametrize(
+    ("hook", "where", "name", "instead"),
+    [
+        ("table", PooledSession, "unclean", ""),
+        ("database", PooledSession, "unclean", ""),
+        ("settings", SessionSettings, "restore_baseline", lambda _: None),
+        ("database error", PooledSession, "terminate", lambda _: None),
+        ("error", PooledSession, "terminate", lambda _: None),
+    ],
+)
+def test_what_a_reset_hook_leaves_is_found(
+    monkeypatch: pytest.MonkeyPatch, hook: str, where: Any, name: str, instead: Any
+) -> None:
+    callers = (Caller(0.0, 0, tuple(Operation(number, "hold") for number in (1, 2, 3))),)
+    scenario = Scenario(1, pools=({"max_size": 1, "lock_wait": 1, "reset_hook": hook},), callers=callers)
+    assert not run_limited(scenario).violations
+    monkeypatch.setattr(where, name, instead)
+    assert run_limited(scenario).violations
+
+
+def test_a_commit_that_fails_leaves_nothing() -> None:
+    callers = (Caller(0.0, 0, tuple(Operation(number, "transfer") for number in (1, 2, 3))),)
+    for seed in range(10):  # the transaction stays open, or is rolled back
+        scenario = Scenario(
+            seed, pools=({"max_size": 1},), callers=callers, faults=(Fault(COMMIT_FAILS, "commit", 2),)
+        )
+        report = run(scenario)
+        assert not report.violations
+        assert report.outcomes == {"done": 2, "ForeignKeyViolation": 1}
 
 
 QUICK = (

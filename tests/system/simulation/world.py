@@ -17,6 +17,9 @@ from tests.system.simulation.scenario import Operation
 
 INTERRUPTED: Final = -213
 
+INTERRUPTING: Final = {"interrupt", "interrupt anything"}
+"""Kinds of operations that interrupt their own statements."""
+
 CONNECT_TIMEOUT: Final = 20.0
 """The option's default."""
 
@@ -44,6 +47,8 @@ class Entry:
     error: BaseException | None = None
     notes: int = 0
     """Notes with the operation's number that there are if it took effect."""
+    is_cut: bool = False
+    """Whether a call was cancelled by the operation itself, so that a change may stay, whatever fails after it."""
     collects: bool = False
     """Whether rows may fail alone, so that there may be fewer notes."""
     is_body_done: bool = False
@@ -194,6 +199,9 @@ class World:
         self._used[entry.pool].add(entry.transport.number)
         if entry.transport.number in expired:
             self.wrong.append(f"{who} was given a connection that the pool had to close")
+        at_server = entry.transport.peer.protocol
+        if reason := at_server.must_end or ("there is a temporary table" if at_server.temp_table else ""):
+            self.wrong.append(f"{who} was given a session that must end: {reason}")
         if session in dead:
             self.wrong.append(f"{who} was given a connection that had broken while it was idle")
         self._leased[entry.pool] += 1
@@ -208,6 +216,12 @@ class World:
             yield cast("aioifx.Connection", Timed(self, conn, who, options.get("command_timeout"), more))
         except BaseException as raised:
             error = (type(raised), raised, raised.__traceback__)
+            if (
+                getattr(raised, "sqlcode", 0) == INTERRUPTED
+                and entry.operation.kind not in INTERRUPTING
+                and isinstance(raised, aioifx.QueryCanceled)
+            ):
+                self.expired[entry.pool].add(entry.transport.number)
             if options.get("role") == "primary" and getattr(raised, "isamcode", 0) == ISAM_SECONDARY:
                 self.expired[entry.pool].add(entry.transport.number)
             raise
@@ -233,6 +247,15 @@ class Timed:
         self._who = who
         self._limit = limit
         self._more = more
+
+    @property
+    def autocommit(self) -> bool:
+        """The connection's."""
+        return self._conn.autocommit
+
+    @autocommit.setter
+    def autocommit(self, value: bool) -> None:
+        self._conn.autocommit = value
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._conn, name)
@@ -267,6 +290,16 @@ class TimedStream:
     async def __anext__(self) -> Any:
         with self._limited():
             return await anext(self._stream)
+
+    async def blocks(self) -> AsyncIterator[list[Any]]:
+        """The blocks of rows."""
+        blocks = self._stream.blocks()
+        while True:
+            with self._limited():
+                block = await anext(blocks, None)
+            if block is None:
+                return
+            yield block
 
     async def aclose(self) -> None:
         """Close the stream."""

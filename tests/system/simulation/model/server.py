@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
+from zlib import crc32
 
 from aioifx.wire.handshake import LoginReply, LoginRequest
 from aioifx.wire.opcodes import LoginType
 from tests.system.simulation.loop import SimulatedLoop
 from tests.system.simulation.model.database import Database
+from tests.system.simulation.model.differences import Difference
 from tests.system.simulation.model.session import ModelSession
 from tests.system.simulation.network import Network
 
@@ -23,6 +25,7 @@ class ModelServer:
               ip: the address that it listens at.
               is_secondary: it refuses changes.
               speed: seconds that most statements take.
+              differs: how it differs from what the client expects.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class ModelServer:
         is_secondary: bool = False,
         speed: float = 0.0005,
         slow: float = 0.02,
+        differs: Sequence[str] = (),
     ) -> None:
         self.network = network
         self.loop: SimulatedLoop = network.loop
@@ -45,6 +49,9 @@ class ModelServer:
         self.speed = speed
         self.slow = slow
         """Probability that a statement takes 200 times as long."""
+        self.differs = frozenset(map(Difference, differs))
+        self.version = f"IBM Informix Dynamic Server Version 14.10.FC{9 + crc32(''.join(differs).encode())}"
+        """Servers that differ in other ways have other versions."""
         self.login_time = 0.004
         self.redirect_to = ""
         """``server|host|port``, sent to each login; empty: none."""
@@ -54,6 +61,8 @@ class ModelServer:
         """How many of the next statements inside transactions fail with -458, which rolls the transaction back."""
         self.failing_fetches = 0
         """How many of the next fetches meet a row that is locked."""
+        self.failing_commits = 0
+        """How many of the next COMMITs fail; the transaction stays open, or is rolled back."""
         self.is_up = False
         self.sessions: dict[int, ModelSession] = {}
         self.complaints: list[str] = []
@@ -132,8 +141,9 @@ class ModelServer:
             return LoginReply(LoginType.REDIRECT, server=b"ol_sim", redirect=self.redirect_to.encode())
         if self.rejects:
             return LoginReply(LoginType.REJECT, server=b"ol_sim", sqlcode=self.rejects)
-        version = b"IBM Informix Dynamic Server Version 14.10.FC9"
-        return LoginReply(LoginType.ACCEPT, version, b"Software Serial Number AAA#B000000", b"ol_sim")
+        return LoginReply(
+            LoginType.ACCEPT, self.version.encode(), b"Software Serial Number AAA#B000000", b"ol_sim"
+        )
 
     def before_group(self, session: ModelSession, group: Sequence[Any]) -> None:
         """A group has been read."""
@@ -168,3 +178,10 @@ class ModelServer:
         self.commits += 1
         for callback in self.on_commit.pop(self.commits, ()):
             callback()
+
+    def fails_commit(self) -> bool:
+        """Whether the COMMIT that is about to take effect fails."""
+        if not self.failing_commits:
+            return False
+        self.failing_commits -= 1
+        return True

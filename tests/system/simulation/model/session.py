@@ -10,16 +10,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from aioifx.codecs.large_objects import Descriptor, row_descriptor
 from aioifx.codecs.params import decode_value
 from aioifx.errors import DatabaseError
-from aioifx.wire import completion, descriptions, replies, requests, session_requests
+from aioifx.wire import completion, descriptions, objects, replies, requests, session_requests
 from aioifx.wire.capabilities import SERVER_MASK, Capabilities
+from aioifx.wire.fields import BLOB_DESCRIPTOR
 from aioifx.wire.handshake import LoginReply, put_login_reply, read_login
 from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.opcodes import LoginType, OpenWarning, StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.tuples import TUPLE_HEAD
 from tests.system.simulation.model.database import LOCKED, WIDE, DatabaseFailure, Key, Transaction, wide_text
+from tests.system.simulation.model.differences import Difference
 from tests.system.simulation.model.statements import (
     CODE_SET,
     TWICE,
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 INTERRUPTED: Final = -213
 LONG_TRANSACTION: Final = -458
 """The server has rolled the transaction back."""
+VIOLATED: Final = -691
+"""A COMMIT that fails: a deferred constraint is violated (documented)."""
 NOT_INSERTED: Final = -271
 """Could not insert new row (documented), with the ISAM error of the lock."""
 _BEGUN: Final = 1
@@ -48,6 +53,8 @@ _SCROLL_LAST: Final = 4
 _SCROLL_ABSOLUTE: Final = 6
 _ON_NOTES: Final = frozenset({"insert", "notes", "delete"})
 """Statements that ALTER TABLE makes stale."""
+_WRITE: Final = 32 * 1024
+"""Bytes of a batch that the client sends at once."""
 _REFUSED: Final = {"add": -346, "insert": -271, "duplicate": -271, "delete": -240, "alter": -346}
 """Changes, and their errors at a secondary server (documented; of ALTER TABLE assumed)."""
 ISAM_SECONDARY: Final = -140
@@ -56,6 +63,13 @@ ISAM_SECONDARY: Final = -140
 def _wake(pause: asyncio.Future[None]) -> None:
     if not pause.done():
         pause.set_result(None)
+
+
+def _width(value: object) -> int:
+    """Bytes of a value in a row, about."""
+    return (
+        len(value) + 1 if isinstance(value, str) else len(value.data) if isinstance(value, Descriptor) else 4
+    )
 
 
 class _Gone(Exception):
@@ -80,6 +94,36 @@ class _Prepared:
     """Whether the end of a transaction has closed the cursor."""
     put: list[bytes] = field(default_factory=list[bytes])
     autofree: bool = False
+    has_values: bool = False
+    """Whether BYTE values of the cursor can be requested although it is closed."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The executions that a client sends before it reads the replies to others, by their places in its stream."""
+
+    starts: deque[int] = field(default_factory=deque[int])
+    """Of the groups that are not handled yet."""
+    begin: int = 0
+    """Of the first group that was sent after the replies to all groups before it."""
+    running: int = 0
+    """Of the group that is handled."""
+    sent: int = 0
+    """Where the stream ended when the last reply was sent."""
+    dropped: range = range(0)
+    """Executions there have no reply."""
+
+    def next(self, group: Sequence[Any]) -> bool:
+        """The next group is taken; whether it is dropped."""
+        self.running = self.starts.popleft()
+        if self.running >= self.sent:
+            self.begin = self.running
+        return self.running in self.dropped and isinstance(group[-1], requests.Execute)
+
+    def fail(self, sent: int) -> None:
+        """The group has failed: those of later writes are dropped, as far as the client has sent them."""
+        write = (self.running - self.begin) // _WRITE
+        self.dropped = range(self.begin + (write + 1) * _WRITE, sent)
 
 
 class ModelSession(asyncio.Protocol):
@@ -99,20 +143,27 @@ class ModelSession(asyncio.Protocol):
         self.lock_wait: float = 0.0
         """Seconds; infinite: without end."""
         self.temp_table = False
+        self.has_database = True
+        self.must_end = ""
+        """Why no other user of a pool may get the session; empty: one may."""
         self._inbox = Inbox()
         self._capabilities = Capabilities()
         self._parser: Any = None
+        self._differs = server.differs
         self._has_login = False  # read, not answered
         self._groups: deque[list[Any]] = deque()
         self._waiting: asyncio.Future[None] | None = None  # for a group
         self._pause: asyncio.Future[None] | None = None  # of a statement
         self._is_interrupted = False
+        self._interrupted_after = 0  # groups, until an urgent byte that has come late is noticed
         self._is_gone = False
         self._reads_on = random.Random(f"reads on {server.seed} {number}").choice((0, 0, 0, 1, 1, 2, 99))
         """Groups that are handled after the client has gone, with the running one: a server may notice as it writes."""
         self._task: asyncio.Task[None] | None = None
         self._out = Outbox()
         self._current: _Prepared | None = None
+        self._group: Sequence[Any] = ()
+        self._batch = _Batch()
         self._environment: dict[bytes, bytes] = {}
 
     def __repr__(self) -> str:
@@ -138,6 +189,7 @@ class ModelSession(asyncio.Protocol):
         """Read groups as far as the bytes reach."""
         while self._parser is not None or self._inbox.unread:
             if self._parser is None:
+                self._batch.starts.append(self._inbox.consumed)
                 self._parser = (
                     requests.read_request(self._inbox, self._capabilities)
                     if self._has_login
@@ -168,6 +220,9 @@ class ModelSession(asyncio.Protocol):
 
     def urgent_received(self, byte: bytes) -> None:
         """Interrupt the running statement, or else the next one (observed: 14.10)."""
+        if Difference.LATE_INTERRUPTS in self._differs:
+            self._interrupted_after = self.dice.randint(2, 4)
+            return
         self._is_interrupted = True
         if self._pause is not None and not self._pause.done():
             self._pause.set_result(None)
@@ -177,6 +232,11 @@ class ModelSession(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         pass
+
+    def _sent_by_client(self) -> int:
+        """The bytes that the client has sent since the connection began, with those that are on their way."""
+        peer = self.transport.peer
+        return self._inbox.consumed + self._inbox.unread + len(peer.on_way) + len(peer.unsent)
 
     def _go(self) -> None:
         self._is_gone = True
@@ -199,6 +259,8 @@ class ModelSession(asyncio.Protocol):
             await self._log_in()
             while not self.has_ended:
                 group = await self._next_group()
+                if self._batch.next(group):
+                    continue
                 self.server.before_group(self, group)
                 await self._answer(group)
                 self.server.before_reply(self, group)
@@ -207,6 +269,7 @@ class ModelSession(asyncio.Protocol):
                     self.transport.write(reply)
                 self._reads_on -= self._is_gone
                 self._parse()
+                self._batch.sent = self._sent_by_client()
         except (_Gone, asyncio.CancelledError):
             pass
         finally:
@@ -236,6 +299,7 @@ class ModelSession(asyncio.Protocol):
 
     async def _log_in(self) -> None:
         [login] = await self._next_group()
+        self._batch.next((login,))
         server = self.server
         if not await self._let_pass(server.login_time * self.dice.random(), is_interruptible=False):
             raise _Gone
@@ -268,7 +332,10 @@ class ModelSession(asyncio.Protocol):
 
     async def _answer(self, group: Sequence[Any]) -> None:
         """Handle one group; the first error ends it."""
-        self._current = None
+        self._current, self._group = None, group
+        if self._interrupted_after:
+            self._interrupted_after -= 1
+            self._is_interrupted = self._is_interrupted or not self._interrupted_after
         command: _Prepared | None = None
         put: _Prepared | None = None
         try:
@@ -290,6 +357,8 @@ class ModelSession(asyncio.Protocol):
         except DatabaseFailure as failure:
             if failure.sqlcode == INTERRUPTED:
                 self._is_interrupted = False
+            if Difference.SILENT_AFTER_ERROR in self._differs:
+                self._batch.fail(self._sent_by_client())
             completion.put_error(
                 self._out, self._capabilities, completion.ServerError(failure.sqlcode, failure.isamcode)
             )
@@ -327,8 +396,21 @@ class ModelSession(asyncio.Protocol):
         warnings = _LOGGED | (OpenWarning.SECONDARY if self.server.is_secondary else 0)
         self._done(warnings=warnings)
 
+    def _change_database(self, prepared: _Prepared) -> None:
+        """DATABASE or CLOSE DATABASE: cursors and statements are gone (documented)."""
+        if self.transaction is not None:
+            raise DatabaseFailure(-377)
+        self.statements = {prepared.number: prepared}
+        self.temp_table = False
+        self.must_end = "its user has changed the database"
+        is_opened = prepared.statement.kind == StatementType.DATABASE
+        self.has_database = is_opened
+        self._done(
+            warnings=_LOGGED | (OpenWarning.SECONDARY if self.server.is_secondary else 0) if is_opened else 0
+        )
+
     async def _version(self, message: session_requests.Version) -> None:
-        replies.put_version(self._out, self._capabilities, "IBM Informix Dynamic Server Version 14.10.FC9")
+        replies.put_version(self._out, self._capabilities, self.server.version)
 
     async def _exit(self, message: session_requests.Exit) -> None:
         self._undo()
@@ -353,6 +435,10 @@ class ModelSession(asyncio.Protocol):
         await self._let_pass(self.server.time_of(self.dice), is_interruptible=False)
         self._check_client()
         self.server.before_commit(self)
+        if self.server.fails_commit():
+            if self.dice.random() < 0.5:
+                self._end_transaction(transaction, self.database.rollback, _ROLLED_BACK)
+            raise DatabaseFailure(VIOLATED)
         self._done()
         self._end_transaction(transaction, self.database.commit, _COMMITTED)
 
@@ -397,6 +483,8 @@ class ModelSession(asyncio.Protocol):
 
     def _prepare(self, sql: bytes) -> _Prepared:
         statement = recognised(sql.decode("latin-1"))
+        if not self.has_database and statement.kind != StatementType.DATABASE:
+            raise DatabaseFailure(-349)
         number = next(each for each in range(len(self.statements) + 1) if each not in self.statements)
         prepared = self.statements[number] = _Prepared(number, statement, self.database.version)
         return prepared
@@ -463,6 +551,8 @@ class ModelSession(asyncio.Protocol):
         name = statement.name
         if name == "begin":
             return self._begin_work()
+        if name in ("database", "close database"):
+            return self._change_database(prepared)
         if name == "commit":
             return await self._commit_work()
         if name == "rollback":
@@ -619,6 +709,7 @@ class ModelSession(asyncio.Protocol):
         prepared = self._chosen()
         prepared.sent = prepared.row = 0
         prepared.rows, prepared.is_open, prepared.is_released = None, False, False
+        prepared.has_values = False
         if prepared.statement.kind == StatementType.INSERT:
             if self.transaction is None:
                 raise DatabaseFailure(-265)
@@ -643,6 +734,14 @@ class ModelSession(asyncio.Protocol):
                 return [
                     (number, wide_text(number))
                     for number in range(max(values[0], 0) + shift, min(values[1], WIDE))
+                ]
+            case "all wide":
+                return [(number, wide_text(number)) for number in range(WIDE)]
+            case "album":
+                width = BLOB_DESCRIPTOR[self._capabilities.long_rowid]
+                return [
+                    (number, row_descriptor(len(wide_text(number)), width, number))
+                    for number in range(max(values[0], 0), min(values[1], WIDE))
                 ]
             case "mine":
                 if not self.temp_table:
@@ -669,6 +768,16 @@ class ModelSession(asyncio.Protocol):
         if self.server.fails_fetch():
             raise self.database.lock_timeout(False)
 
+    async def _take_types(self, message: requests.RetType) -> None:
+        kinds = {type(each) for each in self._group}
+        if (
+            Difference.RET_TYPE_REFUSED in self._differs
+            and requests.Fetch in kinds
+            and requests.Open in kinds
+            and requests.Bind not in kinds
+        ):
+            raise DatabaseFailure(-999)
+
     async def _fetch(self, message: requests.Fetch) -> None:
         prepared = self._opened()
         assert prepared.rows is not None
@@ -676,22 +785,57 @@ class ModelSession(asyncio.Protocol):
         room: list[tuple[Any, ...]] = []
         size = 0
         for row in prepared.rows[prepared.sent :]:
-            width = TUPLE_HEAD + padded(sum(len(each) + 1 if isinstance(each, str) else 4 for each in row))
+            width = TUPLE_HEAD + padded(sum(map(_width, row)))
             if room and (size + width > message.size or prepared.statement.name == "account for update"):
                 break
             room.append(row)
             size += width
         self._out.raw(encoder_of(prepared.statement.columns).encode(room))
         prepared.sent += len(room)
-        if prepared.sent == len(prepared.rows):
-            if self._environment.get(b"OPTOFC") == b"1":
-                replies.put_closed(self._out)
-                total, prepared.rows = prepared.sent, None
-                if prepared.autofree:
-                    self.statements.pop(prepared.number, None)
-            else:
-                total = prepared.sent
+        self._end_block(prepared, len(room), is_last=prepared.sent == len(prepared.rows))
+
+    def _end_block(self, prepared: _Prepared, count: int, *, is_last: bool) -> None:
+        """What follows *count* rows."""
+        differs, total = self._differs, prepared.sent
+        if count and Difference.NO_DONE_WITH_ROWS in differs:
+            return
+        if not is_last:
+            if Difference.DONE_WITH_EACH_BLOCK in differs:
+                self._done(total)
+            return
+        if self._closes_with_last_row(prepared):
+            replies.put_closed(self._out)
+            prepared.rows, prepared.has_values = None, Difference.VALUES_KEPT in differs
+            if prepared.autofree:
+                self.statements.pop(prepared.number, None)
+        if count or not {Difference.END_WITHOUT_DONE, Difference.END_WITH_ZERO}.intersection(differs):
             self._done(total)
+        elif Difference.END_WITH_ZERO in differs:
+            self._done()
+
+    def _closes_with_last_row(self, prepared: _Prepared) -> bool:
+        differs, asked = self._differs, self._environment.get(b"OPTOFC", b"")
+        if (
+            prepared.statement.name == "album"
+            and not {Difference.VALUES_KEPT, Difference.VALUES_GONE} & differs
+        ):
+            return False
+        if Difference.OPTOFC_IGNORED in differs:
+            return False
+        return asked == b"1" or (Difference.OPTOFC_ALWAYS in differs and asked != b"0")
+
+    async def _send_value(self, message: objects.FetchBlob) -> None:
+        """A BYTE value in pieces (observed: the last one is empty)."""
+        prepared = self._chosen()
+        if prepared.rows is None and not prepared.has_values:
+            raise DatabaseFailure(-602)
+        if not await self._let_pass(self.server.time_of(self.dice) / 8):
+            raise DatabaseFailure(INTERRUPTED)
+        value = wide_text(Descriptor(message.descriptor).reference).encode()
+        for begin in range(0, len(value), 40):
+            objects.put_blob_piece(self._out, value[begin : begin + 40])
+        objects.put_blob_piece(self._out, b"")
+        self._done()
 
     async def _scroll(self, message: requests.ScrollFetch) -> None:
         prepared = self._opened()
@@ -721,6 +865,8 @@ class ModelSession(asyncio.Protocol):
 
     async def _put(self, message: requests.Put) -> None:
         prepared = self._opened()
+        if Difference.PUT_REFUSED in self._differs:
+            raise DatabaseFailure(-999)
         if not prepared.is_open:
             raise DatabaseFailure(-259)
         if self.transaction is None:
@@ -762,7 +908,7 @@ _HANDLERS: Final[dict[type, Callable[[ModelSession, Any], Any]]] = {
     requests.Bind: ModelSession._bind,
     requests.CurName: ModelSession._ignore,
     requests.Scroll: ModelSession._make_scroll,
-    requests.RetType: ModelSession._ignore,
+    requests.RetType: ModelSession._take_types,
     requests.Hold: ModelSession._make_hold,
     requests.AutoFree: ModelSession._make_autofree,
     requests.Release: ModelSession._release,
@@ -770,6 +916,7 @@ _HANDLERS: Final[dict[type, Callable[[ModelSession, Any], Any]]] = {
     requests.Execute: ModelSession._on_execute,
     requests.Open: ModelSession._open,
     requests.Fetch: ModelSession._fetch,
+    objects.FetchBlob: ModelSession._send_value,
     requests.ScrollFetch: ModelSession._scroll,
     requests.Put: ModelSession._put,
 }

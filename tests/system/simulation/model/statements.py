@@ -9,7 +9,10 @@ SELECT id, tag, text FROM note WHERE tag = ?
 DELETE FROM note WHERE tag = ?
 SELECT id, text FROM wide WHERE id >= ? AND id < ?      150 rows, in order
 EXECUTE PROCEDURE pause(?)                              milliseconds
+SELECT id, text::LVARCHAR AS text FROM wide             all of them, by a type that SQ_RET_TYPE names
+SELECT id, picture FROM album WHERE id >= ? AND id < ?  BYTE values; the bytes of the texts of wide
 BEGIN WORK, COMMIT WORK, ROLLBACK WORK
+CLOSE DATABASE, DATABASE shop                           outside of a transaction: all statements are gone
 SET ISOLATION TO ..., SET LOCK MODE TO [NOT] WAIT [n]
 CREATE TEMP TABLE mine (a INTEGER), SELECT a FROM mine, DROP TABLE mine
 ALTER TABLE note MODIFY (text VARCHAR(40))              makes prepared statements on note stale
@@ -26,6 +29,7 @@ from typing import Final
 from aioifx.codecs.rows import RowDecoder, RowEncoder
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.sqltypes import Column, SqlType, TypeCode
+from aioifx.wire.fields import BLOB_DESCRIPTOR
 from aioifx.wire.opcodes import StatementType
 from tests.system.simulation.model.database import DatabaseFailure
 
@@ -37,6 +41,8 @@ TWICE: Final = "twice"
 _INTEGER: Final = SqlType(TypeCode.INTEGER, 4)
 _SERIAL: Final = SqlType(TypeCode.SERIAL, 4)
 _VARCHAR: Final = SqlType(TypeCode.VARCHAR, 200)
+_LVARCHAR: Final = SqlType(TypeCode.LVARCHAR, 2048, owner="informix", extended_name="lvarchar")
+_BYTE: Final = SqlType(TypeCode.BYTE, BLOB_DESCRIPTOR[True])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,16 @@ _STATEMENTS: Final = [
         "SELECT id, text FROM wide WHERE id >= ? AND id < ?",
         Statement("wide", StatementType.SELECT, (_INTEGER, _INTEGER), _columns(id=_INTEGER, text=_VARCHAR)),
     ),
+    (
+        "SELECT id, text::LVARCHAR AS text FROM wide",
+        Statement("all wide", StatementType.SELECT, (), _columns(id=_INTEGER, text=_LVARCHAR)),
+    ),
+    (
+        "SELECT id, picture FROM album WHERE id >= ? AND id < ?",
+        Statement("album", StatementType.SELECT, (_INTEGER, _INTEGER), _columns(id=_INTEGER, picture=_BYTE)),
+    ),
+    ("DATABASE shop", Statement("database", StatementType.DATABASE)),
+    ("CLOSE DATABASE", Statement("close database", StatementType.CLOSE_DATABASE)),
     ("EXECUTE PROCEDURE pause(?)", Statement("pause", StatementType.EXECUTE_ROUTINE, (_INTEGER,))),
     ("BEGIN WORK", Statement("begin", StatementType.BEGIN_WORK)),
     ("COMMIT WORK", Statement("commit", StatementType.COMMIT_WORK)),

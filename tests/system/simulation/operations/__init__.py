@@ -12,6 +12,7 @@ from tests.system.simulation.operations import reading as reading
 from tests.system.simulation.operations import writing as writing
 from tests.system.simulation.operations import leftovers as leftovers
 from tests.system.simulation.operations import rarer as rarer
+from tests.system.simulation.operations import differing as differing
 
 # isort: on
 from tests.system.simulation.operations.kinds import KINDS as KINDS

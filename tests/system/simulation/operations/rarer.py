@@ -12,6 +12,7 @@ from tests.system.simulation.model.database import WIDE, wide_text
 from tests.system.simulation.operations.kinds import (
     ACCOUNT,
     INSERT,
+    NOTES,
     WIDE_ROWS,
     check_rows,
     fetch_after_interrupt,
@@ -256,3 +257,29 @@ async def _expire(world: World, entry: Entry) -> None:
     async with world.acquire(entry) as conn:
         world.expire(entry.pool)
         check_rows(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
+
+
+@kind("go on after a cancelled COMMIT", 0, writes=True)
+async def _go_on_after_commit(world: World, entry: Entry) -> None:
+    """A COMMIT is cancelled alone, and the connection used again at once."""
+    async with world.acquire(entry) as conn:
+        transaction = conn.transaction()
+        await transaction.start()
+        await conn.execute(INSERT, entry.operation.number, "before")
+        entry.notes, entry.is_body_done = 1, True
+        committing = asyncio.ensure_future(transaction.commit())
+        try:
+            await asyncio.wait([committing], timeout=(entry.operation.size - 1) / 5000)
+        finally:
+            committing.cancel()
+            results = await asyncio.gather(committing, return_exceptions=True)
+        if isinstance(results[0], aioifx.Error):
+            raise results[0]
+        entry.is_cut = True
+        if "open" in repr(transaction):  # it was cancelled before it was sent
+            await transaction.rollback()
+        entry.notes = len(await conn.fetch(NOTES, entry.operation.number))
+        if conn.is_in_transaction() and conn.autocommit:
+            raise Wrong("a transaction is open after its COMMIT was cancelled and has ended")
+        if conn.is_in_transaction():
+            await conn.rollback()
