@@ -298,8 +298,8 @@ def _with_failing_commit(scenario: Scenario, dice: random.Random) -> Scenario:
     operation = replace(first.operations[0], kind=dice.choice(_COMMITTING), size=dice.choice((1, 2, 5)))
     operation = replace(operation, ending=dice.choice((None, ending, ending, ending)))
     if dice.random() < 0.5:
-        kind, ending = "go on after a cancelled COMMIT", None
-        operation = replace(operation, kind=kind, size=dice.choice((1, 2, 5, 20)), ending=ending)
+        kind = "go on after a cancelled COMMIT"
+        operation = replace(operation, kind=kind, size=dice.choice((1, 2, 5, 20)), ending=None)
     fault = Fault(COMMIT_FAILS, "commit", dice.choice((1, 1, 1, 2)), dice.randrange(len(scenario.hosts)))
     return replace(
         scenario,

@@ -69,8 +69,8 @@ def _smaller(scenario: Scenario) -> Iterator[Scenario]:
         if scenario.weather.get(name, value) != value:
             yield replace(scenario, weather={**scenario.weather, name: value})
     for index, host in enumerate(scenario.hosts):
-        fewer = (replace(host, differs=_without(host.differs, each)) for each in range(len(host.differs)))
-        for calm in (*fewer, replace(host, slow=0.0), replace(host, speed=Host().speed), Host()):
+        usual = (replace(host, differs=_without(host.differs, each)) for each in range(len(host.differs)))
+        for calm in (*usual, replace(host, slow=0.0), replace(host, speed=Host().speed), Host()):
             yield replace(scenario, hosts=_with(scenario.hosts, index, calm))
     for index, fault in enumerate(scenario.faults):
         for simpler in _simpler_faults(fault):
