@@ -6,6 +6,7 @@ is read on another connection, whose cursors stay open, if nothing can depend on
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -43,13 +44,21 @@ async def fill(
     if params is None or not _may_read_again(statement, large):
         statement.session.behavior.learn("keeps_closed_values", False)
         raise error
+    limit = asyncio.timeout_at(statement.session.dispatcher.deadline)
     try:
-        rows = await _read_again(statement, large, params)
+        async with limit:
+            rows = await _read_again(statement, large, params)
     except DatabaseError as failure:
         if failure.sqlcode != error.sqlcode:  # otherwise the value is not readable at all
             statement.session.behavior.learn("keeps_closed_values", False)
             error.add_note(f"reading it again on another connection failed: {failure}")
         raise error from failure
+    except TimeoutError as failure:
+        if limit.expired():
+            statement.session.behavior.learn("keeps_closed_values", False)
+            error.add_note("reading it again on another connection exceeded the time limit of the call")
+            raise error from failure
+        raise
     statement.session.behavior.learn("keeps_closed_values", False)
     return Filled(rows, is_whole=True)
 
@@ -73,7 +82,7 @@ def _may_read_again(statement: Statement, large: LargeValues) -> bool:
 async def _read_again(statement: Statement, large: LargeValues, params: Sequence[Value]) -> list[Row]:
     session = statement.session
     assert session.reconnect is not None
-    async with session.reconnect() as other, other.turn(session.dispatcher.call_timeout):
+    async with session.reconnect() as other, other:
         again = await prepare(other, statement.sql, params)
         if again.columns != statement.columns:
             raise DatabaseError("the columns have changed", sql=statement.sql)

@@ -237,9 +237,9 @@ class Dispatcher:
         self._deadline = None if self._timeout is None else self._loop.time() + self._timeout
 
     @property
-    def call_timeout(self) -> float | None:
-        """The time limit in seconds of the holder's call; None: no limit."""
-        return self._timeout
+    def deadline(self) -> float | None:
+        """When the holder's call times out, in the event loop's time; None: no limit."""
+        return self._deadline
 
     @property
     def is_idle(self) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 import aioifx
+from aioifx.client.session.session import Session
 from aioifx.codecs.large_objects import row_descriptor
 from aioifx.errors import DatabaseError
 from aioifx.rows import dict_row
@@ -92,6 +95,22 @@ async def test_a_query_of_many_blocks_is_read_again_as_a_whole() -> None:
             expected = [dict(zip(("id", "b", "t"), row, strict=True)) for row in DOCS + many]
             assert await conn.fetch(QUERY) == expected
             assert conn.server_behavior.keeps_closed_values is False
+
+
+async def test_reading_again_has_the_time_limit_of_the_call() -> None:
+    @asynccontextmanager
+    async def silent() -> AsyncGenerator[Session, None]:
+        await asyncio.Event().wait()
+        yield conn.statements.session
+
+    async with serve(ServerOptions(quirks=DROPS)) as server:
+        await seeded(server)
+        async with aioifx.connect(server.dsn) as conn:
+            conn.statements.session.reconnect = silent
+            with pytest.raises(DatabaseError, match="optofc=False") as caught:
+                await conn.fetch(QUERY, timeout=0.3)
+            assert "time limit of the call" in caught.value.__notes__[0]
+            assert await conn.fetchval("SELECT 1 FROM doc WHERE id = 1") == 1
 
 
 async def test_arrow_reads_it_again_too() -> None:

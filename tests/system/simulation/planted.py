@@ -412,6 +412,15 @@ DEFECTS: Final = {
         0,
         "values_dropped_with_their_cursor",
     ),
+    "values read again without limit": Defect(
+        "A query whose BYTE values the server had dropped waited for another connection beyond its own time limit.",
+        "aioifx.client.execution.read_again",
+        "fill",
+        "timeout_at(statement.session.dispatcher.deadline)",
+        "timeout_at(None)",
+        0,
+        "values_read_again_from_a_slow_host",
+    ),
     "lock granted to two": Defect(
         "The embedded server granted a lock although another owner had it.",
         "aioifx.server.sqlite.lock_manager",
