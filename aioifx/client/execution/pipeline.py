@@ -71,6 +71,8 @@ class _ExecutePipeline:
     """Errors of rows that were not sent, because a value does not fit."""
     interrupted: int | None = None
     """The number of the first failure that is an interrupt."""
+    has_ended: bool = False
+    """Whether the call has ended; replies may still arrive."""
     _timer: asyncio.TimerHandle | None = None
     """Limits the wait for replies after a failed row."""
     _seen: int = 0
@@ -180,6 +182,8 @@ class _ExecutePipeline:
         if reply.error.sqlcode == INTERRUPTED and self.interrupted is None:
             self.interrupted = len(tally.failures)
         self._seen = tally.answered + 1
+        if self.has_ended:
+            return
         if self._timer is None and self._seen < self.sent and session.behavior.answers_after_error is None:
             self._expect_replies()
 
@@ -343,6 +347,7 @@ async def execute_many(
         pipeline.note_unanswered(error)
         raise
     finally:
+        pipeline.has_ended = True
         pipeline.stop_timer()
     return pipeline.tally, pipeline.failures()
 

@@ -807,6 +807,20 @@ async def test_a_cancelled_batch_leaves_no_timer(monkeypatch: pytest.MonkeyPatch
         await conn.execute("delete from t where a = 1")
 
 
+async def test_a_row_that_fails_after_its_batch_was_cancelled_starts_no_timer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watched, held = Watched(monkeypatch), Delayed(duplicate)
+    async with talking(opened, BEGIN, (ROW, held), (ROW, one_done), ROLLBACK, release(2), deleted) as (
+        conn,
+        _,
+    ):
+        await cancel_at(held, conn.executemany(INSERT, rows(2)))
+        held.release()
+        await conn.execute("delete from t where a = 1")
+        assert not watched.batches
+
+
 async def test_a_slow_source_of_rows_is_not_taken_for_a_missing_reply(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
