@@ -9,12 +9,12 @@ import gc
 import json
 import uuid
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pydantic
@@ -411,6 +411,35 @@ async def test_a_file_whose_read_raises_stop_iteration_is_a_data_error(
     with pytest.raises(aioifx.DataError, match=r"raised StopIteration$"):
         await conn.execute("INSERT INTO t VALUES (?)", File())
     assert await conn.fetchval("SELECT COUNT(*) FROM t") == 0
+
+
+async def test_a_row_factory_that_raises_stop_iteration_does_not_end_the_rows(
+    conn: aioifx.Connection,
+) -> None:
+    def factory(columns: Sequence[aioifx.Column]) -> Callable[[Any], Any]:
+        return lambda row: row if row[0] < 30 else next(iter(()))
+
+    await conn.execute("CREATE TABLE t (n INTEGER)")
+    await conn.executemany("INSERT INTO t VALUES (?)", [(n,) for n in range(50)])
+    query, typed = "SELECT n FROM t ORDER BY n", cast("aioifx.rows.RowFactory[Any]", factory)
+
+    async def by_cursor() -> list[Any]:
+        async with conn.cursor(row_factory=typed) as cursor:
+            await cursor.execute(query)
+            return await cursor.fetchall()
+
+    async def by_stream() -> list[Any]:
+        async with conn.stream(query, row_factory=typed) as stream:
+            return [row async for row in stream]
+
+    async def by_blocks() -> list[Any]:
+        async with conn.stream(query, row_factory=typed) as stream:
+            return [block async for block in stream.blocks()]
+
+    for call in (conn.fetch(query, row_factory=typed), by_cursor(), by_stream(), by_blocks()):
+        with pytest.raises(aioifx.DataError, match=r"^row_factory: its function raised StopIteration$"):
+            await call
+    assert await conn.fetchval("SELECT COUNT(*) FROM t") == 50
 
 
 async def test_a_decoder_may_drop_its_connection(conn: aioifx.Connection) -> None:

@@ -24,7 +24,7 @@ from aioifx.client.execution.execute import (
 from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.row_plan import LobRows, RowPlans
+from aioifx.client.execution.row_plan import LobRows, RowPlans, converted
 from aioifx.client.execution.scroll_cursor import ScrollCursor, open_scroll_cursor
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
@@ -471,7 +471,7 @@ def _check_number(name: str, number: object) -> None:
 
 
 def _map_rows(rows: list[Any], convert: Callable[[Row], R]) -> list[R]:
-    return rows if convert is identity else list(map(convert, rows))
+    return rows if convert is identity else converted(rows, convert)
 
 
 def _describe(column: Column) -> ColumnDescription:

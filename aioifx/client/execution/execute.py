@@ -12,6 +12,7 @@ from aioifx.client.execution.parameters import check_rows
 from aioifx.client.execution.pipeline import BatchRows, ParamRows, execute_many, is_single_use
 from aioifx.client.execution.read_again import fill
 from aioifx.client.execution.result import ExecuteResult, result_of
+from aioifx.client.execution.row_plan import converted
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, StatementSource
 from aioifx.client.execution.statement_state import PREPARED, WITH_ROWS
@@ -200,14 +201,14 @@ async def fetch_all_rows(
     if large is not None:
         rows = (await fill(statement, large, rows, params)).rows
     if convert is not None:
-        rows = list(map(convert, rows))
+        rows = converted(rows, convert)
     while statement.state is not PREPARED and statement.state in WITH_ROWS:  # the first test is the fast one
         block = await statement.fetch_block()
         if large is not None:
             block, is_whole = await fill(statement, large, block, params)
             if is_whole:
                 rows.clear()
-        rows += block if convert is None else map(convert, block)
+        rows += block if convert is None else converted(block, convert)
     return rows
 
 

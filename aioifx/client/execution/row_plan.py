@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 from aioifx.client.config.checks import Lobs, check_lobs, row_maker
 from aioifx.client.execution.large_values import Fetching, LargeValues, large_columns
@@ -11,11 +11,15 @@ from aioifx.client.execution.value_streams import StreamedValues
 from aioifx.client.session.session import Session
 from aioifx.codecs.conversions import PLAIN, Conversions
 from aioifx.codecs.rows import FieldPlan, RowDecoder
-from aioifx.errors import ProtocolError
+from aioifx.errors import DataError, ProtocolError
 from aioifx.rows import RowFactory, row_type_of
 from aioifx.sqltypes import Column, Row, Value
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.tuples import DecoderError, RowReader, read_field_by_field, read_in_runs
+
+T = TypeVar("T")
+
+_STOPPED: Final = "row_factory: its function raised StopIteration"
 
 
 class RowPlan(NamedTuple):
@@ -117,6 +121,27 @@ class RowPlans:
             return None
         lobs = lobs or self.fetching.session.lobs
         return LargeValues(self.fetching, large, inline=lobs == "inline")
+
+
+def converted(rows: Sequence[Row], convert: Callable[[Row], T]) -> list[T]:
+    """The rows, as a row factory makes them.
+
+    Raises:   DataError: it has raised StopIteration, which `map` takes for the end of the rows.
+    """
+    made = list(map(convert, rows))
+    if len(made) != len(rows):
+        raise DataError(_STOPPED)
+    return made
+
+
+def converting(rows: Iterable[Row], convert: Callable[[Row], T]) -> Iterator[T]:
+    """`converted`, one row at a time."""
+    for row in rows:
+        try:
+            made = convert(row)
+        except StopIteration as error:
+            raise DataError(_STOPPED) from error
+        yield made
 
 
 def row_reader(

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from aioifx.client.execution.block_reader import BlockReader
+from aioifx.client.execution.row_plan import converted, converting
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Column
@@ -46,7 +47,7 @@ class Stream(NotCopied, Generic[R]):
         while rows := await self.reader.next_block():
             convert = self.reader.convert
             # Another task may have fetched a block while this one waited for the lock.
-            self._rows = chain(self._rows, rows if convert is None else map(convert, rows))  # type: ignore[arg-type]  # R is Row then
+            self._rows = chain(self._rows, rows if convert is None else converting(rows, convert))  # type: ignore[arg-type]  # R is Row then
             for row in self._rows:
                 return row
         for row in self._rows:
@@ -63,7 +64,7 @@ class Stream(NotCopied, Generic[R]):
                     'lobs: "stream" cannot be combined with blocks(), which has no current row'
                 )
             convert = self.reader.convert
-            yield rows if convert is None else list(map(convert, rows))  # type: ignore[misc]  # R is Row then
+            yield rows if convert is None else converted(rows, convert)  # type: ignore[misc]  # R is Row then
 
     async def __aenter__(self) -> Self:
         return self
