@@ -18,7 +18,7 @@ from tests.system.simulation.faults import (
     TRIGGERS,
 )
 from tests.system.simulation.hooks import RESETS
-from tests.system.simulation.model.differences import EXCLUSIVE, NOT_DRAWN
+from tests.system.simulation.model.differences import EXCLUSIVE
 from tests.system.simulation.operations import KINDS
 from tests.system.simulation.scenario import Caller, Ending, Fault, Host, Operation, Scenario
 
@@ -361,9 +361,8 @@ def _with_differences(scenario: Scenario, dice: random.Random) -> Scenario:
 
 
 def _differences(dice: random.Random) -> tuple[str, ...]:
-    """How one server differs: each way in which it may is drawn alone, also those that are left out."""
-    drawn = [dice.choice(ways) for ways in EXCLUSIVE if dice.random() < 0.3]
-    return tuple(each for each in drawn if each not in NOT_DRAWN)
+    """How one server differs."""
+    return tuple(dice.choice(ways) for ways in EXCLUSIVE if dice.random() < 0.3)
 
 
 def _transfer(dice: random.Random, number: int) -> Operation:

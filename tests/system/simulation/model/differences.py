@@ -1,4 +1,4 @@
-"""Ways in which a server may differ from what the client expects, and which of them seeds draw. Never: behaviour."""
+"""Ways in which a server may differ from what the client expects, and which exclude each other. Never: behaviour."""
 
 from __future__ import annotations
 
@@ -47,13 +47,4 @@ EXCLUSIVE: Final = (
     (Difference.SILENT_AFTER_ERROR,),
     (Difference.LATE_INTERRUPTS,),
 )
-"""Of each line a server has at most one."""
-
-NOT_DRAWN: Final = frozenset(
-    {
-        Difference.PUT_REFUSED,
-        Difference.SILENT_AFTER_ERROR,
-        Difference.LATE_INTERRUPTS,
-    }
-)
-"""Those that the client does not withstand yet: scenarios may name them, and no seed draws them."""
+"""What seeds draw: of each line a server has at most one."""
