@@ -17,6 +17,7 @@ import pytest
 
 from aioifx.channel import Channel
 from aioifx.client.api.connection import Connection
+from aioifx.client.session.server_behavior import ServerBehavior
 from aioifx.client.session.session import Session
 from aioifx.codecs.large_objects import SHORT_DESCRIPTOR, row_descriptor
 from aioifx.errors import DataError, UniqueViolation
@@ -118,7 +119,7 @@ async def sunk(
     sink.start()
     ours.setblocking(False)
     _, channel = await asyncio.get_running_loop().create_connection(Channel, sock=ours)
-    session = Session(channel, DIALECT, options_with())
+    session = Session(channel, DIALECT, options_with(), behavior=ServerBehavior(done_ends_rows=True))
     session.on_database_opened("", Reply(done=Done(LOGGED)))
     conn = Connection(session, address="sink", server_version="Sink")
     try:
