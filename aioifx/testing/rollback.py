@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from aioifx.client.api.connection import Connection
 from aioifx.client.api.transaction import Transaction
-from aioifx.errors import DatabaseError
+from aioifx.errors import DatabaseError, InterfaceError
 from aioifx.testing.seeds import Seed, run_seed
 
 _SAVEPOINT: Final = "ifx_rollback"
@@ -36,10 +36,10 @@ async def roll_back(conn: Connection[Any], transaction: Transaction) -> bool:
         return True
     try:
         await conn.execute(f"ROLLBACK WORK TO SAVEPOINT {_SAVEPOINT}")
-    except DatabaseError:
+    except (DatabaseError, InterfaceError):
         is_whole = conn.is_closed()  # the connection was lost
     else:
         is_whole = True
-    with suppress(DatabaseError):  # -255: there is no transaction
+    with suppress(DatabaseError, InterfaceError):  # there is no transaction
         await transaction.rollback()
     return is_whole

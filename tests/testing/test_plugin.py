@@ -173,7 +173,6 @@ def test_a_test_that_ends_the_transaction_of_ifx_rollback_changes_nothing_for_ot
         async def test_commit(ifx_rollback):
             await ifx_rollback.execute("CREATE TABLE t (a INT)")
             await ifx_rollback.execute("COMMIT WORK")
-            await ifx_rollback.execute("BEGIN WORK")
 
         @pytest.mark.informix_seed("CREATE TABLE t (a INT)")
         async def test_seed_is_rolled_back(ifx_rollback):

@@ -18,12 +18,12 @@ async def test_work_is_rolled_back_with_the_seeds(dsn: str) -> None:
         await conn.execute("CREATE TABLE t (a INT)")
 
 
-@pytest.mark.parametrize("ends", [["COMMIT WORK"], ["ROLLBACK WORK"], ["COMMIT WORK", "BEGIN WORK"]])
-async def test_a_transaction_that_was_ended_is_noticed(dsn: str, ends: list[str]) -> None:
+@pytest.mark.parametrize("end", ["COMMIT WORK", "ROLLBACK WORK", "EXECUTE PROCEDURE again()"])
+async def test_a_transaction_that_was_ended_is_noticed(dsn: str, end: str) -> None:
     async with aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE PROCEDURE again() COMMIT WORK; BEGIN WORK; END PROCEDURE")
         transaction = await begin(conn, [])
-        for sql in ends:
-            await conn.execute(sql)
+        await conn.execute(end)
         assert not await roll_back(conn, transaction)
         assert not conn.is_in_transaction()
 

@@ -3,7 +3,8 @@
 Invariants:
 1. Blocks end in reverse order. When a block is ended from outside, the blocks inside it end, too.
 2. After a cancellation or timeout, the rollback is deferred cleanup: the block does not wait for it.
-3. COMMIT is always sent, whatever the client's view of the transaction: the server's reply decides.
+3. COMMIT is always sent, whatever the client's view of the transaction: the server's reply decides. The exception is a
+   transaction that a COMMIT or ROLLBACK statement inside the block has ended, as its reply has shown.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from aioifx.client.session.failures import is_cancelled_or_timed_out
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.session.settings import Override
-from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
+from aioifx.client.session.transactions import NOT_IN_TRANSACTION
+from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, QueryTimeout
 
 
 class BlockState(Enum):
@@ -33,16 +35,23 @@ class BlockState(Enum):
     ROLLED_BACK = "rolled back"
     ABORTED = "aborted"
     """Ended by a cancellation, or with the block around it."""
+    ENDED_INSIDE = "ended by a statement inside it"
 
 
 NEXT: Final = {
     BlockState.NEW: {BlockState.OPEN},
-    BlockState.OPEN: {BlockState.COMMITTED, BlockState.ROLLED_BACK, BlockState.ABORTED},
+    BlockState.OPEN: {*BlockState} - {BlockState.NEW, BlockState.OPEN},
     BlockState.COMMITTED: {BlockState.ROLLED_BACK, BlockState.ABORTED},  # the COMMIT failed
     BlockState.ROLLED_BACK: set[BlockState](),
     BlockState.ABORTED: set[BlockState](),
+    BlockState.ENDED_INSIDE: set[BlockState](),
 }
 """States that may follow each state."""
+
+_ENDED_BEFORE: Final = (
+    "the transaction of this block had already ended: by an error, or by a COMMIT or ROLLBACK in a routine; later"
+    " changes in the block were not part of it"
+)
 
 
 class Transaction(NotCopied):
@@ -108,6 +117,7 @@ class Transaction(NotCopied):
             self._override = override
             self._enter(BlockState.OPEN)
             self._stack.append(self)
+            session.transactions.enter_block()
 
     def _check_place(self) -> None:
         self._session.transactions.check_logged()
@@ -147,7 +157,8 @@ class Transaction(NotCopied):
 
         Inside its block it ends the transaction early; the end of the block then does nothing.
 
-        Raises:   InterfaceError: a transaction inside this one is still open; nothing was sent.
+        Raises:   InterfaceError: a transaction inside this one is still open, or a statement inside this one has ended
+                  it; nothing was sent.
         """
         self._check_open()
         session = self._session
@@ -168,12 +179,16 @@ class Transaction(NotCopied):
                 if is_cancelled_or_timed_out(error):
                     self._enter(BlockState.ABORTED)  # already sent; the server will execute it regardless
                 else:
+                    _note_ended_before(error)
                     self._enter(BlockState.ROLLED_BACK)
                     await self._abort_in_turn()
                 raise
 
     async def rollback(self) -> None:
-        """ROLLBACK WORK, or ROLLBACK TO SAVEPOINT; transactions inside this one end with it."""
+        """ROLLBACK WORK, or ROLLBACK TO SAVEPOINT; transactions inside this one end with it.
+
+        Raises:   InterfaceError: a statement inside this one has ended it; nothing was sent.
+        """
         self._check_open()
         session = self._session
         await session.observed("rollback", self._rollback(session), self._rollback_sql())
@@ -190,6 +205,7 @@ class Transaction(NotCopied):
         except BaseException as error:
             if self._state is BlockState.OPEN and is_cancelled_or_timed_out(error):
                 self._abandon()
+            _note_ended_before(error)
             raise
 
     def invalidate(self) -> None:
@@ -213,6 +229,7 @@ class Transaction(NotCopied):
 
     async def _end_well(self) -> None:
         try:
+            self._check_open()
             if self._stack[-1] is not self:
                 inner = repr(self._stack[-1])
                 await self._abort()
@@ -229,6 +246,10 @@ class Transaction(NotCopied):
         """Roll back after an error in the block; that error is the one the caller must see."""
         if not self._session.is_open:
             self._close(BlockState.ABORTED)
+        elif ended := self._session.transactions.ended_inside:
+            self._close(BlockState.ENDED_INSIDE)
+            if not (str(error).startswith(ended) or _is_not_in_transaction(error)):
+                error.add_note(ended)
         elif is_cancelled_or_timed_out(error):
             self._abandon()
         else:
@@ -261,10 +282,11 @@ class Transaction(NotCopied):
                 await self._abort_in_turn()
 
     async def _abort_in_turn(self) -> None:
+        transactions = self._session.transactions
         if self._savepoint:
-            await self._session.transactions.rollback_to_or_close(self._savepoint)
-        else:
-            await self._session.transactions.rollback_or_close()
+            await transactions.rollback_to_or_close(self._savepoint)
+        elif transactions.is_open or transactions.is_aborted:
+            await transactions.rollback_or_close()
 
     def _abandon(self) -> None:
         """Abandon the transaction: it is rolled back before anything else is sent."""
@@ -290,15 +312,31 @@ class Transaction(NotCopied):
             if block._override is not None:
                 self._session.settings.pop(block._override)
         del self._stack[place:]
+        if not self._stack:
+            self._session.transactions.leave_blocks()
 
     def _check_open(self) -> None:
         if self._state is not BlockState.OPEN:
             raise InterfaceError(f"the transaction is {self._state.value}")
+        try:
+            self._session.transactions.check_block()
+        except InterfaceError:
+            self._close(BlockState.ENDED_INSIDE)
+            raise
 
     def _check_innermost(self) -> None:
         self._check_open()  # another task may have ended it while this one waited for the lock
         if self._stack[-1] is not self:
             raise InterfaceError(f"a transaction inside this one is still open: {self._stack[-1]!r}")
+
+
+def _note_ended_before(error: BaseException) -> None:
+    if _is_not_in_transaction(error):
+        error.add_note(_ENDED_BEFORE)
+
+
+def _is_not_in_transaction(error: BaseException) -> bool:
+    return isinstance(error, DatabaseError) and error.sqlcode == NOT_IN_TRANSACTION
 
 
 async def commit_work(session: Session, blocks: list[Transaction]) -> None:

@@ -76,6 +76,9 @@ class Transactions:
         self._database = database
         self.ended_by: ServerError | None = None
         """The last error with which the server ended a transaction."""
+        self._in_block = False  # a `transaction()` block is open
+        self.ended_inside = ""
+        """What has ended the transaction of the open blocks, as a sentence; empty if nothing has."""
         self._base_autocommit = autocommit  # from the options or a pool's init hook
 
     # -- status -------------------------------------------------------------------------------------------------------
@@ -113,15 +116,44 @@ class Transactions:
 
     def _update(self) -> None:
         self.runs_unchecked = (
-            self.autocommit and not self.read_only and self.status is not TransactionStatus.ABORTED
+            self.autocommit
+            and not self.read_only
+            and self.status is not TransactionStatus.ABORTED
+            and not self.ended_inside
         )
+
+    def _on_ended(self, by: str) -> None:
+        """Called when the server has no transaction, and no block has ended it.
+
+        Args:     by: what has ended it, for the error if a block is open.
+        """
+        if self._in_block and not self.ended_inside:
+            self.ended_inside = f"{by} inside the transaction() block has ended its transaction"
+        self._on(TransactionEvent.ENDED)
+
+    def enter_block(self) -> None:
+        """Call when a `transaction()` block has begun."""
+        self._in_block = True
+
+    def leave_blocks(self) -> None:
+        """Call when the outermost block ends, before its transaction does."""
+        self._in_block, self.ended_inside = False, ""
+        self._update()
+
+    def check_block(self) -> None:
+        """Raise InterfaceError if blocks are open and their transaction has ended."""
+        if self.ended_inside:
+            raise InterfaceError(
+                f"{self.ended_inside}; use the block's commit() or rollback(), or let it end"
+            )
 
     def on_executed(self, statement_type: int, sql: str = "") -> None:
         """Track the effect of a successful BEGIN WORK, COMMIT WORK or ROLLBACK WORK."""
         if statement_type == StatementType.BEGIN_WORK:
             self._on(TransactionEvent.BEGUN)
         elif "savepoint" not in first_words(sql, 4):  # ROLLBACK WORK TO SAVEPOINT
-            self._on(TransactionEvent.ENDED)
+            verb = "COMMIT" if statement_type == StatementType.COMMIT_WORK else "ROLLBACK"
+            self._on_ended(f"a {verb} WORK statement")
 
     def on_error(self, error: ServerError, state: TransactionState) -> None:
         """Track that the server reports that it has ended the transaction because of an error, such as -458.
@@ -161,7 +193,7 @@ class Transactions:
 
         Args:     statement_type: as described by the server, if it has.
         Raises:   ProgrammingError: a change on a read-only connection. InterfaceError: part of a transaction that the
-                  server has ended. Otherwise as `begin`.
+                  server or a statement has ended. Otherwise as `begin`.
         Source:   observed: JDBC sends BEGIN after PREPARE, before the first execution (transactions.json select_in_tx,
                   prepared_in_tx, savepoint_first)
         """
@@ -172,9 +204,11 @@ class Transactions:
     def check(self, sql: str, statement_type: int | None = None) -> None:
         """Raise if a statement must not run now.
 
-        Raises:   InterfaceError: part of a transaction that the server has ended. ProgrammingError: not a query, on a
-                  read-only connection; in a read-only transaction the server checks that.
+        Raises:   InterfaceError: part of a transaction that the server or a statement has ended.
+                  ProgrammingError: not a query, on a read-only connection; in a read-only transaction the server checks
+                  that.
         """
+        self.check_block()
         if self.is_aborted and scan(sql).verb not in ("commit", "rollback"):
             raise InterfaceError(_LOST)
         if self.read_only and self.status is not TransactionStatus.READ_ONLY:
@@ -232,7 +266,7 @@ class Transactions:
             )
 
     def _commits_implicitly(self) -> bool:
-        return self._database.is_ansi and self.autocommit and not self.is_open
+        return self._database.is_ansi and self.autocommit and not self.is_open and not self.ended_inside
 
     def restore_baseline(self) -> None:
         """Undo what one user of the session has left: an open transaction, another autocommit."""
@@ -275,6 +309,7 @@ class Transactions:
     def _check_none(self) -> None:
         if self.is_open:
             raise InterfaceError("a transaction is already open")
+        self.check_block()
         if self.is_aborted:
             raise InterfaceError(_LOST)
 
@@ -379,7 +414,7 @@ class Transactions:
             outbox, on_success=on_success, on_orphan=on_orphan, on_lost=on_lost
         )
         if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
-            self._on(TransactionEvent.ENDED)
+            self._on_ended("something")
         raise_for(reply)
 
     def _on_success(self, event: TransactionEvent, _: Reply) -> None:
@@ -408,7 +443,7 @@ class Transactions:
         )
 
     async def rollback_to_or_close(self, name: bytes) -> None:
-        """`rollback_or_close` for a savepoint."""
+        """`rollback_or_close` for a savepoint, unless its transaction has ended."""
         if self.is_open:
             await self._or_close(self.rollback_to_savepoint(name))
 

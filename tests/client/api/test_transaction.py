@@ -191,7 +191,7 @@ async def test_a_commit_that_fails_leaves_no_transaction_open() -> None:
 
 async def test_a_commit_without_a_transaction_shows_that_none_is_open() -> None:
     nothing = error(-255) + EOT
-    async with talking(BEGIN, ("Commit", nothing), ("Rollback", nothing), BEGIN, COMMIT) as (conn, _):
+    async with talking(BEGIN, ("Commit", nothing), BEGIN, COMMIT) as (conn, _):
         with pytest.raises(DatabaseError) as caught:
             async with conn.transaction():
                 pass
@@ -978,9 +978,7 @@ async def test_an_error_after_which_the_server_has_no_transaction_open_ends_ours
 async def test_a_block_whose_transaction_the_server_has_ended_does_not_end_as_if_it_were_there() -> None:
     """COMMIT is sent all the same: the server must say that it is not there."""
     nothing = error(-255) + EOT
-    async with talking(
-        BEGIN, (COMMAND, ended(-458)), ("Commit", nothing), ("Rollback", nothing), deleted
-    ) as (conn, _):
+    async with talking(BEGIN, (COMMAND, ended(-458)), ("Commit", nothing), deleted) as (conn, _):
         with pytest.raises(DatabaseError) as caught:
             async with conn.transaction():
                 with pytest.raises(DatabaseError):
@@ -1044,6 +1042,228 @@ async def test_what_the_server_says_never_opens_a_transaction() -> None:
         assert not conn.is_in_transaction()
         async with conn.transaction():
             pass
+
+
+# -- a COMMIT or ROLLBACK statement in a block -------------------------------------------------------------------------
+
+INSIDE = "a {} statement inside the transaction\\(\\) block has ended its transaction"
+
+
+def typed(sql: str, answer: bytes = done() + EOT) -> list[Exchange]:
+    """A statement of transaction control, as executed."""
+    kind = getattr(StatementType, sql.replace(" ", "_").upper())
+    return [
+        (PREPARE, described(2, kind=kind, row_size=0)),
+        ("Id(2) Execute", answer),
+        release(2),
+    ]
+
+
+@pytest.mark.parametrize("sql", ["COMMIT WORK", "ROLLBACK WORK"])
+async def test_a_block_whose_transaction_a_statement_has_ended_says_so_at_its_end(sql: str) -> None:
+    """And sends nothing for it."""
+    async with talking(BEGIN, deleted, typed(sql), BEGIN, COMMIT) as (conn, _):
+        with pytest.raises(InterfaceError, match=INSIDE.format(sql)):
+            async with conn.transaction():
+                await conn.execute(DELETE)
+                await conn.execute(sql)
+                assert not conn.is_in_transaction()
+        async with conn.transaction():
+            pass
+
+
+async def every_way(conn: Any, prepared: Any) -> None:
+    """Each is refused, by the same words."""
+    for call in (
+        conn.execute(DELETE),
+        conn.execute("COMMIT WORK"),
+        conn.execute("ROLLBACK WORK"),
+        conn.execute("BEGIN WORK"),
+        conn.fetch("select c1 from t"),
+        conn.executemany(DELETE, [()]),
+        conn.load("t", [(1,)]),
+        anext(conn.stream("select c1 from t")),
+        prepared.execute(),
+        conn.transaction().start(),
+        conn.prepare(DELETE),
+    ):
+        with pytest.raises(InterfaceError, match=INSIDE.format("COMMIT WORK")):
+            await call
+
+
+@pytest.mark.parametrize("options", [{}, {"autocommit": False}, {"pipelining": True}], ids=str)
+@pytest.mark.parametrize("log_mode", ["logged", "ansi"])
+async def test_after_a_statement_that_ends_the_blocks_transaction_every_call_is_refused(
+    log_mode: Any, options: dict[str, Any]
+) -> None:
+    async with (
+        aioifx.server.running(log_mode=log_mode) as dsn,
+        aioifx.connect(dsn, isolation="dirty_read") as other,
+        aioifx.connect(dsn, **options) as conn,
+    ):
+        await other.execute("create table t (c1 int)")
+        async with await conn.prepare("insert into t values (1)") as prepared:
+            with pytest.raises(InterfaceError, match=INSIDE.format("COMMIT WORK")) as caught:
+                async with conn.transaction():
+                    await prepared.execute()
+                    await conn.execute("COMMIT WORK")
+                    trips = conn.stats.round_trips
+                    await every_way(conn, prepared)
+                    assert not conn.is_in_transaction()
+                    await prepared.execute()
+            assert conn.stats.round_trips == trips
+            assert not hasattr(caught.value, "__notes__")
+            assert await other.fetchval("select count(*) from t") == 1
+            async with conn.transaction():
+                await prepared.execute()
+            assert await other.fetchval("select count(*) from t") == 2
+        await conn.rollback()
+
+
+@pytest.mark.parametrize("how", ["prepared", "cached", "typed"])
+async def test_however_the_commit_is_executed_the_block_notices(how: str) -> None:
+    async with aioifx.server.running() as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("create table t (c1 int)")
+        if how == "cached":
+            await conn.execute("begin work")
+            await conn.execute("commit")
+        with pytest.raises(InterfaceError, match=INSIDE.format("COMMIT WORK")):
+            async with conn.transaction():
+                if how == "prepared":
+                    async with await conn.prepare("commit work") as prepared:
+                        await prepared.execute()
+                else:
+                    await conn.execute("commit")
+        await conn.execute("insert into t values (1)")
+
+
+async def test_the_error_of_a_block_says_what_was_not_rolled_back() -> None:
+    async with talking(BEGIN, deleted, typed("COMMIT WORK"), BEGIN, COMMIT) as (conn, _):
+        with pytest.raises(ZeroDivisionError) as caught:
+            async with conn.transaction():
+                await conn.execute(DELETE)
+                await conn.execute("COMMIT WORK")
+                raise ZeroDivisionError
+        [note] = caught.value.__notes__
+        assert note.startswith("a COMMIT WORK statement inside the transaction() block")
+        async with conn.transaction():
+            pass
+
+
+async def test_a_cancelled_block_without_a_transaction_rolls_nothing_back() -> None:
+    async with talking(BEGIN, typed("COMMIT WORK"), deleted) as (conn, _):
+        with pytest.raises(asyncio.CancelledError):
+            async with conn.transaction():
+                await conn.execute("COMMIT WORK")
+                raise asyncio.CancelledError
+        await conn.execute(DELETE)
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+async def test_the_blocks_own_end_is_refused_once_a_statement_has_ended_it(end: str) -> None:
+    """Whether the block was entered or started by hand."""
+    async with talking(BEGIN, typed("ROLLBACK WORK"), BEGIN, typed("ROLLBACK WORK"), deleted) as (conn, _):
+        transaction = conn.transaction()
+        await transaction.start()
+        await conn.execute("ROLLBACK WORK")
+        with pytest.raises(InterfaceError, match=INSIDE.format("ROLLBACK WORK")):
+            await getattr(transaction, end)()
+        with pytest.raises(InterfaceError, match="the transaction is ended by a statement"):
+            await getattr(transaction, end)()
+        async with conn.transaction() as transaction:
+            await conn.execute("ROLLBACK WORK")
+            with pytest.raises(InterfaceError, match=INSIDE.format("ROLLBACK WORK")):
+                await getattr(transaction, end)()
+            await conn.execute(DELETE)
+
+
+async def test_a_statement_that_ends_the_transaction_ends_every_block() -> None:
+    async with talking(BEGIN, savepoint("set"), typed("COMMIT WORK"), deleted) as (conn, _):
+        with pytest.raises(InterfaceError, match=INSIDE.format("COMMIT WORK")):
+            async with conn.transaction():
+                with pytest.raises(InterfaceError, match=INSIDE.format("COMMIT WORK")):
+                    async with conn.transaction():
+                        await conn.execute("COMMIT WORK")
+                with pytest.raises(InterfaceError, match=INSIDE.format("COMMIT WORK")):
+                    await conn.execute(DELETE)
+        await conn.execute(DELETE)
+
+
+async def test_a_block_in_a_transaction_that_was_typed_notices_its_end() -> None:
+    async with talking(typed("BEGIN WORK"), savepoint("set"), typed("COMMIT WORK"), deleted) as (conn, _):
+        await conn.execute("BEGIN WORK")
+        with pytest.raises(InterfaceError, match=INSIDE.format("COMMIT WORK")):
+            async with conn.transaction():
+                await conn.execute("COMMIT WORK")
+        await conn.execute(DELETE)
+
+
+async def test_another_tasks_commit_ends_the_block_for_all() -> None:
+    async with aioifx.server.running() as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("create table t (c1 int)")
+        with pytest.raises(InterfaceError, match=INSIDE.format("COMMIT WORK")):
+            async with conn.transaction():
+                await conn.execute("insert into t values (1)")
+                await asyncio.create_task(conn.execute("commit work"))
+                with pytest.raises(InterfaceError, match=INSIDE.format("COMMIT WORK")):
+                    await asyncio.create_task(conn.execute(DELETE))
+                await conn.execute("insert into t values (2)")
+        assert await conn.fetch("select c1 from t") == [(1,)]
+
+
+async def test_a_statement_that_ends_no_transaction_of_a_block_is_as_before() -> None:
+    async with talking(
+        typed("BEGIN WORK"), typed("COMMIT WORK"), typed("BEGIN WORK"), typed("ROLLBACK WORK"), deleted
+    ) as (conn, _):
+        for sql in ("BEGIN WORK", "COMMIT WORK", "BEGIN WORK", "ROLLBACK WORK", DELETE):
+            await conn.execute(sql)
+
+
+async def test_a_commit_statement_that_fails_leaves_the_block_open() -> None:
+    failed = typed("COMMIT WORK", error(-691, -111, token="fk") + EOT)
+    async with talking(BEGIN, failed, deleted, ROLLBACK) as (conn, _):
+        with pytest.raises(ZeroDivisionError):
+            async with conn.transaction():
+                with pytest.raises(ForeignKeyViolation):
+                    await conn.execute("COMMIT WORK")
+                await conn.execute(DELETE)
+                raise ZeroDivisionError
+
+
+async def test_a_pool_gets_a_connection_back_whose_block_a_statement_has_ended() -> None:
+    async with aioifx.server.running() as dsn, aioifx.create_pool(dsn, min_size=1, max_size=1) as pool:
+        async with pool.acquire() as conn:
+            await conn.execute("create table t (c1 int)")
+            await conn.transaction().start()
+            await conn.execute("commit work")
+        async with pool.acquire() as conn:
+            await conn.execute("insert into t values (1)")
+            assert await conn.fetchval("select count(*) from t") == 1
+
+
+async def test_a_block_whose_transaction_a_routine_has_ended_says_so_and_sends_no_rollback() -> None:
+    """Only the server's -255 shows that."""
+    async with talking(BEGIN, ("Commit", error(-255) + EOT), deleted) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            async with conn.transaction():
+                pass
+        assert caught.value.sqlcode == -255
+        [note] = caught.value.__notes__
+        assert note.startswith("the transaction of this block had already ended")
+        await conn.execute(DELETE)
+
+
+async def test_an_inner_block_whose_transaction_a_routine_has_ended_ends_the_outer_one() -> None:
+    nothing = error(-255) + EOT
+    async with talking(BEGIN, savepoint("set", answer=nothing), deleted) as (conn, peer):
+        with pytest.raises(InterfaceError, match="something inside the transaction") as caught:
+            async with conn.transaction():
+                with pytest.raises(DatabaseError):
+                    await conn.transaction().start()
+                assert not conn.is_in_transaction()
+        assert len(peer.groups) == 2
+        assert caught.value.__context__ is None
+        await conn.execute(DELETE)
 
 
 # -- cancellation and time-outs ----------------------------------------------------------------------------------------
