@@ -9,13 +9,11 @@ from typing import Final
 
 from aioifx.cli.parsing import Parser
 from aioifx.client.bulk.field_formats import format_of
-from aioifx.client.bulk.text_formats import CsvFormat, TextFormat
+from aioifx.client.bulk.text_formats import CsvFormat, TextFormat, format_by_name
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import InterfaceError
 
 _BY_SUFFIX: Final = {
-    ".csv": "csv",
-    ".unl": "unload",
     ".arrow": "arrow",
     ".arrows": "arrow",
     ".feather": "arrow",
@@ -32,7 +30,7 @@ def add_format(parser: Parser) -> None:
     group = parser.add_argument_group("format")
     group.add_argument(
         "--format",
-        choices=sorted({*_BY_SUFFIX.values()}),
+        choices=sorted({*TEXTS, *_BY_SUFFIX.values()}),
         help="default: by the name of FILE: .csv, .unl, .arrow, .parquet; else unload",
     )
     group.add_argument("--delimiter", metavar="CHARACTER", help="default: , for csv, | for unload")
@@ -54,7 +52,7 @@ def format_name(arguments: argparse.Namespace) -> str:
     Raises:   InterfaceError: an option does not belong to the format.
     """
     suffix = PurePath(arguments.file).suffix.lower()
-    name: str = arguments.format or _BY_SUFFIX.get(suffix, "unload")
+    name: str = arguments.format or format_by_name(arguments.file) or _BY_SUFFIX.get(suffix, "unload")
     given = {
         "--delimiter": (arguments.delimiter is not None, TEXTS),
         "--encoding": (arguments.encoding is not None, TEXTS),

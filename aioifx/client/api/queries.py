@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 from aioifx.client.bulk.field_formats import format_of
 from aioifx.client.bulk.load import Commit, LoadSpec, Progress, check_progress, load
 from aioifx.client.bulk.sources import RowSource, SourceReader, open_mappings, open_source
-from aioifx.client.bulk.text_formats import TextFormat
+from aioifx.client.bulk.text_formats import TextFormat, format_by_name
 from aioifx.client.bulk.unload import Target, unload
 from aioifx.client.config.checks import Lobs, check_flag, check_lobs, check_timeout
 from aioifx.client.execution.arrow_reader import ArrowTable
@@ -386,8 +386,9 @@ class Queries(ABC, Generic[Item]):
                   named: an iterable or async iterable of mappings by column name instead, or a table.
                   columns: names of the columns in each row. None: the names in the header, in the first mapping or of
                   the Arrow data's columns, else all columns of the table.
-                  format: "unload", "csv" or a TextFormat. Its details: *delimiter*, *header* (the first record holds
-                  the column names), *encoding* and *dbdate* (the format of dates).
+                  format: "unload", "csv" or a TextFormat. None: by the name of a file, .unl or .csv. Its details:
+                  *delimiter*, *header* (the first record holds the column names), *encoding* and *dbdate* (the format
+                  of dates).
                   block: rows to send, and with commit="block" to commit, at a time. None: 128 KB of rows.
                   commit: "end", or "block" to commit after each block; committed blocks remain after a later failure.
                   progress: called with the number of rows so far after each block; an exception ends the load.
@@ -402,6 +403,7 @@ class Queries(ABC, Generic[Item]):
         spec = LoadSpec(table, columns, block, commit, progress)
         check_dbdate(dbdate)
         check_timeout(timeout)
+        format = format or format_by_name(rows)
         if format is None and (header or delimiter is not None or encoding is not None):
             raise InterfaceError("format: missing; delimiter, header and encoding need one")
         if named is not None and (rows is not None or format is not None):
@@ -437,7 +439,7 @@ class Queries(ABC, Generic[Item]):
         out: Target,
         *args: Value,
         named: NamedValues | None = None,
-        format: Format = "unload",
+        format: Format | None = None,
         delimiter: str | None = None,
         header: bool = False,
         encoding: str | None = None,
@@ -449,8 +451,9 @@ class Queries(ABC, Generic[Item]):
 
         Args:     out: a path, an open file (text or binary), or a function, async or not, called with bytes.
                   args: values of the placeholders ``?``. named: values of ``:name`` instead.
-                  format: "unload", "csv" or a TextFormat. Its details: *delimiter*, *header* (the first record holds
-                  the column names), *encoding* and *dbdate* (the format of dates).
+                  format: "unload", "csv" or a TextFormat. None: "csv" for a file named so, else "unload". Its details:
+                  *delimiter*, *header* (the first record holds the column names), *encoding* and *dbdate* (the format
+                  of dates).
                   progress: called with the number of rows so far after each block; an exception ends the unload.
                   timeout: seconds for each block; None: command_timeout.
         Returns:  the number of rows. After a failure, the rows already written remain.
@@ -465,7 +468,8 @@ class Queries(ABC, Generic[Item]):
 
         def start(statements: StatementCache) -> Awaitable[int]:
             code_set = statements.session.file_code_set
-            form = format_of(format, code_set, delimiter=delimiter, header=header, encoding=encoding)
+            name = format or format_by_name(out) or "unload"
+            form = format_of(name, code_set, delimiter=delimiter, header=header, encoding=encoding)
             blocks = BlockReader(statements, query, args, RowPlans.plain, prefetch=True, timeout=timeout)
             return unload(blocks, out, form, dbdate=dbdate, progress=progress)
 

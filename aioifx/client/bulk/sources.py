@@ -69,7 +69,7 @@ def open_source(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DA
         return _Records(cast(TextSource, source), form, dbdate)
     if is_arrow(source):
         return _ArrowRows(source)
-    if isinstance(source, (os.PathLike, Readable)):
+    if isinstance(source, (str, os.PathLike, Readable)):
         raise InterfaceError('format: expected "unload" or "csv" for a path or a file, got None')
     check_rows(source)
     if isinstance(source, AsyncIterable):

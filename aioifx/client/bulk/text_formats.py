@@ -21,10 +21,11 @@ import csv
 import os
 import re
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from pathlib import PurePath
+from typing import Final, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 from aioifx.errors import DataError, InterfaceError
 
@@ -41,8 +42,8 @@ class Readable(Protocol):
     def read(self, size: int, /) -> str | bytes: ...
 
 
-TextSource: TypeAlias = os.PathLike[str] | Readable | Iterable[Chunk]
-"""Source of records; a plain str is rejected, since it could be a path or text."""
+TextSource: TypeAlias = str | os.PathLike[str] | Readable | Iterable[Chunk]
+"""Source of records; a str is a path."""
 
 MAX_RECORD: Final = 16 * 1024 * 1024
 _CHUNK: Final = 64 * 1024
@@ -111,13 +112,25 @@ async def async_records(
         yield record
 
 
+_BY_SUFFIX: Final[Mapping[str, Literal["csv", "unload"]]] = {".csv": "csv", ".unl": "unload"}
+
+
+def format_by_name(file: object) -> Literal["csv", "unload"] | None:
+    """The format that the name of a file tells; None if it tells none, or *file* is no path."""
+    if not isinstance(file, (str, os.PathLike)):
+        return None
+    return _BY_SUFFIX.get(PurePath(cast("str | os.PathLike[str]", file)).suffix.lower())
+
+
 def _chunks(source: TextSource) -> Iterator[Chunk]:
-    if isinstance(source, (str, bytes, bytearray, memoryview)):
+    if isinstance(source, (bytes, bytearray, memoryview)):
         kind = type(source).__name__
         raise InterfaceError(
             f"rows: expected a pathlib.Path or a list of chunks, got {kind}, which may be a path or text"
         )
-    if isinstance(source, os.PathLike):
+    if isinstance(source, str) and (not source or "\n" in source or "\0" in source):
+        raise InterfaceError("rows: expected a path, got text; give text as a list of chunks")
+    if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
             while data := file.read(_CHUNK):
                 yield data

@@ -37,7 +37,7 @@ class Writable(Protocol):
 WriteFunction: TypeAlias = Callable[[bytes], object] | Callable[[bytes], Awaitable[object]]
 """A function, async or not, called with bytes of text: any number of whole records."""
 
-Target: TypeAlias = "os.PathLike[str] | Writable | WriteFunction"
+Target: TypeAlias = "str | os.PathLike[str] | Writable | WriteFunction"
 """Destination of text."""
 
 
@@ -89,11 +89,11 @@ async def _start(
 
 def _writer_for(target: Target, encoding: str) -> _Writer:
     """Raises:   InterfaceError: the target is of an unsupported type."""
-    if isinstance(target, (os.PathLike, Writable)):
+    if isinstance(target, (str, os.PathLike, Writable)):
         return _FileWriter(cast("Any", target), encoding)
     if not callable(target):  # pyright: ignore[reportUnnecessaryComparison] - callers may be untyped
         kind = type(target).__name__
-        raise InterfaceError(f"out: expected a pathlib.Path, an open file or a function, got {kind}")
+        raise InterfaceError(f"out: expected a path, an open file or a function, got {kind}")
     return _FunctionWriter(target, encoding)
 
 
@@ -121,7 +121,7 @@ class _Writer(ABC):
 
 
 class _FileWriter(_Writer):
-    def __init__(self, target: os.PathLike[str] | Writable, encoding: str) -> None:
+    def __init__(self, target: str | os.PathLike[str] | Writable, encoding: str) -> None:
         super().__init__(encoding)
         self._target = target
         self._opened: BinaryIO | None = None
@@ -136,7 +136,7 @@ class _FileWriter(_Writer):
         with self._lock:
             if self._is_closed:
                 return  # closed by a cancellation before this thread started
-            if isinstance(target, os.PathLike):
+            if isinstance(target, (str, os.PathLike)):
                 if self._opened is None:
                     self._opened = open(target, "wb")
                 self._opened.write(self.encoded(make))

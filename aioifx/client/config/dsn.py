@@ -7,7 +7,8 @@ Invariants:
    internals is ignored.
 
 Source: the keywords of JDBC and ODBC are documented (JDBC Driver Guide, ODBC Driver Guide). The effect of JDBC's
-keywords on the wire was observed (session.json).
+keywords on the wire was observed (session.json). The properties of jdbc:informix:, in any case, and their effects were
+observed with JDBC 15.0.1.0; that loginTimeout is in milliseconds there, too, is assumed.
 """
 
 from __future__ import annotations
@@ -44,24 +45,64 @@ _JDBC_OPTIONS: Final[Mapping[str, str]] = {
     "SSLCONNECTION": "ssl",
     "IFX_LOCK_MODE_WAIT": "lock_wait",
     "SQLH_FILE": "sqlhosts",
+    # Of jdbc:informix:
+    "DATABASE": "database",
+    "ENCRYPT": "ssl",
+    "HOST": "host",
+    "LOCKTIMEOUT": "lock_wait",
+    "LOGINRETRIES": "connect_retries",
+    "PORT": "port",
+    "SERVERNAME": "server",
 }
 # The levels that JDBC sends for these numbers (observed: session.json). For 0, 5 and 8 it sends COMMITTED READ,
 # contrary to the documentation. A U after the number retains update locks. Neither is supported here.
 _JDBC_ISOLATIONS: Final = {"1": "dirty_read", "2": "committed_read", "4": "repeatable_read"}
-# No effect on the wire (observed) or on results: buffers, caches, and when messages are sent.
+# No effect on the wire (observed) or on results: buffers, caches, when messages are sent, and what Java's classes tell.
 _JDBC_MACHINERY: Final = frozenset(
     {
+        "APPENDISAMCODETOSQLEXCEPTION",
+        "AUTOCASESCHEMA",
+        "AUTOFREECURSORS",
         "BIG_FET_BUF_SIZE",
+        "COMMITBEFOREISOLATIONCHANGE",
+        "CONNECTIONCLEANERDELAY",
+        "DEFAULTCURSORHOLDABILITY",
+        "EMULATEINFORMIXSERVER",
         "ENABLE_CACHE_TYPE",
         "ENABLE_TYPE_CACHE",
         "FETBUFSIZE",
         "IFX_AUTOFREE",
         "IFX_DEFERRED_PREPARE",
         "IFX_USEPUT",
+        "INVALIDAUTOCOMMITTHROWERROR",
         "JDBCTEMP",
+        "LOBBUFFERSIZE",
         "LOBCACHE",
+        "LOBCODESETCONVERSIONMEMORY",
+        "LOBREADONLY",
+        "METADATAREPLICATIONCOLUMN",
+        "METADATAUPPERCASEVALUES",
+        "OPTIMIZEOPENFETCHCLOSE",
+        "OVERRIDEDATABASEPRODUCTNAME",
+        "PREPAREDSTATEMENTCACHESIZE",
+        "PROCESSTABLENAMEINRESULTSETS",
+        "QUERYBUFFERSIZE",
+        "REMOVELOBTEMPFILESONRSCLOSE",
+        "SETJVMLOCALE",
+        "UPPERCASEMETADATARSCOLUMNNAMES",
     }
 )
+_LOCALES: Final = "not supported; use client_locale and db_locale"
+_VERIFIED: Final = "certificates are always verified; use ssl_ca"
+_JDBC_REFUSED: Final[Mapping[str, str]] = {
+    "CERTIFICATEVERFICATION": _VERIFIED,  # so spelled in JDBC 15.0.1.0
+    "CERTIFICATEVERIFICATION": _VERIFIED,
+    "CUSTOMCODESET": _LOCALES,
+    "CUSTOMLOCALE": _LOCALES,
+    "CUSTOMNLSMAP": _LOCALES,
+    "SECONDARYSWITCH": "not supported; list the hosts of both servers",
+    "SESSIONVARIABLES": "not supported; execute SET ENVIRONMENT after connecting",
+}
 _ODBC_OPTIONS: Final[Mapping[str, str]] = {
     **_VARIABLE_OPTIONS,
     "CLOC": "client_locale",
@@ -199,46 +240,62 @@ def _put_address(parts: Parts, address: str) -> None:
 
 
 def _split_jdbc(rest: str) -> Parts:
-    """``//host:port/database:NAME=value;NAME=value``; address and database are optional."""
+    """``//host:port/database:NAME=value;NAME=value``; address and database are optional.
+
+    With jdbc:informix: a semicolon is written before the first NAME (observed); both are accepted for both.
+    """
     parts = Parts({}, {})
-    if rest.startswith("//"):
+    address, semicolon, settings = rest[2:].partition(";")
+    if rest.startswith("//") and semicolon and "=" not in address:
+        _put_jdbc_address(parts, address)
+        rest = settings
+    elif rest.startswith("//"):
         # The address ends at the database's slash, or at the colon before the first NAME=.
         before, equals, settings = rest[2:].partition("=")
         address, colon, first = before.rpartition(":") if equals else (before, "", "")
         if equals and not colon:
             raise InterfaceError("dsn: expected a JDBC URL like //host:port/database:NAME=value;NAME=value")
-        address, _, database = address.partition("/")
-        _put_address(parts, address)
-        if database:
-            parts.put("database", database)
+        _put_jdbc_address(parts, address)
         rest = f"{first}={settings}" if equals else ""
     for pair in filter(str.strip, rest.split(";")):
         name, equals, text = pair.partition("=")
         if not equals:
             raise InterfaceError("dsn: a part of the JDBC URL has no '='")
-        _put_jdbc(parts, name.strip().upper(), text.strip())
+        _put_jdbc(parts, name.strip(), text.strip())
     return parts
 
 
-def _put_jdbc(parts: Parts, name: str, text: str) -> None:
+def _put_jdbc_address(parts: Parts, address: str) -> None:
+    address, _, database = address.partition("/")
+    _put_address(parts, address)
+    if database:
+        parts.put("database", database)
+
+
+def _put_jdbc(parts: Parts, given: str, text: str) -> None:
+    name = given.upper()
     if name in _JDBC_OPTIONS:
         parts.put(_JDBC_OPTIONS[name], text)
     elif name == "LOGINTIMEOUT":  # milliseconds (documented)
         if not (text.isascii() and text.isdecimal()):
             raise InterfaceError("LOGINTIMEOUT: expected a number of milliseconds")
         parts.put("connect_timeout", str(int(text) / 1000))
-    elif name == "IFX_ISOLATION_LEVEL":
+    elif name in ("IFX_ISOLATION_LEVEL", "TRANSACTIONISOLATIONLEVEL"):
         if text not in _JDBC_ISOLATIONS:
             raise InterfaceError(f"{name}: expected one of {', '.join(_JDBC_ISOLATIONS)}; or use isolation=")
         parts.put("isolation", _JDBC_ISOLATIONS[text])
     elif name == "SQLH_TYPE":
         if text.upper() != "FILE":
             raise InterfaceError("SQLH_TYPE: expected FILE; servers are looked up only in the sqlhosts file")
-    elif name.startswith("SSL_"):
+    elif name.startswith(("SSL_", "TRUSTSTORE")):
         raise InterfaceError(
             f"{name}: Java trust stores are not supported; use PEM files with ssl_ca, ssl_cert and ssl_key"
         )
+    elif name in _JDBC_REFUSED:
+        raise InterfaceError(f"{name}: {_JDBC_REFUSED[name]}")
     elif name not in _JDBC_MACHINERY:
+        if _VARIABLE.fullmatch(name) and given not in (name, given.lower()):
+            raise InterfaceError(f"{given}: unknown property; write an environment variable in capitals")
         parts.put_variable(name, text)
 
 

@@ -16,7 +16,14 @@ Isolation: TypeAlias = Literal[
     "last_committed",
     "cursor_stability",
     "repeatable_read",
+    "dirty read",
+    "committed read",
+    "committed read last committed",
+    "last committed",
+    "cursor stability",
+    "repeatable read",
 ]
+"""In any case."""
 
 ISOLATIONS: Final[Mapping[str, str]] = {
     "dirty_read": "dirty read",
@@ -39,9 +46,10 @@ def isolation_clause(name: object) -> str:
     """
     if name is None:
         return ""
-    if not isinstance(name, str) or name not in ISOLATIONS:
+    clause = ISOLATIONS.get(name.lower().replace(" ", "_")) if isinstance(name, str) else None
+    if clause is None:
         raise InterfaceError(f"isolation: expected one of {', '.join(ISOLATIONS)}{got(name)}")
-    return ISOLATIONS[name]
+    return clause
 
 
 def lock_mode_clause(seconds: object) -> str:

@@ -20,6 +20,7 @@ from aioifx.client.bulk.text_formats import (
     TextRecord,
     UnloadFormat,
     async_records,
+    format_by_name,
     records,
 )
 from aioifx.errors import DataError, InterfaceError
@@ -254,10 +255,40 @@ async def test_chunks_may_be_awaited(form: TextFormat) -> None:
     assert [record async for record in async_records(chunks(), form)] == [["grün", None, "a\nb"]] * 2
 
 
-@pytest.mark.parametrize("source", ["items.unl", b"1|2|", bytearray(b"1|"), memoryview(b"1|")])
-def test_a_bare_text_is_refused_since_it_could_be_a_path(source: Any) -> None:
+@pytest.mark.parametrize("source", [b"1|2|", bytearray(b"1|"), memoryview(b"1|")])
+def test_bare_bytes_are_refused_since_they_could_be_a_path(source: Any) -> None:
     with pytest.raises(InterfaceError, match="may be a path or text"):
         list(records(source, UNLOAD))
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_str_is_a_path(kind: Any, tmp_path: Path) -> None:
+    path = tmp_path / "items.unl"
+    path.write_text("1|a|\n2|b|\n")
+    assert [*records(kind(path), UNLOAD)] == [["1", "a"], ["2", "b"]]
+    with pytest.raises(FileNotFoundError):
+        list(records(kind(tmp_path / "1|2|"), UNLOAD))
+
+
+@pytest.mark.parametrize("source", ["", "1|2|\n", "1\0"])
+def test_a_text_that_is_no_path_is_refused_and_not_shown(source: str) -> None:
+    with pytest.raises(
+        InterfaceError, match=r"^rows: expected a path, got text; give text as a list of chunks$"
+    ):
+        list(records(source, UNLOAD))
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("a.csv", "csv"), (Path("b.c/A.CSV"), "csv"), ("a.unl", "unload"), ("a.csv.txt", None), ("csv", None)],
+)
+def test_the_name_of_a_file_tells_its_format(path: Any, name: str | None) -> None:
+    assert format_by_name(path) == name
+
+
+@pytest.mark.parametrize("source", [io.StringIO(), [b""], 5, None])
+def test_what_is_no_path_tells_no_format(source: Any) -> None:
+    assert format_by_name(source) is None
 
 
 @pytest.mark.parametrize("source", [7, None])

@@ -57,6 +57,28 @@ async def test_a_path_gets_every_row(count: int, tmp_path: Path) -> None:
     assert path.read_bytes() == expected(count).encode()
 
 
+def read(path: str | Path) -> str:
+    return Path(path).read_text()
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+async def test_the_name_of_a_file_tells_its_format_to_unload_and_load(kind: Any, tmp_path: Path) -> None:
+    for name, text in (("t.csv", "0,row 0\n"), ("t.unl", "0|row 0|\n"), ("t.txt", "0|row 0|\n")):
+        path = kind(tmp_path / name)
+        async with aioifx.server.running() as dsn, aioifx.connect(dsn) as conn:
+            await conn.execute("create table t (a int, b varchar(20))")
+            await conn.execute("insert into t values (0, 'row 0')")
+            assert await conn.unload("select * from t", path) == 1
+            assert read(path) == text
+            if name == "t.txt":
+                with pytest.raises(InterfaceError, match=r'^format: expected "unload" or "csv" for a path'):
+                    await conn.load("t", path)
+            else:
+                assert (await conn.load("t", path)).rowcount == 1
+                assert await conn.fetch("select * from t") == [(0, "row 0")] * 2
+            assert (await conn.load("t", path, format="unload" if name != "t.csv" else "csv")).rowcount == 1
+
+
 async def test_open_files_of_both_kinds_get_it_and_stay_open() -> None:
     async with table(500) as conn:
         binary, text = io.BytesIO(), io.StringIO()
@@ -97,7 +119,7 @@ async def test_files_are_written_in_another_thread() -> None:
     assert threads and threading.main_thread() not in threads
 
 
-@pytest.mark.parametrize("out", ["t.unl", b"t.unl", 5, None])
+@pytest.mark.parametrize("out", [b"t.unl", 5, None])
 async def test_a_target_that_accepts_no_text_is_rejected_before_anything_is_sent(out: Any) -> None:
     async with talking() as (conn, peer):
         with pytest.raises(InterfaceError, match="out: expected"):

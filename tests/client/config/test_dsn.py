@@ -74,6 +74,21 @@ def test_names_in_capitals_are_environment_variables_in_a_url() -> None:
          {"server": "g", "sqlhosts": "/etc/sqlhosts"}),
         ("jdbc:informix-sqli://h/d:LOGINTIMEOUT=2500", {"host": "h", "database": "d", "connect_timeout": "2.5"}),
         ("jdbc:informix-sqli://h/d:password=a%41", {"host": "h", "database": "d", "password": "a%41"}),
+        (
+            "jdbc:informix://db1:9088/shop;user=app;password=se:c/r=t@;serverName=ol_shop;encrypt=true",
+            {"host": "db1", "port": "9088", "database": "shop", "server": "ol_shop", "user": "app",
+             "password": "se:c/r=t@", "ssl": "true"},
+        ),
+        ("jdbc:informix://[::1]:9088;database=shop; ServerName = ol;",
+         {"host": "::1", "port": "9088", "database": "shop", "server": "ol"}),
+        ("jdbc:informix://[fe80::1%25eth0]/shop;", {"host": "fe80::1%eth0", "database": "shop"}),
+        ("jdbc:informix://db1,db2:9089/shop;user=a", {"host": "db1,db2:9089", "database": "shop", "user": "a"}),
+        ("jdbc:informix:host=db1;port=9088;database=shop", {"host": "db1", "port": "9088", "database": "shop"}),
+        ("jdbc:informix://h/d:INFORMIXSERVER=ol;loginRetries=2",
+         {"host": "h", "database": "d", "server": "ol", "connect_retries": "2"}),
+        ("jdbc:informix://h;loginTimeout=2500;lockTimeout=-1;transactionIsolationLevel=4",
+         {"host": "h", "connect_timeout": "2.5", "lock_wait": "-1", "isolation": "repeatable_read"}),
+        ("jdbc:informix://h", {"host": "h"}),
     ],
 )  # fmt: skip
 def test_a_jdbc_url_is_taken_apart(dsn: str, options: dict[str, str]) -> None:
@@ -83,6 +98,59 @@ def test_a_jdbc_url_is_taken_apart(dsn: str, options: dict[str, str]) -> None:
 def test_settings_of_the_jdbc_driver_itself_are_dropped_and_the_others_are_sent() -> None:
     parts = split_dsn("jdbc:informix-sqli://h/d:INFORMIXSERVER=ol;IFX_USEPUT=1;OPTCOMPIND=0;lobcache=4096")
     assert parts.environment == {"OPTCOMPIND": "0"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "appendIsamCodeToSqlException", "autoCaseSchema", "autoFreeCursors", "commitBeforeIsolationChange",
+        "connectionCleanerDelay", "defaultCursorHoldability", "emulateInformixServer",
+        "invalidAutoCommitThrowError", "lobBufferSize", "lobCodesetConversionMemory", "lobReadonly",
+        "metadataReplicationColumn", "metadataUppercaseValues", "optimizeOpenFetchClose",
+        "overrideDatabaseProductName", "preparedStatementCacheSize", "processTableNameInResultSets",
+        "queryBufferSize", "removeLobTempFilesOnRSClose", "setJvmLocale", "uppercaseMetaDataRSColumnNames",
+    ],
+)  # fmt: skip
+def test_properties_of_version_15_that_change_no_result_are_ignored(name: str) -> None:
+    assert split_dsn(f"jdbc:informix://h/d;{name}=1") == ({"host": "h", "database": "d"}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("trustStore", "Java trust stores are not supported; use PEM files with ssl_ca"),
+        ("trustStorePassword", "Java trust stores are not supported"),
+        ("certificateVerification", "certificates are always verified; use ssl_ca"),
+        ("certificateVerfication", "certificates are always verified"),
+        ("customCodeSet", "not supported; use client_locale and db_locale"),
+        ("customLocale", "not supported; use client_locale and db_locale"),
+        ("customNLSMap", "not supported; use client_locale and db_locale"),
+        ("secondarySwitch", "not supported; list the hosts of both servers"),
+        ("sessionVariables", "not supported; execute SET ENVIRONMENT after connecting"),
+    ],
+)
+def test_properties_of_version_15_that_have_an_effect_are_refused_with_the_way_out(
+    name: str, message: str
+) -> None:
+    with pytest.raises(InterfaceError, match=f"^{name.upper()}: {message}") as caught:
+        split_dsn(f"jdbc:informix://h/d;{name}=secret")
+    assert "secret" not in str(caught.value)
+
+
+def test_an_unknown_property_is_no_variable() -> None:
+    assert split_dsn("jdbc:informix://h/d;OPTCOMPIND=0;delimident=true").environment == {
+        "OPTCOMPIND": "0",
+        "DELIMIDENT": "true",
+    }
+    with pytest.raises(
+        InterfaceError, match=r"^clientLocale: unknown property; write an environment variable in capitals"
+    ):
+        split_dsn("jdbc:informix://h/d;clientLocale=secret")
+
+
+def test_the_isolation_level_of_version_15_is_a_number() -> None:
+    with pytest.raises(InterfaceError, match=r"^TRANSACTIONISOLATIONLEVEL: expected one of 1, 2, 4; or use"):
+        split_dsn("jdbc:informix://h/d;transactionIsolationLevel=COMMITTED_READ")
 
 
 def test_variables_for_which_jdbc_sends_statements_are_options() -> None:

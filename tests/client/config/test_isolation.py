@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aioifx.client.config.isolation import isolation_clause, lock_mode_clause
+from aioifx.client.config.isolation import ISOLATIONS, isolation_clause, lock_mode_clause
 from aioifx.errors import InterfaceError
 
 
@@ -28,8 +28,14 @@ def test_other_seconds_are_refused_by_name(seconds: Any) -> None:
 def test_levels_have_their_words_and_everything_else_is_refused_by_name() -> None:
     assert isolation_clause(None) == ""
     assert isolation_clause("last_committed") == isolation_clause("committed_read_last_committed")
-    for wrong in ("DIRTY_READ", "serializable", "", 1, ["dirty_read"]):
+    for wrong in ("dirty-read", "dirtyread", "serializable", "", 1, ["dirty_read"]):
         with pytest.raises(InterfaceError, match=r"^isolation: expected one of dirty_read, "):
             isolation_clause(wrong)
     with pytest.raises(InterfaceError, match=r"repeatable_read, got int$"):
         isolation_clause(1)
+
+
+@pytest.mark.parametrize("name", ISOLATIONS)
+def test_levels_may_be_written_as_in_sql(name: str) -> None:
+    for spelling in (name.replace("_", " "), name.upper(), name.replace("_", " ").upper()):
+        assert isolation_clause(spelling) == isolation_clause(name)
