@@ -67,6 +67,10 @@ class _ExecutePipeline:
     in_flight: deque[InFlight[None]] = field(default_factory=deque[InFlight[None]])
     queued: int = 0
     sent: int = 0
+    _before_last: int = 0
+    """Rows of all writes but the last."""
+    _has_later: bool = False
+    """Whether a row has failed while a later write was in flight."""
     rejected: list[DataError] = field(default_factory=list[DataError])
     """Errors of rows that were not sent, because a value does not fit."""
     interrupted: int | None = None
@@ -171,7 +175,7 @@ class _ExecutePipeline:
             self.in_flight.append(
                 session.dispatcher.send(self.outbox.detach(), reader, interruptible=True, on_lost=lost)
             )
-            self.sent, self.queued = self.sent + self.queued, 0
+            self._before_last, self.sent, self.queued = self.sent, self.sent + self.queued, 0
 
     def _on_reply(self, reply: Reply) -> None:
         """Called with each reply that is not of the usual form."""
@@ -181,6 +185,7 @@ class _ExecutePipeline:
             return
         if reply.error.sqlcode == INTERRUPTED and self.interrupted is None:
             self.interrupted = len(tally.failures)
+        self._has_later = self._has_later or tally.answered < self._before_last
         self._seen = tally.answered + 1
         if self.has_ended:
             return
@@ -197,7 +202,7 @@ class _ExecutePipeline:
         """Called some time after *seen* replies had arrived: close the connection if no other has."""
         self._timer, self._seen = None, self.tally.answered
         if self._seen == self.sent:
-            self.statement.session.behavior.learn("answers_after_error", True)
+            self._on_all_answered()
         elif self._seen > seen:
             self._expect_replies()
         else:
@@ -206,6 +211,11 @@ class _ExecutePipeline:
                     "the connection was closed: no reply came to rows that were sent after a failed one"
                 )
             )
+
+    def _on_all_answered(self) -> None:
+        """Called after a failed row: the rows in flight after it were answered, too. Its own write always is."""
+        if self._has_later:
+            self.statement.session.behavior.learn("answers_after_error", True)
 
     async def drain_one(self) -> None:
         """Wait for the replies to the oldest write.
@@ -218,7 +228,7 @@ class _ExecutePipeline:
         dispatcher.extend_deadline()
         if self._timer is not None and self.tally.answered == self.sent:
             self.stop_timer()
-            self.statement.session.behavior.learn("answers_after_error", True)
+            self._on_all_answered()
         failures = self.tally.failures
         if failures and (not self.collect or self._is_stale()):
             raise self.failure(0)

@@ -767,6 +767,7 @@ async def test_rows_that_are_slow_after_a_failed_one_are_awaited_while_replies_c
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     watched, held = Watched(monkeypatch), [Delayed(one_done), Delayed(one_done)]
+    monkeypatch.setattr(pipeline, "FLUSH", 2 * ROW_SIZE)
     script: list[Exchange] = [(ROW, duplicate), *((ROW, one) for one in held)]
     async with talking(opened, BEGIN, script, COMMIT, release(2)) as (conn, _):
         task = asyncio.ensure_future(conn.executemany(INSERT, rows(3), on_error="collect"))
@@ -845,6 +846,7 @@ async def test_a_server_that_has_answered_rows_after_a_failed_one_has_all_the_ti
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     watched = Watched(monkeypatch)
+    monkeypatch.setattr(pipeline, "FLUSH", 2 * ROW_SIZE)
     failing = answers(3, row_1=duplicate)
     async with talking(
         opened, BEGIN, failing, COMMIT, release(2), opened, BEGIN, failing, COMMIT, release(2)
@@ -856,6 +858,23 @@ async def test_a_server_that_has_answered_rows_after_a_failed_one_has_all_the_ti
             assert len((await conn.executemany(INSERT, rows(3), on_error="collect")).errors) == 1
         assert conn._session.behavior.answers_after_error
         assert len(watched.batches) == 1
+
+
+async def test_replies_to_the_failed_rows_own_write_show_nothing_of_later_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watched = Watched(monkeypatch)
+    failing = answers(3, row_1=duplicate)
+    async with talking(
+        opened, BEGIN, failing, COMMIT, release(2), opened, BEGIN, failing, COMMIT, release(2)
+    ) as (
+        conn,
+        _,
+    ):
+        for _ in range(2):
+            assert len((await conn.executemany(INSERT, rows(3), on_error="collect")).errors) == 1
+        assert conn._session.behavior.answers_after_error is None
+        assert len(watched.batches) == 2 and watched.batches[1]._timer is None
 
 
 @pytest.mark.parametrize("failing", [0, 2])

@@ -445,6 +445,15 @@ DEFECTS: Final = {
         "pass",
         200,
     ),
+    "silence after a failed write": Defect(
+        "Replies to the write of a failed row were taken for a sign that later writes would be answered, too.",
+        "aioifx.client.execution.pipeline",
+        "_ExecutePipeline._on_all_answered",
+        "if self._has_later:",
+        "if True:",
+        0,
+        "batch_after_a_failed_write",
+    ),
     "connection with a late interrupt kept": Defect(
         "A pool kept a connection on which a statement was interrupted that nobody had interrupted.",
         "aioifx.client.pool.lifecycle",
