@@ -82,7 +82,7 @@ def _outcomes(outcome: Outcome) -> Iterator[Violation]:
     for entry in outcome.world.entries:
         number, there = entry.operation.number, found.pop(entry.operation.number, 0)
         allowed = allowed_notes(entry)
-        if _may_be_stored_in_part(entry, outcome.faults):
+        if _may_be_stored_in_part(entry, outcome):
             allowed |= set(range(max(entry.operation.size, entry.notes) + 1))
         if there not in allowed:
             yield Violation(
@@ -93,26 +93,29 @@ def _outcomes(outcome: Outcome) -> Iterator[Violation]:
         error = entry.error
         if not isinstance(error, aioifx.DatabaseError) or not error.outcome_unknown:
             continue
-        if not (entry.may_take_effect or entry.is_body_done or _may_be_stored_in_part(entry, outcome.faults)):
+        if not (entry.may_take_effect or entry.is_body_done or _may_be_stored_in_part(entry, outcome)):
             yield Violation(
                 "outcome", f"operation {number} is called unknown, but nothing could take effect: {error}"
             )
         elif not (
             isinstance(error, (aioifx.ConnectionLost, aioifx.QueryTimeout))
-            or _may_be_stored_in_part(entry, outcome.faults)
+            or _may_be_stored_in_part(entry, outcome)
         ):
             yield Violation("outcome", f"operation {number} is called unknown, but was answered: {error!r}")
     if found:
         yield Violation("outcome", f"rows that no operation has inserted: {found}")
 
 
-def _may_be_stored_in_part(entry: Entry, faults: Sequence[str]) -> bool:
-    """Whether rows of a batch may be stored alone: they were in flight as the server ended their transaction."""
-    if (
-        "long transaction" not in faults
-        or not KINDS[entry.operation.kind].has_batch
-        or entry.outcome == "done"
-    ):
+def _may_be_stored_in_part(entry: Entry, outcome: Outcome) -> bool:
+    """Whether rows of a batch may be stored alone: they were in flight as the server ended their transaction.
+
+    A load whose SQ_PUT is refused is such a batch.
+    """
+    has_batch = KINDS[entry.operation.kind].has_batch or (
+        entry.operation.kind in ("load", "load slowly")
+        and any(Difference.PUT_REFUSED in server.differs for server in outcome.servers)
+    )
+    if "long transaction" not in outcome.faults or not has_batch or entry.outcome == "done":
         return False
     error = entry.error
     if not isinstance(error, aioifx.DatabaseError) or error.outcome_unknown:
