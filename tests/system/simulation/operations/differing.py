@@ -93,12 +93,14 @@ async def _change_database(world: World, entry: Entry) -> None:
     number, size = entry.operation.number, entry.operation.size
     async with world.acquire(entry) as conn:
         conn.autocommit = True
-        async with aclosing(conn.stream(WIDE_ROWS, 0, WIDE, prefetch=number % 2 == 0)) as stream:
+        async with (
+            aclosing(conn.stream(WIDE_ROWS, 0, WIDE, prefetch=number % 2 == 0)) as stream,
+            aclosing(conn.stream(WIDE_ROWS, 20, WIDE)) as again,
+        ):
             rows = [await anext(stream) for _ in range(7 * size % WIDE)]
             if number % 3:
                 await conn.execute("CLOSE DATABASE")
             await conn.execute("DATABASE shop")
-            again = aiter(conn.stream(WIDE_ROWS, 20, WIDE))
             first = await anext(again)
             try:
                 async for row in stream:
@@ -106,8 +108,9 @@ async def _change_database(world: World, entry: Entry) -> None:
             except aioifx.InterfaceError as error:
                 if "before another database was opened" not in str(error):
                     raise
-        check_rows(rows, 0, len(rows))
-        check_rows([first] + [row async for row in again], 20, WIDE)
+            await stream.aclose()
+            check_rows(rows, 0, len(rows))
+            check_rows([first] + [row async for row in again], 20, WIDE)
         check_rows(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
 
 
