@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from struct import pack
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from aioifx.client.session.cleanup import Cleanup
 from aioifx.client.session.conversation import Conversation
@@ -70,6 +70,8 @@ class FastPath:
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
         self._routines: dict[bytes, objects.Routine] = {}
+        self._queued: dict[bytes, list[_QueuedCall]] = {}
+        """Calls that wait for the look-up of their routine, which is deferred cleanup, too."""
 
     def forget(self) -> None:
         """Look every routine up again: another database was opened."""
@@ -104,24 +106,42 @@ class FastPath:
     def call_later(
         self, signature: bytes, *arguments: BindEntry, still_needed: Callable[[], bool] | None = None
     ) -> None:
-        """Queue a call. Its results and its error are ignored.
+        """Queue a call. Its results and its error are ignored. Calls of one routine look it up once.
 
         Args:     still_needed: checked before the call is sent.
         """
-        dispatcher = self._conversation.dispatcher
-        routine = self._routines.get(signature)
+        call = _QueuedCall(arguments, still_needed)
+        if (routine := self._routines.get(signature)) is not None:
+            self._conversation.dispatcher.defer(call.cleanup(routine))
+        elif signature in self._queued:
+            self._queued[signature].append(call)
+        else:
+            self._queued[signature] = [call]
+            self._conversation.dispatcher.defer(
+                Cleanup(
+                    partial(self._put_find, signature=signature),
+                    partial(self._on_found, signature),
+                    partial(self._must_find, signature),
+                )
+            )
+
+    def _must_find(self, signature: bytes) -> bool:
+        """Whether the look-up is still needed for the queued calls; otherwise they are sent, or dropped."""
+        if signature not in self._routines and any(call.is_needed() for call in self._queued[signature]):
+            return True
+        self._send_queued(signature)
+        return False
+
+    def _on_found(self, signature: bytes, reply: Reply) -> None:
+        if reply.routine is not None:
+            self._routines[signature] = reply.routine
+        self._send_queued(signature)
+
+    def _send_queued(self, signature: bytes) -> None:
+        """Send the queued calls before other cleanup; drop them if their routine is unknown."""
+        calls, routine = self._queued.pop(signature), self._routines.get(signature)
         if routine is not None:
-            put = partial(_put_call, routine=routine, arguments=arguments)
-            dispatcher.defer(Cleanup(put, still_needed=still_needed))
-            return
-
-        def on_found(reply: Reply) -> None:
-            if reply.routine is not None:
-                self._routines[signature] = reply.routine
-                put = partial(_put_call, routine=reply.routine, arguments=arguments)
-                dispatcher.defer_first(Cleanup(put, still_needed=still_needed))
-
-        dispatcher.defer(Cleanup(partial(self._put_find, signature=signature), on_found, still_needed))
+            self._conversation.dispatcher.defer_first(*(call.cleanup(routine) for call in calls))
 
     async def _find(self, signature: bytes) -> objects.Routine:
         outbox = Outbox()
@@ -134,6 +154,18 @@ class FastPath:
 
     def _put_find(self, outbox: Outbox, signature: bytes) -> None:
         objects.put_find_routine(outbox, self._conversation.capabilities, signature)
+
+
+class _QueuedCall(NamedTuple):
+    arguments: tuple[BindEntry, ...]
+    still_needed: Callable[[], bool] | None
+
+    def is_needed(self) -> bool:
+        return self.still_needed is None or self.still_needed()
+
+    def cleanup(self, routine: objects.Routine) -> Cleanup:
+        put = partial(_put_call, routine=routine, arguments=self.arguments)
+        return Cleanup(put, still_needed=self.still_needed)
 
 
 def _put_call(outbox: Outbox, routine: objects.Routine, arguments: tuple[BindEntry, ...]) -> None:

@@ -86,6 +86,17 @@ async def test_a_created_value_that_is_not_used_is_released() -> None:
         assert (peer.values, peer.opened) == ({}, {})
 
 
+async def test_many_values_that_are_closed_at_once_look_the_routines_up_once() -> None:
+    async with with_lobs() as (conn, peer):
+        async with conn._session as session:
+            made = [await SmartObject.create(session) for _ in range(34)]
+            for each in made:
+                each.release_later()
+        await at_rest(session)
+        assert peer.calls[35:] == ["find close", *["close"] * 34, "find release", *["release"] * 34]
+        assert (peer.values, peer.opened) == ({}, {})
+
+
 @pytest.mark.parametrize(
     ("name", "answer"),
     [

@@ -7,8 +7,8 @@ import pytest
 from aioifx.client.session.fast_path import FastPath, Results, int8, integer, lvarchar, opaque
 from aioifx.errors import ProtocolError, UndefinedRoutine
 from aioifx.testing.messages import EOT, error
-from aioifx.testing.script import Delayed, Exchange
-from aioifx.wire import objects
+from aioifx.testing.script import Delayed, Exchange, Peer
+from aioifx.wire import objects, requests
 from aioifx.wire.fields import BindEntry
 from aioifx.wire.outbox import Outbox
 from tests.scripted import at_rest, cancel_at, talking
@@ -78,11 +78,79 @@ async def test_a_call_that_is_queued_is_sent_when_the_connection_is_free() -> No
             assert await session.fast_path.call(DOUBLE, integer(2), convert=values_of) == [4]
 
 
-async def test_a_queued_call_of_an_unknown_routine_is_dropped() -> None:
-    async with talking(("FindRoutine", error(-674) + EOT)) as (conn, peer):
-        conn._session.fast_path.call_later(DOUBLE, integer(1))
-        await at_rest(conn._session)
+CALL: Exchange = ("CallRoutine Bind(1)", returned(0))
+
+
+def arguments_of(peer: Peer) -> list[int]:
+    """The argument of each call, in order."""
+    return [
+        int.from_bytes(request.entries[0].data, "big")
+        for group in peer.requests
+        for request in group
+        if isinstance(request, requests.Bind)
+    ]
+
+
+@pytest.mark.parametrize("pipelining", [False, True])
+async def test_many_queued_calls_of_a_routine_look_it_up_once(pipelining: bool) -> None:
+    async with talking(FIND, CALL, CALL, CALL, CALL, CALL, pipelining=pipelining) as (conn, peer):
+        async with conn._session as session:
+            for value in range(3):
+                session.fast_path.call_later(DOUBLE, integer(value))
+        async with session:
+            session.fast_path.call_later(DOUBLE, integer(3))
+        session.fast_path.call_later(DOUBLE, integer(4))
+        await at_rest(session)
+        assert arguments_of(peer) == [0, 1, 2, 3, 4]
+
+
+async def test_a_call_queued_during_the_look_up_waits_for_it() -> None:
+    held = Delayed(found(3))
+    async with talking(("FindRoutine", held), CALL, CALL) as (conn, peer):
+        session = conn._session
+        session.fast_path.call_later(DOUBLE, integer(1))
+        await held.reached.wait()
+        session.fast_path.call_later(DOUBLE, integer(2))
+        held.release()
+        await at_rest(session)
+        assert arguments_of(peer) == [1, 2]
+
+
+async def test_queued_calls_that_are_needed_no_longer_look_nothing_up() -> None:
+    needed = {1: False, 2: False}
+    async with talking(FIND, CALL) as (conn, peer):
+        for _ in range(2):
+            async with conn._session as session:
+                for value in needed:
+                    session.fast_path.call_later(
+                        DOUBLE, integer(value), still_needed=lambda value=value: needed[value]
+                    )
+            await at_rest(session)
+            assert len(peer.requests) == 2 * needed[2]
+            needed[2] = True
+        assert arguments_of(peer) == [2]
+
+
+async def test_queued_calls_use_what_another_call_has_looked_up() -> None:
+    async with talking(FIND, ("CallRoutine Bind(1)", returned(14)), CALL, CALL) as (conn, peer):
+        async with conn._session as session:
+            session.fast_path.call_later(DOUBLE, integer(1))
+            assert await session.fast_path.call(DOUBLE, integer(7), convert=values_of) == [14]
+            session.fast_path.call_later(DOUBLE, integer(2))
+        await at_rest(session)
+        assert arguments_of(peer) == [7, 1, 2]
+
+
+async def test_queued_calls_of_an_unknown_routine_are_dropped() -> None:
+    async with talking(("FindRoutine", error(-674) + EOT), FIND, CALL) as (conn, peer):
+        async with conn._session as session:
+            for value in range(3):
+                session.fast_path.call_later(DOUBLE, integer(value))
+        await at_rest(session)
         assert len(peer.requests) == 1
+        session.fast_path.call_later(DOUBLE, integer(4))
+        await at_rest(session)
+        assert arguments_of(peer) == [4]
 
 
 async def test_results_of_a_cancelled_call_are_given_to_their_callback() -> None:
