@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from aioifx.client.session.fast_path import FastPath, Results, int8, integer, lvarchar, opaque
@@ -122,9 +124,8 @@ async def test_queued_calls_that_are_needed_no_longer_look_nothing_up() -> None:
         for _ in range(2):
             async with conn._session as session:
                 for value in needed:
-                    session.fast_path.call_later(
-                        DOUBLE, integer(value), still_needed=lambda value=value: needed[value]
-                    )
+                    is_needed = partial(needed.__getitem__, value)
+                    session.fast_path.call_later(DOUBLE, integer(value), still_needed=is_needed)
             await at_rest(session)
             assert len(peer.requests) == 2 * needed[2]
             needed[2] = True
