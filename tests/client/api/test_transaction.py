@@ -1102,6 +1102,7 @@ async def test_after_a_statement_that_ends_the_blocks_transaction_every_call_is_
         aioifx.connect(dsn, **options) as conn,
     ):
         await other.execute("create table t (c1 int)")
+        trips = 0
         async with await conn.prepare("insert into t values (1)") as prepared:
             with pytest.raises(InterfaceError, match=INSIDE.format("COMMIT WORK")) as caught:
                 async with conn.transaction():
