@@ -415,16 +415,17 @@ class Channel(asyncio.Protocol):
 
     def _describe(self, error: ProtocolError, position: int) -> None:
         """Add the bytes that could not be read to their error."""
-        begin = max(position - self.inbox.dropped, 0)
-        data = self.inbox.data[begin : begin + MAX_SHOWN]
+        begin = max(position, self.inbox.dropped)  # the first bytes of a long message may be dropped
+        at = begin - self.inbox.dropped
+        data = self.inbox.data[at : at + MAX_SHOWN]
         error.data = (
             data.hex()
             if self.shows_values
             else "".join(f"{byte:02x}" if byte < 0x20 else ".." for byte in data)
         )
         error.add_note(
-            f"message {error.tag} at byte {position} of the connection: {error.data}\n"
-            "please report it, if possible with a trace (option: trace)"
+            f"message {error.tag} at byte {position} of the connection, its bytes from {begin - position} on: "
+            f"{error.data}\nplease report it, if possible with a trace (option: trace)"
         )
 
     def _abort_with(self, error: DatabaseError) -> None:
@@ -462,4 +463,8 @@ def _copy_of(error: DatabaseError) -> DatabaseError:
     """The same error for another waiter, because one exception object must not get two tracebacks."""
     copy = type(error)(str(error), sqlcode=error.sqlcode, isamcode=error.isamcode)
     copy.__cause__ = error.__cause__  # the error itself would repeat the message
+    if isinstance(error, ProtocolError) and isinstance(copy, ProtocolError):
+        copy.tag, copy.position, copy.data = error.tag, error.position, error.data
+        for note in getattr(error, "__notes__", ()):
+            copy.add_note(note)
     return copy

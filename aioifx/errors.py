@@ -257,8 +257,8 @@ class ProtocolError(InternalError):
     Attributes:
         tag:      number of the message that could not be read; None outside a message.
         position: bytes that the connection had received before that message; None outside a message.
-        data:     up to 256 bytes from there on, in hexadecimal. Without *trace_values*, those from 20 on, which texts
-                  and most values are made of, are "..".
+        data:     up to 256 bytes of it, in hexadecimal; of a message that came in several parts, the last of them.
+                  Without *trace_values*, those from 20 on, which texts and most values are made of, are "..".
     """
 
     tag: int | None = None

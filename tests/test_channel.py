@@ -688,6 +688,32 @@ async def test_the_error_of_a_message_has_its_bytes_and_values_only_if_that_is_a
     assert "message 32767 at byte 10" in error.__notes__[0] and "report" in error.__notes__[0]
 
 
+async def test_the_bytes_of_an_error_are_those_at_its_position_or_say_from_where(pair: Pair) -> None:
+    channel, _ = pair
+    channel.shows_values = True
+    reply = channel.expect(read_reply(channel.inbox, DIALECT))
+    tag = Op.DONE.to_bytes(2, "big")
+    channel.data_received(tag)
+    channel.data_received(pack(">Hiii", 0, -1, 0, 0))  # the tag has been dropped
+    with pytest.raises(ProtocolError) as caught:
+        await reply
+    assert (caught.value.tag, caught.value.position) == (Op.DONE, 0)
+    assert caught.value.data == pack(">Hiii", 0, -1, 0, 0).hex()
+    assert "its bytes from 2 on" in caught.value.__notes__[0]
+
+
+async def test_every_error_of_a_reply_that_cannot_be_read_has_its_bytes(pair: Pair) -> None:
+    channel, _ = pair
+    waiting = [channel.expect(read_reply(channel.inbox, DIALECT)) for _ in range(2)]
+    channel.data_received(b"\x7f\xff\0\6")
+    waiting.append(channel.expect(read_reply(channel.inbox, DIALECT)))
+    for reply in waiting:
+        with pytest.raises(ProtocolError) as caught:
+            await reply
+        assert (caught.value.tag, caught.value.position, caught.value.data) == (0x7FFF, 0, "....0006")
+        assert "please report it" in caught.value.__notes__[0]
+
+
 # Writing.
 
 

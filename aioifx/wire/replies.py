@@ -211,8 +211,10 @@ async def read_reply(
             if inbox.dropped + inbox.pos > end:
                 raise ProtocolError(f"the reply is longer than {limit} bytes")
     except ProtocolError as error:
+        if tag == _TUPLE:  # those before it have been consumed
+            begin = inbox.consumed
         if begin >= 0:
-            error.tag, error.position = tag, inbox.consumed if tag == _TUPLE else begin
+            error.tag, error.position = tag, begin
         raise
     finally:
         inbox.limit = NO_LIMIT

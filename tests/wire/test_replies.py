@@ -605,6 +605,8 @@ def test_data_for_a_file_that_is_not_kept_counts_as_part_of_the_reply() -> None:
     [
         (b"\0\x37" + bytes(8) + b"\x7f\xff", 0x7FFF, 10),  # after SQ_COST
         (b"\0\x37" + bytes(8) + pack(">hHiii", Op.DONE, 0, -1, 0, 0), Op.DONE, 10),
+        (pack(">hhi", Op.TUPLE, 0, -1), Op.TUPLE, 0),
+        (row(b"ab") + pack(">hhi", Op.TUPLE, 0, -1), Op.TUPLE, 10),
     ],
 )
 def test_the_error_of_a_message_says_which_and_where_it_is(data: bytes, tag: int, position: int) -> None:
