@@ -41,7 +41,7 @@ class BlobReader:
         pieces: list[tuple[int, int]] = []
         size = 0
         while True:
-            if stop - at < _HEAD.size + 2:
+            if stop - at < _HEAD.size + 2 or len(pieces) >= _MOST_PIECES:
                 return None
             tag, count = _HEAD.unpack_from(data, at)
             at += _HEAD.size

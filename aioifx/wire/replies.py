@@ -181,10 +181,18 @@ async def read_reply(
             tag = data[pos] << 8 | data[pos + 1]
             if tag == _TUPLE:
                 try:
-                    if reply.bad_value is not None:
-                        await skip_tuple(inbox)
-                    elif decode is None or not try_read_tuples(inbox, reply.rows, decode):
-                        await read_tuples(inbox, reply.rows, read_rows)
+                    if (
+                        decode is None
+                        or reply.bad_value is not None
+                        or not try_read_tuples(inbox, reply.rows, decode)
+                    ):
+                        messages += 1
+                        if messages % AT_ONCE == 0:
+                            await inbox.give_way()
+                        if reply.bad_value is None:
+                            await read_tuples(inbox, reply.rows, read_rows)
+                        else:
+                            await skip_tuple(inbox)
                 except DataError as error:
                     reply.bad_value = error
                 except DecoderError as error:

@@ -15,7 +15,7 @@ from aioifx.wire import blob_replies, completion
 from aioifx.wire.blob_replies import BlobReader, read_blob_reply
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import Cost, Done, ServerError
-from aioifx.wire.inbox import Inbox, Parser
+from aioifx.wire.inbox import AT_ONCE, Inbox, Parser
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
 from tests.feeding import Outcome, cuts, feed, feed_all, outcome
@@ -179,3 +179,12 @@ def test_a_reply_of_another_form_is_left_to_the_parser(
     inbox.feed(answer)
     assert BlobReader(DIALECT, taken.append).try_read(inbox) is None
     assert (inbox.pos, taken) == (0, [])
+
+
+def test_a_reply_of_many_small_pieces_is_left_to_the_parser() -> None:
+    few, many = (piece(b"ab") * count + piece(b"") + ended() + EOT for count in (AT_ONCE, 100 * AT_ONCE))
+    for data, at_once in [(few, True), (many, False)]:
+        inbox, taken = Inbox(), list[bytes]()
+        inbox.feed(data)
+        assert (BlobReader(DIALECT, taken.append).try_read(inbox) is not None) is at_once
+        assert bool(taken) is at_once

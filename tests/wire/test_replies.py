@@ -614,3 +614,22 @@ def test_the_error_of_a_message_says_which_and_where_it_is(data: bytes, tag: int
         with pytest.raises(ProtocolError) as caught:
             feed(reading(), chunks)
         assert (caught.value.tag, caught.value.position) == (tag, position)
+
+
+def never_decoded(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
+    raise DataError("no value can be decoded")
+
+
+async def no_field(inbox: Inbox, end: int) -> Row:
+    return ()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [read_in_runs(never_decoded), read_field_by_field(no_field)],
+    ids=["skipped", "field by field"],
+)
+def test_a_parser_yields_after_many_rows_that_it_reads_one_by_one(rows: RowReader) -> None:
+    inbox = Inbox()
+    inbox.feed(row(b"") * (3 * AT_ONCE + 1))
+    assert yields(reading(rows=rows)(inbox)) == 3

@@ -18,7 +18,7 @@ from aioifx.errors import ConnectError, ConnectionLost, DataError, NotSupportedE
 from aioifx.wire.batch_replies import BatchTally, read_executions
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.handshake import read_login, read_login_reply
-from aioifx.wire.inbox import Inbox, Parser
+from aioifx.wire.inbox import YIELD, Inbox, Parser
 from aioifx.wire.replies import Reply, read_reply
 from aioifx.wire.requests import read_request
 from aioifx.wire.tuples import read_in_runs
@@ -45,9 +45,11 @@ def step(parser: Parser[object], inbox: Inbox, data: bytes) -> object:
     try:
         parser.send(None)
         inbox.feed(data)
-        parser.send(None)
+        while parser.send(None) is YIELD:
+            pass
         inbox.eof = True
-        parser.send(None)
+        while parser.send(None) is YIELD:
+            pass
     except StopIteration as stop:
         return stop.value
     except (ProtocolError, ConnectionLost, ConnectError):
