@@ -146,7 +146,7 @@ async def read_executions(
         _count_usual(inbox, capabilities, end, tally)
         if tally.answered >= end:
             return
-        reply = await read_reply(inbox, capabilities, keeps_files=False)
+        reply = await read_reply(inbox, capabilities)
         if reply.file_request is not None:
             raise ProtocolError("the server asks for a client's file in the middle of a batch")
         on_reply(reply)

@@ -74,7 +74,7 @@ async def read_blob_reply(inbox: Inbox, capabilities: Capabilities, take: Callab
     Wire:     BLOB ... · BLOB of no bytes · [DONE] · [COST] · EOT; an ERR instead of a BLOB ends the value
     Source:   observed: IDS 12.10 to 15 (informix-driver); JDBC accepts pieces up to 32,000 bytes, a reply without DONE
               and COST, and an ERR between pieces
-    Raises:   ProtocolError: the value has no end, or there is more than one.
+    Raises:   ProtocolError: the value has no end, there is more than one, or a file is asked for.
     """
     size, is_whole = 0, False
     while not is_whole:
@@ -94,6 +94,8 @@ async def read_blob_reply(inbox: Inbox, capabilities: Capabilities, take: Callab
             inbox.skip(_HEAD.size)
             is_whole = True
     reply = await read_reply(inbox, capabilities)
+    if reply.file_request is not None:
+        raise ProtocolError("the server asks for a client's file in the middle of a BYTE or TEXT value")
     if not is_whole and reply.error is None and not reply.is_session_ended:
         raise ProtocolError("a BYTE or TEXT value without its end")
     return reply

@@ -22,7 +22,7 @@ FILE_PIECE: Final = 32000
 """Bytes of one piece of a file; the server states the size for what the client sends."""
 
 MAX_FILE_DATA: Final = 256 * 1024 * 1024
-"""Maximum bytes of one message; a larger one is a ProtocolError."""
+"""Maximum bytes of one message on the wire; a larger one is a ProtocolError."""
 
 _OPEN: Final = 0
 _CLOSE: Final = 1
@@ -227,7 +227,7 @@ async def _read_pieces(inbox: Inbox, opcode: int, *, keep: bool = True) -> bytes
 
     Args:     keep: False: they are dropped as they come.
     """
-    data, pieces = bytearray(), 0
+    data, pieces, begin = bytearray(), 0, inbox.consumed
     while True:
         pieces += 1
         if pieces % AT_ONCE == 0:
@@ -241,5 +241,5 @@ async def _read_pieces(inbox: Inbox, opcode: int, *, keep: bool = True) -> bytes
         piece = await read_char(inbox)
         if keep:
             data += piece
-        if len(data) > MAX_FILE_DATA:
+        if inbox.consumed - begin > MAX_FILE_DATA:  # pieces without bytes count too
             raise ProtocolError(f"a piece of a file of more than {MAX_FILE_DATA} bytes")

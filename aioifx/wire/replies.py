@@ -140,7 +140,7 @@ class ReplyReader:
         read_rows: RowReader | None,
         limit: int,
         try_read: TryReadReply = read_nothing,
-        keeps_files: bool = True,
+        keeps_files: bool = False,
     ) -> None:
         self.read_rows = read_rows
         self.keeps_files = keeps_files
@@ -159,12 +159,12 @@ async def read_reply(
     read_rows: RowReader | None = None,
     limit: int = MAX_REPLY,
     *,
-    keeps_files: bool = True,
+    keeps_files: bool = False,
 ) -> Reply:
     """One group, up to and including SQ_EOT.
 
     Args:     read_rows: turns tuples into rows; without it a tuple is a ProtocolError. limit: bytes of the whole group,
-              without the data for files. keeps_files: False: that data is dropped, and part of the limit.
+              without kept data for files. keeps_files: False: that data is dropped, and part of the limit.
     Raises:   ProtocolError: not SQLI, an unsolicited tuple, or more than *limit* bytes.
               ConnectionLost: the connection ended first.
     """
@@ -244,7 +244,7 @@ async def _read_message(inbox: Inbox, capabilities: Capabilities, reply: Reply, 
         name, read = value
         setattr(reply, name, await read(inbox, capabilities))
     elif tag == Op.ERR:
-        _add_error(reply, await read_error(inbox, capabilities))
+        add_error(reply, await read_error(inbox, capabilities))
     elif tag == Op.CLOSE:
         reply.is_cursor_closed = True
     elif tag == Op.LODATA:
@@ -259,7 +259,8 @@ async def _read_message(inbox: Inbox, capabilities: Capabilities, reply: Reply, 
         raise ProtocolError(f"unknown message {tag} from the server")
 
 
-def _add_error(reply: Reply, error: ServerError) -> None:
+def add_error(reply: Reply, error: ServerError) -> None:
+    """Keep the first error, and warnings up to their limit."""
     if error.sqlcode == _NO_ROWS:
         reply.no_rows = error
     elif not error.sqlcode:

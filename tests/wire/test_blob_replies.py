@@ -16,6 +16,7 @@ from aioifx.wire.blob_replies import BlobReader, read_blob_reply
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import Cost, Done, ServerError
 from aioifx.wire.inbox import AT_ONCE, Inbox, Parser
+from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
 from tests.feeding import Outcome, cuts, feed, feed_all, outcome
@@ -188,3 +189,10 @@ def test_a_reply_of_many_small_pieces_is_left_to_the_parser() -> None:
         inbox.feed(data)
         assert (BlobReader(DIALECT, taken.append).try_read(inbox) is not None) is at_once
         assert bool(taken) is at_once
+
+
+def test_a_file_in_the_middle_of_a_value_is_a_protocol_error() -> None:
+    asks = pack(">hhHH", Op.FILE, 3, Op.FILE_WRITE, 2) + b"xy" + EOT
+    for answer in (piece(b"ab") + asks, piece(b"ab") + piece(b"") + asks):
+        with pytest.raises(ProtocolError, match="client's file"):
+            read(answer)

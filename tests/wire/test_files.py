@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from struct import pack
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from aioifx.wire.files import (
     FileWritten,
 )
 from aioifx.wire.inbox import Inbox
+from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.requests import read_request
 from tests.feeding import feed
@@ -117,3 +120,15 @@ def test_a_broken_request_is_a_protocol_error(data: str) -> None:
 def test_a_broken_answer_is_a_protocol_error(data: str) -> None:
     with pytest.raises(ProtocolError):
         feed(lambda inbox: read_request(inbox, DIALECT), [bytes.fromhex(data)])
+
+
+@pytest.mark.parametrize("size", [0, 1, 10])
+@pytest.mark.parametrize("keep", [False, True])
+def test_pieces_without_end_stop_at_the_limit_however_small_they_are(
+    monkeypatch: pytest.MonkeyPatch, size: int, keep: bool
+) -> None:
+    monkeypatch.setattr(files, "MAX_FILE_DATA", 1000)
+    piece = pack(">HH", Op.FILE_WRITE, size) + bytes(size + size % 2)
+    endless = [b"\0\3" + piece, *[piece] * 1000]
+    with pytest.raises(ProtocolError, match="more than 1000 bytes"):
+        feed(lambda inbox: files.read_file_request(inbox, DIALECT, keep=keep), endless)

@@ -633,3 +633,13 @@ def test_a_parser_yields_after_many_rows_that_it_reads_one_by_one(rows: RowReade
     inbox = Inbox()
     inbox.feed(row(b"") * (3 * AT_ONCE + 1))
     assert yields(reading(rows=rows)(inbox)) == 3
+
+
+def test_data_for_files_is_kept_only_where_that_is_asked_for() -> None:
+    data = pack(">hhHH", Op.FILE, 3, Op.FILE_WRITE, 2) + b"ab" + EOT
+    readers: list[tuple[ReplyReader, bytes]] = [
+        (ReplyReader(DIALECT, None, 100), b""),
+        (ReplyReader(DIALECT, None, 100, keeps_files=True), b"ab"),
+    ]
+    for reader, kept in readers:
+        assert feed(reader.parser, [data])[0].file_request == FileWrite(kept)

@@ -34,7 +34,7 @@ from aioifx.wire.files import (
     put_file_written,
 )
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import MAX_REPLY, Reply, put_eot
+from aioifx.wire.replies import MAX_REPLY, Reply, add_error, put_eot
 
 _SEPARATORS: Final = re.compile(r"[/\\]")
 _WRITE_ACCESS: Final = 3
@@ -62,6 +62,7 @@ class FileServer:
         self._size = 0
         """Bytes of the reply so far."""
         self._serving: asyncio.Task[None] | None = None
+        self._is_answered = True
 
     def on_request(
         self, reply: Reply, request: FileRequest, *, limit: int = MAX_REPLY, is_abandoned: bool
@@ -70,14 +71,17 @@ class FileServer:
 
         Args:     limit: bytes of the whole reply, without the data for files.
                   is_abandoned: the caller no longer waits for the reply.
-        Raises:   ProtocolError: the reply is longer than its limit.
+        Raises:   ProtocolError: the reply is longer than its limit, or the last request is not answered yet.
         """
+        if not self._is_answered:
+            raise ProtocolError("the server asks for a client's file before the answer to its last request")
         self._size = reply.size + (0 if self._before is None else self._size)
         if self._size > limit:
             raise ProtocolError(f"the reply is longer than {limit} bytes")
         self._before = joined(self._before, reply)
         if is_abandoned and self._failure is None:
             self._failure = OperationalError("the call was cancelled")
+        self._is_answered = False
         self._serving = asyncio.ensure_future(self._serve(request))
 
     def finish(self, reply: Reply) -> Reply:
@@ -121,6 +125,7 @@ class FileServer:
         elif isinstance(request, FileWrite):
             put_file_written(outbox, len(request.data))
         put_eot(outbox)
+        self._is_answered = True
         if self._channel.is_open:
             self._channel.send(outbox.detach())
         else:
@@ -189,11 +194,21 @@ class FileServer:
         return failure
 
 
+_FIRST: Final = ("warnings", "warnings_left_out", "error", "bad_value")
+"""Fields of a reply that are not replaced by those of a later part."""
+
+
 def joined(before: Reply | None, after: Reply) -> Reply:
-    """Two parts of one reply as one."""
+    """Two parts of one reply as one. *before* must not be used any more: its rows are extended."""
     if before is not None:
-        rows = before.rows + after.rows if before.bad_value is None else before.rows
-        vars(after).update({**vars(before), **vars(after), "rows": rows})
+        if before.bad_value is None:
+            before.rows += after.rows
+        before.warnings_left_out += after.warnings_left_out
+        for warning in after.warnings:
+            add_error(before, warning)
+        kept = vars(before)
+        first = {name: kept[name] for name in _FIRST if kept.get(name) is not None}
+        vars(after).update({**kept, **vars(after), **first, "rows": before.rows})
     after.file_request = None
     return after
 

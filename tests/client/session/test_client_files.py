@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from aioifx.client.session.client_files import open_in
+from aioifx.client.session.client_files import joined, open_in
 from aioifx.errors import (
     ConnectionLost,
     InterfaceError,
@@ -30,9 +30,11 @@ from aioifx.testing.script import (
     release,
     select_ints,
 )
+from aioifx.wire.completion import ServerError
 from aioifx.wire.files import FileClose, FileOpen, FileRead, FileRequest, FileWrite, put_file_request
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import MAX_WARNINGS, Reply
 from tests.injection import eventually
 from tests.scripted import C1, cancel_at, options_with, talking, time_out_at
 
@@ -412,3 +414,29 @@ async def test_the_data_of_files_is_not_part_of_that_limit(tmp_path: Path) -> No
     async with talking(query(*writing("a", *pieces)), client_files=tmp_path) as (conn, _):
         assert await conn.fetch(QUERY, 1) == [(5,)]
     assert (tmp_path / "a").read_bytes() == piece * 60
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+async def test_a_server_that_does_not_wait_for_an_answer_is_refused(tmp_path: Path, allowed: bool) -> None:
+    script = query(("", CLOSES * 1000))[:3]
+    async with talking(script, client_files=tmp_path if allowed else None) as (conn, _):
+        with pytest.raises(ProtocolError, match="before the answer"):
+            await conn.fetch(QUERY, 1)
+        assert conn.is_closed()
+
+
+def test_parts_of_a_reply_are_joined_without_a_copy_of_the_rows() -> None:
+    before, after = Reply(rows=[(1,)]), Reply(rows=[(2,)])
+    rows = before.rows
+    assert joined(before, after).rows is rows
+    assert rows == [(1,), (2,)]
+
+
+def test_a_part_of_a_reply_does_not_replace_the_error_and_warnings_of_an_earlier_one() -> None:
+    first, second = ServerError(-1, 0), ServerError(-2, 0)
+    many = [ServerError(0, 0, number) for number in range(MAX_WARNINGS + 5)]
+    before = Reply(error=first, warnings=many[:60], warnings_left_out=2)
+    whole = joined(before, Reply(error=second, warnings=many[60:], warnings_left_out=3))
+    assert whole.error is first
+    assert [*whole.warnings] == many[:MAX_WARNINGS]
+    assert whole.warnings_left_out == 10
