@@ -104,6 +104,7 @@ REASONS = {
     "server/engine/write_refusals.py: the SQLCODE of a refused definition": "it needs a secondary server",
     # -- variations that clients must survive, rather than assumptions ------------------------------------------------
     "server/protocol/quirks.py: those that are assumed say why": "about the quirks below",
+    "client/config/dsn.py: that loginTimeout is in milliseconds": "about JDBC's URLs, not about servers",
     "client/execution/read_again.py: no view that it names": "about what applications define, not about servers",
     "server/protocol/quirks.py: another client": "a variation; see done-ends-rows",
     "server/protocol/quirks.py: the manual names no": "a variation; see optofc-keeps-large-values",
