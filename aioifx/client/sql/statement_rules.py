@@ -92,9 +92,9 @@ _NO_ROUTINES: Final = frozenset(
     " having hour in inner interval datetime join left like limit list lvarchar matches minute money month multiset"
     " nchar not numeric nvarchar on or order outer over partition right row second select set skip some table then"
     " union unique using values varchar when where with year day"
-    # functions of the server without side effects
+    # functions of the server without side effects, which any session evaluates alike
     " abs acos add_months ascii asin atan atan2 avg bitand bitor bitnot bitxor cast ceil char_length"
-    " character_length charindex chr coalesce concat cos cosh count date dbinfo decode degrees dense_rank exp extend"
+    " character_length charindex chr coalesce concat cos cosh count date decode degrees dense_rank exp extend"
     " first_value floor format_units greatest hex initcap instr lag last_day last_value lead least left len length"
     " ln log10 logn lower lpad ltrim max mdy min mod months_between next_day ntile nullif nvl nvl2 octet_length"
     " pow power quarter radians range rank replace reverse root round row_number rpad rtrim sign sin sinh space"
@@ -105,9 +105,10 @@ _NO_ROUTINES: Final = frozenset(
 
 
 def calls_routine(sql: str) -> bool:
-    """Whether a query may call a user-defined routine, which may have side effects, or takes a sequence's value.
+    """Whether a query may call a user-defined routine, which may have side effects, or uses a sequence's value.
 
-    Any other name before a parenthesis counts as one, and so does a name with an owner.
+    Any other name before a parenthesis counts as one, and so does a name with an owner. So does DBINFO, which depends
+    on the session: its last serial value, for example.
     """
     word, is_qualified, previous = "", False, ""
     for found in _TOKEN.finditer(sql):
@@ -116,7 +117,7 @@ def calls_routine(sql: str) -> bool:
             continue
         if text == "(" and word and (is_qualified or word not in _NO_ROUTINES):
             return True
-        if text.lower() == "nextval":
+        if text.lower() in ("nextval", "currval"):
             return True
         is_name = found["word"] is not None or text[0] == '"'
         word = text.lower() if is_name else ""

@@ -148,6 +148,15 @@ async def test_what_may_have_side_effects_is_not_run_again() -> None:
             assert await conn.fetch("SELECT f(id) FROM doc WHERE id < 3") == [(1,), (2,)]
 
 
+async def test_what_only_this_session_knows_is_not_asked_of_another() -> None:
+    async with serve(ServerOptions(quirks=DROPS)) as server:
+        async with aioifx.connect(server.dsn) as conn:
+            await conn.execute("CREATE TABLE doc (id SERIAL, b BYTE)")
+            await conn.execute("INSERT INTO doc VALUES (?, ?)", 0, b"mine")
+            with pytest.raises(DatabaseError, match="optofc=False"):  # another session would find no row
+                await conn.fetchrow("SELECT id, b FROM doc WHERE id = DBINFO('sqlca.sqlerrd1')")
+
+
 async def test_in_a_transaction_the_error_names_the_option_and_nothing_else_changes() -> None:
     async with serve(ServerOptions(quirks=DROPS)) as server:
         await seeded(server)

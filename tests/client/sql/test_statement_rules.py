@@ -120,6 +120,8 @@ def test_a_query_that_calls_no_routine_is_known(sql: str) -> None:
         'SELECT "f"(a) FROM t',
         "SELECT * FROM TABLE(FUNCTION f(1))",
         "SELECT s.NEXTVAL FROM t",
+        "SELECT s.CURRVAL FROM t",
+        "SELECT b FROM t WHERE id = DBINFO('sqlca.sqlerrd1')",
     ],
 )
 def test_what_may_call_a_routine_is_known_too(sql: str) -> None:
