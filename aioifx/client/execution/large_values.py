@@ -259,17 +259,16 @@ class ValueNotKept(Exception):
     """The server may have dropped a BYTE or TEXT value with the cursor that it has closed.
 
     Args:     error: what the call raises unless the value is read in another way.
+              asked: whether the client has asked for the closing.
     """
 
-    def __init__(self, error: DatabaseError) -> None:
+    def __init__(self, error: DatabaseError, *, asked: bool) -> None:
         super().__init__(error)
-        error.args = (f"{error}; {_NOT_KEPT}",)
+        error.args = (f"{error}; {_NOT_KEPT}{'; optofc=False keeps cursors open' if asked else ''}",)
         self.error = error
 
 
-_NOT_KEPT: Final = (
-    "the server may have dropped the value when it closed the cursor; optofc=False keeps cursors open"
-)
+_NOT_KEPT: Final = "the server may have dropped the value when it closed the cursor"
 
 
 def check_kept(fetching: Fetching, reply: Reply, *, is_missing: bool = False) -> None:
@@ -278,16 +277,17 @@ def check_kept(fetching: Fetching, reply: Reply, *, is_missing: bool = False) ->
     Args:     is_missing: nothing has come of a value that has a size.
     Raises:   ValueNotKept, unless the error has another reason for certain.
     """
+    asked = fetching.session.options.sends_optofc
     if is_missing and reply.error is None:
         raise ValueNotKept(
-            OperationalError("the server sent nothing of a BYTE or TEXT value", sql=fetching.sql)
+            OperationalError("the server sent nothing of a BYTE or TEXT value", sql=fetching.sql), asked=asked
         )
     try:
         raise_for(reply, fetching.sql)
     except DatabaseError as error:
         if reply.error is None or isinstance(error, (LockError, QueryCanceled)):
             raise
-        raise ValueNotKept(error) from error
+        raise ValueNotKept(error, asked=asked) from error
     fetching.session.behavior.learn("keeps_closed_values", True)
 
 

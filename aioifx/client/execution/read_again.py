@@ -34,7 +34,7 @@ async def fill(
 
     Args:     params: of the statement; None: the caller has returned earlier rows, so that they cannot be read again.
     Raises:   DatabaseError: as `LargeValues.fill`; or the server has dropped a value, and the query cannot be read
-              again. The message names the option.
+              again. The message names the option, unless the server closes cursors without it, too.
     """
     large.is_cursor_closed = statement.state is PREPARED
     try:
@@ -48,8 +48,11 @@ async def fill(
     try:
         async with limit:
             rows = await _read_again(statement, large, params)
+    except ValueNotKept as lost:  # OPTOFC may be set at the server for every client (documented)
+        statement.session.behavior.learn("keeps_closed_values", False)
+        raise lost.error from error
     except DatabaseError as failure:
-        if failure.sqlcode != error.sqlcode:  # otherwise the value is not readable at all
+        if not failure.sqlcode or failure.sqlcode != error.sqlcode:  # otherwise it is not readable at all
             statement.session.behavior.learn("keeps_closed_values", False)
             error.add_note(f"reading it again on another connection failed: {failure}")
         raise error from failure
@@ -71,6 +74,7 @@ def _may_read_again(statement: Statement, large: LargeValues) -> bool:
     session = statement.session
     return (
         session.reconnect is not None
+        and session.options.sends_optofc
         and statement.is_repeatable
         and not calls_routine(statement.sql)
         and not (session.transactions.is_open or session.database.is_ansi)
@@ -82,12 +86,17 @@ def _may_read_again(statement: Statement, large: LargeValues) -> bool:
 async def _read_again(statement: Statement, large: LargeValues, params: Sequence[Value]) -> list[Row]:
     session = statement.session
     assert session.reconnect is not None
-    async with session.reconnect() as other, other:
-        again = await prepare(other, statement.sql, params)
-        if again.columns != statement.columns:
-            raise DatabaseError("the columns have changed", sql=statement.sql)
-        values = large.elsewhere(again.plans.fetching)
-        rows = await values.fill(await again.open(params, read_rows=statement.read_open))
-        while again.state in WITH_ROWS:
-            rows += await values.fill(await again.fetch_block())
-        return rows
+    async with session.reconnect() as other:
+        async with other:
+            again = await prepare(other, statement.sql, params)
+            if again.columns != statement.columns:
+                raise DatabaseError("the columns have changed", sql=statement.sql)
+            values = large.elsewhere(again.plans.fetching)
+            rows: list[Row] = []
+            block = await again.open(params, read_rows=statement.read_open)
+            while True:
+                values.is_cursor_closed = again.state is PREPARED
+                rows += await values.fill(block)
+                if again.state not in WITH_ROWS:
+                    return rows
+                block = await again.fetch_block()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -279,3 +280,35 @@ async def test_an_interrupt_or_a_lock_says_nothing_about_the_server(sqlcode: int
             await conn.fetchval("select t from doc")
         assert caught.value.sqlcode == sqlcode and "optofc" not in str(caught.value)
         assert conn.server_behavior.keeps_closed_values is None
+
+
+# -- the connection that the query is read again on --------------------------------------------------------------------
+
+NOTHING = b"\0\x27\0\0" + done() + EOT
+
+
+@asynccontextmanager
+async def _session_of(conn: aioifx.Connection) -> AsyncGenerator[Session, None]:
+    yield conn.statements.session
+
+
+@pytest.mark.parametrize("answer", [error(-602) + EOT, NOTHING], ids=["an error", "no bytes"])
+async def test_a_value_that_is_dropped_there_too_is_an_error_and_never_empty(answer: bytes) -> None:
+    """It has OPTOFC set for every client."""
+    again = [KEPT[0], (opening(1), KEPT[1][1]), (FETCHED, answer)]
+    async with (
+        talking(*KEPT, (FETCHED, answer), release(1)) as (conn, _),
+        talking(*again, optofc=False) as (other, _),
+    ):
+        conn.statements.session.reconnect = partial(_session_of, other)
+        with pytest.raises(DatabaseError, match="the server may have dropped the value") as caught:
+            await conn.fetchval("select t from doc")
+        assert "optofc=False" not in str(caught.value)
+        assert caught.value.connection_usable
+
+
+async def test_without_optofc_no_error_names_it() -> None:
+    async with talking(*KEPT, (FETCHED, NOTHING), release(1), optofc=False) as (conn, _):
+        with pytest.raises(DatabaseError, match="the server may have dropped the value") as caught:
+            await conn.fetchval("select t from doc")
+        assert "optofc=False" not in str(caught.value)
