@@ -87,6 +87,8 @@ async def _read_again(statement: Statement, large: LargeValues, params: Sequence
     session = statement.session
     assert session.reconnect is not None
     async with session.reconnect() as other:
+        other.conversions = statement.conversions
+        other.settings.push(session.settings.isolation, session.settings.lock_mode)
         async with other:
             again = await prepare(other, statement.sql, params)
             if again.columns != statement.columns:

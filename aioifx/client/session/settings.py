@@ -76,6 +76,11 @@ class SessionSettings:
         """The isolation level of the next statement, as the words of SET ISOLATION."""
         return self._isolation.wanted
 
+    @property
+    def lock_mode(self) -> str:
+        """The lock mode of the next statement, as the words of SET LOCK MODE."""
+        return self._lock_mode.wanted
+
     # -- requested values ---------------------------------------------------------------------------------------------
 
     def push(self, isolation: str, lock_mode: str) -> Override:

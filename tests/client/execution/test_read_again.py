@@ -312,3 +312,15 @@ async def test_without_optofc_no_error_names_it() -> None:
         with pytest.raises(DatabaseError, match="the server may have dropped the value") as caught:
             await conn.fetchval("select t from doc")
         assert "optofc=False" not in str(caught.value)
+
+
+async def test_it_is_read_with_the_isolation_and_the_codecs_of_the_session() -> None:
+    async with serve(ServerOptions(quirks=DROPS)) as server:
+        await seeded(server)
+        async with aioifx.connect(server.dsn) as conn, aioifx.connect(server.dsn) as writer:
+            conn.set_type_codec("integer", encoder=lambda text: int(text.strip("<>")), decoder="<{}>".format)
+            await conn.execute("SET ISOLATION TO DIRTY READ")
+            async with writer.transaction():
+                await writer.execute("UPDATE doc SET t = NULL WHERE id = 2")
+                found = await conn.fetch("SELECT id, b FROM doc WHERE id = ?::INTEGER", "<2>")
+            assert found == [("<2>", b"\2\2")]
