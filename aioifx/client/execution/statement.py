@@ -185,16 +185,10 @@ class Statement:
         self.state, self._had_done = ON_OPEN[self.state], None
         in_flight = session.conversation.send(group, reader, interruptible=True, on_lost=self.on_lost)
         reply = await session.dispatcher.reply(in_flight)
-        if apart and reply.error is None:
+        if apart:
+            if reply.error is not None:  # which has nothing to do with a fetch
+                return self.accept_block(reply)
             reply = await session.dispatcher.reply(self.send_fetch(size))
-        # No row was consumed, and a cursor opened again starts at the first row (assumed); only fetching again could
-        # skip rows that were lost with the error.
-        if (
-            session.fetch_buffer.is_unconfirmed
-            and session.fetch_buffer.fall_back_if_rejected(size, reply)
-            and self.is_repeatable
-        ):
-            return await self.open(params, hold=hold, read_rows=read_rows, collected=True)
         if not apart and self._has_uncertain_ret_types:
             if reply.error is None:
                 session.behavior.learn("ret_type_with_open", True)
@@ -202,8 +196,17 @@ class Statement:
                 rows = await self.open(
                     params, fetch_size, hold=hold, read_rows=read_rows, collected=True, apart=True
                 )
-                session.behavior.learn("ret_type_with_open", False)
+                if self._fetch_size(fetch_size) == size:  # otherwise the size was refused
+                    session.behavior.learn("ret_type_with_open", False)
                 return rows
+        # No row was consumed, and a cursor opened again starts at the first row (assumed); only fetching again could
+        # skip rows that were lost with the error.
+        if (
+            session.fetch_buffer.is_unconfirmed
+            and session.fetch_buffer.fall_back_if_rejected(size, reply)
+            and self.is_repeatable
+        ):
+            return await self.open(params, hold=hold, read_rows=read_rows, collected=True, apart=apart)
         return self.accept_block(reply)
 
     @property

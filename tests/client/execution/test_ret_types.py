@@ -144,6 +144,52 @@ async def test_a_refusal_is_followed_by_jdbcs_two_groups_and_remembered(sqlcode:
             assert conn.server_behavior.ret_type_with_open is False
 
 
+async def test_the_fetch_size_is_not_blamed_for_a_refusal() -> None:
+    async with talking(
+        (PREPARE, described(1, FLAG)),
+        (TOGETHER.format(1).replace("32767", "1000000"), error(-408) + EOT),
+        (OPEN_ALONE.format(1), EOT),
+        (FETCH_WITH_TYPES.format(1).replace("32767", "1000000"), TRUE + CLOSED + done(1) + EOT),
+        release(1),
+        fetch_size=1_000_000,
+        behavior=ServerBehavior(),
+    ) as (conn, _):
+        assert await conn.fetch("select flag from t") == [(True,)]
+        assert conn.statements.session.fetch_buffer.size == 1_000_000
+        assert conn.server_behavior.ret_type_with_open is False
+
+
+async def test_a_refused_size_says_nothing_of_the_types() -> None:
+    types = FETCH_WITH_TYPES.format(1)
+    async with talking(
+        (PREPARE, described(1, FLAG)),
+        (TOGETHER.format(1).replace("32767", "1000000"), error(-408) + EOT),
+        (OPEN_ALONE.format(1), EOT),
+        (types.replace("32767", "1000000"), error(-408) + EOT),
+        (OPEN_ALONE.format(1), EOT),
+        (types, TRUE + CLOSED + done(1) + EOT),
+        release(1),
+        fetch_size=1_000_000,
+        behavior=ServerBehavior(),
+    ) as (conn, _):
+        assert await conn.fetch("select flag from t") == [(True,)]
+        assert conn.statements.session.fetch_buffer.size == 32767
+        assert conn.server_behavior.ret_type_with_open is None
+
+
+async def test_an_opening_without_a_fetch_says_nothing_of_the_size() -> None:
+    async with talking(
+        (PREPARE, described(1, FLAG)),
+        (OPEN_ALONE.format(1), error(-408) + EOT),
+        closing(1),
+        fetch_size=1_000_000,
+        behavior=ServerBehavior(ret_type_with_open=False),
+    ) as (conn, _):
+        with pytest.raises(DatabaseError):
+            await conn.fetch("select flag from t")
+        assert conn.statements.session.fetch_buffer.size == 1_000_000
+
+
 async def test_an_error_that_both_forms_have_is_the_statements_own() -> None:
     async with talking(
         flags(1),
