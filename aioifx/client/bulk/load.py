@@ -269,7 +269,9 @@ class _Load:
             dispatcher.extend_deadline()
             return await self._next_batch()
         if self._session.database.is_ansi:
-            await self._cursor.close()  # opening an open cursor is an error in an ANSI database (documented)
+            await (
+                self._statement.close_and_wait()
+            )  # opening an open cursor is an error in an ANSI database (documented)
         await self._set_savepoint(batch)
         in_flight = self._cursor.send(batch.messages)
         try:
@@ -366,7 +368,7 @@ class _Load:
     async def _find_bad_row(self, batch: Batch) -> DatabaseError | BatchTally:
         """Undo *batch* and send its rows one by one; returns the error of the first failed row, or the totals."""
         self._session.dispatcher.extend_deadline()
-        await self._cursor.close()
+        await self._statement.close_and_wait()
         if self._session.database.is_logged:
             await self._rollback_batch(batch)
         self._prepare_executions(self._reader)

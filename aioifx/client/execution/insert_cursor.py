@@ -165,7 +165,7 @@ class InsertCursor:
         """Open the cursor and send rows, without waiting.
 
         Source:   observed: JDBC opens the cursor again for each batch, after a COMMIT. That OPEN closes an open cursor
-                  is documented (Guide to SQL Syntax, OPEN), but for ANSI databases: see `close`.
+                  is documented (Guide to SQL Syntax, OPEN), but for ANSI databases: see `Statement.close_and_wait`.
         """
         outbox = self._new_request()
         requests.put_curname(outbox, self._name)
@@ -188,14 +188,6 @@ class InsertCursor:
         if not self.is_fixed_width:
             return None
         return (await self._session.conversation.exchange(self._new_request(), on_lost=self._lost)).error
-
-    async def close(self) -> None:
-        """CLOSE, if the cursor may be open, and wait; an error means that it is already closed."""
-        if self.statement.is_open:
-            self.statement.state = ON_CLOSE[self.statement.state]
-            outbox = self._new_request()
-            requests.put_close(outbox)
-            await self._session.conversation.exchange(outbox)
 
     def on_transaction_end(self) -> None:
         """Called when the transaction has ended, which closes the cursor (documented)."""

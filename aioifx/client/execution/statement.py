@@ -45,6 +45,7 @@ from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.param_codegen import EncodeParamRows, EncodeResult
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Row, SqlType, Value
+from aioifx.wire import requests
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, ReplyReader
@@ -193,6 +194,7 @@ class Statement:
             if reply.error is None:
                 session.behavior.learn("ret_type_with_open", True)
             elif self.is_repeatable and may_be_about_the_request(reply.error):
+                await self._close_to_reopen()
                 rows = await self.open(
                     params, fetch_size, hold=hold, read_rows=read_rows, collected=True, apart=True
                 )
@@ -206,6 +208,7 @@ class Statement:
             and session.fetch_buffer.fall_back_if_rejected(size, reply)
             and self.is_repeatable
         ):
+            await self._close_to_reopen()
             return await self.open(params, hold=hold, read_rows=read_rows, collected=True, apart=apart)
         return self.accept_block(reply)
 
@@ -277,7 +280,12 @@ class Statement:
         """The request of `open`."""
         session = self.session
         # A statement that may have to be opened again must not be released by AUTOFREE.
-        autofree = session.autofree and self.is_one_shot and not session.fetch_buffer.is_unconfirmed
+        autofree = (
+            session.autofree
+            and self.is_one_shot
+            and not session.fetch_buffer.is_unconfirmed
+            and not (self._has_uncertain_ret_types and session.behavior.ret_type_with_open is None)
+        )
         self._autofree_asked = autofree
         key = (size, hold, autofree, self._ret_types_sent)
         template = self._open_templates.get(key)
@@ -514,6 +522,22 @@ class Statement:
             self.state = ON_CLOSE[self.state]
             if self.generation == self.session.generation:
                 self.session.conversation.release_later(self.statement_id, cursor=True, release=False)
+
+    async def close_and_wait(self) -> None:
+        """CLOSE, if the cursor may be open, and wait; an error means that it is already closed."""
+        if self.is_open:
+            self.state = ON_CLOSE[self.state]
+            outbox = statement_request(self.statement_id)
+            requests.put_close(outbox)
+            await self.session.conversation.exchange(outbox)
+
+    async def _close_to_reopen(self) -> None:
+        """Close the cursor where another OPEN does not.
+
+        Source:   documented: OPEN closes an open cursor, but is an error in ANSI databases (Guide to SQL Syntax, OPEN)
+        """
+        if self.session.database.is_ansi:
+            await self.close_and_wait()
 
     def release_later(self) -> None:
         """Release the statement and its cursor, once. Never waits.

@@ -145,8 +145,8 @@ async def test_types_are_sent_once_and_only_where_rows_have_many_sizes() -> None
             reply = await cursor.statement.session.dispatcher.reply(cursor.send(messages))
             assert reply.done is not None and reply.done.rows == 1
             assert await cursor.finish_block() is None  # nothing is sent
-        await cursor.close()
-        await cursor.close()
+        await cursor.statement.close_and_wait()
+        await cursor.statement.close_and_wait()
 
 
 async def test_after_rows_of_one_size_the_id_is_sent_alone() -> None:
@@ -161,7 +161,7 @@ async def test_after_rows_of_one_size_the_id_is_sent_alone() -> None:
         wrong = await cursor.finish_block()
         assert wrong is not None and wrong.sqlcode == -268
         cursor.on_transaction_end()
-        await cursor.close()  # the transaction has done it
+        await cursor.statement.close_and_wait()  # the transaction has done it
 
 
 async def test_an_error_in_reply_to_close_is_ignored() -> None:
@@ -173,7 +173,7 @@ async def test_an_error_in_reply_to_close_is_ignored() -> None:
         await cursor.statement.session.dispatcher.reply(
             cursor.send(cursor.messages([cursor.encode([(1,)], 0)], 1))
         )
-        await cursor.close()
+        await cursor.statement.close_and_wait()
 
 
 async def test_rows_and_collections_are_not_put() -> None:

@@ -14,8 +14,8 @@ from aioifx.client.execution.ret_types import ret_types_of
 from aioifx.client.session.server_behavior import ServerBehavior
 from aioifx.errors import DatabaseError, UndefinedTable
 from aioifx.sqltypes import TypeCode
-from aioifx.testing.messages import CLOSED, EOT, column, described, done, error, raw_row
-from aioifx.testing.script import PREPARE, Exchange, closing, release
+from aioifx.testing.messages import ANSI, CLOSED, EOT, column, described, done, error, raw_row
+from aioifx.testing.script import COMMIT, PREPARE, Exchange, close, closing, release
 from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import StatementType
@@ -188,6 +188,39 @@ async def test_an_opening_without_a_fetch_says_nothing_of_the_size() -> None:
         with pytest.raises(DatabaseError):
             await conn.fetch("select flag from t")
         assert conn.statements.session.fetch_buffer.size == 1_000_000
+
+
+async def test_a_statement_that_may_be_opened_again_is_not_to_go_with_its_cursor() -> None:
+    """OPEN may close the cursor of the refused group, and AUTOFREE would release the statement."""
+    async with talking(
+        flags(1),
+        (TOGETHER.format(1), error(-408) + EOT),
+        (OPEN_ALONE.format(1), EOT),
+        (FETCH_WITH_TYPES.format(1), TRUE + CLOSED + done(1) + EOT),
+        release(1),
+        flags(2),
+        (OPEN_ALONE.format(2).replace("Open", "AutoFree Open"), EOT),
+        (FETCH_WITH_TYPES.format(2), TRUE + CLOSED + done(1) + EOT),
+        autofree=True,
+        behavior=ServerBehavior(),
+    ) as (conn, _):
+        for _ in range(2):
+            assert await conn.fetch("select flag from t") == [(True,)]
+
+
+async def test_in_an_ansi_database_the_cursor_is_closed_before_it_is_opened_again() -> None:
+    async with talking(
+        flags(1),
+        (TOGETHER.format(1), error(-408) + EOT),
+        close(1),
+        (OPEN_ALONE.format(1), EOT),
+        (FETCH_WITH_TYPES.format(1), TRUE + CLOSED + done(1) + EOT),
+        release(1),
+        COMMIT,
+        warnings=ANSI,
+        behavior=ServerBehavior(),
+    ) as (conn, _):
+        assert await conn.fetch("select flag from t") == [(True,)]
 
 
 async def test_an_error_that_both_forms_have_is_the_statements_own() -> None:
