@@ -43,7 +43,7 @@ from aioifx.codecs.arrow_rows import ArrowRows
 from aioifx.codecs.native import EncodeArrow, leave_all, make_encoder
 from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.param_codegen import EncodeParamRows, EncodeResult
-from aioifx.errors import InterfaceError
+from aioifx.errors import InterfaceError, ProtocolError
 from aioifx.sqltypes import Row, SqlType, Value
 from aioifx.wire import requests
 from aioifx.wire.opcodes import StatementType
@@ -185,7 +185,12 @@ class Statement:
         reader = self._reply_reader(size)
         self.state, self._had_done = ON_OPEN[self.state], None
         in_flight = session.conversation.send(group, reader, interruptible=True, on_lost=self.on_lost)
-        reply = await session.dispatcher.reply(in_flight)
+        try:
+            reply = await session.dispatcher.reply(in_flight)
+        except ProtocolError:  # it may be about the group; another connection avoids it
+            if not apart and self._has_uncertain_ret_types and session.behavior.ret_type_with_open is None:
+                session.behavior.learn("ret_type_with_open", False)
+            raise
         if apart:
             if reply.error is not None:  # which has nothing to do with a fetch
                 return self.accept_block(reply)

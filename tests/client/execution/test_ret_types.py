@@ -12,7 +12,7 @@ import aioifx.arrow
 import aioifx.server
 from aioifx.client.execution.ret_types import ret_types_of
 from aioifx.client.session.server_behavior import ServerBehavior
-from aioifx.errors import DatabaseError, UndefinedTable
+from aioifx.errors import DatabaseError, ProtocolError, UndefinedTable
 from aioifx.sqltypes import TypeCode
 from aioifx.testing.messages import ANSI, CLOSED, EOT, column, described, done, error, raw_row
 from aioifx.testing.script import COMMIT, PREPARE, Exchange, close, closing, release
@@ -219,6 +219,21 @@ async def test_in_an_ansi_database_the_cursor_is_closed_before_it_is_opened_agai
         COMMIT,
         warnings=ANSI,
         behavior=ServerBehavior(),
+    ) as (conn, _):
+        assert await conn.fetch("select flag from t") == [(True,)]
+
+
+async def test_after_a_reply_that_cannot_be_read_another_connection_sends_jdbcs_two_groups() -> None:
+    behavior = ServerBehavior()
+    async with talking(flags(1), (TOGETHER.format(1), b"\x7f\x7f\0\0"), behavior=behavior) as (conn, _):
+        with pytest.raises(ProtocolError):
+            await conn.fetch("select flag from t")
+    async with talking(
+        flags(1),
+        (OPEN_ALONE.format(1), EOT),
+        (FETCH_WITH_TYPES.format(1), TRUE + CLOSED + done(1) + EOT),
+        release(1),
+        behavior=behavior,
     ) as (conn, _):
         assert await conn.fetch("select flag from t") == [(True,)]
 
