@@ -10,6 +10,7 @@ limit for one write (observed: batch.json, 32 KB).
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -193,10 +194,11 @@ class _ExecutePipeline:
             self._expect_replies()
 
     def _expect_replies(self) -> None:
-        """Limit the time without a reply."""
+        """Limit the time without a reply, unless a row may wait for a lock without a limit."""
         session = self.statement.session
-        seconds = ANSWER_TIMEOUT + max(session.options.lock_wait or 0, 0)
-        self._timer = session.channel.loop.call_later(seconds, self._on_silence, self._seen)
+        seconds = ANSWER_TIMEOUT + session.settings.lock_wait
+        if seconds != math.inf:
+            self._timer = session.channel.loop.call_later(seconds, self._on_silence, self._seen)
 
     def _on_silence(self, seen: int) -> None:
         """Called some time after *seen* replies had arrived: close the connection if no other has."""

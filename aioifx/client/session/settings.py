@@ -10,6 +10,7 @@ Invariants:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -80,6 +81,17 @@ class SessionSettings:
     def lock_mode(self) -> str:
         """The lock mode of the next statement, as the words of SET LOCK MODE."""
         return self._lock_mode.wanted
+
+    @property
+    def lock_wait(self) -> float:
+        """Seconds that the next statement may wait for a lock."""
+        match self.lock_mode.split():
+            case ["wait"]:
+                return math.inf
+            case ["wait", seconds] if seconds.isdecimal():
+                return int(seconds)
+            case _:
+                return 0
 
     # -- requested values ---------------------------------------------------------------------------------------------
 

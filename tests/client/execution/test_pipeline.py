@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import namedtuple
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from decimal import Decimal
@@ -794,6 +795,48 @@ async def test_rows_that_no_reply_follows_are_not_awaited_for_ever(monkeypatch: 
         with pytest.raises(ConnectionLost, match="no reply came to rows") as caught:
             await task
         assert caught.value.row_index == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "least", "most"),
+    [
+        ("set lock mode to wait 300", 300 + pipeline.ANSWER_TIMEOUT, 10_000),
+        ("set lock mode to not wait", 0, pipeline.ANSWER_TIMEOUT),
+    ],
+)
+async def test_a_row_may_wait_for_a_lock_as_long_as_the_session_allows(
+    monkeypatch: pytest.MonkeyPatch, setting: str, least: float, most: float
+) -> None:
+    watched, held = Watched(monkeypatch), Delayed(one_done)
+    script: list[Exchange] = [(COMMAND, done() + EOT), *opened, BEGIN, (ROW, duplicate), (ROW, held)]
+    async with talking(script, COMMIT, release(2)) as (conn, _):
+        await conn.execute(setting)
+        before = conn._session.channel.loop.time()
+        task = asyncio.ensure_future(conn.executemany(INSERT, rows(2), on_error="collect"))
+        await held.reached.wait()
+        await until(lambda: bool(watched.batches))
+        timer = watched.batches[0]._timer
+        after = conn._session.channel.loop.time()
+        assert timer.when() - before >= least and timer.when() - after <= most
+        held.release()
+        assert len((await task).errors) == 1
+
+
+@pytest.mark.parametrize("by_option", [False, True])
+async def test_a_wait_for_locks_without_a_limit_has_none_here_either(
+    monkeypatch: pytest.MonkeyPatch, by_option: bool
+) -> None:
+    watched, held = Watched(monkeypatch), Delayed(one_done)
+    script: list[Exchange] = [(COMMAND, done() + EOT), *opened, BEGIN, (ROW, duplicate), (ROW, held)]
+    async with talking(script, COMMIT, release(2), lock_wait=math.inf if by_option else None) as (conn, _):
+        if not by_option:
+            await conn.execute("SET LOCK MODE TO WAIT")
+        task = asyncio.ensure_future(conn.executemany(INSERT, rows(2), on_error="collect"))
+        await held.reached.wait()
+        await until(lambda: bool(watched.batches))
+        assert watched.batches[0]._timer is None
+        held.release()
+        assert len((await task).errors) == 1
 
 
 async def test_a_cancelled_batch_leaves_no_timer(monkeypatch: pytest.MonkeyPatch) -> None:

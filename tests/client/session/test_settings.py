@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -174,3 +176,18 @@ def test_a_statement_sent_after_all_due_settings_always_finds_the_wanted_ones(
             (override.isolation for override in reversed(overrides) if override.isolation), configured
         )
         assert in_force == wanted
+
+
+@pytest.mark.parametrize(
+    ("sql", "seconds"),
+    [
+        ("SET LOCK MODE TO WAIT 17", 17),
+        ("set lock mode to wait", math.inf),
+        ("SET LOCK MODE TO NOT WAIT", 0),
+        ("SET ISOLATION TO DIRTY READ", 5),
+    ],
+)
+def test_the_time_of_a_lock_wait_is_that_of_the_last_setting(sql: str, seconds: float) -> None:
+    settings = SessionSettings("", "wait 5")
+    settings.on_user_set(sql)
+    assert settings.lock_wait == seconds
