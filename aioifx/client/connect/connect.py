@@ -210,8 +210,16 @@ def candidate_addresses(options: ConnectOptions) -> tuple[Address, ...]:
 
 @asynccontextmanager
 async def _reconnected(options: ConnectOptions, address: Address) -> AsyncGenerator[Session, None]:
-    """A session of its own at *address*, whose cursors are not closed by the server."""
-    connection = await _run(_Connector(options.without_optofc(), None, (address,)))
+    """A session of its own at *address*, whose cursors are not closed by the server.
+
+    Raises:   DatabaseError: also for an exception of a password callable.
+    """
+    try:
+        connection = await _run(_Connector(options.without_optofc(), None, (address,)))
+    except DatabaseError:
+        raise
+    except Exception as error:
+        raise ConnectError(f"{type(error).__name__}: {error}") from error
     try:
         yield connection.statements.session
     except BaseException:

@@ -244,6 +244,26 @@ async def test_a_server_that_cannot_be_reached_again_leaves_the_first_error() ->
             assert await conn.fetchval("SELECT COUNT(*) FROM doc") == len(DOCS)
 
 
+async def test_a_password_that_cannot_be_had_again_leaves_the_first_error() -> None:
+    calls = 0
+
+    def once() -> str:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            raise ValueError("no more")
+        return "secret"
+
+    async with serve(ServerOptions(quirks=DROPS)) as server:
+        await seeded(server)
+        async with aioifx.connect(server.dsn, password=once) as conn:
+            with pytest.raises(DatabaseError, match="optofc=False") as caught:
+                await conn.fetch(QUERY)
+            assert "ValueError: no more" in caught.value.__notes__[0]
+            assert conn.server_behavior.keeps_closed_values is False
+            assert await conn.fetchval("SELECT COUNT(*) FROM doc") == len(DOCS)
+
+
 # -- message for message -----------------------------------------------------------------------------------------------
 
 TEXT_COLUMN = column("t", TypeCode.TEXT, 56)
