@@ -383,8 +383,8 @@ class Channel(asyncio.Protocol):
     def _must_give_way(self) -> bool:
         """Whether parsing is paused until the event loop has run other callbacks.
 
-        It is once a reply that has not ended has taken `PARSING_SHARE` of one iteration of the loop. uvloop reads many
-        buffers in one iteration, and small messages take much longer to parse than to receive.
+        That is so after a reply without an end has taken `PARSING_SHARE` of one iteration. uvloop reads many buffers in
+        one iteration. Small messages take much longer to parse than to receive.
         """
         loop = self._loop
         if loop is None or self.inbox.eof:  # nothing more will come, so what is here is read to its end

@@ -62,7 +62,7 @@ async def _failed_put(lab: Lab) -> None:
         messages = cursor.messages([cursor.encode([(number,) for number in range(10)], 0)], 10)
         async with lab.conn.statements.session as session:
             reply = await session.dispatcher.reply(cursor.send(messages))
-            await cursor.close()
+            await statement.close_and_wait()
     if reply.error is None:
         raise Refuted("a row of SQ_PUT that violates a constraint was not reported")
     found = [row[0] for row in await lab.run("SELECT a FROM vfy_put ORDER BY a")]

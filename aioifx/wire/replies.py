@@ -2,8 +2,8 @@
 
 Invariants:
 1. An error of the server is data: the first one is kept, and the group is read to its end.
-2. So is a value that cannot be decoded: when the row reader raises DataError, or a decoder of the user anything at all,
-   later rows are skipped by their sizes.
+2. So is a value that cannot be decoded: the row reader raises DataError, a decoder of the user anything at all. Later
+   rows are then skipped by their sizes.
 3. Bytes that are not SQLI raise ProtocolError, and nothing on that connection can be read afterwards.
 """
 
@@ -87,7 +87,7 @@ class Reply:
     """SQ_FPROUTINE: what a routine returned."""
     error: ServerError | None = None
     """The first error; the rest of the group was still read."""
-    warnings: Sequence[ServerError] = ()
+    warnings: tuple[ServerError, ...] = ()
     """SQ_ERR 0: warnings of a routine, the first `MAX_WARNINGS`."""
     warnings_left_out: int = 0
     """How many more there were."""
@@ -264,13 +264,10 @@ def add_error(reply: Reply, error: ServerError) -> None:
     if error.sqlcode == _NO_ROWS:
         reply.no_rows = error
     elif not error.sqlcode:
-        if isinstance(reply.warnings, list):
-            if len(reply.warnings) < MAX_WARNINGS:
-                reply.warnings.append(error)
-            else:
-                reply.warnings_left_out += 1
+        if len(reply.warnings) < MAX_WARNINGS:
+            reply.warnings += (error,)
         else:
-            reply.warnings = [error]
+            reply.warnings_left_out += 1
     elif reply.error is None:
         reply.error = error
 

@@ -128,7 +128,7 @@ def test_a_file_is_closed_without_connections(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("option", ["trace", "trace_values", "TRACE", "Trace_Values"])
 def test_an_address_cannot_begin_a_trace(address: str, option: str, tmp_path: Path) -> None:
-    """Of an address that somebody else provides, nothing is written here."""
+    """Of an address from elsewhere, nothing is written here."""
     path = tmp_path / "trace.jsonl"
     value = "true" if "values" in option.lower() else path
     with pytest.raises(InterfaceError, match=r"(?i)^(trace|trace_values|environment): "):

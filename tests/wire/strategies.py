@@ -243,7 +243,7 @@ def merged(messages: list[tuple[int, replies.Reply]]) -> replies.Reply:
                 whole.done = part.done or whole.done
             case Op.ERR:
                 whole.error = whole.error or part.error
-                whole.warnings = [*whole.warnings, *part.warnings]
+                whole.warnings += part.warnings
                 whole.no_rows = part.no_rows or whole.no_rows
             case _:
                 fresh = replies.Reply()

@@ -18,7 +18,7 @@ BLOB = b"\0\x27"
     [
         ("command_368", Reply(error=completion.ServerError(-368, 0, 7))),
         ("command_937", Reply(error=completion.ServerError(-937, 0, 7, "tok", "U0001", "boom text"))),
-        ("command_0", Reply(warnings=[completion.ServerError(0, 0, 7, "tok", "01U01", "warn text")])),
+        ("command_0", Reply(warnings=(completion.ServerError(0, 0, 7, "tok", "01U01", "warn text"),))),
         ("command_100", Reply(no_rows=completion.ServerError(100, 0, 7, "tok"))),
     ],
 )

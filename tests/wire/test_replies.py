@@ -42,6 +42,9 @@ takers = pytest.mark.parametrize(
     ],
 )
 
+VALUE = b"\0\x27"
+"""The tag of a BYTE or TEXT value, which is only read where it was requested."""
+
 # Law (transcripts): what the reference client accepts is read, and put again it is the same bytes.
 
 
@@ -51,6 +54,9 @@ def test_everything_jdbc_accepts_is_read_at_any_cut_and_put_back_byte_for_byte(f
     for frame in frames(file):
         if frame.side != "S" or frame.is_event or frame.is_login:
             continue
+        count += 1
+        if frame.data[:2] == VALUE:
+            continue  # in test_objects and test_blob_replies
         try:
             wholes = [feed(reading(frame.capabilities), chunks) for chunks in cuts(frame.data)]
             assert all(other == wholes[0][0] for other, _ in wholes)
@@ -65,7 +71,6 @@ def test_everything_jdbc_accepts_is_read_at_any_cut_and_put_back_byte_for_byte(f
         except Exception as error:
             error.add_note(repr(frame))
             raise
-        count += 1
     assert count == SERVER_FRAMES[file]
 
 
@@ -80,7 +85,8 @@ SERVER_FRAMES = {
 @pytest.mark.parametrize("file", JDBC_FILES)
 def test_rows_read_field_by_field_are_the_same_rows(file: str) -> None:
     for frame in frames(file):
-        if frame.side == "S" and not frame.is_event and not frame.is_login and len(frame.data) < 6000:
+        is_reply = frame.side == "S" and not frame.is_event and not frame.is_login
+        if is_reply and len(frame.data) < 6000 and frame.data[:2] != VALUE:
             expected = feed(reading(frame.capabilities), [frame.data])[0]
             for chunks in cuts(frame.data):
                 found = feed(reading(frame.capabilities, read_field_by_field(raw_row)), chunks)[0]
@@ -543,7 +549,7 @@ def test_a_list_of_more_databases_than_a_short_can_count_is_a_protocol_error() -
 # -- floods: what a reply may be made of without end -------------------------------------------------------------------
 
 
-def test_a_value_that_nobody_requested_is_no_reply() -> None:
+def test_a_value_that_was_not_requested_is_refused() -> None:
     with pytest.raises(ProtocolError, match="not requested") as caught:
         read("0027 0000 000c")
     assert (caught.value.tag, caught.value.position) == (39, 0)

@@ -116,7 +116,7 @@ _BY_SUFFIX: Final[Mapping[str, Literal["csv", "unload"]]] = {".csv": "csv", ".un
 
 
 def format_by_name(file: object) -> Literal["csv", "unload"] | None:
-    """The format that the name of a file tells; None if it tells none, or *file* is no path."""
+    """The format that the name of a file tells; None if it tells none, or *file* is not a path."""
     if not isinstance(file, (str, os.PathLike)):
         return None
     return _BY_SUFFIX.get(PurePath(cast("str | os.PathLike[str]", file)).suffix.lower())

@@ -200,7 +200,7 @@ def _from_text(name: str, text: str) -> object:
         "client_files",
         "pam",
         "observer",
-        "trace",  # whoever provides the address must not write files, or have values recorded
+        "trace",  # an address from elsewhere must not write files or record values
         "trace_values",
     ):
         raise InterfaceError(f"{name}: not supported in a DSN under this name")

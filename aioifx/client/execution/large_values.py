@@ -6,8 +6,8 @@ Invariants:
    request several at a time (observed: JDBC, lob.json, objects15.json).
 3. A value beyond max_lob_size is not kept: it is not requested if its descriptor tells its size; otherwise the rest is
    read and dropped. The connection stays usable.
-4. That a server keeps BYTE and TEXT values after it has closed the cursor (OPTOFC) is assumed: JDBC requests them then
-   (observed), and the manual names no exception (documented). A refusal is remembered; see `read_again`.
+4. That a server keeps BYTE and TEXT values after it has closed the cursor (OPTOFC) is assumed. JDBC requests them
+   then (observed). The manual names no exception (documented). A refusal is remembered; see `read_again`.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def _exit_request() -> bytes:
 
 _EXIT: Final = _exit_request()
 _UNASKED: Final = "without a cancel of this call; an earlier interrupt may have arrived late"
-"""Text of a -213 that nobody asked for."""
+"""Text of a -213 that no call asked for."""
 
 
 class Conversation:

@@ -70,7 +70,7 @@ class FastPath:
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
         self._routines: dict[bytes, objects.Routine] = {}
-        self._queued: dict[bytes, list[_QueuedCall]] = {}
+        self._deferred: dict[bytes, list[_QueuedCall]] = {}
         """Calls that wait for the look-up of their routine, which is deferred cleanup, too."""
 
     def forget(self) -> None:
@@ -113,10 +113,10 @@ class FastPath:
         call = _QueuedCall(arguments, still_needed)
         if (routine := self._routines.get(signature)) is not None:
             self._conversation.dispatcher.defer(call.cleanup(routine))
-        elif signature in self._queued:
-            self._queued[signature].append(call)
+        elif signature in self._deferred:
+            self._deferred[signature].append(call)
         else:
-            self._queued[signature] = [call]
+            self._deferred[signature] = [call]
             self._conversation.dispatcher.defer(
                 Cleanup(
                     partial(self._put_find, signature=signature),
@@ -127,19 +127,19 @@ class FastPath:
 
     def _must_find(self, signature: bytes) -> bool:
         """Whether the look-up is still needed for the queued calls; otherwise they are sent, or dropped."""
-        if signature not in self._routines and any(call.is_needed() for call in self._queued[signature]):
+        if signature not in self._routines and any(call.is_needed() for call in self._deferred[signature]):
             return True
-        self._send_queued(signature)
+        self._send_deferred(signature)
         return False
 
     def _on_found(self, signature: bytes, reply: Reply) -> None:
         if reply.routine is not None:
             self._routines[signature] = reply.routine
-        self._send_queued(signature)
+        self._send_deferred(signature)
 
-    def _send_queued(self, signature: bytes) -> None:
+    def _send_deferred(self, signature: bytes) -> None:
         """Send the queued calls before other cleanup; drop them if their routine is unknown."""
-        calls, routine = self._queued.pop(signature), self._routines.get(signature)
+        calls, routine = self._deferred.pop(signature), self._routines.get(signature)
         if routine is not None:
             self._conversation.dispatcher.defer_first(*(call.cleanup(routine) for call in calls))
 

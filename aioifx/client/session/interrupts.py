@@ -39,7 +39,7 @@ class Interrupter:
         self.is_unconfirmed = False
         """Whether an urgent byte was sent, and neither a statement nor the probe has acknowledged it."""
         self.has_unasked = False
-        """Whether a -213 has ended a request that nobody had cancelled."""
+        """Whether a -213 has ended a request that was not cancelled."""
         self.cancel_timer: asyncio.TimerHandle | None = None
         """Set while replies to cancelled requests are outstanding."""
         self._running: InFlight[Any] | None = None

@@ -39,7 +39,7 @@ class ServerBehavior:
         ret_type_with_open:  the request that opens a cursor without parameters may have RET_TYPE.
         takes_put:           an insert cursor accepts rows.
         answers_after_error: after a row of an executemany that fails, the rows in flight get their replies. It is never
-                             False: a slow row cannot be told from one without a reply.
+                             False: a slow row looks like one without a reply.
     """
 
     host: str = ""

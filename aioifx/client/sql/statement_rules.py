@@ -95,7 +95,7 @@ _NO_ROUTINES: Final = frozenset(
     # functions of the server without side effects, which any session evaluates alike
     " abs acos add_months ascii asin atan atan2 avg bitand bitor bitnot bitxor cast ceil char_length"
     " character_length charindex chr coalesce concat cos cosh count date decode degrees dense_rank exp extend"
-    " first_value floor format_units greatest hex initcap instr lag last_day last_value lead least left len length"
+    " first_value format_units greatest hex initcap instr lag last_day last_value lead least left len length"
     " ln log10 logn lower lpad ltrim max mdy min mod months_between next_day ntile nullif nvl nvl2 octet_length"
     " pow power quarter radians range rank replace reverse root round row_number rpad rtrim sign sin sinh space"
     " sqrt stdev substr substrb substring substring_index sum tan tanh to_char to_date to_number today trim trunc"

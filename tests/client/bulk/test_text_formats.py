@@ -271,7 +271,7 @@ def test_a_str_is_a_path(kind: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", ["", "1|2|\n", "1\0"])
-def test_a_text_that_is_no_path_is_refused_and_not_shown(source: str) -> None:
+def test_a_text_that_is_not_a_path_is_refused_and_not_shown(source: str) -> None:
     with pytest.raises(
         InterfaceError, match=r"^rows: expected a path, got text; give text as a list of chunks$"
     ):
@@ -287,7 +287,7 @@ def test_the_name_of_a_file_tells_its_format(path: Any, name: str | None) -> Non
 
 
 @pytest.mark.parametrize("source", [io.StringIO(), [b""], 5, None])
-def test_what_is_no_path_tells_no_format(source: Any) -> None:
+def test_what_is_not_a_path_tells_no_format(source: Any) -> None:
     assert format_by_name(source) is None
 
 

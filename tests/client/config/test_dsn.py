@@ -137,7 +137,7 @@ def test_properties_of_version_15_that_have_an_effect_are_refused_with_the_way_o
     assert "secret" not in str(caught.value)
 
 
-def test_an_unknown_property_is_no_variable() -> None:
+def test_an_unknown_property_is_not_a_variable() -> None:
     assert split_dsn("jdbc:informix://h/d;OPTCOMPIND=0;delimident=true").environment == {
         "OPTCOMPIND": "0",
         "DELIMIDENT": "true",

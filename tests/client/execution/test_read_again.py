@@ -79,7 +79,7 @@ async def test_the_rows_are_read_again_and_later_connections_send_optofc_0(
             assert server.stats.logins == before
 
 
-async def test_a_row_that_is_gone_when_it_is_read_again_is_none() -> None:
+async def test_a_row_that_is_gone_when_it_is_read_again_gives_none_too() -> None:
     async with serve(ServerOptions(quirks=DROPS)) as server:
         await seeded(server)
         async with aioifx.connect(server.dsn) as conn:
@@ -269,7 +269,7 @@ async def test_a_password_that_cannot_be_had_again_leaves_the_first_error() -> N
 TEXT_COLUMN = column("t", TypeCode.TEXT, 56)
 ROW = raw_row(row_descriptor(3, 56).data)
 FETCHED = "Id(1) FetchBlob"
-KEPT = [
+CLOSING_QUERY = [
     (PREPARE, described(1, TEXT_COLUMN)),
     (opening(1, 4096), ROW + CLOSED + done(1) + EOT),
 ]
@@ -277,7 +277,7 @@ KEPT = [
 
 async def test_a_value_that_comes_although_its_cursor_is_closed_proves_that_it_is_kept() -> None:
     value = b"\0\x27\0\3abc\0\0\x27\0\0"
-    async with talking(*KEPT, (FETCHED, value + done() + EOT), release(1)) as (conn, _):
+    async with talking(*CLOSING_QUERY, (FETCHED, value + done() + EOT), release(1)) as (conn, _):
         assert await conn.fetchval("select t from doc") == "abc"
         assert conn.server_behavior.keeps_closed_values is True
 
@@ -286,7 +286,7 @@ async def test_a_value_that_comes_although_its_cursor_is_closed_proves_that_it_i
     "answer", [error(-602) + EOT, b"\0\x27\0\0" + done() + EOT], ids=["an error", "no bytes"]
 )
 async def test_a_value_that_is_gone_is_an_error_that_names_the_option(answer: bytes) -> None:
-    async with talking(*KEPT, (FETCHED, answer), release(1)) as (conn, _):
+    async with talking(*CLOSING_QUERY, (FETCHED, answer), release(1)) as (conn, _):
         with pytest.raises(DatabaseError, match="optofc=False") as caught:
             await conn.fetchval("select t from doc")
         assert caught.value.connection_usable and caught.value.sql == "select t from doc"
@@ -295,7 +295,7 @@ async def test_a_value_that_is_gone_is_an_error_that_names_the_option(answer: by
 
 @pytest.mark.parametrize(("sqlcode", "isamcode"), [(-213, 0), (-244, -107)])
 async def test_an_interrupt_or_a_lock_says_nothing_about_the_server(sqlcode: int, isamcode: int) -> None:
-    async with talking(*KEPT, (FETCHED, error(sqlcode, isamcode) + EOT), release(1)) as (conn, _):
+    async with talking(*CLOSING_QUERY, (FETCHED, error(sqlcode, isamcode) + EOT), release(1)) as (conn, _):
         with pytest.raises(DatabaseError) as caught:
             await conn.fetchval("select t from doc")
         assert caught.value.sqlcode == sqlcode and "optofc" not in str(caught.value)
@@ -315,9 +315,9 @@ async def _session_of(conn: aioifx.Connection) -> AsyncGenerator[Session, None]:
 @pytest.mark.parametrize("answer", [error(-602) + EOT, NOTHING], ids=["an error", "no bytes"])
 async def test_a_value_that_is_dropped_there_too_is_an_error_and_never_empty(answer: bytes) -> None:
     """It has OPTOFC set for every client."""
-    again = [KEPT[0], (opening(1), KEPT[1][1]), (FETCHED, answer)]
+    again = [CLOSING_QUERY[0], (opening(1), CLOSING_QUERY[1][1]), (FETCHED, answer)]
     async with (
-        talking(*KEPT, (FETCHED, answer), release(1)) as (conn, _),
+        talking(*CLOSING_QUERY, (FETCHED, answer), release(1)) as (conn, _),
         talking(*again, optofc=False) as (other, _),
     ):
         conn.statements.session.reconnect = partial(_session_of, other)
@@ -328,7 +328,7 @@ async def test_a_value_that_is_dropped_there_too_is_an_error_and_never_empty(ans
 
 
 async def test_without_optofc_no_error_names_it() -> None:
-    async with talking(*KEPT, (FETCHED, NOTHING), release(1), optofc=False) as (conn, _):
+    async with talking(*CLOSING_QUERY, (FETCHED, NOTHING), release(1), optofc=False) as (conn, _):
         with pytest.raises(DatabaseError, match="the server may have dropped the value") as caught:
             await conn.fetchval("select t from doc")
         assert "optofc=False" not in str(caught.value)

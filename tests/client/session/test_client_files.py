@@ -435,8 +435,8 @@ def test_parts_of_a_reply_are_joined_without_a_copy_of_the_rows() -> None:
 def test_a_part_of_a_reply_does_not_replace_the_error_and_warnings_of_an_earlier_one() -> None:
     first, second = ServerError(-1, 0), ServerError(-2, 0)
     many = [ServerError(0, 0, number) for number in range(MAX_WARNINGS + 5)]
-    before = Reply(error=first, warnings=many[:60], warnings_left_out=2)
-    whole = joined(before, Reply(error=second, warnings=many[60:], warnings_left_out=3))
+    before = Reply(error=first, warnings=tuple(many[:60]), warnings_left_out=2)
+    whole = joined(before, Reply(error=second, warnings=tuple(many[60:]), warnings_left_out=3))
     assert whole.error is first
     assert [*whole.warnings] == many[:MAX_WARNINGS]
     assert whole.warnings_left_out == 10
