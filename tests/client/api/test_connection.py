@@ -111,16 +111,17 @@ async def test_many_blocks_of_every_kind_of_field_come_whole(
             )
         blocks.append(block)
 
-    def script(hold: str) -> list[Exchange]:
+    def script(options: str) -> list[Exchange]:
         return [
             (PREPARE, described(3, *columns, row_size=2100)),
-            (f"Id(3) CurName {hold}AutoFree Open Id(3) RetType(5) Fetch", blocks[0] + EOT),
+            (f"Id(3) CurName {options}Open Id(3) RetType(5) Fetch", blocks[0] + EOT),
             *[(fetching(3), block + EOT) for block in blocks[1:4]],
             (fetching(3), blocks[4] + done(1500) + EOT),
             close(3),
         ]
 
-    async with connected(script(""), script("Hold ")) as (conn, _):
+    # AUTOFREE is not sent until the server has taken RET_TYPE with OPEN.
+    async with connected(script(""), release(3), script("Hold AutoFree ")) as (conn, _):
         assert await conn.fetch("select * from t", row_factory=rows.tuple_row) == expected
         stream = conn.stream("select * from t", row_factory=rows.tuple_row)
         assert [row async for row in stream] == expected
