@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
@@ -89,7 +90,8 @@ class MemoryTransport(asyncio.Transport):
         self._loop = asyncio.get_running_loop()
         self._protocol = protocol
         self._closing = False
-        self._held: list[bytes] | None = None  # while reading is paused
+        self._arrived: deque[bytes | None] = deque()  # while reading is paused; None for the end
+        self._is_paused = False
         self.other: MemoryTransport | None = None
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -97,24 +99,25 @@ class MemoryTransport(asyncio.Transport):
         if not self._closing and other is not None:
             self._loop.call_soon(other._deliver, bytes(data))
 
-    def _deliver(self, data: bytes) -> None:
-        if self._held is not None:
-            self._held.append(data)
-        elif not self._closing:
-            self._protocol.data_received(data)
+    def _deliver(self, data: bytes | None) -> None:
+        self._arrived.append(data)
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        while self._arrived and not self._is_paused and not self._closing:
+            data = self._arrived.popleft()
+            if data is not None:
+                self._protocol.data_received(data)
+            else:
+                self._protocol.eof_received()
+                self.close()
 
     def pause_reading(self) -> None:
-        self._held = self._held or []
+        self._is_paused = True
 
     def resume_reading(self) -> None:
-        held, self._held = self._held, None
-        for data in held or ():
-            self._loop.call_soon(self._deliver, data)
-
-    def _hear_end(self) -> None:
-        if not self._closing:
-            self._protocol.eof_received()
-            self.close()
+        self._is_paused = False
+        self._loop.call_soon(self._hand_on)
 
     def get_write_buffer_size(self) -> int:
         return 0
@@ -127,7 +130,7 @@ class MemoryTransport(asyncio.Transport):
             self._closing = True
             self._loop.call_soon(self._protocol.connection_lost, None)
             if self.other is not None:
-                self._loop.call_soon(self.other._hear_end)
+                self._loop.call_soon(self.other._deliver, None)
 
     def abort(self) -> None:
         self.close()

@@ -18,7 +18,7 @@ from aioifx import channel as channel_module
 from aioifx.channel import MAX_SHOWN, RECV_BUFFER_SIZE, Channel
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
 from aioifx.wire.capabilities import Capabilities
-from aioifx.wire.completion import Done, put_done
+from aioifx.wire.completion import Cost, Done, put_done
 from aioifx.wire.handshake import read_login_reply
 from aioifx.wire.inbox import AT_ONCE, COMPACT_FROM, Inbox
 from aioifx.wire.opcodes import Op
@@ -26,6 +26,7 @@ from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, put_eot, read_reply
 from aioifx.wire.requests import read_request
 from aioifx.wire.session_requests import Begin
+from tests.scripted import pipe
 
 DIALECT = Capabilities()
 
@@ -669,6 +670,24 @@ async def test_a_reader_that_is_paused_by_its_user_stays_so(slow: Pair) -> None:
     assert transport.reading == [False]
     channel.resume_reading()
     assert transport.reading == [False, True]
+
+
+async def test_chunks_in_memory_keep_their_order_while_parsing_is_paused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Parsing is paused in any test with scripted servers if the machine is slow."""
+    monkeypatch.setattr(channel_module, "PARSING_SHARE", -1.0)
+    client, server = Channel(), Channel()
+    pipe(client, server)
+    reply = client.expect(read_reply(client.inbox, DIALECT))
+    sent = pack(">hiihi", Op.COST, 1, 2, Op.TUPID, 7) + EOT
+    for at in range(0, len(sent), 3):
+        server.send(sent[at : at + 3])
+    server.close()
+    found = await reply
+    assert (found.cost, found.row_number) == (Cost(1, 2), 7)
+    await client.wait_closed()
+    await server.wait_closed()
 
 
 @pytest.mark.parametrize("shows_values", [False, True])
