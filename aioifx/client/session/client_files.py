@@ -4,7 +4,7 @@ Invariants:
 1. Without the option *client_files*, no file is opened. With a directory, only regular files directly in it are.
 2. A file that is refused or fails does not end the conversation. The server gets an error in place of the file, and the
    call raises the reason.
-3. Files are opened, read, written and closed in a thread, one request at a time.
+3. Files are opened, read, written and closed, and answers built, in a thread, one request at a time.
 """
 
 from __future__ import annotations
@@ -85,9 +85,14 @@ class FileServer:
         self._serving = asyncio.ensure_future(self._serve(request))
 
     def finish(self, reply: Reply) -> Reply:
-        """The whole reply, from its last part; with the reason why a file was refused or has failed."""
+        """The whole reply, from its last part; with the reason why a file was refused or has failed.
+
+        Raises:   ProtocolError: the last request is not answered yet. The server would take the answer for a request.
+        """
         if self._before is None:
             return reply
+        if not self._is_answered and not reply.is_session_ended:
+            raise ProtocolError("the reply ends before the answer to its request for a client's file")
         whole, self._before = joined(self._before, reply), None
         failure, self._failure = self._failure, None
         if failure is not None:
@@ -109,10 +114,9 @@ class FileServer:
 
     async def _serve(self, request: FileRequest) -> None:
         outbox = Outbox()
-        data = b""
         if self._failure is None:
             try:
-                data = await in_thread(self._execute, request)
+                outbox = await in_thread(self._execute, request)
             except BaseException as error:
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     raise
@@ -120,10 +124,6 @@ class FileServer:
         if self._failure is not None and not isinstance(request, FileClose):
             # Observed: JDBC sends these two numbers.
             put_file_failed(outbox, errno.EACCES if isinstance(request, FileOpen) else errno.EBADF)
-        elif isinstance(request, FileRead):
-            put_file_data(outbox, data, request.buffer)
-        elif isinstance(request, FileWrite):
-            put_file_written(outbox, len(request.data))
         put_eot(outbox)
         self._is_answered = True
         if self._channel.is_open:
@@ -131,8 +131,9 @@ class FileServer:
         else:
             self._close_later()
 
-    def _execute(self, request: FileRequest) -> bytes:
-        """Do what the server asks for; in a thread. Returns the data that it reads."""
+    def _execute(self, request: FileRequest) -> Outbox:
+        """Do what the server asks for; in a thread. Returns the answer, without SQ_EOT."""
+        answer = Outbox()
         match request:
             case FileOpen(name, _, flags, offset):
                 self._close()
@@ -145,24 +146,25 @@ class FileServer:
                 if self._is_in_directory:
                     base_name(self._name)
                 self._is_unwritten = bool(flags & _WRITE_ACCESS)
-            case FileRead(_, amount):
+            case FileRead(buffer, amount):
                 limit = MAX_FILE_DATA if amount < 0 else min(amount, MAX_FILE_DATA)
                 data: Any = self._opened("rb").read(limit + (amount < 0))
                 if not isinstance(data, (bytes, bytearray)):  # the file may be the user's
                     raise TypeError(f"read: expected bytes, got {type(data).__name__}")
                 if len(data) > limit:
                     raise OperationalError(f"more than {limit} bytes at once")
-                return bytes(data)
+                put_file_data(answer, bytes(data), buffer)
             case FileWrite(data):
                 written: Any = self._opened("wb").write(data)
                 if isinstance(written, int) and written < len(data):
                     raise OSError(f"{written} of {len(data)} bytes were written")
+                put_file_written(answer, len(data))
             case FileClose():
                 if self._is_unwritten and self._file is None:
                     self._opened("wb")
                 self._close()
                 self._name = ""
-        return b""
+        return answer
 
     def _opened(self, mode: str) -> BinaryIO:
         if self._file is None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import threading
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
 
+from aioifx.client.session import client_files
 from aioifx.client.session.client_files import joined, open_in
 from aioifx.errors import (
     ConnectionLost,
@@ -31,7 +33,15 @@ from aioifx.testing.script import (
     select_ints,
 )
 from aioifx.wire.completion import ServerError
-from aioifx.wire.files import FileClose, FileOpen, FileRead, FileRequest, FileWrite, put_file_request
+from aioifx.wire.files import (
+    FileClose,
+    FileOpen,
+    FileRead,
+    FileRequest,
+    FileWrite,
+    put_file_data,
+    put_file_request,
+)
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import MAX_WARNINGS, Reply
@@ -423,6 +433,33 @@ async def test_a_server_that_does_not_wait_for_an_answer_is_refused(tmp_path: Pa
         with pytest.raises(ProtocolError, match="before the answer"):
             await conn.fetch(QUERY, 1)
         assert conn.is_closed()
+
+
+async def test_a_reply_that_ends_before_the_answer_to_its_request_is_refused(tmp_path: Path) -> None:
+    """The server would take the answer for its next request."""
+    script = query(("", opens("in") + ints(5) + ENDED))[:3]
+    async with talking(script, client_files=tmp_path) as (conn, _):
+        with pytest.raises(ProtocolError, match="before the answer"):
+            await conn.fetch(QUERY, 1)
+        assert conn.is_closed()
+
+
+async def test_the_answer_is_built_in_the_thread_that_reads_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server may ask for a large file in pieces of a byte; that takes seconds."""
+    threads: list[threading.Thread] = []
+
+    def put(outbox: Outbox, data: bytes, buffer: int) -> None:
+        threads.append(threading.current_thread())
+        put_file_data(outbox, data, buffer)
+
+    monkeypatch.setattr(client_files, "put_file_data", put)
+    (tmp_path / "in").write_bytes(b"abcdef")
+    script = query(*reading("in", -1, expected=[b"abcdef"]))
+    async with talking(script, client_files=tmp_path) as (conn, _):
+        assert await conn.fetch(QUERY, 1) == [(5,)]
+    assert len(threads) == 1 and threads[0] is not threading.current_thread()
 
 
 def test_parts_of_a_reply_are_joined_without_a_copy_of_the_rows() -> None:
