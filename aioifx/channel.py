@@ -35,6 +35,9 @@ everything else in a small query.
 PARSING_SHARE: Final = 0.005
 """Seconds in one iteration of the event loop after which parsing waits for the next one."""
 
+_TAG: Final = 2
+"""Bytes of a message's number."""
+
 MAX_SHOWN: Final = 256
 """Bytes in the error of a message that cannot be read."""
 
@@ -418,11 +421,8 @@ class Channel(asyncio.Protocol):
         begin = max(position, self.inbox.dropped)  # the first bytes of a long message may be dropped
         at = begin - self.inbox.dropped
         data = self.inbox.data[at : at + MAX_SHOWN]
-        error.data = (
-            data.hex()
-            if self.shows_values
-            else "".join(f"{byte:02x}" if byte < 0x20 else ".." for byte in data)
-        )
+        shown = len(data) if self.shows_values else max(position + _TAG - begin, 0)
+        error.data = data[:shown].hex() + "".join(".." if byte else "00" for byte in data[shown:])
         error.add_note(
             f"message {error.tag} at byte {position} of the connection, its bytes from {begin - position} on: "
             f"{error.data}\nplease report it, if possible with a trace (option: trace)"

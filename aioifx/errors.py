@@ -258,7 +258,7 @@ class ProtocolError(InternalError):
         tag:      number of the message that could not be read; None outside a message.
         position: bytes that the connection had received before that message; None outside a message.
         data:     up to 256 bytes of it, in hexadecimal; of a message that came in several parts, the last of them.
-                  Without *trace_values*, those from 20 on, which texts and most values are made of, are "..".
+                  Without *trace_values*, all but the tag and zeros are "..".
     """
 
     tag: int | None = None
