@@ -270,7 +270,7 @@ def replay_process(*, rows: int = ROWS, delay: float = 0.0, max_fetch: int = 0) 
             line = process.stdout.readline()
             yield next(word for word in line.split() if word.startswith("informix://"))
         finally:
-            process.terminate()
+            process.kill()  # an interpreter that exits by itself may hang in a thread
 
 
 def main() -> None:
