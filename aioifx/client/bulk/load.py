@@ -269,9 +269,8 @@ class _Load:
             dispatcher.extend_deadline()
             return await self._next_batch()
         if self._session.database.is_ansi:
-            await (
-                self._statement.close_and_wait()
-            )  # opening an open cursor is an error in an ANSI database (documented)
+            # Opening an open cursor is an error in an ANSI database (documented).
+            await self._statement.close_and_wait()
         await self._set_savepoint(batch)
         in_flight = self._cursor.send(batch.messages)
         try:

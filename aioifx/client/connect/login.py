@@ -116,12 +116,6 @@ class LoginAttempt:
         return str(self.address) + "".join(f", redirected from {hop}" for hop in reversed(self._hops))
 
     @property
-    def server_version(self) -> str:
-        """The server's version text, once it has accepted."""
-        assert self.reply is not None
-        return visible(self.reply.version.decode("latin-1"))
-
-    @property
     def is_final(self) -> bool:
         """Whether no other server may be tried: a PAM handler was asked, and the server has not accepted its answer."""
         return self.pam is not None and self.pam.has_asked
@@ -170,7 +164,7 @@ class LoginAttempt:
         while (target := self._redirected(login)) is not None:
             await self._follow_redirect(target)
             login = await self._run_handshake(password)
-        return await self._connection(login)
+        return await self._connection()
 
     def drop(self) -> None:
         if self._channel is not None:
@@ -262,7 +256,8 @@ class LoginAttempt:
     async def _begin_session(self, channel: Channel, login: LoginReply) -> LoginReply | DatabaseError:
         """The rest of the handshake, once the server has accepted the user."""
         options = self.options
-        self.behavior = behavior_of(self.address.host, self.address.port, self.server_version)
+        version = visible(login.version.decode("latin-1"))
+        self.behavior = behavior_of(self.address.host, self.address.port, version)
         try:
             if options.sends_optofc and self.behavior.keeps_closed_values is False:
                 self.options = options = options.without_optofc()
@@ -400,7 +395,7 @@ class LoginAttempt:
         if not capabilities.type_names:
             raise NotSupportedError(f"{self.where} is too old: its descriptions do not name types")
 
-    async def _connection(self, login: LoginReply) -> Connection[Any]:
+    async def _connection(self) -> Connection[Any]:
         """Finish a login that the server has accepted: open the database and apply the options."""
         options, session = self.options, self._session()
         if self._opened is not None:
@@ -419,7 +414,7 @@ class LoginAttempt:
             session,
             statement_cache_size=options.statement_cache_size,
             address=str(self.address),
-            server_version=self.server_version,
+            server_version=self.behavior.version,
             row_factory=options.row_factory,
         )
 

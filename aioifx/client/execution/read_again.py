@@ -41,29 +41,32 @@ async def fill(
         return Filled(await large.fill(rows))
     except ValueNotKept as lost:
         error = lost.error
+    behavior = statement.session.behavior
     if params is None or not _may_read_again(statement, large):
-        statement.session.behavior.learn("keeps_closed_values", False)
+        behavior.learn("keeps_closed_values", False)
         raise error
     limit = asyncio.timeout_at(statement.session.dispatcher.deadline)
+    reason: Exception
     try:
         async with limit:
             rows = await _read_again(statement, large, params)
     except ValueNotKept as lost:  # OPTOFC may be set at the server for every client (documented)
-        statement.session.behavior.learn("keeps_closed_values", False)
-        raise lost.error from error
+        error, reason = lost.error, error
     except DatabaseError as failure:
-        if not failure.sqlcode or failure.sqlcode != error.sqlcode:  # otherwise it is not readable at all
-            statement.session.behavior.learn("keeps_closed_values", False)
-            error.add_note(f"reading it again on another connection failed: {failure}")
-        raise error from failure
+        if failure.sqlcode and failure.sqlcode == error.sqlcode:
+            raise error from failure  # it is not readable at all, which says nothing about the server
+        error.add_note(f"reading it again on another connection failed: {failure}")
+        reason = failure
     except TimeoutError as failure:
-        if limit.expired():
-            statement.session.behavior.learn("keeps_closed_values", False)
-            error.add_note("reading it again on another connection exceeded the time limit of the call")
-            raise error from failure
-        raise
-    statement.session.behavior.learn("keeps_closed_values", False)
-    return Filled(rows, is_whole=True)
+        if not limit.expired():
+            raise
+        error.add_note("reading it again on another connection exceeded the time limit of the call")
+        reason = failure
+    else:
+        behavior.learn("keeps_closed_values", False)
+        return Filled(rows, is_whole=True)
+    behavior.learn("keeps_closed_values", False)
+    raise error from reason
 
 
 def _may_read_again(statement: Statement, large: LargeValues) -> bool:

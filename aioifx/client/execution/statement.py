@@ -179,6 +179,7 @@ class Statement:
             apart = self._has_uncertain_ret_types and not (
                 accepts or (accepts is None and self.is_repeatable)
             )
+        is_trial = self._has_uncertain_ret_types and not apart
         group = self.encoder.encode(self._open_template(0 if apart else size, hold=hold), params)
         if not session.transactions.runs_unchecked:
             await self.check_may_run()
@@ -188,14 +189,14 @@ class Statement:
         try:
             reply = await session.dispatcher.reply(in_flight)
         except ProtocolError:  # it may be about the group; another connection avoids it
-            if not apart and self._has_uncertain_ret_types and session.behavior.ret_type_with_open is None:
+            if is_trial and session.behavior.ret_type_with_open is None:
                 session.behavior.learn("ret_type_with_open", False)
             raise
         if apart:
             if reply.error is not None:  # which has nothing to do with a fetch
                 return self.accept_block(reply)
             reply = await session.dispatcher.reply(self.send_fetch(size))
-        if not apart and self._has_uncertain_ret_types:
+        if is_trial:
             if reply.error is None:
                 session.behavior.learn("ret_type_with_open", True)
             elif self.is_repeatable and may_be_about_the_request(reply.error):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 logger: Final = logging.getLogger("aioifx.session")
@@ -27,7 +27,7 @@ _COSTS: Final[Mapping[Fact, str]] = {
 """What follows when a fact is refuted."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ServerBehavior:
     """What is known of one server. None: not shown yet.
 
@@ -45,11 +45,11 @@ class ServerBehavior:
     host: str = ""
     port: int = 0
     version: str = ""
-    done_ends_rows: bool | None = field(default=None, compare=False)
-    keeps_closed_values: bool | None = field(default=None, compare=False)
-    ret_type_with_open: bool | None = field(default=None, compare=False)
-    takes_put: bool | None = field(default=None, compare=False)
-    answers_after_error: bool | None = field(default=None, compare=False)
+    done_ends_rows: bool | None = None
+    keeps_closed_values: bool | None = None
+    ret_type_with_open: bool | None = None
+    takes_put: bool | None = None
+    answers_after_error: bool | None = None
 
     def learn(self, fact: Fact, holds: bool) -> None:
         """Remember what a reply has shown."""

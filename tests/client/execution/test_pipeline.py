@@ -885,39 +885,23 @@ async def test_a_slow_source_of_rows_is_not_taken_for_a_missing_reply(
         assert (await task).rowcount == 3
 
 
-async def test_a_server_that_has_answered_rows_after_a_failed_one_has_all_the_time(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("write", "shown", "limited"),
+    [(2 * ROW_SIZE, True, 1), (pipeline.FLUSH, None, 2)],
+    ids=["rows of a later write", "rows of its own write"],
+)
+async def test_only_replies_to_a_later_write_show_that_rows_after_a_failed_one_are_answered(
+    monkeypatch: pytest.MonkeyPatch, write: int, shown: bool | None, limited: int
 ) -> None:
     watched = Watched(monkeypatch)
-    monkeypatch.setattr(pipeline, "FLUSH", 2 * ROW_SIZE)
-    failing = answers(3, row_1=duplicate)
-    async with talking(
-        opened, BEGIN, failing, COMMIT, release(2), opened, BEGIN, failing, COMMIT, release(2)
-    ) as (
-        conn,
-        _,
-    ):
+    monkeypatch.setattr(pipeline, "FLUSH", write)
+    once = (opened, BEGIN, answers(3, row_1=duplicate), COMMIT, release(2))
+    async with talking(*once, *once) as (conn, _):
         for _ in range(2):
             assert len((await conn.executemany(INSERT, rows(3), on_error="collect")).errors) == 1
-        assert conn._session.behavior.answers_after_error
-        assert len(watched.batches) == 1
-
-
-async def test_replies_to_the_failed_rows_own_write_show_nothing_of_later_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    watched = Watched(monkeypatch)
-    failing = answers(3, row_1=duplicate)
-    async with talking(
-        opened, BEGIN, failing, COMMIT, release(2), opened, BEGIN, failing, COMMIT, release(2)
-    ) as (
-        conn,
-        _,
-    ):
-        for _ in range(2):
-            assert len((await conn.executemany(INSERT, rows(3), on_error="collect")).errors) == 1
-        assert conn._session.behavior.answers_after_error is None
-        assert len(watched.batches) == 2 and watched.batches[1]._timer is None
+        assert conn._session.behavior.answers_after_error is shown
+        assert len(watched.batches) == limited
+        assert all(batch._timer is None for batch in watched.batches)
 
 
 @pytest.mark.parametrize("failing", [0, 2])
