@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import inspect
 import json
 import pickle
@@ -260,6 +261,40 @@ def test_pickles_name_public_paths() -> None:
             arg for _, arg, _ in pickletools.genops(pickled) if isinstance(arg, str) and "aioifx" in arg
         }
         assert modules <= {"aioifx", "aioifx.rows"}
+
+
+def imported_names(module: Path) -> Iterator[str]:
+    """What a module imports, also within functions; not what only type checkers import."""
+    tree = tree_of(module)
+    unseen = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "_typing.TYPE_CHECKING")
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in unseen:
+            start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            yield from (start + alias.name for alias in node.names)
+
+
+def test_no_import_circle_exists_not_even_within_functions() -> None:
+    paths = {
+        ".".join(["aioifx", *path.with_suffix("").parts]).removesuffix(".__init__"): path
+        for path in modules()
+    }
+    graph = {
+        name: {
+            found
+            for imported in imported_names(module)
+            for found in (imported, imported.rpartition(".")[0])
+            if found in paths and found != name
+        }
+        for name, module in paths.items()
+    }
+    order = [*graphlib.TopologicalSorter(graph).static_order()]  # a CycleError lists the modules of a circle
+    assert {*order} == {*paths}
 
 
 @pytest.mark.exhaustive

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from aioifx.cli.parsing import Parser, seconds
 from aioifx.client.config.dsn import Parts, split_dsn
 from aioifx.client.config.options import OptionFields
-from aioifx.client.config.secret import Secret
+from aioifx.client.config.password import Secret
 from aioifx.errors import InterfaceError
 
 ADDRESS: Final = "AIOIFX_DSN"

@@ -16,8 +16,9 @@ from typing import Final, Unpack
 from aioifx.client.config.addresses import Address
 from aioifx.client.config.checks import check_seconds
 from aioifx.client.config.options import AllOptionFields, ConnectOptions
+from aioifx.client.config.password import password_of
 from aioifx.client.config.resolve import resolve
-from aioifx.client.connect.connect import candidate_addresses, password_of
+from aioifx.client.connect.connect import candidate_addresses
 from aioifx.diagnosis.examination import Examination
 from aioifx.diagnosis.report import DiagnosisChange, DiagnosisReport, DiagnosisStep
 from aioifx.diagnosis.steps import Failed, Finding, Steps
@@ -103,7 +104,7 @@ async def _password(options: ConnectOptions, seconds: float) -> str:
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
-            return await password_of(options)
+            return await password_of(options.password, options.client_code_set)
     except InterfaceError:
         raise
     except TimeoutError:

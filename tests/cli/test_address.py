@@ -12,7 +12,7 @@ import pytest
 from aioifx.cli import address
 from aioifx.cli.address import add_connection, destination
 from aioifx.cli.parsing import Parser
-from aioifx.client.config.secret import Secret
+from aioifx.client.config.password import Secret
 from aioifx.errors import InterfaceError
 
 DSN = "informix://app@db1:9088/shop?server=ol_shop"

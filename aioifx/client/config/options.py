@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 import ssl as tls
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final, Literal, TypeAlias, TypedDict
+from typing import Any, Final, Literal, TypedDict
 
 from aioifx.client.config.addresses import MAX_PORT, ROLES, Role, addresses, names_in
 from aioifx.client.config.checks import (
@@ -36,7 +36,7 @@ from aioifx.client.config.checks import (
 )
 from aioifx.client.config.environment import checked_variables, login_pairs, session_pairs
 from aioifx.client.config.isolation import Isolation, isolation_clause, lock_mode_clause
-from aioifx.client.config.secret import Secret
+from aioifx.client.config.password import Password, Secret
 from aioifx.client.config.tls import context_of
 from aioifx.client.config.tracing import Tracer, tracer_of
 from aioifx.client.observation.observation import Observation, Target
@@ -71,9 +71,6 @@ MAX_STATEMENTS: Final = 10_000
 
 _KEEPALIVE: Final = (60, 10, 6)
 """A dead server is detected after two minutes; with the system's defaults after two hours."""
-
-Password: TypeAlias = str | Secret | Callable[[], str | Awaitable[str]]
-"""A password, or a callable or coroutine function that returns it, called for each connection."""
 
 
 class OptionFields(TypedDict, total=False):

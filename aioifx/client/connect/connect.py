@@ -9,7 +9,6 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager
@@ -20,17 +19,16 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
 from aioifx.channel import running_loop
 from aioifx.client.api.connection import Connection, no_attribute
 from aioifx.client.config.addresses import Address, addresses, names_in
-from aioifx.client.config.checks import check_text
 from aioifx.client.config.options import AllOptionFields, ConnectOptions, OptionFields
+from aioifx.client.config.password import password_of
 from aioifx.client.config.resolve import resolve_again
-from aioifx.client.config.secret import Secret
 from aioifx.client.config.sqlhosts import lookup
 from aioifx.client.connect.locales import log_in
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.connect.transport import StaggeredRace
 from aioifx.client.observation.observation import Observation, running
 from aioifx.client.session.session import Session
-from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, InterfaceError
+from aioifx.errors import AuthenticationError, ConnectError, DatabaseError
 from aioifx.rows import Item, Record, RowFactory
 
 R = TypeVar("R")
@@ -109,7 +107,7 @@ async def open_connection(options: ConnectOptions, observation: Observation | No
     if observation is None:
         return await opening(options, None)
     if options.lock_diagnosis and observation.on_lock_error is None:
-        from aioifx.client.connect.locks import LockNotes  # it imports this module
+        from aioifx.client.connect.locks import LockNotes  # imported here because it is rarely needed
 
         observation.on_lock_error = LockNotes(options).add
     return await observation.run("connect", _open_observed(options, observation, opening))
@@ -252,7 +250,7 @@ class _Connector:
         Source:   documented: INFORMIXCONRETRY attempts follow the first one at equal intervals within INFORMIXCONTIME
         """
         options = self.options
-        password = await password_of(options)
+        password = await password_of(options.password, options.client_code_set)
         for later in range(options.connect_retries, 0, -1):
             seconds = options.connect_timeout / (options.connect_retries + 1)
             connection = await self._timed_round(password, self._deadline - seconds * later)
@@ -397,19 +395,3 @@ class _Connector:
         for attempt in self._attempts:
             attempt.drop_unless_done()
             attempt.failure = None  # break the reference cycle through the traceback
-
-
-async def password_of(options: ConnectOptions) -> str:
-    """The password; a callable is called for each connection."""
-    source = options.password
-    if isinstance(source, Secret):
-        return source.reveal()
-    if not callable(source):
-        return source or ""
-    given = source()
-    if inspect.isawaitable(given):
-        given = await given
-    if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        raise InterfaceError(f"password: expected a str from the callable, got {type(given).__name__}")
-    check_text("password", given, options.client_code_set)
-    return given

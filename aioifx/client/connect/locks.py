@@ -23,8 +23,8 @@ from typing import Any, Final, TypeAlias
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.addresses import Address
 from aioifx.client.config.options import ConnectOptions
+from aioifx.client.config.password import password_of
 from aioifx.client.config.sqlhosts import lookup
-from aioifx.client.connect.connect import password_of
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.observation.operation import Operation
 from aioifx.errors import DatabaseError, LockError, visible
@@ -254,7 +254,7 @@ async def _connect(options: ConnectOptions, address: Address) -> Connection[Any]
     attempt.sends_db_locale = False
     try:
         await attempt.connect()
-        return await attempt.log_in(await password_of(options))
+        return await attempt.log_in(await password_of(options.password, options.client_code_set))
     finally:
         attempt.drop_unless_done()
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from aioifx.client.config.options import AllOptionFields, ConnectOptions
+from aioifx.client.config.password import Secret
 from aioifx.client.config.resolve import parse_dsn, resolve
-from aioifx.client.config.secret import Secret
 from aioifx.errors import InterfaceError
 from aioifx.rows import dict_row
 

@@ -8,8 +8,8 @@ import pickle
 
 import pytest
 
+from aioifx.client.config.password import Secret
 from aioifx.client.config.resolve import parse_dsn
-from aioifx.client.config.secret import Secret
 from aioifx.errors import InterfaceError
 
 URL = "informix://app:pa55word@db1:9088/shop?server=ol_shop"

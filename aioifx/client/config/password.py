@@ -1,9 +1,13 @@
-"""A password that is not shown or pickled. Never: where it comes from, where it goes."""
+"""The option password: a text that is not shown or pickled, or a callable. Never: where it goes."""
 
 from __future__ import annotations
 
-from typing import Final
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
 
+from aioifx.client.config.checks import check_text
+from aioifx.codecs.text import CodeSet
 from aioifx.errors import InterfaceError
 
 _SHOWN: Final = "'***'"
@@ -49,3 +53,26 @@ class Secret:
 
     def __reduce__(self) -> tuple[type[Secret], tuple[None]]:
         return Secret, (None,)
+
+
+Password: TypeAlias = str | Secret | Callable[[], str | Awaitable[str]]
+"""A password, or a callable or coroutine function that returns it, called for each connection."""
+
+
+async def password_of(option: Password | None, code_set: CodeSet) -> str:
+    """The password of one connection.
+
+    Args:     code_set: of the login.
+    Raises:   InterfaceError: the callable's result is not a text that can be sent.
+    """
+    if isinstance(option, Secret):
+        return option.reveal()
+    if not callable(option):
+        return option or ""
+    given = option()
+    if inspect.isawaitable(given):
+        given = await given
+    if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InterfaceError(f"password: expected a str from the callable, got {type(given).__name__}")
+    check_text("password", given, code_set)
+    return given
