@@ -8,9 +8,11 @@ Invariants:
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from aioifx.client.pool.stats import Counters
@@ -42,6 +44,9 @@ class Limits:
     max_lifetime: float = 3600.0
     max_idle: float = 300.0
     check_after_idle: float = 30.0
+
+
+_idle_since: Final[Callable[[object], float]] = attrgetter("idle_since")
 
 
 @dataclass(slots=True, eq=False)
@@ -101,7 +106,7 @@ class PoolState(Generic[C, W]):
     limits: Limits
     jitter: Callable[[], float]
     idle: deque[PooledConnection[C]] = field(default_factory=deque[PooledConnection[C]])
-    """The most recently used is last and is assigned first, so that surplus connections reach max_idle."""
+    """By `idle_since`. The last is assigned first, so that surplus connections reach max_idle."""
     in_use: set[PooledConnection[C]] = field(default_factory=set[PooledConnection[C]])
     waiting: OrderedDict[W, None] = field(default_factory=OrderedDict[W, None])
     opening: int = 0
@@ -193,7 +198,9 @@ class PoolState(Generic[C, W]):
             return [self._close_action(pooled, reason), *self.decide(now)]
         if used:
             pooled.idle_since = now
-        self.idle.append(pooled)
+            self.idle.append(pooled)
+        else:  # others may have been released since it was assigned
+            self.idle.insert(bisect(self.idle, pooled.idle_since, key=_idle_since), pooled)
         return self.decide(now)
 
     def on_closed(self, session: C, now: float) -> list[Action[C, W]]:

@@ -400,6 +400,17 @@ def test_a_connection_never_used_was_idle_all_the_time() -> None:
     assert isinstance(action, Assign) and action.check
 
 
+def test_a_connection_never_used_is_idle_before_those_released_since() -> None:
+    pool = state_with(max_size=3, max_idle=300)
+    with_idle(pool, "a", "b")
+    unused = pooled_of(pool.enqueue(1, 10))
+    pool.release(pooled_of(pool.enqueue(2, 10)), 20)
+    pool.release(unused, 25, used=False)
+    assert [pooled.session for pooled in pool.idle] == ["b", "a"]
+    assert pool.next_deadline(25) == 300
+    assert closed(pool.decide(300)) == ["b"]
+
+
 class Model(RuleBasedStateMachine):
     """Acquires, openings and time, in any order."""
 
@@ -449,10 +460,10 @@ class Model(RuleBasedStateMachine):
         self.pool.cancel(waiter)
 
     @precondition(lambda self: self.held)
-    @rule(data=st.data(), unhealthy=st.sampled_from(["", "it is dead"]))
-    def release(self, data: st.DataObject, unhealthy: str) -> None:
+    @rule(data=st.data(), unhealthy=st.sampled_from(["", "it is dead"]), used=st.booleans())
+    def release(self, data: st.DataObject, unhealthy: str, used: bool) -> None:
         waiter = data.draw(st.sampled_from(sorted(self.held)))
-        self.perform(self.pool.release(self.held.pop(waiter), self.now, unhealthy=unhealthy))
+        self.perform(self.pool.release(self.held.pop(waiter), self.now, unhealthy=unhealthy, used=used))
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
@@ -514,6 +525,11 @@ class Model(RuleBasedStateMachine):
     @invariant()
     def nobody_waits_beside_an_idle_connection(self) -> None:
         assert not (self.pool.waiting and self.pool.idle)
+
+    @invariant()
+    def the_longest_idle_is_first(self) -> None:
+        since = [pooled.idle_since for pooled in self.pool.idle]
+        assert since == sorted(since)
 
     @invariant()
     def whoever_waits_has_something_to_hope_for(self) -> None:
