@@ -64,12 +64,17 @@ async def fetch_arrow(
     Libraries that support Arrow's PyCapsule interface, such as pandas, Polars and DuckDB, accept the table directly.
     Blocks are fetched as by `Connection.stream`: other statements of the connection may run between two of them.
 
-    Args:     source: a connection or a pool, followed by the query; or a prepared statement.
-              args: values of the placeholders ``?``. named: values of ``:name`` instead.
-              floating_decimal: DECIMAL(p), a floating-point number, as "float" (float64), as exact "text", or as a
-              decimal128 with that many decimal places, rounded half up.
-    Raises:   DataError: a value cannot be decoded, or Arrow's type cannot hold it; the message names the column.
-              NotSupportedError: a column's type cannot be fetched. InterfaceError: the statement returns no rows.
+    Args:
+        source: a connection or a pool, followed by the query; or a prepared statement.
+        args: values of the placeholders ``?``.
+        named: values of ``:name`` instead.
+        floating_decimal: DECIMAL(p), a floating-point number, as "float" (float64), as exact "text", or as a decimal128
+            with that many decimal places, rounded half up.
+
+    Raises:
+        DataError: a value cannot be decoded, or Arrow's type cannot hold it; the message names the column.
+        NotSupportedError: a column's type cannot be fetched.
+        InterfaceError: the statement returns no rows.
     """
     builder = _BatchBuilder(_TABLE_ROWS, _TABLE_BYTES, floating_decimal)
     batches: list[Any] = []
@@ -116,12 +121,12 @@ async def fetch_batches(
     left early with `contextlib.aclosing`; otherwise garbage collection does. A pool's connection stays acquired until
     then.
 
-    Args:     batch_rows: a batch ends with the block of `fetch_size` bytes that brings it to this many rows, or to 16
-              MB.
-              With 1, every block is a batch.
-              prefetch: False requests a block only when it is needed, not while a batch is consumed.
-
     For the other arguments and for exceptions, see `fetch_arrow`.
+
+    Args:
+        batch_rows: a batch ends with the block of `fetch_size` bytes that brings it to this many rows, or to 16 MB.
+            With 1, every block is a batch.
+        prefetch: False requests a block only when it is needed, not while a batch is consumed.
     """
     check_whole("batch_rows", batch_rows, 1)
     builder = _BatchBuilder(batch_rows, _BATCH_BYTES, floating_decimal)
@@ -139,7 +144,9 @@ def schema_of(statement: PreparedStatement[Any], /, *, floating_decimal: Floatin
 
     For the arguments, see `fetch_arrow`.
 
-    Raises:   InterfaceError: the statement returns no rows. NotSupportedError: a column's type cannot be fetched.
+    Raises:
+        InterfaceError: the statement returns no rows.
+        NotSupportedError: a column's type cannot be fetched.
     """
     if not statement.columns:
         raise InterfaceError("statement: expected one that returns rows, got one that returns none")
@@ -185,7 +192,9 @@ async def _reader_of(
 class _BatchBuilder:
     """Decodes the tuples of one query into columns, and cuts record batches from them.
 
-    Args:     rows, size: rows and bytes at which a batch ends.
+    Args:
+        rows: rows and bytes at which a batch ends.
+        size: rows and bytes at which a batch ends.
     """
 
     def __init__(self, rows: int, size: int, floating: Floating) -> None:

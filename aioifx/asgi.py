@@ -24,7 +24,8 @@ class CancelWhenGone:
     The statement that the request runs is interrupted at the server, and its connection returns to the pool. The
     unread part of a large body delays this: ASGI servers report the disconnect after the body.
 
-    Args:     app: the ASGI application.
+    Args:
+        app: the ASGI application.
     """
 
     def __init__(self, app: ASGIApp) -> None:

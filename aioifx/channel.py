@@ -48,7 +48,8 @@ _CLOSED: Final = ConnectionLost("the connection was closed")
 def running_loop() -> asyncio.AbstractEventLoop:
     """The running event loop.
 
-    Raises:   InterfaceError: none runs, as under trio.
+    Raises:
+        InterfaceError: none runs, as under trio.
     """
     try:
         return asyncio.get_running_loop()
@@ -189,7 +190,8 @@ class Channel(asyncio.Protocol):
     def expect(self, parser: Parser[T]) -> asyncio.Future[T]:
         """Queue *parser* for the next reply that has no parser yet.
 
-        Returns:  the future of the reply; it may be cancelled, the reply is still read.
+        Returns:
+            The future of the reply; it may be cancelled, the reply is still read.
         """
         pending_reply: PendingReply[T] = PendingReply()
         pending_reply.parser = parser
@@ -230,8 +232,10 @@ class Channel(asyncio.Protocol):
     def send_urgent(self, byte: bytes) -> bool:
         """Send one byte of TCP urgent data, outside the stream and outside TLS records.
 
-        Returns:  False if no open socket can, and in a forked process: the statement is the parent's.
-        Source:   observed: it works inside and outside TLS (14.10)
+        Source: observed: it works inside and outside TLS (14.10)
+
+        Returns:
+            False if no open socket can, and in a forked process: the statement is the parent's.
         """
         own = self._transport.get_extra_info("socket") if self.is_open and self._transport else None
         if own is None or self.is_inherited:
@@ -446,7 +450,8 @@ class Channel(asyncio.Protocol):
 def _reject(pending_reply: PendingReply[Any], error: DatabaseError, *, sent: bool = True) -> None:
     """Set *error* on the future of a waiter. Without a waiter it must not be logged as never retrieved.
 
-    Args:     sent: whether the request has left.
+    Args:
+        sent: whether the request has left.
     """
     if pending_reply.parser is not None:
         with suppress(ValueError):  # it is running: a decoder of the user has dropped the connection

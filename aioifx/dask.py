@@ -46,14 +46,18 @@ def read_bag(
 
     Before the bag is computed, only the least and the greatest key are read, and nothing if *bounds* are given.
 
-    Args:     dsn: as for `connect`.
-              relation: a table's name, or a complete SELECT.
-              column: holds whole numbers, and should have an index.
-              partitions: number of partitions. bounds: instead, the keys at which a new partition begins.
-              columns: names of the columns to read; None: all.
-              params: the query's own parameters.
-              options: as for `connect`; all must be picklable. Without a row_factory, rows are dicts.
-    Raises:   InterfaceError: invalid argument or option. Errors of connecting, and of the query for the keys.
+    Args:
+        dsn: as for `connect`.
+        relation: a table's name, or a complete SELECT.
+        column: holds whole numbers, and should have an index.
+        partitions: number of partitions.
+        bounds: instead, the keys at which a new partition begins.
+        columns: names of the columns to read; None: all.
+        params: the query's own parameters.
+        options: as for `connect`; all must be picklable. Without a row_factory, rows are dicts.
+
+    Raises:
+        InterfaceError: invalid argument or option. Errors of connecting, and of the query for the keys.
     """
     options.setdefault("row_factory", dict_row)
     read = _ReadRows(dsn, Source(relation, column, columns, params), options)
@@ -77,7 +81,8 @@ def read_dataframe(
     The types are those of `aioifx.arrow.fetch_arrow`; a query without rows determines them when this is called. The
     frame has no known divisions. Arguments and exceptions are those of `read_bag`.
 
-    Raises:   ImportError: pandas or pyarrow is missing.
+    Raises:
+        ImportError: pandas or pyarrow is missing.
     """
     frames: Any = import_module("dask.dataframe")  # it needs pandas and pyarrow
     read = _ReadFrame(dsn, Source(relation, column, columns, params), options)

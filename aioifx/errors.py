@@ -992,8 +992,8 @@ def meaning_of(sqlcode: int, token: str = "") -> str:
 def _named_by(sqlcode: int, token: str) -> tuple[str | None, str | None, str | None]:
     """Constraint, table and column, as far as the token of an SQLCODE names one.
 
-    Source:   which one: the vendor's list of messages (documented). ``owner.name`` for a constraint: observed. A table
-              before a column's name is assumed, from the texts of later releases.
+    Source: which one: the vendor's list of messages (documented). ``owner.name`` for a constraint: observed. A table
+    before a column's name is assumed, from the texts of later releases.
     """
     rule = SQLCODES.get(sqlcode)
     owner, _, name = token.rpartition(".")
@@ -1030,7 +1030,9 @@ def from_server(
 ) -> DatabaseError:
     """The exception for what the server answered; a note shows the place in *sql* that *offset* names.
 
-    Args:     sqlstate: the server's own, where it sends one. text: its whole message, which stands for the token then.
+    Args:
+        sqlstate: the server's own, where it sends one.
+        text: its whole message, which stands for the token then.
     """
     message = describe_codes(sqlcode, isamcode, visible(text or token))
     if row_index is not None:
@@ -1062,8 +1064,11 @@ _MARGIN: Final = " " * 4
 def point_at(sql: str, offset: int) -> str:
     """Three lines for people: where *offset* is, that line of *sql*, and a caret beneath the character.
 
-    Args:     offset: in characters, from 1; one after the last is the end of the text.
-    Returns:  "" where there is no such place.
+    Args:
+        offset: in characters, from 1; one after the last is the end of the text.
+
+    Returns:
+        "" where there is no such place.
     """
     if not sql or not 0 < offset <= len(sql) + 1:
         return ""

@@ -1,8 +1,8 @@
 """Traces and metrics by OpenTelemetry's semantic conventions for databases. Never: a value of a parameter or a row.
 
-Source:   OpenTelemetry semantic conventions, database spans and metrics. The spans' attributes and
-          `db.client.operation.duration` are stable. The value "ibm.informix", the metrics of pools and
-          `db.client.response.returned_rows` are in development there.
+Source: OpenTelemetry semantic conventions, database spans and metrics. The spans' attributes and
+`db.client.operation.duration` are stable. The value "ibm.informix", the metrics of pools and
+`db.client.response.returned_rows` are in development there.
 
 Needs the extra ``otel``.
 """
@@ -77,8 +77,10 @@ class TelemetryObserver:
 
     `AioifxInstrumentor` does it for all connections and pools of a program instead.
 
-    Args:     tracer_provider, meter_provider: None: the global ones.
-              sanitize: replace literals in `db.query.text` by ``?``; False: report statements as written.
+    Args:
+        tracer_provider: None: the global ones.
+        meter_provider: None: the global ones.
+        sanitize: replace literals in `db.query.text` by ``?``; False: report statements as written.
     """
 
     is_open = True

@@ -42,8 +42,12 @@ def planned(
 ) -> tuple[tuple[Partition, ...], Any]:
     """The partitions and the shape, queried on one connection; without a connection if neither needs a query.
 
-    Args:     count: number of partitions. bounds: instead, the keys at which a new partition begins.
-    Raises:   InterfaceError: invalid argument or option. Errors of connecting, and of the query for the keys.
+    Args:
+        count: number of partitions.
+        bounds: instead, the keys at which a new partition begins.
+
+    Raises:
+        InterfaceError: invalid argument or option. Errors of connecting, and of the query for the keys.
     """
     resolve(reader.dsn, reader.options)  # what is wrong with the options is found here, not by a worker
     if (count is None) == (bounds is None):

@@ -46,11 +46,14 @@ class Partition:
 class Source:
     """What is read in partitions: a table or query, and the integer column by which it is divided.
 
-    Args:     relation: a table's name (``sale``, ``owner.sale``, ``shop:sale``), or a complete SELECT.
-              column: the integer column by which it is divided; of a query, one of its columns.
-              columns: names of the columns to read; None: all.
-              params: the query's own parameters.
-    Raises:   InterfaceError: an invalid name, or *params* are given with a table.
+    Args:
+        relation: a table's name (``sale``, ``owner.sale``, ``shop:sale``), or a complete SELECT.
+        column: the integer column by which it is divided; of a query, one of its columns.
+        columns: names of the columns to read; None: all.
+        params: the query's own parameters.
+
+    Raises:
+        InterfaceError: an invalid name, or *params* are given with a table.
     """
 
     relation: str
@@ -110,7 +113,8 @@ class Source:
 def split(low: int, high: int, count: int) -> tuple[Partition, ...]:
     """Divide the keys from *low* to *high* into *count* ranges of the same length, or fewer if there are fewer keys.
 
-    Raises:   InterfaceError: *count* is out of range, or *high* is below *low*.
+    Raises:
+        InterfaceError: *count* is out of range, or *high* is below *low*.
     """
     check_whole("count", count, 1, MAX_PARTITIONS)
     if high < low:
@@ -123,7 +127,8 @@ def split(low: int, high: int, count: int) -> tuple[Partition, ...]:
 def cut_at(bounds: Sequence[int]) -> tuple[Partition, ...]:
     """The ranges between *bounds*, the keys at which a new range begins; one more than there are bounds.
 
-    Raises:   InterfaceError: they are not whole numbers, not ascending, or too many.
+    Raises:
+        InterfaceError: they are not whole numbers, not ascending, or too many.
     """
     given: object = bounds
     if not isinstance(given, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
@@ -148,7 +153,9 @@ async def plan(conn: Connection[Any], source: Source, count: int) -> tuple[Parti
 
     The ranges have equal lengths; there are fewer if there are fewer keys. A source without keys is a single partition.
 
-    Raises:   InterfaceError: the column does not hold whole numbers. DatabaseError: the query failed.
+    Raises:
+        InterfaceError: the column does not hold whole numbers.
+        DatabaseError: the query failed.
     """
     check_whole("count", count, 1, MAX_PARTITIONS)
     row = await conn.fetchrow(source.ends(), *source.params, row_factory=tuple_row)

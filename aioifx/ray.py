@@ -48,15 +48,19 @@ def read_dataset(
     The types are those of `aioifx.arrow.fetch_arrow`. A task yields its rows in batches, so it needs memory for one
     batch. Before the dataset is consumed, only the schema and the least and greatest key are read.
 
-    Args:     dsn: as for `connect`.
-              relation: a table's name, or a complete SELECT.
-              column: holds whole numbers, and should have an index.
-              partitions: number of partitions. bounds: instead, the keys at which a new partition begins.
-              columns: names of the columns to read; None: all.
-              params: the query's own parameters.
-              concurrency: tasks, and so connections, at a time; None: as many as Ray has processors.
-              options: as for `connect`; all must be picklable.
-    Raises:   InterfaceError: invalid argument or option. Errors of connecting, and of the query for the keys.
+    Args:
+        dsn: as for `connect`.
+        relation: a table's name, or a complete SELECT.
+        column: holds whole numbers, and should have an index.
+        partitions: number of partitions.
+        bounds: instead, the keys at which a new partition begins.
+        columns: names of the columns to read; None: all.
+        params: the query's own parameters.
+        concurrency: tasks, and so connections, at a time; None: as many as Ray has processors.
+        options: as for `connect`; all must be picklable.
+
+    Raises:
+        InterfaceError: invalid argument or option. Errors of connecting, and of the query for the keys.
     """
     read = _ReadBatches(dsn, Source(relation, column, columns, params), options)
     parts, schema = planned(read, partitions, bounds)

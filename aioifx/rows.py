@@ -256,8 +256,9 @@ def _as_identifier(name: str, number: int) -> str:
 def class_row(model: Callable[..., T]) -> RowFactory[T]:
     """Rows as objects of *model*, called with a keyword per column: a dataclass, a pydantic model, any class.
 
-    Raises:   InterfaceError: a statement's columns do not fit the parameters of *model*. It is raised before the
-              first row is made.
+    Raises:
+        InterfaceError: a statement's columns do not fit the parameters of *model*. It is raised before the first row is
+            made.
     """
 
     def factory(columns: Sequence[Column]) -> Callable[[Row], T]:

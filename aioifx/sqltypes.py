@@ -1,6 +1,7 @@
 """Type codes, descriptions of columns, qualifiers, and values that Python lacks. Never: how a value looks in bytes.
 
 Source: type codes, flags and encoded lengths are documented (syscolumns, sqltypes.h) and were observed in
+
 SQ_DESCRIBE replies of 12.10, 14.10 and 15.
 """
 
@@ -119,7 +120,8 @@ class Qualifier(NamedTuple):
     def from_encoded(cls, encoded: int) -> Self:
         """Decode an encoded length: digits * 256 + first * 16 + last, where last is 10 + n for FRACTION(n).
 
-        Raises:   InterfaceError: it is not the length of a qualifier.
+        Raises:
+            InterfaceError: it is not the length of a qualifier.
         """
         digits, first, last = encoded >> 8, (encoded >> 4) & 0xF, encoded & 0xF
         if first > 12 or first % 2 or last > 15 or last < min(first, 11) or (last < 10 and last % 2):
@@ -173,7 +175,8 @@ class Qualifier(NamedTuple):
 def datetime_qualifier(first: Unit, last: Unit, scale: int = 0) -> Qualifier:
     """The qualifier of a DATETIME, whose leading digits are fixed.
 
-    Raises:   InterfaceError: *scale* is not 1 to 5 for FRACTION.
+    Raises:
+        InterfaceError: *scale* is not 1 to 5 for FRACTION.
     """
     if last == Unit.FRACTION and not 1 <= scale <= 5:
         raise InterfaceError(f"FRACTION: expected 1 to 5 digits, got {scale}")
@@ -301,7 +304,8 @@ class Datetime:
     Fields outside the qualifier are None. *scale* is the number of digits of FRACTION. It affects the text of the
     value, not comparisons. Frozen and hashable.
 
-    Raises:   DataError: no field is given, there is a gap between the fields, or one is out of range.
+    Raises:
+        DataError: no field is given, there is a gap between the fields, or one is out of range.
     """
 
     year: int | None = None
@@ -346,8 +350,9 @@ class Datetime:
     def to_datetime(self, default: dt.datetime = dt.datetime(1900, 1, 1)) -> dt.datetime:
         """A datetime with these fields; the others are those of *default*, by default 1900-01-01 as in strptime.
 
-        Raises:   DataError: the day does not exist, such as 29 February in a common year.
-                  InterfaceError: *default* is not a datetime.
+        Raises:
+            DataError: the day does not exist, such as 29 February in a common year.
+            InterfaceError: *default* is not a datetime.
         """
         if not isinstance(default, dt.datetime):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError(f"default: expected a datetime, got {type(default).__name__}")

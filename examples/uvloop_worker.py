@@ -84,9 +84,11 @@ class ClaimLost(Exception):
 class Worker:
     """Takes jobs off the queue, several at a time, until `stop` is called.
 
-    Args:     perform: does a job; what it does with the connection is one transaction with the note that it is done.
-              tasks: how many jobs run at a time. grace: seconds that they have after `stop`.
-              drain: stop as well when the queue is empty.
+    Args:
+        perform: does a job; what it does with the connection is one transaction with the note that it is done.
+        tasks: how many jobs run at a time.
+        grace: seconds that they have after `stop`.
+        drain: stop as well when the queue is empty.
     """
 
     def __init__(

@@ -25,9 +25,14 @@ def feed(
 ) -> tuple[T, int]:
     """Run a parser over *chunks*.
 
-    Args:     eof: the peer closes after the last chunk.
-    Returns:  what the parser returned, and how often it parked.
-    Raises:   StillParked: it waits for more; and whatever the parser raises.
+    Args:
+        eof: the peer closes after the last chunk.
+
+    Returns:
+        What the parser returned, and how often it parked.
+
+    Raises:
+        StillParked: it waits for more; and whatever the parser raises.
     """
     result, parks, unread = feed_all(parser_of, chunks, eof=eof)
     assert unread == 0, f"{unread} bytes are left"

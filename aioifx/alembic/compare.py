@@ -70,7 +70,9 @@ _TRUTH: Final = {"t": True, "true": True, "1": True, "f": False, "false": False,
 def canonical_default(sql: str | None, type_: TypeEngine[Any]) -> object:
     """A value that is equal for equal defaults of a column; None for no default and for NULL.
 
-    Args:     sql: what follows DEFAULT. type_: the column's.
+    Args:
+        sql: what follows DEFAULT.
+        type_: the column's.
     """
     if sql is None:
         return None

@@ -1,6 +1,6 @@
 """ALTER TABLE and RENAME as Informix writes them. Never: the catalog, when a statement is needed.
 
-Source:   documented: ALTER TABLE, RENAME COLUMN, RENAME INDEX and RENAME TABLE statements.
+Source: documented: ALTER TABLE, RENAME COLUMN, RENAME INDEX and RENAME TABLE statements.
 """
 
 # pyright: reportUnknownMemberType=false, reportUntypedFunctionDecorator=false, reportUnknownVariableType=false
@@ -21,7 +21,8 @@ from sqlalchemy.sql.ddl import DDLElement
 class ModifyColumn(AlterTable):
     """A column's whole new definition: what it does not repeat is dropped.
 
-    Args:     column: a column of a table.
+    Args:
+        column: a column of a table.
     """
 
     inherit_cache = False
@@ -58,7 +59,8 @@ def modify_column(element: ModifyColumn, compiler: DDLCompiler, **kw: Any) -> st
 def add_column(element: AddColumn, compiler: DDLCompiler, **kw: Any) -> str:
     """ALTER TABLE .. ADD with a column.
 
-    Raises:   CompileError: IF NOT EXISTS, which Informix lacks here.
+    Raises:
+        CompileError: IF NOT EXISTS, which Informix lacks here.
     """
     if element.if_not_exists:
         raise exc.CompileError("add_column: Informix has no IF NOT EXISTS for columns")
@@ -88,7 +90,8 @@ def _inline_reference(compiler: DDLCompiler, key: ForeignKey) -> str:
 def drop_column(element: DropColumn, compiler: DDLCompiler, **kw: Any) -> str:
     """ALTER TABLE .. DROP with a column.
 
-    Raises:   CompileError: IF EXISTS, which Informix lacks here.
+    Raises:
+        CompileError: IF EXISTS, which Informix lacks here.
     """
     if element.if_exists:
         raise exc.CompileError("drop_column: Informix has no IF EXISTS for columns")

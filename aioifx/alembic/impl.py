@@ -122,7 +122,8 @@ class InformixImpl(DefaultImpl):
 
         What is not given is read from the catalog. So are the constraints that MODIFY drops; they are added again.
 
-        Raises:   alembic.util.CommandError: without a connection: existing_type or existing_nullable is missing.
+        Raises:
+            alembic.util.CommandError: without a connection: existing_type or existing_nullable is missing.
         """
         if comment is not False:
             warn(_NO_COMMENTS)
@@ -386,7 +387,8 @@ def _column(
 ) -> Column[Any]:
     """The column as it is to be, from what is known and else from the catalog.
 
-    Raises:   alembic.util.CommandError: the table has no such column, or something is unknown without a catalog.
+    Raises:
+        alembic.util.CommandError: the table has no such column, or something is unknown without a catalog.
     """
     found: Mapping[str, Any] = {}
     if inspector is not None:

@@ -22,7 +22,8 @@ class RenameIndexOp(MigrateOperation):
     ) -> None:
         """Rename an index.
 
-        Args:     schema: its owner.
+        Args:
+            schema: its owner.
         """
         operations.invoke(cls(old_name, new_name, schema))
 

@@ -40,7 +40,8 @@ class Destination(NamedTuple):
 def add_connection(parser: Parser, *, timeout: float | None = None) -> None:
     """Add ADDRESS and the options of a connection. ADDRESS comes before other positional arguments.
 
-    Args:     timeout: default of --timeout, the time limit in seconds for a call.
+    Args:
+        timeout: default of --timeout, the time limit in seconds for a call.
     """
     parser.add_argument(
         "address",
@@ -85,7 +86,8 @@ def add_connection(parser: Parser, *, timeout: float | None = None) -> None:
 def destination(arguments: argparse.Namespace) -> Destination:
     """Where to connect, by the arguments of `add_connection`. It may ask for the password.
 
-    Raises:   InterfaceError: there is no address, a password is on the command line, or a file cannot be read.
+    Raises:
+        InterfaceError: there is no address, a password is on the command line, or a file cannot be read.
     """
     dsn = _address(arguments.address)
     options: OptionFields = {"application_name": "aioifx"}
@@ -162,8 +164,11 @@ def _warn_of_readers(path: Path) -> None:
 def first_line(option: str, path: Path) -> str:
     """The first line of a file in UTF-8.
 
-    Args:     option: what the file was given for, for messages.
-    Raises:   InterfaceError: it cannot be read, or the line is empty.
+    Args:
+        option: what the file was given for, for messages.
+
+    Raises:
+        InterfaceError: it cannot be read, or the line is empty.
     """
     try:
         with path.open("rb") as file:

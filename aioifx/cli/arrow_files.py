@@ -23,7 +23,8 @@ _FILE_MAGIC: Final = b"ARROW1"
 def arrow_modules(name: str = "pyarrow") -> Any:
     """A module that needs pyarrow.
 
-    Raises:   InterfaceError: pyarrow is not installed.
+    Raises:
+        InterfaceError: pyarrow is not installed.
     """
     try:
         return import_module(name)
@@ -44,9 +45,11 @@ async def write_batches(
 
     An output that fails is left without its end, so that no reader takes it for a whole one.
 
-    Args:     form: "arrow", a stream, or "parquet". file: open, or a function that opens it, called when there are
-              rows.
-              limit: rows at most. progress: called with the number of rows so far.
+    Args:
+        form: "arrow", a stream, or "parquet".
+        file: open, or a function that opens it, called when there are rows.
+        limit: rows at most.
+        progress: called with the number of rows so far.
     """
     arrow = arrow_modules("aioifx.arrow")
     count, writer = 0, None
@@ -88,7 +91,8 @@ class RowFile(NamedTuple):
 def read_rows(form: str, file: BinaryIO) -> RowFile:
     """The rows of a Parquet file, or of an Arrow file or stream, in bounded memory.
 
-    Raises:   DataError: the file has another format.
+    Raises:
+        DataError: the file has another format.
     """
     ipc = arrow_modules("pyarrow.ipc")
     try:

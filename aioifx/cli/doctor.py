@@ -81,7 +81,8 @@ def exit_code_of(report: DiagnosisReport) -> int:
 class View:
     """Prints steps as they end: outcome, name, milliseconds, what was found, what to change.
 
-    Args:     width: columns of the terminal; None: lines may be of any length.
+    Args:
+        width: columns of the terminal; None: lines may be of any length.
     """
 
     def __init__(self, printer: LinePrinter, width: int | None) -> None:

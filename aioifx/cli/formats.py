@@ -49,7 +49,8 @@ def add_format(parser: Parser) -> None:
 def format_name(arguments: argparse.Namespace) -> str:
     """The name of the format: as given, or by the name of the file.
 
-    Raises:   InterfaceError: an option does not belong to the format.
+    Raises:
+        InterfaceError: an option does not belong to the format.
     """
     suffix = PurePath(arguments.file).suffix.lower()
     name: str = arguments.format or format_by_name(arguments.file) or _BY_SUFFIX.get(suffix, "unload")
@@ -70,8 +71,11 @@ def format_name(arguments: argparse.Namespace) -> str:
 def text_format(arguments: argparse.Namespace, code_set: CodeSet, *, reading: bool) -> TextFormat:
     """The format of a text file.
 
-    Args:     code_set: of files in UNLOAD's format.
-    Raises:   InterfaceError: an option is invalid.
+    Args:
+        code_set: of files in UNLOAD's format.
+
+    Raises:
+        InterfaceError: an option is invalid.
     """
     name = format_name(arguments)
     form = format_of(

@@ -26,8 +26,11 @@ _VERBS: Final = (doctor, explain, load, ping, query, trace, unload, verify)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line. An invalid one exits, as in argparse.
 
-    Args:     arguments: None for those of the process.
-    Returns:  the exit code.
+    Args:
+        arguments: None for those of the process.
+
+    Returns:
+        The exit code.
     """
     prepare_streams()
     given = _parser().parse_args(arguments)
@@ -72,7 +75,7 @@ def _is_broken_pipe(error: OSError) -> bool:
 def _discard(file: TextIO) -> None:
     """Send the rest of *file* nowhere, or Python would complain about it at exit.
 
-    Source:   documented: Python's library reference, "Note on SIGPIPE"
+    Source: documented: Python's library reference, "Note on SIGPIPE"
     """
     try:
         descriptor = file.fileno()

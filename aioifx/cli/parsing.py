@@ -34,7 +34,8 @@ class Parser(argparse.ArgumentParser):
 def add_verb(verbs: Verbs, name: str, run: Run, *, help: str, description: str, epilog: str = "") -> Parser:
     """A parser for the verb *name*, which *run* runs.
 
-    Args:     epilog: shown after the options as it is: examples.
+    Args:
+        epilog: shown after the options as it is: examples.
     """
     parser = verbs.add_parser(
         name,

@@ -74,7 +74,8 @@ class _Ping:
     async def run(self) -> None:
         """Ping until the count is reached.
 
-        Raises:   Error: the first connection cannot be opened.
+        Raises:
+            Error: the first connection cannot be opened.
         """
         loop = asyncio.get_running_loop()
         try:

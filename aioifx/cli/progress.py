@@ -26,7 +26,8 @@ _INTERVAL: Final = 0.1
 def progress(label: str, total: int | None = None, *, is_quiet: bool = False) -> Generator[Update]:
     """Show how far the work in the block is. It disappears at the end.
 
-    Args:     total: of bytes or of rows; None: unknown.
+    Args:
+        total: of bytes or of rows; None: unknown.
     """
     label = visible(label)
     if is_quiet or not is_terminal(sys.stderr):

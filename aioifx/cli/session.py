@@ -22,8 +22,11 @@ from aioifx.client.connect.connect import connect
 def run_connected(arguments: argparse.Namespace, use: Callable[[Connection[Any]], Awaitable[int]]) -> int:
     """Connect by the arguments of `add_connection`, call *use*, and close the connection.
 
-    Returns:  the exit code that *use* returns.
-    Raises:   KeyboardInterrupt: Ctrl-C. Any exception of `connect` and of *use*.
+    Returns:
+        The exit code that *use* returns.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C. Any exception of `connect` and of *use*.
     """
     dsn, options = destination(arguments)
 
@@ -37,8 +40,11 @@ def run_connected(arguments: argparse.Namespace, use: Callable[[Connection[Any]]
 def run_until_signal(work: Coroutine[Any, Any, int]) -> int:
     """Run *work* in an event loop of its own. Ctrl-C and SIGTERM cancel it.
 
-    Returns:  the exit code that *work* returns.
-    Raises:   KeyboardInterrupt: Ctrl-C. Any exception of *work*.
+    Returns:
+        The exit code that *work* returns.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C. Any exception of *work*.
     """
 
     async def main() -> int:

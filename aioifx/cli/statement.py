@@ -47,7 +47,8 @@ class Parameters(NamedTuple):
 def add_statement(parser: Parser, name: str = "sql", help: str = _SQL) -> None:
     """Add SQL and the options for its parameters.
 
-    Args:     name: of the argument.
+    Args:
+        name: of the argument.
     """
     parser.add_argument(name, metavar=name.upper(), help=help)
     group = parser.add_argument_group(
@@ -88,8 +89,11 @@ def _named(text: str) -> tuple[str, str]:
 def statement_of(arguments: argparse.Namespace, sql: str) -> Parameters:
     """The statement of the arguments of `add_statement`.
 
-    Args:     sql: the argument itself.
-    Raises:   InterfaceError: a file cannot be read, or values and placeholders do not match.
+    Args:
+        sql: the argument itself.
+
+    Raises:
+        InterfaceError: a file cannot be read, or values and placeholders do not match.
     """
     text = _sql_of(sql)
     params: list[str | None] = arguments.params or []

@@ -30,7 +30,8 @@ _ELLIPSIS: Final = "…"
 class Table:
     """Lays out the rows of one query.
 
-    Args:     width: cells of the terminal; None: lines of any length.
+    Args:
+        width: cells of the terminal; None: lines of any length.
     """
 
     def __init__(self, columns: Sequence[Column], width: int | None) -> None:

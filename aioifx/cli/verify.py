@@ -61,7 +61,7 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns:  the exit code: 1 if a check was refuted."""
+    """Return the exit code: 1 if a check was refuted."""
     printer, width = LinePrinter(), min(terminal_width() or _MAX_WIDTH, _MAX_WIDTH)
     checks = select_checks(arguments.only)
     if arguments.list:

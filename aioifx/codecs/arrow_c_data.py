@@ -1,6 +1,6 @@
 """Arrow's C data interface: the fields and buffers of batches, and their release. Never: values, types of SQL.
 
-Source:   documented: the Arrow C data interface, the Arrow C stream interface, and the Arrow PyCapsule interface
+Source: documented: the Arrow C data interface, the Arrow C stream interface, and the Arrow PyCapsule interface
 
 Invariants:
 1. What an object exports stays in its capsules, which stay alive with the `ArrowSource` or `ArrowBatch`. Each release
@@ -71,7 +71,8 @@ _T = TypeVar("_T")
 class ArrowBatch:
     """Columns of one length, which live until `release`.
 
-    Args:     owner: what keeps *array* alive.
+    Args:
+        owner: what keeps *array* alive.
     """
 
     def __init__(self, array: _Array, fields: tuple[ArrowField, ...], owner: object = None) -> None:
@@ -175,7 +176,9 @@ class ArrowSource:
 def _address(capsule: object, name: bytes) -> int:
     """The address in a capsule.
 
-    Raises:   InterfaceError: it is another object. NotSupportedError: this Python has no capsules for ctypes.
+    Raises:
+        InterfaceError: it is another object.
+        NotSupportedError: this Python has no capsules for ctypes.
     """
     try:
         api = ctypes.pythonapi.PyCapsule_GetPointer

@@ -283,7 +283,8 @@ def fields_for(
     Opaque types other than JSON are bytes, since a column of Arrow cannot be text in one row and bytes in another. The
     fields of large objects store whole values; a row holds none of them.
 
-    Raises:   NotSupportedError: a column's type has no codec; names both.
+    Raises:
+        NotSupportedError: a column's type has no codec; names both.
     """
     plain = [replace(column, type=_plain(column.type)) for column in columns]
     codecs = codecs_for(plain, code_set, strip_char=strip_char, padded_varchar=padded_varchar)

@@ -42,7 +42,8 @@ class ArrowColumn:
     def buffer(self, index: int) -> int:
         """The address of a buffer that values need.
 
-        Raises:   InterfaceError: there is none.
+        Raises:
+            InterfaceError: there is none.
         """
         address = self.buffers[index] if 0 <= index < len(self.buffers) else 0
         if not address:
@@ -77,7 +78,8 @@ class Batch(Protocol):
 class ArrowRows(Sequence[Row]):
     """A range of a batch's rows.
 
-    Args:     row: the values of a row, in order. It is the same object for all rows of one source.
+    Args:
+        row: the values of a row, in order. It is the same object for all rows of one source.
     """
 
     def __init__(self, batch: Batch, row: tuple[RowColumn, ...], first: int, last: int) -> None:

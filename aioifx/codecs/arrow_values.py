@@ -1,6 +1,6 @@
 """Columns in Arrow's layout -> Python values, column by column. Never: rows, types of SQL, who releases a batch.
 
-Source:   documented: the Arrow C data interface (format strings), the Arrow columnar format (buffers)
+Source: documented: the Arrow C data interface (format strings), the Arrow columnar format (buffers)
 
 Invariants:
 1. A value has the class that `Connection.fetch` gives for such a column: NULL is None, and NaN is a float.
@@ -260,7 +260,8 @@ _NAMES: Final = {
 def reader_for(field: ArrowField) -> ReadValues:
     """The function that reads the values of a column.
 
-    Raises:   NotSupportedError: the type has no equivalent here; names the column and the type.
+    Raises:
+        NotSupportedError: the type has no equivalent here; names the column and the type.
     """
     if field.dictionary is not None:
         return _dictionary_reader(field, field.dictionary)
@@ -313,7 +314,8 @@ def _named(field: ArrowField, name: str) -> ArrowField:
 def row_column(position: int, field: ArrowField) -> RowColumn:
     """The value of a row that is in the column at *position* of its batch.
 
-    Raises:   as `reader_for`.
+    Raises:
+        Error: as `reader_for`.
     """
     of_values = field.dictionary
     known = None if of_values is None else reader_for(_named(of_values, field.name))

@@ -53,7 +53,8 @@ MAX_SIZE: Final = 2**31 - 1
 def sized(data: bytes) -> bytes:
     """*data* after its size in four bytes.
 
-    Raises:   DataError: it is larger than `MAX_SIZE`.
+    Raises:
+        DataError: it is larger than `MAX_SIZE`.
     """
     if len(data) > MAX_SIZE:
         raise DataError(f"value of {len(data)} bytes: expected at most {MAX_SIZE}")

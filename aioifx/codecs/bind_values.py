@@ -1,9 +1,9 @@
 """One parameter <-> its entry in SQ_BIND, by the type the server described. Never: which parameter it is, or its row.
 
-Wire:     2 type · [owner · name, each 2 size · bytes · pad, for types above 18 other than 52 and 53] · 2 indicator ·
-          2 precision · data · pad to even. Data of integers, floats and DATE have their own width; DECIMAL, MONEY,
-          DATETIME, INTERVAL and character types begin with a 2-byte size, named types with a 4-byte size.
-Source:   observed: JDBC, binds.json; that servers take it: wire reference, from clients of 12.10 to 15
+Wire: 2 type · [owner · name, each 2 size · bytes · pad, for types above 18 other than 52 and 53] · 2 indicator · 2
+precision · data · pad to even. Data of integers, floats and DATE have their own width; DECIMAL, MONEY, DATETIME,
+INTERVAL and character types begin with a 2-byte size, named types with a 4-byte size.
+Source: observed: JDBC, binds.json; that servers take it: wire reference, from clients of 12.10 to 15
 
 Invariants:
 1. A value that does not fit is refused here; servers cut text, and store NULL for the NULL pattern, without an error.
@@ -340,8 +340,8 @@ def _binder_for(sql_type: SqlType | None, code_set: CodeSet) -> Binder:
 def _bson_binder(sql_type: SqlType) -> Binder:
     """A document under its type's owner and name.
 
-    Source:   observed: JDBC 15, without a recording. Assumed: that servers take it; for a DISTINCT type, the base type,
-              as for BLOB.
+    Source: observed: JDBC 15, without a recording. Assumed: that servers take it; for a DISTINCT type, the base type,
+    as for BLOB.
     """
     head = _head(TypeCode.OPAQUE, "bson", 0, 0, _owner_of(sql_type, "bson"))
 
@@ -356,8 +356,8 @@ def _bson_binder(sql_type: SqlType) -> Binder:
 def _large_object(null: bytes, sql_type: SqlType) -> Binder:
     """A descriptor, whose value follows SQ_BIND, or a locator.
 
-    Source:   observed: JDBC, binds.json, lob.json; it binds CLOB without an owner. Assumed: for a DISTINCT type it
-              binds the base type.
+    Source: observed: JDBC, binds.json, lob.json; it binds CLOB without an owner. Assumed: for a DISTINCT type it binds
+    the base type.
     """
     kind: type[Descriptor | Locator] = Descriptor
     if sql_type.code in (TypeCode.BYTE, TypeCode.TEXT):

@@ -1,6 +1,7 @@
 """BSON documents <-> Python values. Never: JSON text, the column that a document belongs to.
 
 Source: documented (bsonspec.org, version 1.1). A document is ``4 size · elements · 00`` and an element
+
 ``1 kind · name · 00 · value``, little-endian, unlike the rest of SQLI. Values of kinds that Python lacks are
 `BsonValue`s, so that no document is refused. An int that was stored in 8 bytes may be encoded in 4.
 """
@@ -56,7 +57,8 @@ class BsonKind(IntEnum):
 class ObjectId:
     """The 12 bytes of an ObjectId. ``str()`` gives its 24 hexadecimal digits.
 
-    Raises:   DataError: not 12 bytes.
+    Raises:
+        DataError: not 12 bytes.
     """
 
     data: bytes
@@ -85,7 +87,8 @@ def encode_document(document: Mapping[str, Value]) -> bytes:
 
     An int takes 4 bytes if it fits, otherwise 8. A datetime without a time zone is UTC; both lose microseconds.
 
-    Raises:   DataError: a value has no form in BSON, or the nesting is too deep.
+    Raises:
+        DataError: a value has no form in BSON, or the nesting is too deep.
     """
     return _encode_items(document.items(), _DEEPEST)
 
@@ -173,7 +176,8 @@ _ENCODERS: Final[tuple[tuple[type | tuple[type, ...], _Encode], ...]] = (
 def decode_document(data: bytes) -> dict[str, Value]:
     """The values of a document, in its order. Datetimes are in UTC.
 
-    Raises:   DataError: the bytes are not one whole document.
+    Raises:
+        DataError: the bytes are not one whole document.
     """
     decoder = _Decoder(data)
     document = decoder.document(_DEEPEST)

@@ -135,7 +135,8 @@ class _ColumnBuffer:
 class PureColumns:
     """`_speedups.column_decoder.Columns` in Python: columns that grow by decoded rows.
 
-    Args:     most_bytes: of one column's text or bytes.
+    Args:
+        most_bytes: of one column's text or bytes.
     """
 
     def __init__(self, fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MAX_BYTES) -> None:

@@ -23,9 +23,14 @@ from aioifx.sqltypes import Column, Row
 class ColumnDecoder:
     """Decodes the rows of one result into columns, block by block.
 
-    Args:     strip_char, padded_varchar: as for a RowDecoder. floating: how DECIMAL(p) is stored.
-              most_bytes: of text or bytes in one column of a block.
-    Raises:   NotSupportedError: a column's type has no codec; names both.
+    Args:
+        strip_char: as for a RowDecoder.
+        padded_varchar: as for a RowDecoder.
+        floating: how DECIMAL(p) is stored.
+        most_bytes: of text or bytes in one column of a block.
+
+    Raises:
+        NotSupportedError: a column's type has no codec; names both.
     """
 
     __slots__ = ("_columns", "_full", "fields", "reference")
@@ -67,7 +72,8 @@ class ColumnDecoder:
 
         *rows* gets an empty tuple for each decoded row, so that it can be counted.
 
-        Raises:   ProtocolError, DataError: as a RowDecoder; DataError also for a value that Arrow's type cannot hold.
+        Raises:
+            ProtocolError, DataError: as a RowDecoder; DataError also for a value that Arrow's type cannot hold.
         """
         columns = self._columns
         while True:

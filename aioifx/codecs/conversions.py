@@ -64,7 +64,9 @@ class Adapter:
 
     The nearest class in the value's method resolution order decides: an adapter's, or one of ACCEPTED.
 
-    Args:     adapters: by class. encoder: of the type named *name*; it is called first.
+    Args:
+        adapters: by class.
+        encoder: of the type named *name*; it is called first.
     """
 
     def __init__(
@@ -141,10 +143,12 @@ class JsonFunctions(NamedTuple):
 class Conversions:
     """The conversions of a connection. Immutable; compared by identity.
 
-    Args:     codecs: by the type's name, as `type_name` spells it. adapters: by class.
-              integral_decimals: whether DECIMAL and MONEY of scale 0 are decoded as int.
-              json: for JSON. None: JSON, BSON, rows and collections stay text or bytes, as the server sends them.
-              dbdate: the form of dates in literals.
+    Args:
+        codecs: by the type's name, as `type_name` spells it.
+        adapters: by class.
+        integral_decimals: whether DECIMAL and MONEY of scale 0 are decoded as int.
+        json: for JSON. None: JSON, BSON, rows and collections stay text or bytes, as the server sends them.
+        dbdate: the form of dates in literals.
     """
 
     def __init__(
@@ -223,7 +227,8 @@ _NAME: Final = re.compile(r"[^\W\d][\w$]*")
 def type_name(name: object, option: str) -> str:
     """The name of a type as in descriptions; accepts SQL's synonyms.
 
-    Raises:   InterfaceError: begins with *option*; it is not a name.
+    Raises:
+        InterfaceError: begins with *option*; it is not a name.
     """
     if not isinstance(name, str):
         raise InterfaceError(f"{option}: expected the name of an Informix type, got {type(name).__name__}")
@@ -239,7 +244,8 @@ def type_name(name: object, option: str) -> str:
 def checked_codec(codec: Any, option: str) -> TypeCodec:
     """A TypeCodec, or a pair of encoder and decoder.
 
-    Raises:   InterfaceError: begins with *option*.
+    Raises:
+        InterfaceError: begins with *option*.
     """
     kind: str = type(codec).__name__
     if issubclass(type(codec), tuple) and len(codec) == 2:
@@ -260,7 +266,8 @@ def checked_conversions(
 ) -> Conversions:
     """Conversions from what the options ``type_codecs``, ``adapters``, ``json_loads`` and ``json_dumps`` say.
 
-    Raises:   InterfaceError: begins with the option's name.
+    Raises:
+        InterfaceError: begins with the option's name.
     """
     by_name = {
         type_name(name, "type_codecs"): checked_codec(codec, "type_codecs")

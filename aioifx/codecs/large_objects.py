@@ -1,6 +1,7 @@
 """What a row or SQ_BIND holds in place of a large object: descriptors and locators. Never: the object's data.
 
 Evidence: the descriptor is the vendor's tblob_t (documented: OnLine Administrator's Guide 000-8697); the rest was
+
 observed: JDBC, lob.json, objects15.json. Servers of 12.10 to 15 accept and send 56 bytes (observed: informix-driver).
 """
 
@@ -34,9 +35,9 @@ _REFERENCE: Final = Struct(">q")
 class Descriptor(NamedTuple):
     """A BYTE or TEXT value other than NULL, as a row or SQ_BIND has it: 56 or 68 bytes.
 
-    Wire:     8 start · 12 end · 16 size (32 of 68 bytes) · 39 flags, bit 0 NULL · 40 reserved; the rest is the server's
-    Source:   documented; JDBC takes the size of a value in a row from start and end, and writes it at 16 or 32
-              (observed: lob.json, objects15.json)
+    Wire: 8 start · 12 end · 16 size (32 of 68 bytes) · 39 flags, bit 0 NULL · 40 reserved; the rest is the server's
+    Source: documented; JDBC takes the size of a value in a row from start and end, and writes it at 16 or 32 (observed:
+    lob.json, objects15.json)
     """
 
     data: bytes
@@ -111,7 +112,8 @@ def is_character_object(sql_type: SqlType) -> bool:
 def simple_object(sql_type: SqlType) -> Codec:
     """BYTE and TEXT: a descriptor of the described length.
 
-    Raises:   NotSupportedError: a descriptor of an unknown length.
+    Raises:
+        NotSupportedError: a descriptor of an unknown length.
     """
     width = sql_type.length
     if width not in _SIZE_AT:

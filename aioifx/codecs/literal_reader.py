@@ -1,7 +1,7 @@
 """The literals of rows and collections, as servers send them -> Python values. Never: how literals are written.
 
-Source:   documented: Guide to SQL Syntax, Literal Row and Literal Collection; observed: ``ROW('Alice',30         )``,
-          ``LIST{10,20,30}`` of 15.0. Assumed: quotes are doubled, and NULL is not quoted.
+Source: documented: Guide to SQL Syntax, Literal Row and Literal Collection; observed: ``ROW('Alice',30 )``,
+``LIST{10,20,30}`` of 15.0. Assumed: quotes are doubled, and NULL is not quoted.
 
 Invariants:
 1. Reading is linear in the text, and as deep as the type, whose depth is bounded.
@@ -49,7 +49,8 @@ def literal_reader(sql_type: SqlType, conversions: Conversions, *, strip_char: b
     A ROW becomes a Record, a SET a set if its elements are hashable, other collections lists. Elements are converted
     as columns are.
 
-    Raises:   DataError, of the function: the text is not a literal of the type.
+    Raises:
+        DataError: of the function, the text is not a literal of the type.
     """
     read = _reader_of(sql_type, conversions, strip_char)
 

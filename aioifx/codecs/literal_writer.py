@@ -1,7 +1,7 @@
 """Python values -> the literals of rows and collections. Never: an entry of SQ_BIND, how literals are read.
 
-Source:   documented: Guide to SQL Syntax, Literal Row and Literal Collection. Assumed: servers convert the text of a
-          parameter to the type as they convert a quoted literal; JDBC sends such text (observed: binds.json).
+Source: documented: Guide to SQL Syntax, Literal Row and Literal Collection. Assumed: servers convert the text of a
+parameter to the type as they convert a quoted literal; JDBC sends such text (observed: binds.json).
 
 Invariants:
 1. Values are those that a column of the type accepts, checked by its codec. A str is sent as text for every type.
@@ -39,7 +39,8 @@ def literal_writer(sql_type: SqlType, conversions: Conversions, code_set: CodeSe
     A ROW is a mapping by the names of its fields, a dataclass or Record that has all of them, or a sequence by
     position. A collection is any collection other than a mapping or text. A str is already a literal.
 
-    Raises:   DataError, of the function: the value does not fit.
+    Raises:
+        DataError: of the function, the value does not fit.
     """
     return _composed_writer(sql_type, conversions, code_set)
 

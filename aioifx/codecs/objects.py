@@ -14,7 +14,8 @@ from aioifx.sqltypes import SqlType, Value
 class _ObjectAdapter(Adapter):
     """Writes an object as text or bytes, after the user's adapter.
 
-    Args:     is_text: the text of a value is bound as it is.
+    Args:
+        is_text: the text of a value is bound as it is.
     """
 
     def __init__(self, before: Adapter, write: Convert, *, is_text: bool) -> None:

@@ -164,7 +164,8 @@ class _ShapeCompiler:
     ) -> tuple[EncodeParamRows, Callable[..., bytes]]:
         """The functions for runs and for single rows, with the bytes that executions begin and end with.
 
-        Args:     packs: the functions for single rows, by shape; a run calls them for rows of another shape.
+        Args:
+            packs: the functions for single rows, by shape; a run calls them for rows of another shape.
         """
         constants = [*self._constants]
         constants[0] = head + constants[0]

@@ -24,8 +24,9 @@ from aioifx.wire.opcodes import MAX_COLUMNS
 class ParamEncoder:
     """Encodes the parameters of one statement; made once for the types that the server described.
 
-    Args:     types: one for each parameter; None if the server did not describe it.
-              adapters: one for each, or none.
+    Args:
+        types: one for each parameter; None if the server did not describe it.
+        adapters: one for each, or none.
     """
 
     __slots__ = ("_binders", "_count")
@@ -41,9 +42,12 @@ class ParamEncoder:
     def encode(self, params: Sequence[Value], *, row: int | None = None) -> bytes:
         """The body of SQ_BIND after its tag: 2 count · entries.
 
-        Args:     row: the index of the row in an executemany, for messages.
-        Raises:   InterfaceError: the count is wrong.
-                  DataError, NotSupportedError: name the parameter, counted from 1, and the row.
+        Args:
+            row: the index of the row in an executemany, for messages.
+
+        Raises:
+            InterfaceError: the count is wrong.
+            DataError, NotSupportedError: name the parameter, counted from 1, and the row.
         """
         binders = self._binders
         if len(params) != len(binders):
@@ -71,9 +75,15 @@ def decode_value(
 ) -> Value:
     """The value of an entry of SQ_BIND; of a large object only its descriptor or locator, of BSON its bytes.
 
-    Args:     precision: signed. data: the value without its size and its pad. name: of a named type.
-    Raises:   DataError: the bytes are invalid. NotSupportedError: a column default.
-              ProtocolError: the data's size is not its type's.
+    Args:
+        precision: signed.
+        data: the value without its size and its pad.
+        name: of a named type.
+
+    Raises:
+        DataError: the bytes are invalid.
+        NotSupportedError: a column default.
+        ProtocolError: the data's size is not its type's.
     """
     if indicator == -1:
         return None

@@ -69,8 +69,12 @@ def codec_for(
 ) -> Codec:
     """The codec of a type.
 
-    Args:     strip_char: CHAR loses its trailing blanks. padded_varchar: VARCHAR travels at its full width.
-    Raises:   NotSupportedError: types that are not known.
+    Args:
+        strip_char: CHAR loses its trailing blanks.
+        padded_varchar: VARCHAR travels at its full width.
+
+    Raises:
+        NotSupportedError: types that are not known.
     """
     kind = sql_type.kind
     if is_smart_object(sql_type):
@@ -96,7 +100,8 @@ def codecs_for(
 ) -> tuple[Codec, ...]:
     """The codecs of a row's columns, with *conversions* applied.
 
-    Raises:   NotSupportedError: names the column and its type.
+    Raises:
+        NotSupportedError: names the column and its type.
     """
     found: list[Codec] = []
     known: dict[SqlType, Codec] = {}

@@ -1,7 +1,7 @@
 """A run of tuples <-> rows: the hot loop's frame, and the reference for it. Never: where the rows go.
 
-Wire:     2 tag 14 · 2 warnings · 4 size · size bytes · pad to even; nothing is padded inside a row
-Source:   observed, gbase8s_messages.json, tuple_payloads.json
+Wire: 2 tag 14 · 2 warnings · 4 size · size bytes · pad to even; nothing is padded inside a row
+Source: observed, gbase8s_messages.json, tuple_payloads.json
 
 Invariants:
 1. A function made for the shape, native or generated, decodes common values; any other row is decoded by
@@ -66,7 +66,8 @@ class FieldPlan(NamedTuple):
     def decode(self, field: bytes) -> Value:
         """The value of a whole field.
 
-        Raises:   DataError: names the column.
+        Raises:
+            DataError: names the column.
         """
         try:
             return self.codec.decode(field)
@@ -110,11 +111,14 @@ def _decode_fields(payload: bytes, plans: Sequence[FieldPlan]) -> Row:
 class RowDecoder:
     """Decodes the rows of one result; made once for its columns.
 
-    Args:     strip_char: trailing blanks of CHAR and NCHAR, the server's padding, are removed.
-              padded_varchar: VARCHAR travels at its full width, because capability 13 is not in force.
-              row_type: the class of rows: tuple, or a subclass that adds only methods.
-              conversions: the user's.
-    Raises:   NotSupportedError: a column's type has no codec; names both.
+    Args:
+        strip_char: trailing blanks of CHAR and NCHAR, the server's padding, are removed.
+        padded_varchar: VARCHAR travels at its full width, because capability 13 is not in force.
+        row_type: the class of rows: tuple, or a subclass that adds only methods.
+        conversions: the user's.
+
+    Raises:
+        NotSupportedError: a column's type has no codec; names both.
     """
 
     __slots__ = ("_codecs", "_run", "code_set", "fields", "row_type")
@@ -142,7 +146,8 @@ class RowDecoder:
 
         It stops at the first message that is not whole within *end*, or not an SQ_TUPLE.
 
-        Raises:   ProtocolError, DataError: see invariants 2 and 3.
+        Raises:
+            ProtocolError, DataError: see invariants 2 and 3.
         """
         run = self._run or self.fast_run()
         while True:
@@ -170,10 +175,13 @@ class RowDecoder:
 class RowEncoder:
     """Encodes the rows of one result, or of one table; made once for its columns.
 
-    Args:     padded_varchar: VARCHAR travels at its full width, because capability 13 is not in force.
-              frame: what precedes each row: a whole SQ_TUPLE's, another, or nothing.
-              adapters: one for each column, or none.
-    Raises:   NotSupportedError: a column's type has no codec; names both.
+    Args:
+        padded_varchar: VARCHAR travels at its full width, because capability 13 is not in force.
+        frame: what precedes each row: a whole SQ_TUPLE's, another, or nothing.
+        adapters: one for each column, or none.
+
+    Raises:
+        NotSupportedError: a column's type has no codec; names both.
     """
 
     __slots__ = ("_adapters", "_arrow", "_code_set", "_encode", "_frame", "fields")
@@ -198,7 +206,8 @@ class RowEncoder:
     def encode(self, rows: Iterable[Row]) -> bytes | bytearray:
         """Rows, one after the other, each padded to even.
 
-        Raises:   DataError: a value does not fit its column; names the column.
+        Raises:
+            DataError: a value does not fit its column; names the column.
         """
         if self._encode is None:
             self._encode = make_row_encoder(self._codecs(), self._code_set, self._frame)

@@ -71,7 +71,8 @@ _FRACTION_PAIRS: Final = 3
 def qualifier_of(sql_type: SqlType) -> Qualifier:
     """The qualifier of a DATETIME or INTERVAL, digits checked.
 
-    Raises:   NotSupportedError: the described qualifier is invalid.
+    Raises:
+        NotSupportedError: the described qualifier is invalid.
     """
     try:
         qualifier = Qualifier.from_encoded(sql_type.length)
@@ -168,8 +169,8 @@ def fitted_fields(value: Value, qualifier: Qualifier) -> dict[Unit, int]:
     Fields of a datetime or time that are finer than the qualifier are cut, digits of a fraction included; coarser
     ones stay. A date or Datetime loses nothing but digits of a fraction.
 
-    Source:   observed: JDBC, binds.json, setTimestamp -> dt_y_d, dt_y_mo, dt_y_y, dt_y_h, dt_h_s, dt_mo_d. JDBC
-              leaves the cut of a time to the server (setTime -> dt_h_mi); the stored value is the same.
+    Source: observed: JDBC, binds.json, setTimestamp -> dt_y_d, dt_y_mo, dt_y_y, dt_y_h, dt_h_s, dt_mo_d. JDBC leaves
+    the cut of a time to the server (setTime -> dt_h_mi); the stored value is the same.
     """
     fields = datetime_fields(value)
     is_moment = isinstance(value, (dt.datetime, dt.time))

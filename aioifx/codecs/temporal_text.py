@@ -77,7 +77,8 @@ def _date_order(dbdate: str) -> tuple[list[str], str]:
 def date_parser(sql_type: SqlType, dbdate: str) -> ParseField:
     """The parser of dates with this DBDATE; accepts one-digit days and months unless there is no separator.
 
-    Raises:   InterfaceError: invalid DBDATE, or two-digit years, whose century is unknown.
+    Raises:
+        InterfaceError: invalid DBDATE, or two-digit years, whose century is unknown.
     """
     order, mark = _date_order(dbdate)
     digits = {"Y": r"(?P<Y>\d{4})", "M": r"(?P<M>\d{1,2})", "D": r"(?P<D>\d{1,2})"}

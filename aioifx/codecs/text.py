@@ -134,7 +134,8 @@ class TextDecoder:
     def decode(self, data: bytes, *, final: bool = False) -> str:
         """The characters that are complete; *final*: no more bytes will come.
 
-        Raises:   DataError: the bytes are not valid. The decoder is reset.
+        Raises:
+            DataError: the bytes are not valid. The decoder is reset.
         """
         try:
             return self._decoder.decode(data, final)
@@ -158,7 +159,8 @@ class TextDecoder:
 def code_set_of(locale: str, errors: str = "strict") -> CodeSet:
     """The code set that a locale such as ``en_US.8859-1``, ``de_de.utf8@phon`` or ``en_us.0333`` names.
 
-    Raises:   InterfaceError: the locale has no code set, or an unknown one, or *errors* is unknown.
+    Raises:
+        InterfaceError: the locale has no code set, or an unknown one, or *errors* is unknown.
     """
     name = locale.partition("@")[0].partition(".")[2]
     codec = _PYTHON_CODECS.get(name.lower())
@@ -267,7 +269,7 @@ def padded_varchar(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
 def lvarchar(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
     """LVARCHAR, and JSON, rows and collections, whose text has the same envelope.
 
-    Source:   observed: tuples.json; ROW and collections without RET_TYPE: 12.10, 14.10 and 15
+    Source: observed: tuples.json; ROW and collections without RET_TYPE: 12.10, 14.10 and 15
     """
     del strip
     text = text_encoder(sql_type, code_set)

@@ -1,7 +1,7 @@
 """The frame of SQ_TUPLE around a row. Never: what is in a row.
 
-Wire:     2 tag 14 · 2 warnings · 4 size · size bytes · pad to even; nothing is padded inside a row
-Source:   observed, gbase8s_messages.json, tuple_payloads.json
+Wire: 2 tag 14 · 2 warnings · 4 size · size bytes · pad to even; nothing is padded inside a row
+Source: observed, gbase8s_messages.json, tuple_payloads.json
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def whole_size(data: bytearray, pos: int, end: int) -> int:
 def whole_payload(data: bytearray, pos: int, end: int) -> bytes | None:
     """The row in the message at *pos*; None if it is not a whole SQ_TUPLE.
 
-    Raises:   ProtocolError: the size is negative.
+    Raises:
+        ProtocolError: the size is negative.
     """
     if end - pos < TUPLE_HEAD:
         return None

@@ -1,7 +1,7 @@
 """The text of a type, as in descriptions of rows and collections -> its SqlType. Never: a value, the catalog.
 
-Source:   documented: Guide to SQL Syntax, Data Type; observed: descriptions such as ``SET(integer not null)`` and
-          ``ROW(name varchar(20),age integer)``
+Source: documented: Guide to SQL Syntax, Data Type; observed: descriptions such as ``SET(integer not null)`` and
+``ROW(name varchar(20),age integer)``
 """
 
 from __future__ import annotations

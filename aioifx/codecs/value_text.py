@@ -45,9 +45,12 @@ _Form = TypeVar("_Form", ParseField, FormatField)
 def parser_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> ParseField:
     """The parser for a type.
 
-    Args:     dbdate: the date format, as in DBDATE.
-    Raises:   InterfaceError: *dbdate* is invalid, or has two-digit years.
-              NotSupportedError: the type has no text form.
+    Args:
+        dbdate: the date format, as in DBDATE.
+
+    Raises:
+        InterfaceError: *dbdate* is invalid, or has two-digit years.
+        NotSupportedError: the type has no text form.
     """
     if sql_type.kind == TypeCode.DATE:
         return date_parser(sql_type, dbdate)

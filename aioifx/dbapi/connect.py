@@ -29,11 +29,14 @@ async def open_transactional(options: ConnectOptions) -> AsyncConnection[Any]:
 def connect(dsn: str | None = None, **options: Unpack[AllOptionFields]) -> Connection:
     """Open a connection, and block until it is open.
 
-    Args:     dsn: as for `aioifx.connect`.
-              options: as for `aioifx.connect`, with other defaults: autocommit is False, rows are tuples, and large
-              objects are values, as by ``lobs="inline"``. In a database without a log, autocommit is always True.
-    Raises:   InterfaceError: an option is invalid or missing, lobs is not "inline", or the interpreter is exiting.
-              ConnectError, AuthenticationError: as for `aioifx.connect`.
+    Args:
+        dsn: as for `aioifx.connect`.
+        options: as for `aioifx.connect`, with other defaults: autocommit is False, rows are tuples, and large objects
+            are values, as by ``lobs="inline"``. In a database without a log, autocommit is always True.
+
+    Raises:
+        InterfaceError: an option is invalid or missing, lobs is not "inline", or the interpreter is exiting.
+        ConnectError, AuthenticationError: as for `aioifx.connect`.
     """
     resolved = resolve(dsn, options, defaults=_DEFAULTS)
     if resolved.lobs != "inline":

@@ -75,7 +75,8 @@ class Connection(NotCopied):
         For what PEP 249 lacks: ``conn.run(aioifx.Connection.load, "orders", rows)``. The function runs in the
         background event loop, where it must not block.
 
-        Raises:   InterfaceError: in a forked process, or called by code that runs in the background event loop.
+        Raises:
+            InterfaceError: in a forked process, or called by code that runs in the background event loop.
         """
         return self._thread.run(lambda: function(self._connection, *args, **kwargs))
 
@@ -98,8 +99,9 @@ class Connection(NotCopied):
     def autocommit(self) -> bool:
         """Whether a statement outside a transaction commits by itself; by default not. It can be set outside one.
 
-        Raises:   InterfaceError, on setting: a transaction is open, or a call of another thread is in flight.
-                  NotSupportedError, on setting to False: the database has no log.
+        Raises:
+            InterfaceError: on setting, a transaction is open, or a call of another thread is in flight.
+            NotSupportedError: on setting to False, the database has no log.
         """
         return self._connection.autocommit
 
@@ -124,7 +126,8 @@ class Connection(NotCopied):
     def ping(self) -> None:
         """Check that the server answers, in one round trip that executes nothing.
 
-        Raises:   ConnectionLost: it does not.
+        Raises:
+            ConnectionLost: it does not.
         """
         self.run(AsyncConnection.ping)
 
@@ -198,12 +201,14 @@ class Cursor(NotCopied):
 
     It has the rows of one statement at a time, and of these one block in memory. The size of a block is the option
     fetch_size, in bytes. Threads must not share a cursor.
+
+    Args:
+        reads_ahead: rows may be fetched before they are asked for.
     """
 
     def __init__(
         self, connection: Connection, thread: LoopThread, cursor: AsyncCursor[Any], *, reads_ahead: bool
     ) -> None:
-        """Args:     reads_ahead: rows may be fetched before they are asked for."""
         self.connection = connection
         """The connection that made it."""
         self.arraysize = 1
@@ -267,9 +272,11 @@ class Cursor(NotCopied):
 
         Earlier results of the cursor are discarded.
 
-        Args:     operation: one statement.
-                  parameters: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``.
-                  timeout: seconds for this call; None: command_timeout.
+        Args:
+            operation: one statement.
+            parameters: the values of its placeholders, ``?``.
+            named: instead, those of its ``:name`` or ``:1``.
+            timeout: seconds for this call; None: command_timeout.
         """
         cursor = self._cursor
         values = () if parameters is None else parameters
@@ -309,8 +316,12 @@ class Cursor(NotCopied):
     def callproc(self, procname: str, parameters: Sequence[Value] = ()) -> list[Value]:
         """Call a procedure or function; its results are the rows of this cursor.
 
-        Args:     procname: ``[database:][owner.]name``. parameters: its arguments by position.
-        Returns:  a copy of *parameters*; values of OUT parameters are not supported.
+        Args:
+            procname: ``[database:][owner.]name``.
+            parameters: its arguments by position.
+
+        Returns:
+            A copy of *parameters*; values of OUT parameters are not supported.
         """
         sql, values = call_of(procname, parameters, None)
         self.execute(sql, values)
@@ -319,7 +330,8 @@ class Cursor(NotCopied):
     def nextset(self) -> None:
         """None: a statement of Informix has one result.
 
-        Raises:   InterfaceError: the last statement had no result.
+        Raises:
+            InterfaceError: the last statement had no result.
         """
         self._check_open()
         if self._cursor.description is None:
@@ -365,7 +377,8 @@ class Cursor(NotCopied):
     def scroll(self, value: int, mode: str = "relative") -> None:
         """Move to before another row, with a scroll cursor. See `aioifx.Cursor.scroll`.
 
-        Raises:   IndexError: there is no such row; the cursor has not moved.
+        Raises:
+            IndexError: there is no such row; the cursor has not moved.
         """
         self._run(lambda: self._cursor.scroll(value, mode))
 

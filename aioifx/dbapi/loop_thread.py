@@ -234,7 +234,8 @@ _is_exiting = False
 def loop_thread() -> LoopThread:
     """The thread of this process, started if there is none.
 
-    Raises:   InterfaceError: the interpreter is exiting.
+    Raises:
+        InterfaceError: the interpreter is exiting.
     """
     global _current
     with _lock:

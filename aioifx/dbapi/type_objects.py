@@ -11,7 +11,9 @@ from aioifx.sqltypes import EXTENDED_BLOB, EXTENDED_CLOB, NUMBER_CODES, SqlType,
 class TypeObject:
     """Compares equal to each type_code of a description that belongs to it.
 
-    Args:     kinds: values of `SqlType.kind`. extended_ids: of opaque types.
+    Args:
+        kinds: values of `SqlType.kind`.
+        extended_ids: of opaque types.
     """
 
     __slots__ = ("_extended_ids", "_kinds", "_name")

@@ -103,7 +103,9 @@ async def rejected(
 ) -> Failed:
     """Why a certificate was rejected, and what to change.
 
-    Args:     authorities: the option ssl_ca.  seconds: time limit for reading it.
+    Args:
+        authorities: the option ssl_ca.
+        seconds: time limit for reading it.
     """
     found = await read_certificate(address, ips, seconds)
     reason = error.verify_message or str(error)
@@ -149,7 +151,8 @@ _VERSION: Final = DiagnosisChange("ssl", "a context with a TLS version and ciphe
 def changes_after_alert(reason: str) -> tuple[DiagnosisChange, ...]:
     """What to change if the server has ended TLS.
 
-    Args:     reason: OpenSSL's name of the alert; empty if the server sent none.
+    Args:
+        reason: OpenSSL's name of the alert; empty if the server sent none.
     """
     if "CERTIFICATE" in reason:
         return (_CLIENT_CERTIFICATE,)

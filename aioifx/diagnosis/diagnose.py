@@ -37,11 +37,17 @@ async def diagnose(
     With several servers, each is examined, one after another. Each gets two logins, and a third one to its sysmaster
     for the locale of the database. A wrong password is sent once to each. A *pam* handler is called in each login.
 
-    Args:     dsn, options: those of `aioifx.connect`.
-              step_timeout: time limit in seconds for each step.
-              on_step: called with each step when it has ended.
-    Returns:  the report; a wrong setting is a failed step in it.
-    Raises:   InterfaceError: *step_timeout* is invalid.
+    Args:
+        dsn: those of `aioifx.connect`.
+        options: those of `aioifx.connect`.
+        step_timeout: time limit in seconds for each step.
+        on_step: called with each step when it has ended.
+
+    Returns:
+        The report; a wrong setting is a failed step in it.
+
+    Raises:
+        InterfaceError: *step_timeout* is invalid.
     """
     check_seconds("step_timeout", step_timeout)
     steps = Steps("", step_timeout, on_step)
@@ -99,7 +105,8 @@ def _wrong(error: InterfaceError) -> Failed:
 async def _password(options: ConnectOptions, seconds: float) -> str:
     """The password, asked for once.
 
-    Raises:   InterfaceError: the callable failed. Its message may be a secret, so only its class is shown.
+    Raises:
+        InterfaceError: the callable failed. Its message may be a secret, so only its class is shown.
     """
     limit = asyncio.timeout(seconds)
     try:

@@ -44,7 +44,8 @@ _HOST: Final = DiagnosisChange("host", "the name or address of the server's mach
 class Examination:
     """The steps of one server.
 
-    Args:     options: those of `aioifx.connect`.
+    Args:
+        options: those of `aioifx.connect`.
     """
 
     def __init__(self, options: ConnectOptions, password: str, address: Address, steps: Steps) -> None:
@@ -162,7 +163,8 @@ class Examination:
     async def _log_in(self, began: float) -> Connection[Any]:
         """Log in without a database; the steps from "listener" to "capabilities".
 
-        Args:     began: when the step "listener" began.
+        Args:
+            began: when the step "listener" began.
         """
         steps = self._steps
         attempt = LoginAttempt(logins.without_database(self._options), self._address)
@@ -198,7 +200,8 @@ class Examination:
     async def _explain_listener(self, error: Error, hint: str = "") -> Failed:
         """Why there is no login reply.
 
-        Args:     hint: the end of the message, a guess that is found to be right or wrong here.
+        Args:
+            hint: the end of the message, a guess that is found to be right or wrong here.
         """
         first = self._channel.first
         spoken = protocol_of(first)

@@ -64,7 +64,8 @@ class ListeningChannel(Channel):
 async def open_listening(address: Address, ips: list[str]) -> ListeningChannel:
     """A channel over plain TCP.
 
-    Raises:   ConnectError: nothing accepts the connection.
+    Raises:
+        ConnectError: nothing accepts the connection.
     """
     channel = await open_channel(address, ips=ips, factory=ListeningChannel)
     assert isinstance(channel, ListeningChannel)
@@ -74,7 +75,9 @@ async def open_listening(address: Address, ips: list[str]) -> ListeningChannel:
 async def identify(address: Address, ips: list[str], *, tried_tls: bool, seconds: float) -> str:
     """The protocol of a port that did not answer as expected; empty if it stays unknown.
 
-    Args:     tried_tls: whether TLS was tried, rather than a login.  seconds: for each question.
+    Args:
+        tried_tls: whether TLS was tried, rather than a login.
+        seconds: for each question.
     """
     http = _protocol(address, ips, b"GET / HTTP/1.0\r\n\r\n", seconds)
     if tried_tls:

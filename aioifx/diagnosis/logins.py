@@ -190,7 +190,9 @@ def database_failure(
 ) -> Failed:
     """Why the database was not opened, and what to change.
 
-    Args:     databases: those of the server.  locale: the database's; empty if it is unknown.
+    Args:
+        databases: those of the server.
+        locale: the database's; empty if it is unknown.
     """
     changes = _database_changes(attempt.options, error, databases, locale)
     return Failed(_text(attempt, error), *changes, **_codes(error))
@@ -219,8 +221,12 @@ def _database_changes(
 def locale(options: ConnectOptions, found: str | DatabaseError) -> Finding:
     """The database's locale beside that of the connection.
 
-    Args:     options: those that the connection was opened with.  found: the database's locale, or why it is unknown.
-    Raises:   Failed: their code sets differ.
+    Args:
+        options: those that the connection was opened with.
+        found: the database's locale, or why it is unknown.
+
+    Raises:
+        Failed: their code sets differ.
     """
     if isinstance(found, DatabaseError):
         return Finding(str(found), outcome="skipped")
@@ -242,7 +248,8 @@ def locale(options: ConnectOptions, found: str | DatabaseError) -> Finding:
 def log_mode(database: Database, options: ConnectOptions) -> Finding:
     """The logging mode of the open database.
 
-    Raises:   Failed: it has no log, and the options need one.
+    Raises:
+        Failed: it has no log, and the options need one.
     """
     details = {"log_mode": database.log_mode}
     if database.is_ansi:
@@ -261,7 +268,8 @@ def log_mode(database: Database, options: ConnectOptions) -> Finding:
 def role(database: Database, options: ConnectOptions) -> Finding:
     """The server's role in its cluster.
 
-    Raises:   Failed: it is not the one that the options need.
+    Raises:
+        Failed: it is not the one that the options need.
     """
     found: Role = "secondary" if database.warnings & OpenWarning.SECONDARY else "primary"
     details = {"role": found}

@@ -39,7 +39,9 @@ class Failed(Exception):
 class Steps:
     """The steps of one server, in order.
 
-    Args:     limit: seconds for each. on_step: called with each step when it has ended.
+    Args:
+        limit: seconds for each.
+        on_step: called with each step when it has ended.
     """
 
     def __init__(
@@ -67,8 +69,11 @@ class Steps:
     ) -> None:
         """Run a step.
 
-        Args:     explain: called after the limit with the error of *work*, or a ConnectError if it took too long.
-        Raises:   Failed: it has failed, and is recorded.
+        Args:
+            explain: called after the limit with the error of *work*, or a ConnectError if it took too long.
+
+        Raises:
+            Failed: it has failed, and is recorded.
         """
         began = time.perf_counter()
         limit = asyncio.timeout(self.limit)

@@ -121,7 +121,8 @@ class AdaptedStreamCursor(AsyncAdapt_dbapi_ss_cursor):
 class AdaptedConnection(AsyncAdapt_terminate, AsyncAdapt_dbapi_connection):
     """A connection of the asyncio client.
 
-    Args:     release: returns the connection to its pool; None: the connection is closed instead.
+    Args:
+        release: returns the connection to its pool; None: the connection is closed instead.
     """
 
     _cursor_cls = AdaptedCursor
@@ -213,7 +214,9 @@ class AdaptedModule(AsyncAdapt_dbapi_module):
 
         Autocommit is off, except in a database without a log, or if the options turn it on.
 
-        Args:     args, options: for *async_creator_fn*, by default as for `aioifx.connect`.
+        Args:
+            args: for *async_creator_fn*, by default as for `aioifx.connect`.
+            options: for *async_creator_fn*, by default as for `aioifx.connect`.
         """
         if async_creator_fn is None:
             return AdaptedConnection(self, await_(_open(*args, **options)), None)

@@ -1,8 +1,8 @@
 """The system catalog, read by one statement for each of its tables. Never: SQLAlchemy's form of what is read.
 
-Source:   documented: Guide to SQL Reference, System Catalog Tables: systables, syscolumns, sysdefaults, sysxtdtypes,
-          sysconstraints, sysreferences, sysindices, syschecks, sysviews, syssyntable, sysprocedures, syssequences;
-          observed: JDBC names the tables as ``database:informix.systables``; tools read indexkeys as LVARCHAR
+Source: documented: Guide to SQL Reference, System Catalog Tables: systables, syscolumns, sysdefaults, sysxtdtypes,
+sysconstraints, sysreferences, sysindices, syschecks, sysviews, syssyntable, sysprocedures, syssequences; observed: JDBC
+names the tables as ``database:informix.systables``; tools read indexkeys as LVARCHAR
 
 Invariants:
 1. A statement is sent once for each `Catalog`, or once for each `_CHUNK` tables if tables are named.
@@ -116,7 +116,8 @@ class ConstraintEntry(NamedTuple):
 class Catalog:
     """The catalog's entries of all tables of a place, or of those named. Each part is read when it is first asked for.
 
-    Args:     names: None for all tables that users have created.
+    Args:
+        names: None for all tables that users have created.
     """
 
     def __init__(self, place: Place, names: Collection[str] | None, *, is_ansi: bool) -> None:
@@ -145,8 +146,8 @@ class Catalog:
     def _is_visible(self, entry: TableEntry) -> bool:
         """Whether the name without an owner means this table, if the place has none.
 
-        Source:   documented: Database Object Name; in an ANSI database, the name of another user's table needs its
-                  owner; private synonyms are their owners'
+        Source: documented: Database Object Name; in an ANSI database, the name of another user's table needs its owner;
+        private synonyms are their owners'
         """
         if self._place.owner is not None or entry.is_own:
             return True
@@ -175,8 +176,8 @@ class Catalog:
     def _is_own(self) -> str:
         """The condition for tables of the user.
 
-        Source:   documented: ANSIOWNER; unless it is set, the default owner in an ANSI database is the user in upper
-                  case, and USER keeps its case
+        Source: documented: ANSIOWNER; unless it is set, the default owner in an ANSI database is the user in upper
+        case, and USER keeps its case
         """
         return "t.owner = USER OR t.owner = UPPER(USER)" if self._is_ansi else "t.owner = USER"
 
@@ -386,8 +387,8 @@ def sequence_names(connection: Connection, place: Place) -> list[str]:
 def temp_table_names(connection: Connection) -> list[str]:
     """The temporary tables of the session, which only sysmaster shows.
 
-    Source:   documented: sysptnhdr, with a query for temporary tables by the flag 0x20 and the session's number;
-              assumed: old servers lack its column sid, so nothing is found there
+    Source: documented: sysptnhdr, with a query for temporary tables by the flag 0x20 and the session's number; assumed:
+    old servers lack its column sid, so nothing is found there
     """
     sql = (
         "SELECT n.tabname FROM sysmaster:informix.systabnames n, sysmaster:informix.sysptnhdr h"

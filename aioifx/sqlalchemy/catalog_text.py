@@ -1,7 +1,7 @@
 """Texts and numbers of the catalog: index keys, defaults, column types, schema names. Never: a query.
 
-Source:   documented: sysdefaults, sysindices, syscolumns (Guide to SQL Reference); "Returning the literal default from
-          the sysdefaults default column" (IBM support); observed: tools that read ``indexkeys::lvarchar``
+Source: documented: sysdefaults, sysindices, syscolumns (Guide to SQL Reference); "Returning the literal default from
+the sysdefaults default column" (IBM support); observed: tools that read ``indexkeys::lvarchar``
 """
 
 from __future__ import annotations
@@ -125,8 +125,9 @@ _FUNCTIONS: Final = {"U": "USER", "T": "TODAY", "S": "DBSERVERNAME"}
 def default_sql(sql_type: SqlType, kind: str, text: str) -> str | None:
     """The SQL of a default, after DEFAULT; None without one.
 
-    Args:     kind: sysdefaults.type: L literal, N null, C CURRENT, T TODAY, U USER, S DBSERVERNAME
-              text: sysdefaults.default without the blanks after it
+    Args:
+        kind: sysdefaults.type: L literal, N null, C CURRENT, T TODAY, U USER, S DBSERVERNAME
+        text: sysdefaults.default without the blanks after it
     """
     if kind == "L":
         return _literal(sql_type, text)

@@ -5,6 +5,7 @@ other tables EXISTS, and FIRST in a subquery a derived table. GROUP BY and ORDER
 is not allowed. What has no counterpart is a `CompileError`: SKIP LOCKED, FETCH .. WITH TIES.
 
 Source: documented (Guide to SQL: Syntax; SELECT, UPDATE, DELETE, INSERT, MERGE, "Restricting return values with the
+
 SKIP, LIMIT, and FIRST options", "Dependencies between the GROUP BY and Projection clauses", "Optimizer Directives as
 Comments").
 """
@@ -407,8 +408,8 @@ class InformixCompiler(FunctionCompiler):
 def _derived(text: str, *, is_correlated: bool = False) -> str:
     """A query as a derived table, in which FIRST and ORDER BY are allowed.
 
-    Source:   documented: derived tables with references to others need LATERAL ("Lateral derived tables");
-              assumed: to those of an outer query, too
+    Source: documented: derived tables with references to others need LATERAL ("Lateral derived tables"); assumed: to
+    those of an outer query, too
     """
     return f"SELECT * FROM {'LATERAL ' if is_correlated else ''}({text}) AS limited"
 
@@ -421,7 +422,7 @@ def _is_inserted(kw: Mapping[str, Any]) -> bool:
 def _inserted(text: str, columns: int) -> str:
     """A query with FIRST or UNION for INSERT, which takes them in a derived table only.
 
-    Source:   documented: INSERT statement, "Subset of SELECT Statement". The names are for items without one.
+    Source: documented: INSERT statement, "Subset of SELECT Statement". The names are for items without one.
     """
     names = ", ".join(f"c{number}" for number in range(1, columns + 1))
     return f"SELECT * FROM ({text}) AS inserted ({names})"

@@ -1,7 +1,7 @@
 """CREATE, ALTER and DROP of tables, columns, constraints, indexes, views and sequences. Never: queries, types.
 
-Source:   the grammar is documented (Guide to SQL: Syntax, the statements of these names): a constraint's name follows
-          it, ON DELETE has CASCADE only, defaults are literals and a few words, there are no comments in the catalog.
+Source: the grammar is documented (Guide to SQL: Syntax, the statements of these names): a constraint's name follows it,
+ON DELETE has CASCADE only, defaults are literals and a few words, there are no comments in the catalog.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownParameterType=false, reportUnknownArgumentType=false

@@ -87,7 +87,10 @@ class InformixExecutionContext(default.DefaultExecutionContext):
 
 
 class InformixDialect(InformixReflection):
-    """The dialect of `create_engine`: it runs on aioifx.dbapi."""
+    """The dialect of `create_engine`: it runs on aioifx.dbapi.
+
+    Arguments: all from the arguments of `create_engine`; *options* are those of SQLAlchemy's `DefaultDialect`.
+    """
 
     name = "informix"
     driver = "aioifx"
@@ -128,7 +131,6 @@ class InformixDialect(InformixReflection):
         json_deserializer: Callable[[str], Any] | None = None,
         **options: Any,
     ) -> None:
-        """Args:     all from the arguments of `create_engine`; *options* are those of SQLAlchemy's `DefaultDialect`."""
         super().__init__(**options)
         self._json_serializer = json_serializer
         self._json_deserializer = json_deserializer

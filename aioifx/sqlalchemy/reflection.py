@@ -4,7 +4,7 @@ Names are those of the catalog: lower case unless they were delimited. A schema 
 ``database@server:owner``. Without a schema, all tables are found that need no owner. In an ANSI database
 these are those of the user. Elsewhere they are those of all owners, because table names are unique there.
 
-Source:   documented: Database Object Name (Guide to SQL Syntax), system catalog tables (Guide to SQL Reference)
+Source: documented: Database Object Name (Guide to SQL Syntax), system catalog tables (Guide to SQL Reference)
 
 Invariants:
 1. The number of statements does not depend on the number of tables: every ``get_multi_*`` reads a `Catalog`, which an

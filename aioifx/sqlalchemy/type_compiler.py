@@ -1,6 +1,6 @@
 """The text of types in DDL and casts. Never: columns, values.
 
-Source:   names, limits and defaults are documented (Guide to SQL: Reference, data types).
+Source: names, limits and defaults are documented (Guide to SQL: Reference, data types).
 """
 
 # pyright: reportIncompatibleMethodOverride=false, reportUnknownMemberType=false
@@ -200,7 +200,8 @@ def _decimal(name: str, type_: Any) -> str:
 def space_name(name: str) -> str:
     """The name of a dbspace, blobspace or sbspace, which cannot be quoted (documented: delimited identifiers).
 
-    Raises:   sqlalchemy.exc.CompileError: it has other characters than a name.
+    Raises:
+        sqlalchemy.exc.CompileError: it has other characters than a name.
     """
     if not name.replace("_", "a").replace("$", "a").isalnum() or not name.isascii() or name[0].isdigit():
         raise exc.CompileError(f"storage: expected the name of a space, got {name!r}")

@@ -285,8 +285,11 @@ class DATETIME(_DateTime):
     Values are those of aioifx: a datetime, a date for YEAR TO DAY, a time for HOUR TO MINUTE and finer, else an
     `aioifx.Datetime`. `TIME` is the same for times of day.
 
-    Args:     fraction: digits of FRACTION, 1 to 5; 3 if None, as in Informix.
-    Raises:   sqlalchemy.exc.ArgumentError: unknown fields, or *first* is finer than *last*.
+    Args:
+        fraction: digits of FRACTION, 1 to 5; 3 if None, as in Informix.
+
+    Raises:
+        sqlalchemy.exc.ArgumentError: unknown fields, or *first* is finer than *last*.
     """
 
     __visit_name__ = "DATETIME"
@@ -328,8 +331,12 @@ class INTERVAL(type_api.NativeForEmulated, _AbstractInterval):
     Values are timedeltas, or `aioifx.IntervalYM` for YEAR and MONTH. The default holds every timedelta of less than a
     billion days, to a hundred-thousandth of a second.
 
-    Args:     leading: digits of the first field, 1 to 9. fraction: digits of FRACTION, 1 to 5.
-    Raises:   sqlalchemy.exc.ArgumentError: unknown fields, or fields that INTERVAL does not mix.
+    Args:
+        leading: digits of the first field, 1 to 9.
+        fraction: digits of FRACTION, 1 to 5.
+
+    Raises:
+        sqlalchemy.exc.ArgumentError: unknown fields, or fields that INTERVAL does not mix.
     """
 
     __visit_name__ = "INTERVAL"

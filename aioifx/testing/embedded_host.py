@@ -25,7 +25,8 @@ class EmbeddedHost:
     def __init__(self, settings: Settings) -> None:
         """Start the server.
 
-        Raises:   As `aioifx.server.Server.start`.
+        Raises:
+            Error: as `aioifx.server.Server.start`.
         """
         self._prefix = settings.database
         self._lock = Lock()
@@ -44,7 +45,8 @@ class EmbeddedHost:
     def create(self, name: str, seeds: tuple[Seed, ...]) -> None:
         """Create a database, seeded in the order of *seeds*.
 
-        Raises:   DatabaseError: a statement of a seed failed.
+        Raises:
+            DatabaseError: a statement of a seed failed.
         """
         with self._lock:
             if error := self._failed.get(seeds):

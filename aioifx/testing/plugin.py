@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Returns:  host and port of a real server; None for the embedded one."""
+    """Return host and port of a real server; None for the embedded one."""
     dsn = str(config.getoption("informix_dsn") or config.getini("informix_dsn"))
     return f"informix: {dsn.partition('?')[0].rpartition('@')[2]}" if dsn else None
 

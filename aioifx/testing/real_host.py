@@ -24,7 +24,7 @@ class RealHost:
     """Creates databases by CREATE DATABASE, and runs every seed in each."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises:   InterfaceError: the address is not a URL."""
+        """Raise InterfaceError if the address is not a URL."""
         url = _URL.fullmatch(settings.dsn or "")
         if url is None:
             raise InterfaceError(
@@ -48,8 +48,9 @@ class RealHost:
     def create(self, name: str, seeds: tuple[Seed, ...]) -> None:
         """Create a database, and run *seeds* in it.
 
-        Raises:   ConnectError: the server cannot be reached. DatabaseError: a statement failed, and the database was
-                  dropped again.
+        Raises:
+            ConnectError: the server cannot be reached.
+            DatabaseError: a statement failed, and the database was dropped again.
         """
         try:
             self._thread.run(lambda: self._create(name, seeds))
@@ -70,7 +71,7 @@ class RealHost:
         self._thread.run(lambda: self._drop([name]))
 
     async def _drop(self, names: list[str]) -> list[str]:
-        """Returns:  the error of each database that was not dropped."""
+        """Return the error of each database that was not dropped."""
         try:
             async with connect(self.dsn_of("")) as conn:
                 errors = [await self._drop_one(conn, name) for name in names]

@@ -17,7 +17,9 @@ _SAVEPOINT: Final = "ifx_rollback"
 async def begin(conn: Connection[Any], seeds: Iterable[Seed]) -> Transaction:
     """Begin a transaction, and run *seeds* in it.
 
-    Raises:   NotSupportedError: the database has no log. DatabaseError: a statement of a seed failed.
+    Raises:
+        NotSupportedError: the database has no log.
+        DatabaseError: a statement of a seed failed.
     """
     transaction = conn.transaction()
     await transaction.start()
@@ -30,7 +32,8 @@ async def begin(conn: Connection[Any], seeds: Iterable[Seed]) -> Transaction:
 async def roll_back(conn: Connection[Any], transaction: Transaction) -> bool:
     """Roll back the transaction; if its connection is closed, the server does it.
 
-    Returns:  False if the test has ended the transaction itself, and may have committed changes.
+    Returns:
+        False if the test has ended the transaction itself, and may have committed changes.
     """
     if conn.is_closed():
         return True

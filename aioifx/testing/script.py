@@ -40,7 +40,9 @@ from aioifx.wire.inbox import Inbox, Parser
 class Delayed:
     """A reply that is sent on `release`; `reached` is set when the request has arrived.
 
-    Args:     answer: the reply. first: how many bytes of it are sent immediately.
+    Args:
+        answer: the reply.
+        first: how many bytes of it are sent immediately.
     """
 
     def __init__(self, answer: bytes, *, first: int = 0) -> None:
@@ -122,8 +124,10 @@ def select_ints(
 ) -> list[Exchange]:
     """A whole query of one INTEGER column, from PREPARE to RELEASE, in one block.
 
-    Args:     freed: the server releases the statement with its cursor. kept: it is not released.
-              until_empty: the client fetches until a reply has no rows, as aioifx does at an unknown server.
+    Args:
+        freed: the server releases the statement with its cursor.
+        kept: it is not released.
+        until_empty: the client fetches until a reply has no rows, as aioifx does at an unknown server.
     """
     return [
         (PREPARE, described(statement_id, column("c1", TypeCode.INTEGER, 4))),
@@ -165,11 +169,13 @@ class ScriptBroken(AssertionError):
 class Peer(asyncio.Protocol):
     """The server's end of one connection. It aborts the connection when the client deviates from the script.
 
-    Args:     turns: the script; lists of exchanges may be among them.
-              with_login: the first request is a login, framed by its size.
-              framed: False takes each chunk for one request, for peers that do not speak SQLI.
-              greeting: sent before the client's first byte. chunks: how replies are split.
-              capabilities: the layouts of requests.
+    Args:
+        turns: the script; lists of exchanges may be among them.
+        with_login: the first request is a login, framed by its size.
+        framed: False takes each chunk for one request, for peers that do not speak SQLI.
+        greeting: sent before the client's first byte.
+        chunks: how replies are split.
+        capabilities: the layouts of requests.
     """
 
     def __init__(
@@ -223,7 +229,7 @@ class Peer(asyncio.Protocol):
         ]
 
     def check(self) -> None:
-        """Raises:   ScriptBroken: the client deviated, or has not sent everything in the script."""
+        """Raise ScriptBroken if the client deviated, or has not sent everything in the script."""
         if self.failure is not None:
             raise ScriptBroken(self.failure)
         if rest := [expected for expected, _ in self._turns]:
@@ -425,10 +431,13 @@ class _Unexpected(Peer):
 async def listening(*peers: Peer, ssl: tls.SSLContext | None = None) -> AsyncGenerator[Listener, None]:
     """A port for the duration of the block.
 
-    Args:     peers: one for each connection, in order; further connections are aborted. ssl: a context with a
-              certificate, for TLS.
-    Raises:   ScriptBroken: at the end of the block, a client deviated from its script, or opened a connection for
-              which there is no peer. `Peer.check` also tells whether it has sent everything.
+    Args:
+        peers: one for each connection, in order; further connections are aborted.
+        ssl: a context with a certificate, for TLS.
+
+    Raises:
+        ScriptBroken: at the end of the block, a client deviated from its script, or opened a connection for which there
+            is no peer. `Peer.check` also tells whether it has sent everything.
     """
     coming = iter(peers)
     unexpected: list[Peer] = []

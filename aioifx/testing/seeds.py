@@ -21,9 +21,13 @@ class Seed(NamedTuple):
 def seed_of(value: object, root: Path, option: str) -> Seed:
     """The seed that an option, a marker or a call names.
 
-    Args:     value: a Path, or a str: the path of a file if it ends with ``.sql``, otherwise SQL.
-              root: relative paths start here. option: where *value* comes from, for messages.
-    Raises:   InterfaceError: *value* is neither; the file cannot be read, or is not UTF-8.
+    Args:
+        value: a Path, or a str: the path of a file if it ends with ``.sql``, otherwise SQL.
+        root: relative paths start here.
+        option: where *value* comes from, for messages.
+
+    Raises:
+        InterfaceError: *value* is neither; the file cannot be read, or is not UTF-8.
     """
     if isinstance(value, str) and not value.rstrip().endswith(".sql"):
         return Seed(value, option)
@@ -42,7 +46,8 @@ def seed_of(value: object, root: Path, option: str) -> Seed:
 async def run_seed(conn: Connection[Any], seed: Seed) -> None:
     """Run the statements of *seed* on a connection.
 
-    Raises:   DatabaseError: a statement failed; the message has its number, its line and the name of the script.
+    Raises:
+        DatabaseError: a statement failed; the message has its number, its line and the name of the script.
     """
     for index, (sql, start) in enumerate(split(seed.script, seed.source)):
         try:

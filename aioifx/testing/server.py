@@ -72,14 +72,16 @@ class Server:
     ) -> AbstractContextManager[aioifx.server.StatementLog]:
         """The statements that clients run in a block: ``with ifx_server.statements() as log:``. As `embedded`.
 
-        Args:     database: log the statements in this database only, or in the one of this name; None: in all.
+        Args:
+            database: log the statements in this database only, or in the one of this name; None: in all.
         """
         return self.embedded.statements(database.name if isinstance(database, Database) else database)
 
     def last_statements(self, database: Database, after: aioifx.server.StatementRecord | None) -> str:
         """The last statements in *database*, a line for each; empty if the server is a real one.
 
-        Args:     after: `last_statement` at an earlier time; None: nothing had been run then.
+        Args:
+            after: `last_statement` at an earlier time; None: nothing had been run then.
         """
         log = aioifx.server.StatementLog()
         if self._embedded is not None:
@@ -110,10 +112,13 @@ class Server:
     def create_database(self, *seeds: str | Path) -> Database:
         """Create a database with the seeds of the options, and then *seeds*.
 
-        Args:     seeds: SQL, each statement terminated by ``;``; or paths of scripts that end with ``.sql``, relative
-                  to pytest's rootdir.
-        Raises:   DatabaseError: a statement of a seed failed; the message has its number, its line and its script.
-                  InterfaceError: a script cannot be read.
+        Args:
+            seeds: SQL, each statement terminated by ``;``; or paths of scripts that end with ``.sql``, relative to
+                pytest's rootdir.
+
+        Raises:
+            DatabaseError: a statement of a seed failed; the message has its number, its line and its script.
+            InterfaceError: a script cannot be read.
         """
         return self._create(f"{self._settings.database}_{next(self._numbers)}", *seeds)
 

@@ -35,7 +35,8 @@ class Settings:
 def settings_of(config: pytest.Config) -> Settings:
     """Read the options.
 
-    Raises:   InterfaceError: an option is invalid, or a seed cannot be read.
+    Raises:
+        InterfaceError: an option is invalid, or a seed cannot be read.
     """
     dsn = _option(config, "informix_dsn") or None
     database = str(_option(config, "informix_database")).lower()

@@ -22,7 +22,9 @@ _MESSAGES: Final = ("sent", "received", "urgent")
 def read_trace(path: str | Path) -> Iterator[TraceEvent]:
     """The events of a file, in order. A last line that is not whole, as after a crash, is left out.
 
-    Raises:   InterfaceError: it is not the file of a trace; names the line. OSError: it cannot be read.
+    Raises:
+        InterfaceError: it is not the file of a trace; names the line.
+        OSError: it cannot be read.
     """
     is_empty = True
     with open(path, encoding="utf-8", newline="\n") as file:

@@ -89,9 +89,10 @@ def name_of(tag: int) -> str:
 class Decoder:
     """Decodes one connection.
 
-    Args:     starts_with_login: False if the first bytes come after the login.
-              capabilities: the layouts until SQ_PROTOCOLS is answered.
-              keeps_rows: whether the payloads of rows are kept; their number always is.
+    Args:
+        starts_with_login: False if the first bytes come after the login.
+        capabilities: the layouts until SQ_PROTOCOLS is answered.
+        keeps_rows: whether the payloads of rows are kept; their number always is.
     """
 
     def __init__(

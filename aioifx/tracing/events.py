@@ -79,7 +79,8 @@ def _line(values: Mapping[str, Any]) -> str:
 def event_of(line: str) -> TraceEvent | None:
     """The event of a line; None for a header.
 
-    Raises:   InterfaceError: the line is not of a trace, or of a version that is not known.
+    Raises:
+        InterfaceError: the line is not of a trace, or of a version that is not known.
     """
     try:
         values: Any = json.loads(line)

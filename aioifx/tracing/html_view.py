@@ -86,8 +86,9 @@ _TABLE: Final = '<table><colgroup><col class="name"><col><col class="sizes"></co
 def write_page(events: Iterable[TraceEvent], summary: Summary, path: Path, *, title: str) -> None:
     """Write the page; adds each step to *summary*.
 
-    Raises:   InterfaceError: the events cannot be read; nothing is written. OSError: the page cannot be written, or
-              not for its owner alone.
+    Raises:
+        InterfaceError: the events cannot be read; nothing is written.
+        OSError: the page cannot be written, or not for its owner alone.
     """
     shown: list[Step] = []
     for step in steps(events):

@@ -31,7 +31,8 @@ _numbers: Final = count(1)
 class ChannelTracer:
     """The trace of any number of connections.
 
-    Args:     values: whether values, literals and passwords are recorded.
+    Args:
+        values: whether values, literals and passwords are recorded.
     """
 
     def __init__(self, target: TraceTarget, values: bool) -> None:
@@ -54,7 +55,8 @@ class ChannelTracer:
     def check(self) -> None:
         """Open the file.
 
-        Raises:   InterfaceError: it cannot be written, and never could.
+        Raises:
+            InterfaceError: it cannot be written, and never could.
         """
         if self._file is None or self._write is None:
             return
@@ -124,7 +126,8 @@ class TraceFile:
     def open(self) -> None:
         """Open it for appending, for its owner alone. Idempotent.
 
-        Raises:   OSError: it cannot be written.
+        Raises:
+            OSError: it cannot be written.
         """
         if self._close is not None:
             return
@@ -141,7 +144,8 @@ class TraceFile:
     def write(self, event: TraceEvent) -> None:
         """Append an event, and open the file if it is closed.
 
-        Raises:   OSError: it cannot be written.
+        Raises:
+            OSError: it cannot be written.
         """
         self.open()
         self._write_line(event_line(event))

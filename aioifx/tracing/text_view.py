@@ -27,7 +27,8 @@ def conversation_lines(
 ) -> Iterator[str]:
     """The conversation, line by line; adds each step to *summary*.
 
-    Args:     width: longer lines are cut; None: none is.
+    Args:
+        width: longer lines are cut; None: none is.
     """
     for step in steps(events):
         summary.add(step)

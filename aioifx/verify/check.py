@@ -106,8 +106,10 @@ def sql_check(
 ) -> Check:
     """A check of statements of SQL. A failure of *setup* means that it cannot be tried.
 
-    Args:     ansi, logged: the kind of database that it needs; None: any.
-              single_byte: whether it needs a database in which each character is one byte.
+    Args:
+        ansi: the kind of database that it needs; None: any.
+        logged: the kind of database that it needs; None: any.
+        single_byte: whether it needs a database in which each character is one byte.
     """
 
     async def run(lab: Lab) -> None:

@@ -58,9 +58,10 @@ def describe_error(error: DatabaseError) -> str:
 class Lab:
     """The surroundings of one run of all checks.
 
-    Args:     connect: opens a connection, with the options of the run and others that a check needs.
-              prefix: precedes the names of all that checks create.
-              forget: called when a check has prepared its data, of which its trace need not have every row.
+    Args:
+        connect: opens a connection, with the options of the run and others that a check needs.
+        prefix: precedes the names of all that checks create.
+        forget: called when a check has prepared its data, of which its trace need not have every row.
     """
 
     def __init__(self, connect: Connect, prefix: str, *, forget: Callable[[], None] = lambda: None) -> None:
@@ -93,7 +94,8 @@ class Lab:
     async def start(self, *, in_transaction: bool) -> None:
         """Prepare the connection for the next check.
 
-        Raises:   CannotTry: no transaction can be started.
+        Raises:
+            CannotTry: no transaction can be started.
         """
         conn = await self.open()
         if in_transaction and conn.log_mode == "logged":
@@ -126,7 +128,8 @@ class Lab:
     async def another(self, **options: Any) -> AsyncGenerator[Connection[Any], None]:
         """A connection of its own, with other options.
 
-        Raises:   CannotTry: the server refuses it.
+        Raises:
+            CannotTry: the server refuses it.
         """
         try:
             conn = await self._connect(**options)
@@ -144,7 +147,8 @@ class Lab:
     ) -> None:
         """Raise `CannotTry` unless the database has this kind; None: any.
 
-        Args:     single_byte: whether each character must be one byte.
+        Args:
+            single_byte: whether each character must be one byte.
         """
         codec = self.conn.statements.session.code_set.codec
         if single_byte and len(_IN_ALL_MULTI_BYTE.encode(codec, "ignore")) > 1:
@@ -161,8 +165,11 @@ class Lab:
     async def prepare(self, *statements: str, conn: Connection[Any] | None = None) -> None:
         """Run statements that the check needs, but does not check.
 
-        Args:     conn: where to run them; None: on the check's connection. Others may only create temporary objects.
-        Raises:   CannotTry: one of them failed.
+        Args:
+            conn: where to run them; None: on the check's connection. Others may only create temporary objects.
+
+        Raises:
+            CannotTry: one of them failed.
         """
         for statement in statements:
             try:
@@ -178,7 +185,8 @@ class Lab:
     async def run(self, sql: str, *params: Value) -> Sequence[Any]:
         """Run a statement, and note what it creates.
 
-        Returns:  its rows.
+        Returns:
+            Its rows.
         """
         return (await self.query(sql, *params))[0]
 

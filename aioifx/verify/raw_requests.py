@@ -22,7 +22,8 @@ REPLY_LIMIT = 64 * 1024 * 1024
 async def exchange(conn: Connection[Any], outbox: Outbox, reader: Reader[Reply] | None = None) -> Reply:
     """Send one group and return its reply.
 
-    Raises:   DatabaseError: the error in it.
+    Raises:
+        DatabaseError: the error in it.
     """
     async with conn.statements.session as session:
         reply = await session.conversation.exchange(outbox, reader)

@@ -81,12 +81,18 @@ async def verify(
     Each check runs in a transaction that is rolled back, with temporary objects where possible. Others have a prefix
     that is unique to the run, and are dropped. CONNECT and RESOURCE suffice; checks that need more are not tried.
 
-    Args:     dsn, options: as for `aioifx.connect`; the database may be any in which you may create tables. With
-              *trace*, the report holds no traces.
-              only: names of checks, or patterns such as ``*interrupt*``; empty for all.
-              on_finding: called after each check.
-    Raises:   InterfaceError: no check has such a name. DatabaseError: the first connection failed, or after a lost
-              connection the next one. Notes of any exception name what was left at the server.
+    Args:
+        dsn: as for `aioifx.connect`; the database may be any in which you may create tables. With *trace*, the report
+            holds no traces.
+        options: as for `aioifx.connect`; the database may be any in which you may create tables. With *trace*, the
+            report holds no traces.
+        only: names of checks, or patterns such as ``*interrupt*``; empty for all.
+        on_finding: called after each check.
+
+    Raises:
+        InterfaceError: no check has such a name.
+        DatabaseError: the first connection failed, or after a lost connection the next one. Notes of any exception name
+            what was left at the server.
     """
     checks = select_checks(only)
     trace = CheckTrace()
@@ -118,7 +124,8 @@ async def verify(
 def select_checks(only: Sequence[str]) -> list[Check]:
     """The checks whose names match one of the patterns; all for none.
 
-    Raises:   InterfaceError: a pattern matches none.
+    Raises:
+        InterfaceError: a pattern matches none.
     """
     for pattern in only:
         if not any(fnmatchcase(check.name, pattern) for check in CHECKS):

@@ -137,7 +137,8 @@ async def read_executions(
 ) -> None:
     """*count* groups in a row; those of the usual form are counted without decoding.
 
-    Args:     on_reply: sees each reply that is not of the usual form.
+    Args:
+        on_reply: sees each reply that is not of the usual form.
     """
     end = tally.answered + count
     while True:
@@ -204,7 +205,7 @@ def _or_all(run: bytes, places: Iterable[int], size: int) -> int:
 def _count_usual(inbox: Inbox, capabilities: Capabilities, end: int, tally: BatchTally) -> None:
     """Count the whole replies ``[INSERTDONE] DONE COST [XACTSTAT] EOT`` that are here.
 
-    Source:   observed: IDS 12.10 to 15; the order too
+    Source: observed: IDS 12.10 to 15; the order too
     """
     data, pos, stop = inbox.data, inbox.pos, len(inbox.data)
     insertdone, done_cost = INSERTDONE[capabilities.bigint], DONE_COST[capabilities.long_rowid]

@@ -27,7 +27,8 @@ _MOST_PIECES: Final = 4096
 class BlobReader:
     """Reads replies to SQ_FETCHBLOB: at once if possible, otherwise as `read_blob_reply` does.
 
-    Args:     take: called with each piece of the value as it arrives; must not raise.
+    Args:
+        take: called with each piece of the value as it arrives; must not raise.
     """
 
     def __init__(self, capabilities: Capabilities, take: Callable[[bytes], None]) -> None:
@@ -71,10 +72,12 @@ class BlobReader:
 async def read_blob_reply(inbox: Inbox, capabilities: Capabilities, take: Callable[[bytes], None]) -> Reply:
     """The reply to SQ_FETCHBLOB; its value is not in the Reply.
 
-    Wire:     BLOB ... · BLOB of no bytes · [DONE] · [COST] · EOT; an ERR instead of a BLOB ends the value
-    Source:   observed: IDS 12.10 to 15 (informix-driver); JDBC accepts pieces up to 32,000 bytes, a reply without DONE
-              and COST, and an ERR between pieces
-    Raises:   ProtocolError: the value has no end, there is more than one, or a file is asked for.
+    Wire: BLOB ... · BLOB of no bytes · [DONE] · [COST] · EOT; an ERR instead of a BLOB ends the value
+    Source: observed: IDS 12.10 to 15 (informix-driver); JDBC accepts pieces up to 32,000 bytes, a reply without DONE
+    and COST, and an ERR between pieces
+
+    Raises:
+        ProtocolError: the value has no end, there is more than one, or a file is asked for.
     """
     size, is_whole = 0, False
     while not is_whole:

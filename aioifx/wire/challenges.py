@@ -60,7 +60,8 @@ async def read_challenge(inbox: Inbox) -> Challenge:
 async def read_pam_reply(inbox: Inbox, capabilities: Capabilities) -> PamReply:
     """One group during PAM, up to and including SQ_EOT or SQ_EXIT. An SQ_ERR in it is assumed; none was observed.
 
-    Raises:   ProtocolError: another message, or more than `MAX_GROUP` bytes. ConnectionLost.
+    Raises:
+        ProtocolError: another message, or more than `MAX_GROUP` bytes. ConnectionLost.
     """
     challenges: list[Challenge] = []
     reply = PamReply()

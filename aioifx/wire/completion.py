@@ -76,9 +76,9 @@ def serials_at(capabilities: Capabilities, data: bytes | bytearray, pos: int) ->
 async def read_done(inbox: Inbox, capabilities: Capabilities) -> Done:
     """SQ_DONE.
 
-    Wire:     2 warnings · 4|8 rows · 4|8 row id · 4 serial
-    Source:   observed: IDS 12.10 to 15; with bit 70: JDBC, protocols15.json, which takes the last four bytes for the
-              serial (objects15.json)
+    Wire: 2 warnings · 4|8 rows · 4|8 row id · 4 serial
+    Source: observed: IDS 12.10 to 15; with bit 70: JDBC, protocols15.json, which takes the last four bytes for the
+    serial (objects15.json)
     """
     await inbox.need(22 if capabilities.long_rowid else 14)
     warnings = inbox.u16()
@@ -152,11 +152,11 @@ _WITH_TEXT: Final = frozenset({0, -937})
 async def read_error(inbox: Inbox, capabilities: Capabilities) -> ServerError:
     """SQ_ERR.
 
-    Wire:     2 sqlcode · 2 isam · 2|4 offset · CHAR token; -368 ends with the offset; 0 and -937 go on after the token:
-              5 SQLSTATE · pad · CHAR text
-    Source:   observed: IDS 12.10 to 15 (int offset), 11.50 (short); JDBC, errors15.json: -368, -937, 0 and 100. JDBC
-              reads all other codes from -1 to -30000 in the ordinary layout. That -937 is raised by routines in C, and
-              100 means "no rows", is documented. Assumed: servers send the layouts that JDBC reads.
+    Wire: 2 sqlcode · 2 isam · 2|4 offset · CHAR token; -368 ends with the offset; 0 and -937 go on after the token: 5
+    SQLSTATE · pad · CHAR text
+    Source: observed: IDS 12.10 to 15 (int offset), 11.50 (short); JDBC, errors15.json: -368, -937, 0 and 100. JDBC
+    reads all other codes from -1 to -30000 in the ordinary layout. That -937 is raised by routines in C, and 100 means
+    "no rows", is documented. Assumed: servers send the layouts that JDBC reads.
     """
     await inbox.need(8 if capabilities.long_text else 6)
     sqlcode, isamcode = inbox.i16(), inbox.i16()

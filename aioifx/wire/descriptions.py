@@ -41,8 +41,8 @@ class Description(NamedTuple):
 async def read_describe(inbox: Inbox, capabilities: Capabilities) -> Description:
     """SQ_DESCRIBE.
 
-    Wire:     2 type · 2 id · 4 estimate · 2|4 row size · 2 columns · 4 size of names · columns · names
-    Source:   observed: IDS 12.10 to 15, GBase 8s; JDBC, without bit 50, too; the int row size: JDBC, protocols15.json
+    Wire: 2 type · 2 id · 4 estimate · 2|4 row size · 2 columns · 4 size of names · columns · names
+    Source: observed: IDS 12.10 to 15, GBase 8s; JDBC, without bit 50, too; the int row size: JDBC, protocols15.json
     """
     await inbox.need(14 + (4 if capabilities.long_tuple else 2))
     kind, statement_id, estimate = inbox.i16(), inbox.i16(), inbox.i32()
@@ -107,7 +107,8 @@ async def _read_field(inbox: Inbox, capabilities: Capabilities) -> _Field:
 def _type(code: int, length: int, extended_id: int, owner: str, name: str, source: int) -> SqlType:
     """A described type.
 
-    Raises:   ProtocolError: it cannot have this length.
+    Raises:
+        ProtocolError: it cannot have this length.
     """
     kind = code & 0xFF
     if kind in _MAX_LENGTH and not 0 <= length <= _MAX_LENGTH[kind]:
@@ -125,9 +126,9 @@ def _name_at(names: bytes, index: int, encoding: str) -> str:
 async def read_idescribe(inbox: Inbox, capabilities: Capabilities) -> tuple[SqlType, ...]:
     """SQ_IDESCRIBE: the parameters of a statement.
 
-    Wire:     2 count · if count and with bit 52: 2 zero · each 2 type · 4 extended id · owner · name · 2 · 2 · 4 source
-              · 4 length
-    Source:   observed: JDBC, prepared.json; without bit 52 it reads no zero
+    Wire: 2 count · if count and with bit 52: 2 zero · each 2 type · 4 extended id · owner · name · 2 · 2 · 4 source · 4
+    length
+    Source: observed: JDBC, prepared.json; without bit 52 it reads no zero
     """
     await inbox.need(2)
     count = inbox.i16()

@@ -84,7 +84,8 @@ async def read_long_char(inbox: Inbox, capabilities: Capabilities) -> bytes:
 def put_long_char(outbox: Outbox, capabilities: Capabilities, text: bytes) -> None:
     """SQL text and signatures; see `read_long_char`.
 
-    Raises:   ProgrammingError: the size does not fit its field.
+    Raises:
+        ProgrammingError: the size does not fit its field.
     """
     most = 2**31 - 1 if capabilities.long_text else 0xFFFF
     if len(text) > most:
@@ -117,8 +118,8 @@ def put_int8(outbox: Outbox, value: int) -> None:
 async def read_entry(inbox: Inbox, capabilities: Capabilities) -> BindEntry:
     """One value with its type.
 
-    Wire:     2 type · [owner · name] · 2 indicator · 2 precision · if not NULL: [2|4 size] · data · pad to even
-    Source:   observed: JDBC, binds.json (SQ_BIND), lob.json (SQ_BIND, SQ_FPROUTINE); descriptors: objects15.json
+    Wire: 2 type · [owner · name] · 2 indicator · 2 precision · if not NULL: [2|4 size] · data · pad to even
+    Source: observed: JDBC, binds.json (SQ_BIND), lob.json (SQ_BIND, SQ_FPROUTINE); descriptors: objects15.json
     """
     await inbox.need(2)
     code = inbox.i16()

@@ -3,7 +3,7 @@
 The server sends one of these messages and SQ_EOT before its reply is complete. The client answers with a group of its
 own. After the answer to `FileClose` the server continues with its reply, or with another file.
 
-Source:   observed: informix-driver, in both directions, on 12.10 to 15
+Source: observed: informix-driver, in both directions, on 12.10 to 15
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ FileAnswer: TypeAlias = FileData | FileWritten | FileFailed
 def put_file_request(outbox: Outbox, request: FileRequest) -> None:
     """SQ_FILE, without SQ_EOT.
 
-    Wire:     2 opcode · 2 operation · open: CHAR name · 4 mode · 4 flags · 4 offset; read: 2 buffer · 4 amount;
-              write: pieces, each 2 SQ_FILE_WRITE · CHAR
+    Wire: 2 opcode · 2 operation · open: CHAR name · 4 mode · 4 flags · 4 offset; read: 2 buffer · 4 amount; write:
+    pieces, each 2 SQ_FILE_WRITE · CHAR
     """
     outbox.u16(Op.FILE)
     match request:
@@ -122,7 +122,8 @@ def put_file_pieces(outbox: Outbox, data: bytes) -> None:
 async def read_file_request(inbox: Inbox, capabilities: Capabilities, *, keep: bool = True) -> FileRequest:
     """SQ_FILE after its tag, and SQ_EOT; see `put_file_request`.
 
-    Args:     keep: False: data for a file is dropped as it comes.
+    Args:
+        keep: False: data for a file is dropped as it comes.
     """
     await inbox.need(2)
     operation = inbox.i16()
@@ -153,8 +154,10 @@ async def read_file_request(inbox: Inbox, capabilities: Capabilities, *, keep: b
 def put_file_data(outbox: Outbox, data: bytes, buffer: int = FILE_PIECE) -> None:
     """SQ_FILE_READ, without SQ_EOT.
 
-    Args:     buffer: maximum bytes of a piece, as the server stated.
-    Wire:     2 opcode · 4 size · pieces, each 2 opcode · CHAR
+    Wire: 2 opcode · 4 size · pieces, each 2 opcode · CHAR
+
+    Args:
+        buffer: maximum bytes of a piece, as the server stated.
     """
     outbox.u16(Op.FILE_READ)
     outbox.i32(len(data))
@@ -225,7 +228,8 @@ def _pieces(data: bytes, size: int) -> Iterator[bytes]:
 async def _read_pieces(inbox: Inbox, opcode: int, *, keep: bool = True) -> bytes:
     """Pieces up to SQ_EOT.
 
-    Args:     keep: False: they are dropped as they come.
+    Args:
+        keep: False: they are dropped as they come.
     """
     data, pieces, begin = bytearray(), 0, inbox.consumed
     while True:

@@ -1,6 +1,7 @@
 """Login messages, both directions. Never: the source of a password.
 
 Evidence: the request has exactly the bytes that JDBC 15 sends (observed: JDBC; accepted by 11.50 to 15). The reply is
+
 as sent by IDS 12.10 and 15 and GBase 8s (observed: captures of three servers).
 """
 
@@ -76,8 +77,8 @@ class LoginReply(NamedTuple):
 def put_login(outbox: Outbox, frame: LoginFrame, password: bytes) -> None:
     """The login request, binary form.
 
-    Wire:     2 size of all · 1 type · 1 family · 2 options · blocks 100, 101, 108, 104, 106, 107, 116 · 127
-    Source:   observed: JDBC, login.json; wire.md section 2.1
+    Wire: 2 size of all · 1 type · 1 family · 2 options · blocks 100, 101, 108, 104, 106, 107, 116 · 127
+    Source: observed: JDBC, login.json; wire.md section 2.1
     """
     before, after = frame
     size = len(password) + 1 if password else 0  # counts the closing NUL
@@ -148,7 +149,8 @@ def login_frame(login: LoginRequest) -> LoginFrame:
 async def read_login(inbox: Inbox) -> LoginRequest:
     """Read a login request in the binary form; used by the embedded server.
 
-    Raises:   ProtocolError: not a binary login.
+    Raises:
+        ProtocolError: not a binary login.
     """
     reader = await _message(inbox, {LoginType.REQUEST})
     reader.expect(LoginBlock.ASSOCIATION)
@@ -196,7 +198,7 @@ async def read_login(inbox: Inbox) -> LoginRequest:
 def put_login_reply(outbox: Outbox, reply: LoginReply, *, process_id: int = 0, host: bytes = b"") -> None:
     """The login reply: accept, reject or redirect.
 
-    Source:   observed: GBase 8s and IDS 15 captures; wire.md section 3
+    Source: observed: GBase 8s and IDS 15 captures; wire.md section 3
     """
     start = len(outbox)
     outbox.u16(0)  # patched below
@@ -251,8 +253,9 @@ def put_login_reply(outbox: Outbox, reply: LoginReply, *, process_id: int = 0, h
 async def read_login_reply(inbox: Inbox) -> LoginReply:
     """Read a login reply of any type. The caller checks the type and the SQLCODE.
 
-    Raises:   ProtocolError: the peer does not speak SQLI.
-              ConnectError: closed before a reply.
+    Raises:
+        ProtocolError: the peer does not speak SQLI.
+        ConnectError: closed before a reply.
     """
     reader = await _message(inbox, _REPLIES)
     return _login_reply(reader.type, reader.rest)

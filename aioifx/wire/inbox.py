@@ -106,8 +106,9 @@ class Inbox:
     async def need(self, count: int) -> None:
         """Return once *count* unread bytes are here; until then the parser is parked.
 
-        Raises:   ConnectionLost: the peer closed before it sent them.
-                  ProtocolError: they exceed the limit. Only bytes that must be waited for are measured.
+        Raises:
+            ConnectionLost: the peer closed before it sent them.
+            ProtocolError: they exceed the limit. Only bytes that must be waited for are measured.
         """
         while len(self.data) - self.pos < count:
             if self.eof:

@@ -4,6 +4,7 @@ BYTE and TEXT values are sent in pieces after the messages with their descriptor
 written through a handle that a routine call returns. On the fast path a routine is called without SQL, by its number.
 
 Evidence: layouts are as JDBC sends and accepts them (observed: lob.json). Real servers accepted and sent the same with
+
 other clients: BYTE and TEXT on 12.10 to 15, SQ_LODATA and the fast path on 14.10 and 15 (observed).
 """
 
@@ -140,8 +141,8 @@ def put_blob_count(outbox: Outbox, count: int) -> None:
 def put_blob(outbox: Outbox, data: bytes) -> None:
     """A whole BYTE or TEXT value: an SQ_BLOB for each piece, then an empty one.
 
-    Wire:     2 opcode · 2 size · size bytes · pad to even
-    Source:   observed: JDBC, lob.json, insert_byte
+    Wire: 2 opcode · 2 size · size bytes · pad to even
+    Source: observed: JDBC, lob.json, insert_byte
     """
     full = len(data) // BLOB_PIECE * BLOB_PIECE
     if full:
@@ -162,8 +163,8 @@ def put_blob_piece(outbox: Outbox, piece: bytes) -> None:
 def put_read_object(outbox: Outbox, request: ReadObject) -> None:
     """SQ_LODATA 0 or 1.
 
-    Wire:     2 opcode · 2 kind · 2 handle · 4 size · 2 buffer · kind 1: 10 offset as INT8 · 2 whence
-    Source:   observed: JDBC, lob.json, blob_read (kind 0); kind 1 is assumed, from one reader of byte code
+    Wire: 2 opcode · 2 kind · 2 handle · 4 size · 2 buffer · kind 1: 10 offset as INT8 · 2 whence
+    Source: observed: JDBC, lob.json, blob_read (kind 0); kind 1 is assumed, from one reader of byte code
     """
     outbox.u16(Op.LODATA)
     outbox.i16(_READ if request.offset is None else _READ_AT)
@@ -178,8 +179,8 @@ def put_read_object(outbox: Outbox, request: ReadObject) -> None:
 def put_write_object(outbox: Outbox, request: WriteObject) -> None:
     """SQ_LODATA 2.
 
-    Wire:     2 opcode · 2 kind · 2 handle · 4 size · 2 buffer · pieces, each 2 size · size bytes · pad to even
-    Source:   observed: JDBC, lob.json, blob_create
+    Wire: 2 opcode · 2 kind · 2 handle · 4 size · 2 buffer · pieces, each 2 size · size bytes · pad to even
+    Source: observed: JDBC, lob.json, blob_create
     """
     outbox.u16(Op.LODATA)
     outbox.i16(_WRITE)
@@ -192,8 +193,8 @@ def put_write_object(outbox: Outbox, request: WriteObject) -> None:
 def put_find_routine(outbox: Outbox, capabilities: Capabilities, signature: bytes) -> None:
     """SQ_GETROUTINE. After its single flag byte, all fields are at odd offsets; the pad depends on the signature only.
 
-    Wire:     2 opcode · 1 flag · 4 size (2 without bit 62) · signature · pad if its size is odd · 2 zero
-    Source:   observed: JDBC, lob.json, blob_create
+    Wire: 2 opcode · 1 flag · 4 size (2 without bit 62) · signature · pad if its size is odd · 2 zero
+    Source: observed: JDBC, lob.json, blob_create
     """
     outbox.u16(Op.GETROUTINE)
     outbox.u8(0)
@@ -204,8 +205,8 @@ def put_find_routine(outbox: Outbox, capabilities: Capabilities, signature: byte
 def put_call_routine(outbox: Outbox, call: CallRoutine) -> None:
     """SQ_EXFPROUTINE; an SQ_BIND with the arguments follows.
 
-    Wire:     2 opcode · CHAR database · 4 routine · 2 arguments · 2 zero
-    Source:   observed: JDBC, lob.json, blob_create
+    Wire: 2 opcode · CHAR database · 4 routine · 2 arguments · 2 zero
+    Source: observed: JDBC, lob.json, blob_create
     """
     outbox.u16(Op.EXFPROUTINE)
     outbox.char(call.database)
@@ -274,9 +275,9 @@ REQUEST_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Objec
 def put_object_data(outbox: Outbox, data: ObjectData) -> None:
     """SQ_LODATA, the reply.
 
-    Wire:     2 opcode · 2 kind · 4 size · after a read: pieces, each 2 size · size bytes · pad to even; one short if
-              nothing was read
-    Source:   observed: JDBC, lob.json; the short after a size of 0: 14.10; after a negative one: JDBC
+    Wire: 2 opcode · 2 kind · 4 size · after a read: pieces, each 2 size · size bytes · pad to even; one short if
+    nothing was read
+    Source: observed: JDBC, lob.json; the short after a size of 0: 14.10; after a negative one: JDBC
     """
     outbox.u16(Op.LODATA)
     outbox.i16(data.kind)

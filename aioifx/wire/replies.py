@@ -163,10 +163,14 @@ async def read_reply(
 ) -> Reply:
     """One group, up to and including SQ_EOT.
 
-    Args:     read_rows: turns tuples into rows; without it a tuple is a ProtocolError. limit: bytes of the whole group,
-              without kept data for files. keeps_files: False: that data is dropped, and part of the limit.
-    Raises:   ProtocolError: not SQLI, an unsolicited tuple, or more than *limit* bytes.
-              ConnectionLost: the connection ended first.
+    Args:
+        read_rows: turns tuples into rows; without it a tuple is a ProtocolError.
+        limit: bytes of the whole group, without kept data for files.
+        keeps_files: False: that data is dropped, and part of the limit.
+
+    Raises:
+        ProtocolError: not SQLI, an unsolicited tuple, or more than *limit* bytes.
+        ConnectionLost: the connection ended first.
     """
     reply = empty_reply()
     decode = read_rows.decode if read_rows is not None else None
@@ -283,7 +287,7 @@ def try_read_ending(inbox: Inbox, capabilities: Capabilities, reply: Reply, tag:
 
     It saves a wait before each message; any other form is left to the readers.
 
-    Source:   observed: IDS 12.10 to 15; the order too
+    Source: observed: IDS 12.10 to 15; the order too
     """
     data, at = inbox.data, inbox.pos
     stop = len(data)

@@ -149,8 +149,8 @@ def put_eot(outbox: Outbox) -> None:
 def put_prepare(outbox: Outbox, capabilities: Capabilities, sql: bytes, placeholders: int) -> None:
     """PREPARE, NDESCRIBE, WANTDONE.
 
-    Wire:     2 opcode · 2 placeholders · SQL text · 22 · 49
-    Source:   observed: JDBC, select.json
+    Wire: 2 opcode · 2 placeholders · SQL text · 22 · 49
+    Source: observed: JDBC, select.json
     """
     outbox.u16(Op.PREPARE)
     outbox.u16(placeholders)
@@ -162,8 +162,8 @@ def put_prepare(outbox: Outbox, capabilities: Capabilities, sql: bytes, placehol
 def put_command(outbox: Outbox, capabilities: Capabilities, sql: bytes) -> None:
     """COMMAND, NDESCRIBE, EXECUTE, RELEASE: prepare, execute and release in one group.
 
-    Wire:     2 opcode · 2 zero · SQL text · 22 · 7 · 11
-    Source:   observed: JDBC, select.json (executeUpdate)
+    Wire: 2 opcode · 2 zero · SQL text · 22 · 7 · 11
+    Source: observed: JDBC, select.json (executeUpdate)
     """
     outbox.u16(Op.COMMAND)
     outbox.u16(0)
@@ -188,7 +188,7 @@ def put_curname(outbox: Outbox, name: bytes) -> None:
 def put_bind(outbox: Outbox, body: bytes) -> None:
     """SQ_BIND; *body* is the count and the entries as codecs encode them.
 
-    Wire:     2 opcode · 2 count · each 2 type · [owner · name] · 2 indicator · 2 precision · data · pad to even
+    Wire: 2 opcode · 2 count · each 2 type · [owner · name] · 2 indicator · 2 precision · data · pad to even
     """
     outbox.u16(Op.BIND)
     outbox.raw(body)
@@ -217,8 +217,8 @@ def put_open(outbox: Outbox) -> None:
 def put_fetch(outbox: Outbox, size: int) -> None:
     """SQ_NFETCH: as many rows as fit into *size* bytes, at least one.
 
-    Wire:     2 opcode · 4 size · 2 zero
-    Source:   observed: JDBC, without bit 63, too
+    Wire: 2 opcode · 4 size · 2 zero
+    Source: observed: JDBC, without bit 63, too
     """
     outbox.u16(Op.NFETCH)
     outbox.i32(size)
@@ -253,8 +253,8 @@ def put_ret_type(
 ) -> None:
     """SQ_RET_TYPE: the form that the client requests for each column.
 
-    Wire:     2 opcode · 2 direction · 2 columns · per column 2 type · [owner · name] · 4 length
-    Source:   observed: JDBC, select.json; that owner and name are those of the description: owners15.json
+    Wire: 2 opcode · 2 direction · 2 columns · per column 2 type · [owner · name] · 4 length
+    Source: observed: JDBC, select.json; that owner and name are those of the description: owners15.json
     """
     outbox.u16(Op.RET_TYPE)
     outbox.i16(direction)
@@ -273,9 +273,12 @@ def put_ret_type(
 async def read_request(inbox: Inbox, capabilities: Capabilities, limit: int = MAX_REQUEST) -> list[Request]:
     """One group of messages, up to SQ_EOT; SQ_EXIT ends one too.
 
-    Args:     limit: bytes of the whole group.
-    Raises:   ProtocolError: not SQLI, or more than *limit* bytes.
-              ConnectionLost: the client went away.
+    Args:
+        limit: bytes of the whole group.
+
+    Raises:
+        ProtocolError: not SQLI, or more than *limit* bytes.
+        ConnectionLost: the client went away.
     """
     inbox.limit = inbox.consumed + limit
     try:

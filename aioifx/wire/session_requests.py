@@ -137,8 +137,8 @@ class Info(NamedTuple):
 def put_info(outbox: Outbox, environment: Iterable[tuple[bytes, bytes]]) -> None:
     """SQ_INFO with the session's environment.
 
-    Wire:     2 opcode · 2 six · 2 size · 2 longest name · 2 longest value · pairs of CHAR · 4 zero
-    Source:   observed: JDBC, session.json; session_init_requests.json
+    Wire: 2 opcode · 2 six · 2 size · 2 longest name · 2 longest value · pairs of CHAR · 4 zero
+    Source: observed: JDBC, session.json; session_init_requests.json
     """
     pairs = list(environment)
     outbox.u16(Op.INFO)

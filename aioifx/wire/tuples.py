@@ -53,7 +53,8 @@ def read_in_runs(decode: RunDecoder, fast_run: Callable[[], RunDecoder] | None =
 def read_field_by_field(read_row: Callable[[Inbox, int], Awaitable[Row]]) -> RowReader:
     """One tuple at a time, each field awaited on its own: no read-ahead (AIOIFX_BUFFERED_READER=0).
 
-    Args:     read_row: reads one payload; its second argument is where the payload ends, in consumed bytes.
+    Args:
+        read_row: reads one payload; its second argument is where the payload ends, in consumed bytes.
     """
 
     async def read_one(inbox: Inbox, rows: list[Row]) -> None:
@@ -72,10 +73,11 @@ def read_field_by_field(read_row: Callable[[Inbox, int], Awaitable[Row]]) -> Row
 def try_read_tuples(inbox: Inbox, rows: list[Row], decode: RunDecoder) -> bool:
     """SQ_TUPLE, all that are here; False if the first one is not whole. The warnings before a row are not kept.
 
-    Wire:     2 opcode · 2 warnings · 4 size · size bytes · pad to even
-    Source:   observed: IDS 12.10 to 15
-    Raises:   DataError, DecoderError: a value cannot be decoded; the rows before it are in *rows*, and its tuple is
-              skipped.
+    Wire: 2 opcode · 2 warnings · 4 size · size bytes · pad to even
+    Source: observed: IDS 12.10 to 15
+
+    Raises:
+        DataError, DecoderError: a value cannot be decoded; the rows before it are in *rows*, and its tuple is skipped.
     """
     data, pos = inbox.data, inbox.pos
     kept = len(rows)
@@ -142,7 +144,8 @@ def _next_tuple(inbox: Inbox) -> int:
 def _skip_whole(inbox: Inbox, count: int) -> None:
     """Skip *count* tuples that are whole, by their sizes alone.
 
-    Raises:   ProtocolError: there are fewer. An interrupt has come between two values, and not from a decoder.
+    Raises:
+        ProtocolError: there are fewer. An interrupt has come between two values, and not from a decoder.
     """
     for _ in range(count):
         if (

@@ -23,7 +23,8 @@ async def in_process(function: Callable[[*Args], Result], *args: *Args) -> Resul
 
     The process is spawned, because a fork would copy sockets, locks and the event loop.
 
-    Raises:   ChildProcessError: it ended without an answer. What *function* raised there.
+    Raises:
+        ChildProcessError: it ended without an answer. What *function* raised there.
     """
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe(duplex=False)

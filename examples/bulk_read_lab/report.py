@@ -93,7 +93,8 @@ def write(runs: Sequence[Run], heading: str, directory: Path) -> list[Path]:
 def plot(runs: Sequence[Run], figure: str, title: str, directory: Path) -> Path:
     """Groups of bars, one group for each size; whiskers from the least to the greatest.
 
-    Raises:   ImportError: matplotlib is not installed.
+    Raises:
+        ImportError: matplotlib is not installed.
     """
     drawing: Any = import_module("matplotlib.figure").Figure(figsize=(8, 3.6), layout="constrained")
     axes = drawing.subplots()

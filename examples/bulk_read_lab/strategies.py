@@ -111,7 +111,8 @@ async def read_each(
 ) -> Outcome:
     """Read each of *partitions* from its beginning, *width* at a time, as the job's policy says.
 
-    Raises:   what *read* raises, if strict, or if it is not a failure of that partition.
+    Raises:
+        Error: what *read* raises, if strict, or if it is not a failure of that partition.
     """
     outcome = Outcome()
     waiting = deque((partition, job.retries) for partition in partitions)

@@ -169,7 +169,8 @@ class State:
 class Answers:
     """Answers groups of messages.
 
-    Args:     max_fetch: a larger fetch buffer is refused with an SQL error; 0 for none.
+    Args:
+        max_fetch: a larger fetch buffer is refused with an SQL error; 0 for none.
     """
 
     def __init__(self, tables: Tables, max_fetch: int = 0) -> None:

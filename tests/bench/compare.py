@@ -49,7 +49,9 @@ _JDBC: Final = ("fetch", "stream", "select-1", "insert", "many*", "connect")
 def orders(rows: int, effort: float = 1.0) -> list[Order]:
     """Everything that is measured.
 
-    Args:     rows: of the largest results. effort: 1 for samples of some 20 milliseconds and more.
+    Args:
+        rows: of the largest results.
+        effort: 1 for samples of some 20 milliseconds and more.
     """
     sizes = sorted({size for size in (1, 10, 100, 1000, 10_000, 100_000, rows) if size <= rows})
     fetches = [
@@ -183,7 +185,8 @@ def compare(
 ) -> Iterator[list[Result]]:
     """Each workload's results, as soon as it is done.
 
-    Args:     workers: each with patterns of the workloads that it takes part in.
+    Args:
+        workers: each with patterns of the workloads that it takes part in.
     """
     for _, worker in workers:
         for shape in SHAPES.values():

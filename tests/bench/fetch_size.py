@@ -140,7 +140,8 @@ def run(
 ) -> Samples:
     """All cases one after the other, *rounds* times.
 
-    Args:     pinned: whether this process and its children are pinned to processors.
+    Args:
+        pinned: whether this process and its children are pinned to processors.
     """
     samples: Samples = defaultdict(list)
     rows = max(case.rows for case in cases)

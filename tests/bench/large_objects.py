@@ -300,7 +300,8 @@ async def measured(name: str, dsn: str, values: int, rows: int) -> Cost:
 async def measured_jdbc(dsn: str, values: int, rows: int) -> list[Cost]:
     """IBM's JDBC driver, after a round to warm up.
 
-    Raises:   JdbcMissing: driver or Java cannot be had here.
+    Raises:
+        JdbcMissing: driver or Java cannot be had here.
     """
     await prepare(dsn, rows)
     options = aioifx.parse_dsn(dsn)

@@ -14,7 +14,8 @@ DOCS: Final = Path(__file__).parents[2] / "docs"
 def replaced(page: str, mark: str, text: str) -> str:
     """*page* with *text* between ``<!-- mark -->`` and ``<!-- /mark -->``.
 
-    Raises:   ValueError: the marks are not there, or not once.
+    Raises:
+        ValueError: the marks are not there, or not once.
     """
     begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):

@@ -93,7 +93,8 @@ class Peer:
     async def work(self, order: Order) -> Work:
         """Set *order* up.
 
-        Raises:   Missing: there is no such call here.
+        Raises:
+            Missing: there is no such call here.
         """
         method = getattr(self, order.workload.replace("-", "_"), None)
         if method is None:

@@ -67,7 +67,8 @@ def _run(*command: str) -> None:
 def postgres_process(rows: int) -> Iterator[str]:
     """Its DSN; the tables have *rows* rows.
 
-    Raises:   PostgresMissing: not here.
+    Raises:
+        PostgresMissing: not here.
     """
     initdb, control, port = _program("initdb"), _program("pg_ctl"), _free_port()
     with tempfile.TemporaryDirectory(prefix="bench-postgres-", ignore_cleanup_errors=True) as folder:

@@ -176,7 +176,7 @@ class Psycopg(Asyncpg):
 class PostgresPingPong(PingPong):
     """What asyncpg sends for a cached SELECT 1: Bind, Execute and Sync, and a result in binary form.
 
-    Source:   PostgreSQL's manual, chapter "Frontend/Backend Protocol"; asyncpg 0.32's bytes, as a proxy saw them
+    Source: PostgreSQL's manual, chapter "Frontend/Backend Protocol"; asyncpg 0.32's bytes, as a proxy saw them
     """
 
     ENDING = b"Z\0\0\0\5I"  # ReadyForQuery, outside of a transaction

@@ -260,7 +260,9 @@ def serve(port: int, answers: Answers, delay: float) -> None:
 def replay_process(*, rows: int = ROWS, delay: float = 0.0, max_fetch: int = 0) -> Iterator[str]:
     """The server in a process of its own; its DSN.
 
-    Args:     delay: milliseconds. max_fetch: bytes; 0 for no limit.
+    Args:
+        delay: milliseconds.
+        max_fetch: bytes; 0 for no limit.
     """
     command = [sys.executable, "-m", "tests.bench.replay", "--rows", str(rows)]
     command += ["--delay", str(delay), "--max-fetch", str(max_fetch)]

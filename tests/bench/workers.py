@@ -100,7 +100,8 @@ class Worker:
     def sample(self, order: Order) -> Sample:
         """Take one.
 
-        Raises:   Missing: the client cannot do that.
+        Raises:
+            Missing: the client cannot do that.
         """
         before = self._memory("VmRSS")
         self._idle = self._idle or before
@@ -149,7 +150,9 @@ def _write(path: str, text: str) -> None:
 class PythonWorker(Worker):
     """A client written in Python.
 
-    Args:     peer: one of PEERS. pure: without the native parts of ours.
+    Args:
+        peer: one of PEERS.
+        pure: without the native parts of ours.
     """
 
     def __init__(self, name: str, peer: str, dsn: str, loop: str, *, pure: bool = False) -> None:

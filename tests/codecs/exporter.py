@@ -19,8 +19,10 @@ _STREAM = b"arrow_array_stream"
 class Exporter:
     """An object with ``__arrow_c_stream__``.
 
-    Args:     batches: the values of each batch. failure: the code that get_next returns after the batches.
-              formats: those of the columns; only INTEGER columns have values.
+    Args:
+        batches: the values of each batch.
+        failure: the code that get_next returns after the batches.
+        formats: those of the columns; only INTEGER columns have values.
     """
 
     def __init__(

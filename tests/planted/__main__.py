@@ -139,8 +139,9 @@ def _nearest_first(defect: Defect, folder: Path) -> list[tuple[str, ...]]:
 def plant(defect: Defect, folder: Path) -> None:
     """Put a defect into a tree, and build the kernel if that has it.
 
-    Raises:   ValueError: the text to replace is not there once.
-              SubprocessError: the kernel could not be built.
+    Raises:
+        ValueError: the text to replace is not there once.
+        SubprocessError: the kernel could not be built.
     """
     path = folder / defect.path
     text = path.read_text("utf-8")

@@ -33,7 +33,8 @@ def run_pytest(
 ) -> pytest.RunResult:
     """Run pytest with the plugin and *plugins* only.
 
-    Args:     ini: more lines of pytest.ini.
+    Args:
+        ini: more lines of pytest.ini.
     """
     scope = SCOPE if ASYNCIO in plugins else ""
     pytester.makefile(

@@ -49,6 +49,12 @@ class Connection(Queries[Item], NotCopied):
     parent's connection stays open. Connections, pools, cursors and streams cannot be copied or pickled.
 
     A connection that is garbage-collected before it is closed causes a ResourceWarning.
+
+    Args:
+        statements: for pooled connections: the shared cache, and a callback if the connection is garbage-collected
+            without being released.
+        on_leak: for pooled connections: the shared cache, and a callback if the connection is garbage-collected without
+            being released.
     """
 
     def __init__(
@@ -62,9 +68,6 @@ class Connection(Queries[Item], NotCopied):
         statements: StatementCache | None = None,
         on_leak: Callable[[], None] | None = None,
     ) -> None:
-        """Args:     statements, on_leak: for pooled connections: the shared cache, and a callback if the connection is
-        garbage-collected without being released.
-        """
         self._session = session
         self._statements = StatementCache(session, statement_cache_size) if statements is None else statements
         super().__init__(row_factory)
@@ -194,10 +197,11 @@ class Connection(Queries[Item], NotCopied):
     ) -> PreparedStatement[Any]:
         """Prepare a statement for repeated execution.
 
-        Args:     sql: one statement.
-                  named: its parameters are ``:name`` or ``:1``; each call passes their values as *named*.
-                  row_factory: for the rows of its queries; None: the connection's.
-                  timeout: seconds for the preparation; None: command_timeout.
+        Args:
+            sql: one statement.
+            named: its parameters are ``:name`` or ``:1``; each call passes their values as *named*.
+            row_factory: for the rows of its queries; None: the connection's.
+            timeout: seconds for the preparation; None: command_timeout.
         """
         if not isinstance(named, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError(
@@ -245,9 +249,10 @@ class Connection(Queries[Item], NotCopied):
     ) -> Cursor[Any]:
         """A cursor with the method names of PEP 249; nothing is sent until its first `execute`. Not awaited.
 
-        Args:     scroll: rows can be fetched in any order, with one round trip for each row.
-                  hold: a cursor opened inside a transaction stays open after it. Cursors opened outside one always do.
-                  lobs: how large values are returned, "handles" or "inline"; None: as by the connection's option.
+        Args:
+            scroll: rows can be fetched in any order, with one round trip for each row.
+            hold: a cursor opened inside a transaction stays open after it. Cursors opened outside one always do.
+            lobs: how large values are returned, "handles" or "inline"; None: as by the connection's option.
         """
         check_flag("scroll", scroll)
         check_flag("hold", hold)
@@ -267,12 +272,15 @@ class Connection(Queries[Item], NotCopied):
     ) -> Transaction:
         """A transaction block, ``async with conn.transaction(): ...``; inside another one, a savepoint.
 
-        Args:     isolation: "dirty_read", "committed_read", "committed_read_last_committed" (or "last_committed"),
-                  "cursor_stability", "repeatable_read"; for the block. None leaves it unchanged.
-                  lock_wait: whole seconds to wait for a lock, up to 32767, for the block; 0: do not wait, -1 or
-                  math.inf: no limit. None leaves it unchanged. A savepoint takes this option only.
-                  read_only: the server refuses changes (SQLCODE -878).
-        Raises:   InterfaceError: an invalid option; raised by the call itself.
+        Args:
+            isolation: "dirty_read", "committed_read", "committed_read_last_committed" (or "last_committed"),
+                "cursor_stability", "repeatable_read"; for the block. None leaves it unchanged.
+            lock_wait: whole seconds to wait for a lock, up to 32767, for the block; 0: do not wait, -1 or math.inf: no
+                limit. None leaves it unchanged. A savepoint takes this option only.
+            read_only: the server refuses changes (SQLCODE -878).
+
+        Raises:
+            InterfaceError: an invalid option; raised by the call itself.
         """
         return Transaction(
             self._statements, self._stack, isolation=isolation, lock_wait=lock_wait, read_only=read_only
@@ -283,7 +291,8 @@ class Connection(Queries[Item], NotCopied):
 
         Sends nothing if none is open. If it fails, the transaction is unchanged.
 
-        Raises:   InterfaceError: a `transaction` block is open.
+        Raises:
+            InterfaceError: a `transaction` block is open.
         """
         session = self._statements.session
         await session.observed("commit", commit_work(session, self._stack), "COMMIT WORK")
@@ -293,7 +302,8 @@ class Connection(Queries[Item], NotCopied):
 
         Sends nothing if no transaction is open.
 
-        Raises:   InterfaceError: a `transaction` block is open.
+        Raises:
+            InterfaceError: a `transaction` block is open.
         """
         session = self._statements.session
         await session.observed("rollback", rollback_work(session, self._stack), "ROLLBACK WORK")
@@ -302,8 +312,9 @@ class Connection(Queries[Item], NotCopied):
     def autocommit(self) -> bool:
         """Whether a statement outside a transaction commits by itself. Can be set outside a transaction.
 
-        Raises:   InterfaceError, on setting: a transaction is open, or a call of another task is in flight.
-                  NotSupportedError, on setting to False: the database has no log.
+        Raises:
+            InterfaceError: on setting, a transaction is open, or a call of another task is in flight.
+            NotSupportedError: on setting to False, the database has no log.
         """
         return self._session.transactions.autocommit
 
@@ -333,7 +344,8 @@ class Connection(Queries[Item], NotCopied):
     async def ping(self) -> None:
         """Check that the server answers, in one round trip that executes nothing.
 
-        Raises:   ConnectionLost: it does not.
+        Raises:
+            ConnectionLost: it does not.
         """
         async with self._statements.session as session:
             await session.conversation.ping()
@@ -360,11 +372,14 @@ class Connection(Queries[Item], NotCopied):
         base type. What a function raises is the cause of a `DataError` that names the column or the parameter; the
         connection stays usable.
 
-        Args:     type: a name without length or qualifier, in any case: of a built-in type ("DECIMAL"), an opaque type
-                  ("json") or a DISTINCT type.
-                  encoder: converts a parameter to a value that the type accepts.
-                  decoder: converts a value of the type, as returned by default, to the value in rows.
-        Raises:   InterfaceError: *type* is not a name, or a function is not callable.
+        Args:
+            type: a name without length or qualifier, in any case: of a built-in type ("DECIMAL"), an opaque type
+                ("json") or a DISTINCT type.
+            encoder: converts a parameter to a value that the type accepts.
+            decoder: converts a value of the type, as returned by default, to the value in rows.
+
+        Raises:
+            InterfaceError: *type* is not a name, or a function is not callable.
         """
         session = self._statements.session
         session.dispatcher.binding.check()
@@ -406,7 +421,8 @@ class Connection(Queries[Item], NotCopied):
 
         Replies in flight are still read. Calls that other tasks make from now on raise `ConnectionLost`.
 
-        Args:     timeout: seconds until the connection is dropped instead; None: no limit.
+        Args:
+            timeout: seconds until the connection is dropped instead; None: no limit.
         """
         check_wait(timeout)
         if self._statements.is_closed:

@@ -50,6 +50,11 @@ class Cursor(NotCopied, Generic[R]):
 
     It has the rows of one statement at a time. One connection can have several open cursors. Rows are fetched in blocks
     as needed; a scroll cursor fetches them one by one.
+
+    Args:
+        scroll: it can be moved in.
+        hold: it outlives the transaction that it was opened in.
+        lobs: how large values are returned; None: as by the connection's option.
     """
 
     def __init__(
@@ -61,9 +66,6 @@ class Cursor(NotCopied, Generic[R]):
         hold: bool = False,
         lobs: Lobs | None = None,
     ) -> None:
-        """Args:     scroll: it can be moved in. hold: it outlives the transaction that it was opened in.
-        lobs: how large values are returned; None: as by the connection's option.
-        """
         self._lobs: Lobs | None = lobs
         self._statements = statements
         self._factory = factory
@@ -143,7 +145,8 @@ class Cursor(NotCopied, Generic[R]):
 
         A cursor is closed with its last block. A cursor FOR UPDATE is closed when a row after the last is requested.
 
-        Raises:   InterfaceError: a server with OPTOFC has closed a cursor FOR UPDATE with its last row.
+        Raises:
+            InterfaceError: a server with OPTOFC has closed a cursor FOR UPDATE with its last row.
         """
         blocks = self._blocks
         if blocks is not None and blocks.was_closed_by_server and self._convert is not None:
@@ -178,9 +181,11 @@ class Cursor(NotCopied, Generic[R]):
 
         Earlier results of the cursor are discarded.
 
-        Args:     sql: one statement.
-                  params: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``.
-                  timeout: seconds for this call; None: command_timeout.
+        Args:
+            sql: one statement.
+            params: the values of its placeholders, ``?``.
+            named: instead, those of its ``:name`` or ``:1``.
+            timeout: seconds for this call; None: command_timeout.
         """
         check_sequence(params, "parameters")
         if named is not None:
@@ -316,9 +321,12 @@ class Cursor(NotCopied, Generic[R]):
     async def scroll(self, value: int, mode: str = "relative") -> None:
         """Move to before another row.
 
-        Args:     value: rows to move on, or back if negative; with *mode* "absolute", the row's number, from 0.
-                  mode: "relative" or "absolute".
-        Raises:   IndexError: there is no such row; the cursor has not moved.
+        Args:
+            value: rows to move on, or back if negative; with *mode* "absolute", the row's number, from 0.
+            mode: "relative" or "absolute".
+
+        Raises:
+            IndexError: there is no such row; the cursor has not moved.
         """
         if mode not in ("relative", "absolute"):
             raise InterfaceError(f'mode: expected "relative" or "absolute", got {mode!r:.40}')

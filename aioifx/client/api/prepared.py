@@ -47,6 +47,9 @@ class PreparedStatement(NotCopied, Generic[Item]):
 
     If its table has changed (-710), the statement is prepared again and executed once more. In a transaction, and in an
     `executemany` whose rows cannot be read twice, the error is raised instead; the next execution then succeeds.
+
+    Args:
+        names: the statement's named parameters, if it has any.
     """
 
     def __init__(
@@ -56,7 +59,6 @@ class PreparedStatement(NotCopied, Generic[Item]):
         factory: RowFactory[Any],
         names: NamedStatement | None = None,
     ) -> None:
-        """Args:     names: the statement's named parameters, if it has any."""
         self._names = names
         self._own = _OwnStatement(statements, statement)
         self._factory = factory
@@ -110,9 +112,11 @@ class PreparedStatement(NotCopied, Generic[Item]):
     ) -> list[Any]:
         """Run the query and return every row.
 
-        Args:     args: values of the placeholders ``?``. named: values of ``:name`` or ``:1`` instead, if prepared
-                  with ``named=True``. lobs: as in `Connection.fetch`.
-                  timeout: seconds for this call; None: command_timeout.
+        Args:
+            args: values of the placeholders ``?``.
+            named: values of ``:name`` or ``:1`` instead, if prepared with ``named=True``.
+            lobs: as in `Connection.fetch`.
+            timeout: seconds for this call; None: command_timeout.
         """
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
@@ -243,7 +247,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
         A prepared statement has one cursor: until the stream is exhausted or closed, other calls raise
         `InterfaceError`.
 
-        Args:     timeout: seconds for each block; None: command_timeout.
+        Args:
+            timeout: seconds for each block; None: command_timeout.
         """
         if named is not None or self._names is not None:
             args = self._by_position(args, named)

@@ -53,7 +53,8 @@ Format: TypeAlias = Literal["unload", "csv"] | TextFormat
 class Queries(ABC, Generic[Item]):
     """Query methods. Each call needs one connection.
 
-    Args:     factory: the default row factory.
+    Args:
+        factory: the default row factory.
     """
 
     def __init__(self, factory: RowFactory[Item] | None) -> None:
@@ -133,14 +134,18 @@ class Queries(ABC, Generic[Item]):
 
         A statement that returns no rows is executed; the list is then empty.
 
-        Args:     sql: one statement.
-                  args: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``; a list
-                  or tuple expands to as many values as it has: ``IN (:ids)``.
-                  row_factory: makes the rows of this call; None: the connection's.
-                  lobs: how large values are returned, "handles" or "inline"; None: as by the connection's option.
-                  timeout: seconds for the whole call, including the wait for the connection; None: command_timeout.
-        Raises:   QueryTimeout: the call took longer. InterfaceError: *timeout* is zero or less, or the values do not
-                  match the placeholders.
+        Args:
+            sql: one statement.
+            args: the values of its placeholders, ``?``.
+            named: instead, those of its ``:name`` or ``:1``; a list or tuple expands to as many values as it has: ``IN
+                (:ids)``.
+            row_factory: makes the rows of this call; None: the connection's.
+            lobs: how large values are returned, "handles" or "inline"; None: as by the connection's option.
+            timeout: seconds for the whole call, including the wait for the connection; None: command_timeout.
+
+        Raises:
+            QueryTimeout: the call took longer.
+            InterfaceError: *timeout* is zero or less, or the values do not match the placeholders.
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
@@ -201,8 +206,11 @@ class Queries(ABC, Generic[Item]):
     ) -> Value:
         """Run a query and return one value of its first row; None if there are no rows. See `fetch`.
 
-        Args:     column: its 0-based position, or its name.
-        Raises:   InterfaceError: the row has no such column.
+        Args:
+            column: its 0-based position, or its name.
+
+        Raises:
+            InterfaceError: the row has no such column.
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
@@ -252,10 +260,12 @@ class Queries(ABC, Generic[Item]):
 
         Not awaited: nothing is sent until the first row is requested.
 
-        Args:     lobs: how large values are returned; "stream" returns each as a series of chunks, valid until the
-                  next row: ``async for chunk in row["photo"]``.
-                  prefetch: False requests a block only when its first row is needed, not while the previous block is
-                  consumed. timeout: seconds for each block; None: command_timeout.
+        Args:
+            lobs: how large values are returned; "stream" returns each as a series of chunks, valid until the next row:
+                ``async for chunk in row["photo"]``.
+            prefetch: False requests a block only when its first row is needed, not while the previous block is
+                consumed.
+            timeout: seconds for each block; None: command_timeout.
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
@@ -296,8 +306,11 @@ class Queries(ABC, Generic[Item]):
     ) -> list[Any]:
         """Call a stored procedure or function and return its results as rows.
 
-        Args:     routine: ``[database:][owner.]name``. args: its arguments by position. named: instead, by their names.
-                  timeout: as in `fetch`.
+        Args:
+            routine: ``[database:][owner.]name``.
+            args: its arguments by position.
+            named: instead, by their names.
+            timeout: as in `fetch`.
         """
         sql, args = call_of(routine, args, named)
         if timeout is not None:
@@ -341,13 +354,18 @@ class Queries(ABC, Generic[Item]):
 
         *rowcount* of the result is the sum over all rows, and *serial* the last serial value.
 
-        Args:     rows: the values of each execution's placeholders, ``?``. named: instead, a mapping for each
-                  execution, with the values of ``:name``. Both may be a table with Arrow's PyCapsule interface.
-                  on_error: "collect" continues after rows that fail. The result has an error for each of them, with its
-                  row_index.
-                  timeout: seconds from one reply to the next; None: command_timeout.
-        Raises:   DatabaseError: for the first failed row, with its row_index.
-                  InterfaceError: *rows* uses this connection. ProgrammingError: the statement returns rows.
+        Args:
+            rows: the values of each execution's placeholders, ``?``.
+            named: instead, a mapping for each execution, with the values of ``:name``. Both may be a table with Arrow's
+                PyCapsule interface.
+            on_error: "collect" continues after rows that fail. The result has an error for each of them, with its
+                row_index.
+            timeout: seconds from one reply to the next; None: command_timeout.
+
+        Raises:
+            DatabaseError: for the first failed row, with its row_index.
+            InterfaceError: *rows* uses this connection.
+            ProgrammingError: the statement returns rows.
         """
         sql, source = rows_by_position(sql, rows, named)
         collect = check_on_error(on_error)
@@ -380,24 +398,29 @@ class Queries(ABC, Generic[Item]):
         All or nothing, also inside your own transaction, unless *commit* is "block" or the database has no log.
         Values must have the Python types of their columns; the server converts nothing.
 
-        Args:     table: ``name``, ``owner.name``, ``db:name`` or ``db@server:name``.
-                  rows: an iterable or async iterable of sequences, or a table with Arrow's PyCapsule interface. With
-                  *format*, a path, an open file, or chunks of text or bytes.
-                  named: an iterable or async iterable of mappings by column name instead, or a table.
-                  columns: names of the columns in each row. None: the names in the header, in the first mapping or of
-                  the Arrow data's columns, else all columns of the table.
-                  format: "unload", "csv" or a TextFormat. None: by the name of a file, .unl or .csv. Its details:
-                  *delimiter*, *header* (the first record holds the column names), *encoding* and *dbdate* (the format
-                  of dates).
-                  block: rows to send, and with commit="block" to commit, at a time. None: 128 KB of rows.
-                  commit: "end", or "block" to commit after each block; committed blocks remain after a later failure.
-                  progress: called with the number of rows so far after each block; an exception ends the load.
-                  timeout: seconds for each block; None: command_timeout.
-        Returns:  the number of rows, the last serial value, and warnings.
-        Raises:   DatabaseError: for the first row rejected by the server, with its row_index if it can be found.
-                  DataError: a value does not fit, or text cannot be parsed; with its row_index.
-                  InterfaceError: invalid arguments. NotSupportedError: a column's type cannot be loaded, or Arrow's
-                  type has no equivalent.
+        Args:
+            table: ``name``, ``owner.name``, ``db:name`` or ``db@server:name``.
+            rows: an iterable or async iterable of sequences, or a table with Arrow's PyCapsule interface. With
+                *format*, a path, an open file, or chunks of text or bytes.
+            named: an iterable or async iterable of mappings by column name instead, or a table.
+            columns: names of the columns in each row. None: the names in the header, in the first mapping or of the
+                Arrow data's columns, else all columns of the table.
+            format: "unload", "csv" or a TextFormat. None: by the name of a file, .unl or .csv. Its details:
+                *delimiter*, *header* (the first record holds the column names), *encoding* and *dbdate* (the format of
+                dates).
+            block: rows to send, and with commit="block" to commit, at a time. None: 128 KB of rows.
+            commit: "end", or "block" to commit after each block; committed blocks remain after a later failure.
+            progress: called with the number of rows so far after each block; an exception ends the load.
+            timeout: seconds for each block; None: command_timeout.
+
+        Returns:
+            The number of rows, the last serial value, and warnings.
+
+        Raises:
+            DatabaseError: for the first row rejected by the server, with its row_index if it can be found.
+            DataError: a value does not fit, or text cannot be parsed; with its row_index.
+            InterfaceError: invalid arguments.
+            NotSupportedError: a column's type cannot be loaded, or Arrow's type has no equivalent.
         """
         check_flag("header", header)
         spec = LoadSpec(table, columns, block, commit, progress)
@@ -449,14 +472,18 @@ class Queries(ABC, Generic[Item]):
     ) -> int:
         """Write the rows of a query as text, in constant memory, in a format that `load` reads.
 
-        Args:     out: a path, an open file (text or binary), or a function, async or not, called with bytes.
-                  args: values of the placeholders ``?``. named: values of ``:name`` instead.
-                  format: "unload", "csv" or a TextFormat. None: "csv" for a file named so, else "unload". Its details:
-                  *delimiter*, *header* (the first record holds the column names), *encoding* and *dbdate* (the format
-                  of dates).
-                  progress: called with the number of rows so far after each block; an exception ends the unload.
-                  timeout: seconds for each block; None: command_timeout.
-        Returns:  the number of rows. After a failure, the rows already written remain.
+        Args:
+            out: a path, an open file (text or binary), or a function, async or not, called with bytes.
+            args: values of the placeholders ``?``.
+            named: values of ``:name`` instead.
+            format: "unload", "csv" or a TextFormat. None: "csv" for a file named so, else "unload". Its details:
+                *delimiter*, *header* (the first record holds the column names), *encoding* and *dbdate* (the format of
+                dates).
+            progress: called with the number of rows so far after each block; an exception ends the unload.
+            timeout: seconds for each block; None: command_timeout.
+
+        Returns:
+            The number of rows. After a failure, the rows already written remain.
         """
         check_flag("header", header)
         check_progress(progress)

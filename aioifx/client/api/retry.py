@@ -39,13 +39,15 @@ class Retry:
     The function must contain the whole transaction. Inside an open one it would retry while still holding the outer
     transaction's locks, so a deadlock would recur.
 
-    Args:     attempts: maximum number of attempts.
-              delay: seconds to wait after the first failure, doubled after each further one.
-              max_delay: upper limit of each delay, in seconds.
-              jitter: wait a random fraction of the delay, so that two conflicting tasks do not collide again.
-              on: errors to retry: a class, a tuple of them, or a function of the error; by default a `DatabaseError`
-              with *retryable*. An error that leaves the outcome unknown is never retried.
-              sleep, uniform: replacements for `asyncio.sleep` and `random.uniform`, for tests.
+    Args:
+        attempts: maximum number of attempts.
+        delay: seconds to wait after the first failure, doubled after each further one.
+        max_delay: upper limit of each delay, in seconds.
+        jitter: wait a random fraction of the delay, so that two conflicting tasks do not collide again.
+        on: errors to retry: a class, a tuple of them, or a function of the error; by default a `DatabaseError` with
+            *retryable*. An error that leaves the outcome unknown is never retried.
+        sleep: replacements for `asyncio.sleep` and `random.uniform`, for tests.
+        uniform: replacements for `asyncio.sleep` and `random.uniform`, for tests.
     """
 
     def __init__(
@@ -91,7 +93,8 @@ class Retry:
     async def run(self, call: Callable[[], Awaitable[R]]) -> R:
         """Awaited by ``self(function)``: await *call*() for each attempt.
 
-        Raises:   the last error, with a note of the number of attempts.
+        Raises:
+            Error: the last error, with a note of the number of attempts.
         """
         for attempt in range(1, self.attempts + 1):
             try:

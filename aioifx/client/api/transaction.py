@@ -60,8 +60,16 @@ class Transaction(NotCopied):
     The block begins the transaction, commits it at its end, and rolls it back when an exception leaves it. Inside an
     open transaction it is a savepoint: set, released, or rolled back to.
 
-    Raises:   NotSupportedError: on entry, the database has no log (SQLCODE -256).
-              InterfaceError: on entry, *isolation* or *read_only* inside an open transaction.
+    Args:
+        statements: statement cache of the session.
+        blocks: the session's open transactions, innermost last.
+
+    Raises:
+        NotSupportedError: on entry, the database has no log (SQLCODE -256).
+        InterfaceError: on entry, *isolation* or *read_only* inside an open transaction.
+
+    Raises:
+        InterfaceError: invalid option.
     """
 
     def __init__(
@@ -73,10 +81,6 @@ class Transaction(NotCopied):
         lock_wait: float | None = None,
         read_only: bool = False,
     ) -> None:
-        """Args:     statements: statement cache of the session.
-                  blocks: the session's open transactions, innermost last.
-        Raises:   InterfaceError: invalid option.
-        """
         self._statements = statements
         self._stack = blocks
         self._isolation = isolation_clause(isolation)
@@ -157,8 +161,9 @@ class Transaction(NotCopied):
 
         Inside its block it ends the transaction early; the end of the block then does nothing.
 
-        Raises:   InterfaceError: a transaction inside this one is still open, or a statement inside this one has ended
-                  it; nothing was sent.
+        Raises:
+            InterfaceError: a transaction inside this one is still open, or a statement inside this one has ended it;
+                nothing was sent.
         """
         self._check_open()
         session = self._session
@@ -187,7 +192,8 @@ class Transaction(NotCopied):
     async def rollback(self) -> None:
         """ROLLBACK WORK, or ROLLBACK TO SAVEPOINT; transactions inside this one end with it.
 
-        Raises:   InterfaceError: a statement inside this one has ended it; nothing was sent.
+        Raises:
+            InterfaceError: a statement inside this one has ended it; nothing was sent.
         """
         self._check_open()
         session = self._session
@@ -342,7 +348,9 @@ def _is_not_in_transaction(error: BaseException) -> bool:
 async def commit_work(session: Session, blocks: list[Transaction]) -> None:
     """COMMIT WORK for a transaction not started by a block; sends nothing if none is open (observed: JDBC).
 
-    Raises:   InterfaceError: a block is open. DatabaseError: COMMIT failed; the transaction is unchanged.
+    Raises:
+        InterfaceError: a block is open.
+        DatabaseError: COMMIT failed; the transaction is unchanged.
     """
     async with session.turn(apply_settings=False):
         _check_no_block(blocks)
@@ -353,7 +361,8 @@ async def commit_work(session: Session, blocks: list[Transaction]) -> None:
 async def rollback_work(session: Session, blocks: list[Transaction]) -> None:
     """ROLLBACK WORK for a transaction not started by a block; sends nothing if none is open (observed: JDBC).
 
-    Raises:   InterfaceError: a block is open.
+    Raises:
+        InterfaceError: a block is open.
     """
     turned = False
     try:

@@ -50,8 +50,9 @@ def check_block(block: object) -> None:
 class Batches:
     """The batches of one load, one after another.
 
-    Args:     rows: number of rows in a batch; None: as many as fill BATCH_SIZE bytes. tries_one: the first batch has
-              one row.
+    Args:
+        rows: number of rows in a batch; None: as many as fill BATCH_SIZE bytes.
+        tries_one: the first batch has one row.
     """
 
     def __init__(
@@ -69,7 +70,8 @@ class Batches:
     async def next(self) -> Batch | None:
         """The next batch; None when there are no more rows.
 
-        Raises:   DataError: a value does not fit; names the row. Any exception of the source.
+        Raises:
+            DataError: a value does not fit; names the row. Any exception of the source.
         """
         first, size = self._count, 0
         portions: list[Sequence[Row]] = []

@@ -21,9 +21,14 @@ def format_of(
     Files of UNLOAD are in the client's code set (documented), *code_set*. CSV files are in UTF-8 here; a byte order
     mark is accepted when reading.
 
-    Args:     delimiter: None for the format's own, | or a comma. header: a CSV file begins with the column names.
-              encoding: Python name of an encoding. reading: whether the file is read or written.
-    Raises:   InterfaceError: unknown format, or the format does not support an option.
+    Args:
+        delimiter: None for the format's own, | or a comma.
+        header: a CSV file begins with the column names.
+        encoding: Python name of an encoding.
+        reading: whether the file is read or written.
+
+    Raises:
+        InterfaceError: unknown format, or the format does not support an option.
     """
     if not isinstance(name, str):
         if delimiter is not None or encoding is not None or header:

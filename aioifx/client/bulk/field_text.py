@@ -21,7 +21,8 @@ _Form = TypeVar("_Form", ParseField, FormatField)
 class FieldParser(Protocol):
     """Converts the fields of one record to a row.
 
-    Raises:   DataError: names the record, unless its number is 0, and the column.
+    Raises:
+        DataError: names the record, unless its number is 0, and the column.
     """
 
     def __call__(self, fields: Sequence[str | None], record: int = 0, /) -> Row: ...
@@ -30,7 +31,8 @@ class FieldParser(Protocol):
 class FieldFormatter(Protocol):
     """Converts a row to the fields of one record.
 
-    Raises:   DataError: names the column.
+    Raises:
+        DataError: names the column.
     """
 
     def __call__(self, row: Sequence[Value], /) -> list[str | None]: ...
@@ -39,9 +41,12 @@ class FieldFormatter(Protocol):
 def field_parser(columns: Sequence[Column], *, dbdate: str = ISO_DATES) -> FieldParser:
     """The parser of records with these columns.
 
-    Args:     dbdate: the date format, as in DBDATE; an UNLOAD in the US uses MDY4/.
-    Raises:   InterfaceError: *dbdate* is invalid, or has two-digit years.
-              NotSupportedError: a column's type has no text form; names both.
+    Args:
+        dbdate: the date format, as in DBDATE; an UNLOAD in the US uses MDY4/.
+
+    Raises:
+        InterfaceError: *dbdate* is invalid, or has two-digit years.
+        NotSupportedError: a column's type has no text form; names both.
     """
     parsers = _each(columns, parser_for, dbdate)
     names = tuple(column.name for column in columns)

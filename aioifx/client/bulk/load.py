@@ -52,9 +52,13 @@ _BLOCK: Final = b"aioifx_block"
 class LoadSpec:
     """Options of a load.
 
-    Args:     columns: None for all, or for those in a header. block: number of rows; None: chosen by size.
-              commit: "end" or "block".
-    Raises:   InterfaceError: an option is invalid.
+    Args:
+        columns: None for all, or for those in a header.
+        block: number of rows; None: chosen by size.
+        commit: "end" or "block".
+
+    Raises:
+        InterfaceError: an option is invalid.
     """
 
     table: str
@@ -75,7 +79,8 @@ class LoadSpec:
     def insert_sql(self, found: Sequence[str] | None, values: int, *, origin: str = "header") -> str:
         """The INSERT statement for rows of *values* values.
 
-        Args:     found: column names found in the source; *origin* is where, for messages.
+        Args:
+            found: column names found in the source; *origin* is where, for messages.
         """
         names = self.columns if self.columns is not None else found
         if names is None:
@@ -100,7 +105,8 @@ async def load(
 ) -> ExecuteResult:
     """Run a load as a complete call: lock, prepared statement, rows.
 
-    Raises:   as `Connection.load`.
+    Raises:
+        Error: as `Connection.load`.
     """
     session = statements.session
     try:
@@ -260,7 +266,8 @@ class _Load:
     async def _send(self, batch: Batch) -> Batch | Exception | None:
         """Send *batch* and wait until the server has accepted it.
 
-        Returns:  the next batch, prepared meanwhile, or the exception of preparing it.
+        Returns:
+            The next batch, prepared meanwhile, or the exception of preparing it.
         """
         dispatcher = self._session.dispatcher
         dispatcher.extend_deadline()
@@ -313,8 +320,11 @@ class _Load:
     ) -> DatabaseError | None:
         """The error for a rejected batch, with the row's index if it can be found.
 
-        Args:     is_stored: whether the rows were accepted, and only the end of the batch was not.
-        Returns:  None if the server refuses SQ_PUT, and the rows were executed one by one.
+        Args:
+            is_stored: whether the rows were accepted, and only the end of the batch was not.
+
+        Returns:
+            None if the server refuses SQ_PUT, and the rows were executed one by one.
         """
         error = self._error(rejection)
         which = self._reader.span(batch.first, batch.first + batch.count - 1)

@@ -46,8 +46,11 @@ RowSource: TypeAlias = ParamRows | ArrowTable | TextSource | AsyncIterable[Chunk
 def open_mappings(rows: MappingRows | ArrowTable, columns: Sequence[str] | None) -> SourceReader:
     """A reader of rows given as mappings by column name; reads nothing yet.
 
-    Args:     columns: names and order; None for those of the first row.
-    Raises:   InterfaceError: *rows* cannot be iterated.
+    Args:
+        columns: names and order; None for those of the first row.
+
+    Raises:
+        InterfaceError: *rows* cannot be iterated.
     """
     if is_arrow(rows):
         return _ArrowRows(rows, columns)
@@ -60,8 +63,12 @@ def open_mappings(rows: MappingRows | ArrowTable, columns: Sequence[str] | None)
 def open_source(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DATES) -> SourceReader:
     """A reader of *source*; reads nothing yet.
 
-    Args:     form: format of a file or of chunks; None for rows. dbdate: format of dates in text.
-    Raises:   InterfaceError: *source* is of an unsupported type.
+    Args:
+        form: format of a file or of chunks; None for rows.
+        dbdate: format of dates in text.
+
+    Raises:
+        InterfaceError: *source* is of an unsupported type.
     """
     if form is not None:
         if isinstance(source, AsyncIterable):
@@ -106,7 +113,8 @@ class SourceReader(ABC):
     async def peek_width(self) -> int | None:
         """Read up to the first row, which the next `read` returns.
 
-        Returns:  its number of values; None if there are no rows.
+        Returns:
+            Its number of values; None if there are no rows.
         """
 
     @abstractmethod
@@ -181,7 +189,8 @@ class _Rows(_Values):
 class _ArrowRows(_Values):
     """Rows of an object that exports Arrow's layout.
 
-    Args:     wanted: names of the columns that make a row; None for all of them.
+    Args:
+        wanted: names of the columns that make a row; None for all of them.
     """
 
     origin = "Arrow data"
@@ -282,7 +291,8 @@ def _keys_of(row: Mapping[str, Value], index: int) -> tuple[str, ...]:
 def _values_of(row: Mapping[str, Value], names: tuple[str, ...], index: int) -> Row:
     """The values of these names, in order.
 
-    Raises:   DataError: a name is missing or unknown.
+    Raises:
+        DataError: a name is missing or unknown.
     """
     if len(_keys_of(row, index)) == len(names):
         with contextlib.suppress(KeyError):

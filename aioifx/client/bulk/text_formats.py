@@ -69,7 +69,8 @@ class TextFormat(Protocol):
     def split(self, text: str) -> TextRecord:
         """The fields of a record without its newline; an empty list for an empty line.
 
-        Raises:   DataError: the record is not in this format.
+        Raises:
+            DataError: the record is not in this format.
         """
         ...
 
@@ -92,7 +93,9 @@ def records(source: TextSource, form: TextFormat, reader: RecordReader | None = 
     A path or a file is read in small pieces as needed. Reading blocks, so use a thread in an event loop, or request few
     records at a time.
 
-    Raises:   InterfaceError: *source* is of an unsupported type. DataError: the text is not in this format.
+    Raises:
+        InterfaceError: *source* is of an unsupported type.
+        DataError: the text is not in this format.
     """
     reader = reader or RecordReader(form)
     for chunk in _chunks(source):
@@ -187,7 +190,8 @@ class RecordReader:
     def finish(self) -> Iterator[TextRecord]:
         """The last record, if it has no newline.
 
-        Raises:   DataError: the text ends within a record.
+        Raises:
+            DataError: the text ends within a record.
         """
         yield from self._decoded(b"", final=True)
         line = "".join(self._pieces)
@@ -289,9 +293,10 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 class UnloadFormat:
     """The format of the SQL statements LOAD and UNLOAD.
 
-    Args:     delimiter: the character after each field.
-              encoding: Python name of the encoding of bytes.
-              max_record: maximum length of a record, in characters.
+    Args:
+        delimiter: the character after each field.
+        encoding: Python name of the encoding of bytes.
+        max_record: maximum length of a record, in characters.
     """
 
     delimiter: str = "|"
@@ -305,7 +310,8 @@ class UnloadFormat:
     def join(self, fields: Sequence[str | None]) -> str:
         """One record, with its newline.
 
-        Raises:   InterfaceError: the record has no fields.
+        Raises:
+            InterfaceError: the record has no fields.
         """
         if not fields:
             raise InterfaceError("fields: expected at least one, got none")
@@ -366,14 +372,15 @@ class CsvFormat:
     Use ``quoted_null=True`` for files in which every field is quoted; then no field can have the text of *null*. A
     field longer than csv.field_size_limit() is rejected.
 
-    Args:     delimiter: the character between fields.
-              header: the first record holds the column names; it is returned like any other record, see `names`.
-              null: the text of NULL.
-              quoted_null: the text of NULL is NULL in quotes, too.
-              encoding: Python name of the encoding of bytes; the default skips a byte order mark.
-              max_record: maximum length of a record, in characters.
-              escape_formulas: a ' is written before text that a spreadsheet would execute as a formula; it is not
-              removed when the file is read.
+    Args:
+        delimiter: the character between fields.
+        header: the first record holds the column names; it is returned like any other record, see `names`.
+        null: the text of NULL.
+        quoted_null: the text of NULL is NULL in quotes, too.
+        encoding: Python name of the encoding of bytes; the default skips a byte order mark.
+        max_record: maximum length of a record, in characters.
+        escape_formulas: a ' is written before text that a spreadsheet would execute as a formula; it is not removed
+            when the file is read.
     """
 
     delimiter: str = ","
@@ -395,7 +402,9 @@ class CsvFormat:
     def join(self, fields: Sequence[str | None]) -> str:
         """One record, with its newline.
 
-        Raises:   InterfaceError: the record has no fields. DataError: it could not be read back unchanged.
+        Raises:
+            InterfaceError: the record has no fields.
+            DataError: it could not be read back unchanged.
         """
         if not fields:
             raise InterfaceError("fields: expected at least one, got none")
@@ -446,7 +455,8 @@ class CsvFormat:
     def names(self, record: Sequence[str | None]) -> tuple[str, ...]:
         """The column names in a header, stripped of blanks.
 
-        Raises:   DataError: a name is missing or occurs twice.
+        Raises:
+            DataError: a name is missing or occurs twice.
         """
         names = tuple((field or "").strip() for field in record)
         if "" in names:

@@ -51,7 +51,8 @@ async def unload(
 ) -> int:
     """Write every row of *blocks*, values in their default types; returns the number of rows.
 
-    Raises:   as `Connection.unload`.
+    Raises:
+        Error: as `Connection.unload`.
     """
     count = 0
     writer = _writer_for(target, form.encoding)
@@ -88,7 +89,7 @@ async def _start(
 
 
 def _writer_for(target: Target, encoding: str) -> _Writer:
-    """Raises:   InterfaceError: the target is of an unsupported type."""
+    """Raise InterfaceError if the target is of an unsupported type."""
     if isinstance(target, (str, os.PathLike, Writable)):
         return _FileWriter(cast("Any", target), encoding)
     if not callable(target):  # pyright: ignore[reportUnnecessaryComparison] - callers may be untyped

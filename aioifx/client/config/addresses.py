@@ -48,9 +48,13 @@ class Address:
 def addresses(hosts: str, port: int, servers: str) -> tuple[Address, ...]:
     """The addresses that the options host, port and server name, in order.
 
-    Args:     hosts: ``db1,db2:9089,[::1]:9090``, or one bare IPv6 address. port: default port.
-              servers: one name for all hosts, or one for each.
-    Raises:   InterfaceError: the message begins with the option and shows none of its text.
+    Args:
+        hosts: ``db1,db2:9089,[::1]:9090``, or one bare IPv6 address.
+        port: default port.
+        servers: one name for all hosts, or one for each.
+
+    Raises:
+        InterfaceError: the message begins with the option and shows none of its text.
     """
     found = _split_hosts(hosts)
     names = names_in("server", servers)
@@ -66,7 +70,8 @@ def addresses(hosts: str, port: int, servers: str) -> tuple[Address, ...]:
 def names_in(option: str, text: str) -> tuple[str, ...]:
     """The items of a comma-separated list.
 
-    Raises:   InterfaceError: an item is empty.
+    Raises:
+        InterfaceError: an item is empty.
     """
     names = tuple(part.strip() for part in text.split(","))
     if not all(names):
@@ -84,7 +89,8 @@ def _split_hosts(hosts: str) -> tuple[tuple[str, int | None], ...]:
 def split_host(text: str) -> tuple[str, str]:
     """Host and port of ``host``, ``host:port``, ``[v6]`` or ``[v6]:port``; a missing one is empty.
 
-    Raises:   InterfaceError: brackets do not match, or a colon is outside them.
+    Raises:
+        InterfaceError: brackets do not match, or a colon is outside them.
     """
     if text.startswith("["):
         host, bracket, port = text[1:].partition("]")
@@ -117,8 +123,8 @@ def _port(text: str) -> int:
 def redirect_target(text: str) -> Address | None:
     """The target of a redirect in a login reply; None if the form of the text is unknown.
 
-    Source:   observed: JDBC follows exactly three parts, server, host and port, separated by ``|``, ``:`` or ``=``.
-              assumed: ``label=server|host|port``, as another client reads it; not in any capture of a server
+    Source: observed: JDBC follows exactly three parts, server, host and port, separated by ``|``, ``:`` or ``=``.
+    assumed: ``label=server|host|port``, as another client reads it; not in any capture of a server
     """
     if not text.isprintable():
         return None

@@ -46,7 +46,8 @@ def row_maker(
 ) -> Callable[[Row], R]:
     """Call *factory* with the columns, and check its result.
 
-    Raises:   InterfaceError: not a row factory, or its result is not callable. Any exception of the factory.
+    Raises:
+        InterfaceError: not a row factory, or its result is not callable. Any exception of the factory.
     """
     check_row_factory(factory)
     make = factory(columns)
@@ -60,7 +61,8 @@ def row_maker(
 def check_text(name: str, value: object, code_set: CodeSet, *, required: bool = False) -> None:
     """Check that a value can be sent as text in a login. The message does not show the value.
 
-    Raises:   InterfaceError: the message begins with *name*.
+    Raises:
+        InterfaceError: the message begins with *name*.
     """
     if not isinstance(value, str):
         raise InterfaceError(f"{name}: expected a str, got {type(value).__name__}")
@@ -109,7 +111,8 @@ def check_locale(name: str, locale: object, errors: object) -> None:
 def check_whole(name: str, value: object, low: int, high: int | None = None, *, show: bool = True) -> None:
     """Raise InterfaceError unless *value* is an int from *low* to *high*; None: no upper limit.
 
-    Args:     show: False keeps a number out of the message, since it may be a piece of a badly quoted password.
+    Args:
+        show: False keeps a number out of the message, since it may be a piece of a badly quoted password.
     """
     if not isinstance(value, int) or isinstance(value, bool):
         found = f", got {type(value).__name__}"
@@ -151,7 +154,7 @@ def _items(value: object) -> tuple[object, ...]:
 
 
 def check_keepalive(value: object) -> None:
-    """Source:   documented: Linux accepts at most 32767 seconds and 127 probes"""
+    """Source: documented: Linux accepts at most 32767 seconds and 127 probes"""
     limits = (32767, 32767, 127)
     if isinstance(value, bool):
         return

@@ -7,6 +7,7 @@ Invariants:
    internals is ignored.
 
 Source: the keywords of JDBC and ODBC are documented (JDBC Driver Guide, ODBC Driver Guide). The effect of JDBC's
+
 keywords on the wire was observed (session.json). The properties of jdbc:informix:, in any case, and their effects were
 observed with JDBC 15.0.1.0; that loginTimeout is in milliseconds there, too, is assumed.
 """
@@ -137,7 +138,8 @@ class Parts(NamedTuple):
     def put(self, name: str, text: str) -> None:
         """Add an option.
 
-        Raises:   InterfaceError: the DSN has already set it.
+        Raises:
+            InterfaceError: the DSN has already set it.
         """
         if name in self.options:
             raise InterfaceError(f"{name}: set twice in the DSN")
@@ -146,7 +148,8 @@ class Parts(NamedTuple):
     def put_variable(self, name: str, text: str) -> None:
         """Add an environment variable.
 
-        Raises:   InterfaceError: the DSN has already set it.
+        Raises:
+            InterfaceError: the DSN has already set it.
         """
         if not _VARIABLE.fullmatch(name):
             raise InterfaceError("dsn: invalid option name (is a value missing quotes around ';'?)")
@@ -158,7 +161,8 @@ class Parts(NamedTuple):
 def split_dsn(dsn: str) -> Parts:
     """Parse a DSN in any of the three forms.
 
-    Raises:   InterfaceError: unknown form, or an option is set twice.
+    Raises:
+        InterfaceError: unknown form, or an option is set twice.
     """
     head = dsn[:32].lower()
     if head.startswith(_URL):

@@ -1,6 +1,7 @@
 """Environment variables sent to the server: the message and the order of each. Never: the process's own environment.
 
 Evidence: the message of each variable, login or SQ_INFO, and the order are observed. JDBC's login.json and session.json
+
 contain each variable alone. The orders are those of one Java hash table, so they also follow for combinations. The
 order of names that share a bucket and never occur together is assumed. Servers accept any order.
 """
@@ -115,7 +116,8 @@ def _pairs(order: tuple[str, ...], variables: Mapping[str, str]) -> Pairs:
 def checked_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """A copy with checked names and values.
 
-    Raises:   InterfaceError: a name is unknown or reserved, or a value cannot be sent.
+    Raises:
+        InterfaceError: a name is unknown or reserved, or a value cannot be sent.
     """
     if not isinstance(environment, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InterfaceError(

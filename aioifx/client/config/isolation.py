@@ -42,7 +42,8 @@ MAX_LOCK_WAIT: Final = 32767
 def isolation_clause(name: object) -> str:
     """The clause of SET ISOLATION for a name; "" for None.
 
-    Raises:   InterfaceError: unknown isolation level.
+    Raises:
+        InterfaceError: unknown isolation level.
     """
     if name is None:
         return ""
@@ -55,8 +56,10 @@ def isolation_clause(name: object) -> str:
 def lock_mode_clause(seconds: object) -> str:
     """The clause of SET LOCK MODE for a number of seconds; "" for None.
 
-    Raises:   InterfaceError: invalid number of seconds.
-    Source:   observed: JDBC, session.json opt_IFX_LOCK_MODE_WAIT_17 and __1; documented: NOT WAIT
+    Source: observed: JDBC, session.json opt_IFX_LOCK_MODE_WAIT_17 and __1; documented: NOT WAIT
+
+    Raises:
+        InterfaceError: invalid number of seconds.
     """
     if seconds is None:
         return ""

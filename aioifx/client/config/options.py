@@ -255,8 +255,8 @@ class ConnectOptions:
     code_set: CodeSet = field(init=False, repr=False, compare=False)
     """Encoding of text on this connection: the database's code set.
 
-    Source:   documented: the client converts between its code set and the database's, whose locale defaults to the
-              client's (GLS guide); observed: JDBC, locales.json
+    Source: documented: the client converts between its code set and the database's, whose locale defaults to the
+    client's (GLS guide); observed: JDBC, locales.json
     """
     client_code_set: CodeSet = field(init=False, repr=False, compare=False)
     """Encoding of text in the login (assumed), and in files of UNLOAD's format (documented)."""
@@ -363,7 +363,8 @@ class ConnectOptions:
     def in_locale(self, locale: str) -> ConnectOptions:
         """The same options with another locale.
 
-        Raises:   InterfaceError: its code set is not supported.
+        Raises:
+            InterfaceError: its code set is not supported.
         """
         return replace(self, locale=None, client_locale=locale, db_locale=locale)
 
@@ -392,8 +393,11 @@ class ConnectOptions:
     def ssl_context(self, wanted: bool | None = None) -> tls.SSLContext | None:
         """The TLS context; None for plain TCP.
 
-        Args:     wanted: whether the server's port uses TLS, if known; None: as in the options.
-        Raises:   InterfaceError: a file is not usable.
+        Args:
+            wanted: whether the server's port uses TLS, if known; None: as in the options.
+
+        Raises:
+            InterfaceError: a file is not usable.
         """
         if not (self.uses_tls if wanted is None else wanted):
             return None
@@ -424,7 +428,8 @@ class ConnectOptions:
         Both locales and the date format are always sent, so that nothing depends on the server's defaults (observed:
         JDBC sends the same three, locales.json).
 
-        Args:     sends_db_locale: False leaves DB_LOCALE to the server, as JDBC does by default.
+        Args:
+            sends_db_locale: False leaves DB_LOCALE to the server, as JDBC does by default.
         """
         client = self.client_locale or self.db_locale or DEFAULT_LOCALE
         database = (self.db_locale or client) if sends_db_locale else None

@@ -27,7 +27,8 @@ class Secret:
     def reveal(self) -> str:
         """The password.
 
-        Raises:   InterfaceError: it was lost in pickling.
+        Raises:
+            InterfaceError: it was lost in pickling.
         """
         if self._text is None:
             raise InterfaceError(

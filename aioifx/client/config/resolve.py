@@ -34,9 +34,12 @@ def resolve(
 ) -> ConnectOptions:
     """Merge keywords, DSN, process environment and defaults.
 
-    Args:     also: further keywords of the calling function, for hints. defaults: those that differ from the fields of
-              ConnectOptions.
-    Raises:   InterfaceError: an option is unknown, missing, invalid, or contradicts another.
+    Args:
+        also: further keywords of the calling function, for hints.
+        defaults: those that differ from the fields of ConnectOptions.
+
+    Raises:
+        InterfaceError: an option is unknown, missing, invalid, or contradicts another.
     """
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     for name in options:

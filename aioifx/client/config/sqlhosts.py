@@ -1,6 +1,7 @@
 """The sqlhosts file: from the name of a server or group to addresses. Never: a connection, where the file is.
 
 Evidence: the file's format is documented (Administrator's Guide of the server, "The sqlhosts information"): fields,
+
 comments, network types and groups. Of two lines with the same name the first counts (documented). Windows stores the
 same in the registry instead, which is not supported.
 """
@@ -71,7 +72,8 @@ def members(
 ) -> list[Entry]:
     """The server of this name, or the members of the group, in the order in which to try them.
 
-    Args:     start: returns the index to start at, given the size of the group; used with the group option ``c=1``.
+    Args:
+        start: returns the index to start at, given the size of the group; used with the group option ``c=1``.
     """
     entry = entries[name]
     if not entry.is_group:
@@ -89,8 +91,11 @@ def members(
 def address_of(entry: Entry, tls: bool | None) -> Address:
     """The address of a line.
 
-    Args:     tls: whether the caller requires TLS or its absence; None: as in the line.
-    Raises:   InterfaceError: the line is incomplete or not usable.
+    Args:
+        tls: whether the caller requires TLS or its absence; None: as in the line.
+
+    Raises:
+        InterfaceError: the line is incomplete or not usable.
     """
     uses_tls = _uses_tls(entry)
     if tls is not None and tls != uses_tls:
@@ -149,7 +154,8 @@ def lookup(path: str, name: str, tls: bool | None = None) -> tuple[Address, ...]
 
     Unusable lines of a group are skipped, unless all are unusable.
 
-    Raises:   InterfaceError: the file cannot be read, does not contain the name, or has no usable line for it.
+    Raises:
+        InterfaceError: the file cannot be read, does not contain the name, or has no usable line for it.
     """
     entries = _read(path)
     if name not in entries:

@@ -12,8 +12,13 @@ from aioifx.errors import InterfaceError
 def context_of(ca: str = "", cert: str = "", key: str = "") -> ssl.SSLContext:
     """A context that verifies the certificate and the host name; cached until a file changes.
 
-    Args:     ca: PEM file of authorities; empty: the system's. cert, key: the client's certificate and key, if any.
-    Raises:   InterfaceError: a file cannot be read, or has other content.
+    Args:
+        ca: PEM file of authorities; empty: the system's.
+        cert: the client's certificate and key, if any.
+        key: the client's certificate and key, if any.
+
+    Raises:
+        InterfaceError: a file cannot be read, or has other content.
     """
     return _create_context(
         ca, cert, key, _version("ssl_ca", ca), _version("ssl_cert", cert), _version("ssl_key", key)

@@ -29,7 +29,8 @@ class Tracer(Protocol):
 def tracer_of(trace: TraceTarget | None, values: bool) -> Tracer | None:
     """The tracer for an option; None without a trace.
 
-    Raises:   InterfaceError: *trace* is neither callable nor a path.
+    Raises:
+        InterfaceError: *trace* is neither callable nor a path.
     """
     if trace is None:
         return None

@@ -56,13 +56,17 @@ def connect(
 
     The block closes the connection at its end.
 
-    Args:     dsn: a URL, a JDBC URL or an ODBC connection string; None: the options alone apply.
-              row_factory: makes the rows of this connection; None: `Record`.
-              options: take precedence over *dsn*; see the page Options.
-    Raises:   InterfaceError: an option is invalid or missing; raised at the call, before a socket is opened. When
-              awaited: the sqlhosts file cannot be read or does not list the server.
-              ConnectError: when awaited; the server cannot be reached, rejects the login, or does not answer within
-              connect_timeout. AuthenticationError: it rejects the user, the password or a PAM answer.
+    Args:
+        dsn: a URL, a JDBC URL or an ODBC connection string; None: the options alone apply.
+        row_factory: makes the rows of this connection; None: `Record`.
+        options: take precedence over *dsn*; see the page Options.
+
+    Raises:
+        InterfaceError: an option is invalid or missing; raised at the call, before a socket is opened. When awaited:
+            the sqlhosts file cannot be read or does not list the server.
+        ConnectError: when awaited; the server cannot be reached, rejects the login, or does not answer within
+            connect_timeout.
+        AuthenticationError: it rejects the user, the password or a PAM answer.
     """
     return ConnectContext(resolve_again(dsn, {**options, "row_factory": row_factory}))
 
@@ -98,8 +102,11 @@ class ConnectContext(Generic[Item]):
 async def open_connection(options: ConnectOptions, observation: Observation | None = None) -> Connection[Any]:
     """Open a connection within *connect_timeout* seconds, or raise ConnectError.
 
-    Args:     observation: of a pool; None: as by the options.
-    Raises:   InterfaceError: the sqlhosts file is not usable, or asyncio does not run.
+    Args:
+        observation: of a pool; None: as by the options.
+
+    Raises:
+        InterfaceError: the sqlhosts file is not usable, or asyncio does not run.
     """
     running_loop()
     observation = observation or options.observation()
@@ -133,7 +140,8 @@ async def _learn_session_id(connection: Connection[Any], options: ConnectOptions
     Not where the query would start a transaction; the locks of the own session are then shown as those of others. So
     are they if the server refuses the query.
 
-    Raises:   ConnectError: the connection was lost, or the server does not answer within *connect_timeout*.
+    Raises:
+        ConnectError: the connection was lost, or the server does not answer within *connect_timeout*.
     """
     if not connection.database or connection.is_ansi or not options.autocommit:
         return
@@ -195,7 +203,8 @@ async def _run(connector: _Connector) -> Connection[Any]:
 def candidate_addresses(options: ConnectOptions) -> tuple[Address, ...]:
     """The addresses to try, in order.
 
-    Raises:   InterfaceError: the sqlhosts file is not usable.
+    Raises:
+        InterfaceError: the sqlhosts file is not usable.
     """
     if options.host:
         return addresses(options.host, options.port, options.server)
@@ -210,7 +219,8 @@ def candidate_addresses(options: ConnectOptions) -> tuple[Address, ...]:
 async def _reconnected(options: ConnectOptions, address: Address) -> AsyncGenerator[Session, None]:
     """A session of its own at *address*, whose cursors are not closed by the server.
 
-    Raises:   DatabaseError: also for an exception of a password callable.
+    Raises:
+        DatabaseError: also for an exception of a password callable.
     """
     try:
         connection = await _run(_Connector(options.without_optofc(), None, (address,)))
@@ -229,7 +239,8 @@ async def _reconnected(options: ConnectOptions, address: Address) -> AsyncGenera
 class _Connector:
     """One call of `connect`: tries the servers until one accepts the login.
 
-    Args:     addresses: the servers; None: those of the options.
+    Args:
+        addresses: the servers; None: those of the options.
     """
 
     def __init__(
@@ -247,7 +258,7 @@ class _Connector:
     async def run(self) -> Connection[Any]:
         """The first connection that succeeds.
 
-        Source:   documented: INFORMIXCONRETRY attempts follow the first one at equal intervals within INFORMIXCONTIME
+        Source: documented: INFORMIXCONRETRY attempts follow the first one at equal intervals within INFORMIXCONTIME
         """
         options = self.options
         password = await password_of(options.password, options.client_code_set)

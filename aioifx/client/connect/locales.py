@@ -29,7 +29,8 @@ _known: Final[dict[_Key, str]] = {}
 async def log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
     """`LoginAttempt.log_in` after `connect`; with ``locale="auto"``, using the database's locale.
 
-    Raises:   DatabaseError: the login failed.
+    Raises:
+        DatabaseError: the login failed.
     """
     options = attempt.options
     if options.locale != "auto" or not options.database:
@@ -55,8 +56,8 @@ async def log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
 async def _log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
     """Log in, and check that the database has the locale of the connection.
 
-    Source:   documented: a server may ignore a locale that does not match, and signal it by a warning (GLS guide,
-              Verify the database locale)
+    Source: documented: a server may ignore a locale that does not match, and signal it by a warning (GLS guide, Verify
+    the database locale)
     """
     conn = await attempt.log_in(password)
     if attempt.is_locale_ignored:
@@ -93,7 +94,8 @@ async def query_sysmaster(
 
     That connection sends no DB_LOCALE: sysmaster has the server's locale, which applies to such a client (assumed).
 
-    Args:     what: what the query finds, for the message.
+    Args:
+        what: what the query finds, for the message.
     """
     asking = LoginAttempt(attempt.options.for_question(_SYSMASTER), attempt.address)
     asking.sends_db_locale = False

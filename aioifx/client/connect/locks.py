@@ -4,8 +4,8 @@ Invariants:
 1. The failed connection, its transaction and its locks are not touched: the queries are dirty reads elsewhere.
 2. A diagnosis ends within its time limit, and no failure of it is raised.
 
-Source:   documented: syslocks, syssessions (Administrator's Reference, SMI tables); assumed: syslcktab.grtime is the
-          time of the lock in UTC, as scripts for Informix read it (observed: OpenAdmin Tool and others)
+Source: documented: syslocks, syssessions (Administrator's Reference, SMI tables); assumed: syslcktab.grtime is the time
+of the lock in UTC, as scripts for Informix read it (observed: OpenAdmin Tool and others)
 """
 
 from __future__ import annotations
@@ -144,7 +144,8 @@ async def diagnose(
 ) -> LockDiagnosis:
     """The locks that may have caused *error*, within *seconds*. A failure is part of the result.
 
-    Args:     target: names the server, and the failed session if it is known.
+    Args:
+        target: names the server, and the failed session if it is known.
     """
     locks = await _within(seconds, _locks_in(options, target, database))
     return _diagnosis(locks, target, database, error)

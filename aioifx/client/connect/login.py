@@ -79,12 +79,15 @@ def _check_exit(reply: Reply) -> None:
 
 
 class LoginAttempt:
-    """One attempt to open a connection at one server, with its progress."""
+    """One attempt to open a connection at one server, with its progress.
+
+    Args:
+        observation: of the new connection; None: it has no observers.
+    """
 
     def __init__(
         self, options: ConnectOptions, address: Address, observation: Observation | None = None
     ) -> None:
-        """Args:     observation: of the new connection; None: it has no observers."""
         self.options = options
         self.address = address
         self._observation = observation
@@ -158,7 +161,8 @@ class LoginAttempt:
     async def log_in(self, password: str) -> Connection[Any]:
         """Log in here, or at the target of a redirect that the options allow.
 
-        Raises:   DatabaseError: the login failed.
+        Raises:
+            DatabaseError: the login failed.
         """
         login = await self._run_handshake(password)
         while (target := self._redirected(login)) is not None:
@@ -305,7 +309,8 @@ class LoginAttempt:
     def _redirected(self, reply: LoginReply) -> Address | None:
         """The target of a redirect; None if the reply is not one.
 
-        Raises:   ConnectError: the options do not allow it, or there were too many.
+        Raises:
+            ConnectError: the options do not allow it, or there were too many.
         """
         if reply.type != LoginType.REDIRECT and reply.redirect is None:
             return None
@@ -362,8 +367,11 @@ class LoginAttempt:
     async def _exchange(self, channel: Channel, phase: str, request: bytes, *, token: str = "") -> Reply:
         """Send one request group and return its reply.
 
-        Args:     token: the name that an error is about, if the server gives none.
-        Raises:   ConnectError: the server's error, or the loss of the connection. ProtocolError.
+        Args:
+            token: the name that an error is about, if the server gives none.
+
+        Raises:
+            ConnectError: the server's error, or the loss of the connection. ProtocolError.
         """
         self.phase = phase
         inbox, read = channel.inbox, self._reader.parser
@@ -438,7 +446,7 @@ class LoginAttempt:
     def _check_role(self, session: Session) -> None:
         """Raise ConnectError if the server does not have the role that the options ask for.
 
-        Source:   documented: the bit in SQ_DBOPEN's warnings that marks a secondary server; not in any capture
+        Source: documented: the bit in SQ_DBOPEN's warnings that marks a secondary server; not in any capture
         """
         role = "secondary" if session.database.warnings & _SECONDARY else "primary"
         if self.options.role not in ("any", role):

@@ -56,8 +56,10 @@ class PamConversation:
     async def run(self) -> None:
         """Answer until the server accepts. If it does not, or this end gives up, the session is over.
 
-        Raises:   AuthenticationError: either end refused. InterfaceError: an answer cannot be sent.
-                  DatabaseError: the server's error, or the loss of the connection.
+        Raises:
+            AuthenticationError: either end refused.
+            InterfaceError: an answer cannot be sent.
+            DatabaseError: the server's error, or the loss of the connection.
         """
         try:
             await self._converse()

@@ -37,7 +37,8 @@ NEXT_ADDRESS_AFTER: Final = 0.25
 class StaggeredRace(Generic[T]):
     """Attempts with staggered starts: the next one starts after a failure, or after *delay* seconds.
 
-    Args:     discard: called with each result that is not used.
+    Args:
+        discard: called with each result that is not used.
     """
 
     def __init__(self, starts: Iterable[Start[T]], delay: float, discard: Callable[[T], None]) -> None:
@@ -51,7 +52,8 @@ class StaggeredRace(Generic[T]):
     async def next(self) -> T | None:
         """The next successful result; None when all attempts have failed.
 
-        Raises:   any exception of an attempt that is not a ConnectError.
+        Raises:
+            Error: any exception of an attempt that is not a ConnectError.
         """
         self._start()
         while self._running:
@@ -101,12 +103,15 @@ async def open_channel(
 ) -> Channel:
     """Open a channel to *address* over TCP, and over TLS if a context is given.
 
-    Args:     keepalive: idle seconds before the first probe, seconds between probes, and unanswered probes until the
-              connection is dropped. None: no probes.
-              hint: likely cause, for the message, if an unexpected kind of server answers.
-              ips: the result of `resolve`; None: look the name up.
-              factory: creates the channel.
-    Raises:   ConnectError: nothing answers, or not as expected.
+    Args:
+        keepalive: idle seconds before the first probe, seconds between probes, and unanswered probes until the
+            connection is dropped. None: no probes.
+        hint: likely cause, for the message, if an unexpected kind of server answers.
+        ips: the result of `resolve`; None: look the name up.
+        factory: creates the channel.
+
+    Raises:
+        ConnectError: nothing answers, or not as expected.
     """
     if ips is None:
         ips = await resolve(address)
@@ -132,8 +137,11 @@ def _log_chosen(channel: Channel, address: Address, ips: list[str]) -> None:
 async def start_tls(channel: Channel, address: Address, context: ssl.SSLContext, *, hint: str = "") -> None:
     """Negotiate TLS on an open channel to *address* that has exchanged no bytes yet.
 
-    Args:     hint: as for `open_channel`.
-    Raises:   ConnectError: the handshake failed, or the certificate was rejected; the channel is closed.
+    Args:
+        hint: as for `open_channel`.
+
+    Raises:
+        ConnectError: the handshake failed, or the certificate was rejected; the channel is closed.
     """
     try:
         transport = await channel.loop.start_tls(
@@ -271,7 +279,8 @@ async def _connected_socket(loop: asyncio.SelectorEventLoop, ip: str, port: int)
     processor time of connecting (measured). On macOS it fails with EISCONN (documented: connect(2)), and uvloop gains
     nothing.
 
-    Raises:   OSError: the address is unreachable, or nothing listens.
+    Raises:
+        OSError: the address is unreachable, or nothing listens.
     """
     family = socket.AF_INET6 if ":" in ip else socket.AF_INET
     # asyncio sets TCP_NODELAY if the socket has a protocol.
@@ -309,7 +318,8 @@ def _connect_error(error: OSError | UnicodeError, address: Address, ip: str, hin
 async def resolve(address: Address) -> list[str]:
     """The addresses of a name, at least one, alternating between address families (documented: RFC 8305, 4).
 
-    Raises:   ConnectError: the name is unknown, has no address, or could not be looked up.
+    Raises:
+        ConnectError: the name is unknown, has no address, or could not be looked up.
     """
     if _is_ip(address.host):
         return [address.host]

@@ -60,7 +60,8 @@ def select_all(names: tuple[str, ...]) -> Sequence[int]:
 class ArrowData:
     """An object that exports Arrow's layout, as the rows of an executemany.
 
-    Args:     select: the columns of a row.
+    Args:
+        select: the columns of a row.
     """
 
     def __init__(self, data: ArrowTable, select: Select = select_all) -> None:
@@ -115,9 +116,12 @@ class ArrowReader:
     async def open(self, select: Select = select_all) -> tuple[str, ...]:
         """Export the data, and read its first batch.
 
-        Returns:  the names of the columns.
-        Raises:   InterfaceError: not a table. NotSupportedError: a column's type; names both. Exceptions of *select*,
-                  and of the object.
+        Returns:
+            The names of the columns.
+
+        Raises:
+            InterfaceError: not a table.
+            NotSupportedError: a column's type; names both. Exceptions of *select*, and of the object.
         """
         await self._in_thread(partial(self._open, select))
         return tuple(field.name for field in self._source.fields)
@@ -188,7 +192,8 @@ class ArrowReader:
 def indices_of(wanted: Sequence[str], names: tuple[str, ...], option: str) -> list[int]:
     """The index of each wanted column.
 
-    Raises:   InterfaceError: begins with *option*; a name is missing, or occurs twice.
+    Raises:
+        InterfaceError: begins with *option*; a name is missing, or occurs twice.
     """
     for name in wanted:
         if (count := names.count(name)) != 1:

@@ -31,11 +31,12 @@ from aioifx.wire.replies import Reply
 class BlockReader:
     """Reads the blocks of one query: ``async for block in reader``. Nothing is sent until the first block is requested.
 
-    Args:     source: provides the statement; None if a subclass sets it in `_start`.
-              plan: called with the statement's plans when its cursor is opened; returns how its rows are read.
-              prefetch: request the next block while the current one is consumed.
-              timeout: seconds for each block; None: command_timeout.
-              hold: the cursor stays open after the transaction that it is opened in.
+    Args:
+        source: provides the statement; None if a subclass sets it in `_start`.
+        plan: called with the statement's plans when its cursor is opened; returns how its rows are read.
+        prefetch: request the next block while the current one is consumed.
+        timeout: seconds for each block; None: command_timeout.
+        hold: the cursor stays open after the transaction that it is opened in.
     """
 
     def __init__(
@@ -95,7 +96,8 @@ class BlockReader:
     def next_block(self) -> Coroutine[Any, Any, list[Row]]:
         """The next block, empty at the end; the statement is released with its last block.
 
-        Raises:   InterfaceError: the statement returns no rows, or an earlier fetch was interrupted.
+        Raises:
+            InterfaceError: the statement returns no rows, or an earlier fetch was interrupted.
         """
         self._check_binding()
         block = self._next_block()
@@ -141,7 +143,8 @@ class BlockReader:
     async def open(self, statement: Statement, params: Sequence[Value]) -> list[Row]:
         """Open the cursor and fetch the first block. The caller holds the lock, and the statement until this succeeds.
 
-        Raises:   InterfaceError: the statement returns no rows.
+        Raises:
+            InterfaceError: the statement returns no rows.
         """
         if not statement.returns_rows:
             raise InterfaceError("stream: expected a statement that returns rows, got one that returns none")
@@ -203,7 +206,8 @@ class BlockReader:
     def close(self) -> None:
         """Close the cursor; remaining rows are not fetched. Waits for nothing. Idempotent.
 
-        Raises:   InterfaceError: not in the connection's event loop.
+        Raises:
+            InterfaceError: not in the connection's event loop.
         """
         if not self._closed:
             self._check_binding()

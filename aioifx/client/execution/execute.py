@@ -67,9 +67,11 @@ async def call(
 ) -> T:
     """A complete call: acquire the lock and a statement, use it, release both.
 
-    Args:     params: None if *action* supplies them itself. argument: passed on to *action*.
-              timeout: seconds; None: command_timeout.
-              once: *action* cannot be repeated, so a stale statement is not prepared again.
+    Args:
+        params: None if *action* supplies them itself.
+        argument: passed on to *action*.
+        timeout: seconds; None: command_timeout.
+        once: *action* cannot be repeated, so a stale statement is not prepared again.
     """
     # `session` only raises the error here: as a property it is slower.
     session = source.session if source.is_closed else source.base_session
@@ -270,7 +272,8 @@ async def executemany_statement(
 
     All or nothing, unless errors are collected. In a database without a log every row commits by itself.
 
-    Args:     batch: the rows, and whether errors are collected.
+    Args:
+        batch: the rows, and whether errors are collected.
     """
     session, (rows, collect) = statement.session, batch
     await statement.check_may_run()
@@ -334,7 +337,7 @@ def call_of(
 ) -> tuple[str, tuple[Value, ...]]:
     """The statement that calls a routine, with its parameters.
 
-    Source:   observed: JDBC, callable.json: procedures and functions alike; ``name = value`` is documented
+    Source: observed: JDBC, callable.json: procedures and functions alike; ``name = value`` is documented
     """
     object_name(routine, "routine")
     if named is None:

@@ -1,9 +1,9 @@
 """A prepared INSERT and its cursor: rows in blocks, SQ_PUT. Never: transactions, where rows come from.
 
-Wire:     ID · CURNAME · OPEN · [RET_TYPE] · PUT ... for each block; if all rows have one size, ID alone after it
-Source:   observed: JDBC with IFX_USEPUT, put.json. Rows of one size share an SQ_PUT (up to 20,000 observed); others
-          have one SQ_PUT each, and RET_TYPE before the first of them declares their form. So have rows with BYTE or
-          TEXT, whose values follow (lob.json, put_byte).
+Wire: ID · CURNAME · OPEN · [RET_TYPE] · PUT ... for each block; if all rows have one size, ID alone after it
+Source: observed: JDBC with IFX_USEPUT, put.json. Rows of one size share an SQ_PUT (up to 20,000 observed); others have
+one SQ_PUT each, and RET_TYPE before the first of them declares their form. So have rows with BYTE or TEXT, whose values
+follow (lob.json, put_byte).
 """
 
 from __future__ import annotations
@@ -52,8 +52,11 @@ _VARYING: Final = (TypeCode.VARCHAR, TypeCode.NVARCHAR)
 class InsertCursor:
     """Inserts rows through a cursor. Callers of methods that send hold the session's lock.
 
-    Args:     adapts: False: values already have their columns' types; codecs and adapters are not applied.
-    Raises:   NotSupportedError: a column has a type that SQ_PUT cannot carry here; the message names both.
+    Args:
+        adapts: False: values already have their columns' types; codecs and adapters are not applied.
+
+    Raises:
+        NotSupportedError: a column has a type that SQ_PUT cannot carry here; the message names both.
     """
 
     def __init__(self, statement: Statement, *, adapts: bool = True) -> None:
@@ -99,8 +102,13 @@ class InsertCursor:
     ) -> bytes | bytearray:
         """Encode rows for `messages`.
 
-        Args:     first: index of the first row, for errors. place: formats a row's index for messages.
-        Raises:   InterfaceError: wrong number of values in a row. DataError: a value does not fit. Both name the row.
+        Args:
+            first: index of the first row, for errors.
+            place: formats a row's index for messages.
+
+        Raises:
+            InterfaceError: wrong number of values in a row.
+            DataError: a value does not fit. Both name the row.
         """
         if self._lobs is not None:
             rows = [tuple(self._lobs.placeholders(row)) for row in rows]
@@ -164,8 +172,8 @@ class InsertCursor:
     def send(self, messages: Sequence[bytes | bytearray]) -> InFlight[Reply]:
         """Open the cursor and send rows, without waiting.
 
-        Source:   observed: JDBC opens the cursor again for each batch, after a COMMIT. That OPEN closes an open cursor
-                  is documented (Guide to SQL Syntax, OPEN), but for ANSI databases: see `Statement.close_and_wait`.
+        Source: observed: JDBC opens the cursor again for each batch, after a COMMIT. That OPEN closes an open cursor is
+        documented (Guide to SQL Syntax, OPEN), but for ANSI databases: see `Statement.close_and_wait`.
         """
         outbox = self._new_request()
         requests.put_curname(outbox, self._name)
@@ -183,7 +191,8 @@ class InsertCursor:
     async def finish_block(self) -> ServerError | None:
         """After a block: ID alone if rows have one size (observed: JDBC; its purpose is unknown).
 
-        Returns:  the server's error, if any.
+        Returns:
+            The server's error, if any.
         """
         if not self.is_fixed_width:
             return None

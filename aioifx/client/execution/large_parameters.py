@@ -44,10 +44,13 @@ class LargeParameters:
     ) -> Sequence[Value]:
         """The parameters, with each large value as bytes or None. The caller holds the session's lock.
 
-        Args:     row: the index of the row in an executemany. name: of the parameter with an index, for messages.
-        Raises:   DataError: a value is not one of the type's, larger than the type allows, or from a source and larger
-                  than max_lob_size; names the parameter.
-                  Any exception of a source.
+        Args:
+            row: the index of the row in an executemany.
+            name: of the parameter with an index, for messages.
+
+        Raises:
+            DataError: a value is not one of the type's, larger than the type allows, or from a source and larger than
+                max_lob_size; names the parameter. Any exception of a source.
         """
         if len(params) != self._count:
             return params  # refused when encoded
@@ -121,8 +124,8 @@ class LargeParameters:
 def put_values(outbox: Outbox, values: Sequence[bytes]) -> None:
     """The values after SQ_BIND.
 
-    Wire:     BBIND count · for each value BLOB ... · BLOB of no bytes; nothing if all are NULL
-    Source:   observed: JDBC, lob.json, insert_two_bytes, insert_text_null
+    Wire: BBIND count · for each value BLOB ... · BLOB of no bytes; nothing if all are NULL
+    Source: observed: JDBC, lob.json, insert_two_bytes, insert_text_null
     """
     if values:
         put_blob_count(outbox, len(values))

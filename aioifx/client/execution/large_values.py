@@ -62,8 +62,8 @@ class Fetching(NamedTuple):
     def request_maker(self) -> Callable[[Descriptor], bytes]:
         """Makes the request for a BYTE or TEXT value.
 
-        Wire:     ID · FETCHBLOB
-        Source:   observed: JDBC, lob.json, text_read
+        Wire: ID · FETCHBLOB
+        Source: observed: JDBC, lob.json, text_read
         """
         width = BLOB_DESCRIPTOR[self.session.conversation.capabilities.long_rowid]
         outbox = statement_request(self.statement_id)
@@ -75,7 +75,11 @@ class Fetching(NamedTuple):
 
 
 class LargeValues:
-    """Fetches the large values of rows whose cursor is open. Callers of its coroutines hold the session's lock."""
+    """Fetches the large values of rows whose cursor is open. Callers of its coroutines hold the session's lock.
+
+    Args:
+        inline: BLOB and CLOB as bytes and str.
+    """
 
     streams = False
     """Whether a row's values are requested only when they are iterated."""
@@ -85,7 +89,6 @@ class LargeValues:
     """Whether the server has closed the cursor of the rows."""
 
     def __init__(self, fetching: Fetching, columns: Sequence[LargeColumn], *, inline: bool = False) -> None:
-        """Args:     inline: BLOB and CLOB as bytes and str."""
         self.fetching = fetching
         self._columns = columns
         self._inline = inline
@@ -104,7 +107,8 @@ class LargeValues:
     async def fill(self, rows: list[Row]) -> list[Row]:
         """The rows with their large values, of the same classes.
 
-        Raises:   DataError: a value is larger than max_lob_size, or is not text; names the column.
+        Raises:
+            DataError: a value is larger than max_lob_size, or is not text; names the column.
         """
         copies = [[*row] for row in rows]
         places = [
@@ -166,7 +170,8 @@ class LargeValues:
 class _SimpleValues:
     """The BYTE and TEXT values of a block, one after the other.
 
-    Args:     places: each value's row, in which a descriptor is replaced by the value, and its column.
+    Args:
+        places: each value's row, in which a descriptor is replaced by the value, and its column.
     """
 
     def __init__(self, owner: LargeValues, places: Sequence[tuple[list[Value], LargeColumn]]) -> None:
@@ -180,7 +185,8 @@ class _SimpleValues:
     async def fetch(self, at: int) -> int:
         """Fetch the value of place *at*, and as many after it as need nothing but their requests.
 
-        Returns:  the place after the last one.
+        Returns:
+            The place after the last one.
         """
         owner, dispatcher = self._owner, self._conversation.dispatcher
         values, large = self._places[at]
@@ -226,7 +232,8 @@ class _SimpleValues:
     def _on_reply(self, reply: Reply) -> bool:
         """Keep the value and request the next one. What may fail, and the user's code, is left to `fetch`.
 
-        Returns:  whether more follows: of this reply, or the reply for the next value.
+        Returns:
+            Whether more follows: of this reply, or the reply for the next value.
         """
         if self._conversation.on_reply(reply):
             return True
@@ -258,8 +265,9 @@ class _SimpleValues:
 class ValueNotKept(Exception):
     """The server may have dropped a BYTE or TEXT value with the cursor that it has closed.
 
-    Args:     error: what the call raises unless the value is read in another way.
-              asked: whether the client has asked for the closing.
+    Args:
+        error: what the call raises unless the value is read in another way.
+        asked: whether the client has asked for the closing.
     """
 
     def __init__(self, error: DatabaseError, *, asked: bool) -> None:
@@ -274,8 +282,11 @@ _NOT_KEPT: Final = "the server may have dropped the value when it closed the cur
 def check_kept(fetching: Fetching, reply: Reply, *, is_missing: bool = False) -> None:
     """Raise the error in the reply to the FETCHBLOB for a value whose cursor the server has closed.
 
-    Args:     is_missing: nothing has come of a value that has a size.
-    Raises:   ValueNotKept, unless the error has another reason for certain.
+    Args:
+        is_missing: nothing has come of a value that has a size.
+
+    Raises:
+        Error: ValueNotKept, unless the error has another reason for certain.
     """
     asked = fetching.session.options.sends_optofc
     if is_missing and reply.error is None:

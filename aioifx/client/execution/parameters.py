@@ -46,8 +46,11 @@ class RequestTemplate(NamedTuple):
 class RequestEncoder:
     """Encodes the parameters of one statement into its requests.
 
-    Args:     types: as described; None where the server describes none. kind: a `StatementType`.
-              targets: the target columns of an INSERT. large: the parameters that are BYTE or TEXT.
+    Args:
+        types: as described; None where the server describes none.
+        kind: a `StatementType`.
+        targets: the target columns of an INSERT.
+        large: the parameters that are BYTE or TEXT.
     """
 
     def __init__(
@@ -174,8 +177,8 @@ class RequestEncoder:
     def _stored_indices(self) -> Collection[int]:
         """Indices of the parameters that are stored into the column describing them; the others are compared.
 
-        Source:   observed: an INSERT of parameters only describes every target column (wire.md, 7.3)
-                  assumed: so does one with other values among them
+        Source: observed: an INSERT of parameters only describes every target column (wire.md, 7.3) assumed: so does one
+        with other values among them
         """
         if self._kind in (StatementType.UPDATE, StatementType.UPDATE_ALL, StatementType.UPDATE_CURRENT):
             return range(scan(self._sql).before_where)

@@ -222,8 +222,9 @@ class _ExecutePipeline:
     async def drain_one(self) -> None:
         """Wait for the replies to the oldest write.
 
-        Raises:   DatabaseError: for the first failed row, unless errors are collected and the statement is not stale.
-                  For the row that ended the transaction, since the rows after it would not be part of it.
+        Raises:
+            DatabaseError: for the first failed row, unless errors are collected and the statement is not stale. For the
+                row that ended the transaction, since the rows after it would not be part of it.
         """
         dispatcher = self.statement.session.dispatcher
         await dispatcher.reply(self.in_flight.popleft())
@@ -329,9 +330,12 @@ async def execute_many(
     Unless errors are collected, sending stops at the first reply with a failure; rows already in flight after it are
     executed.
 
-    Returns:  the totals, and the errors of failed rows if they are collected.
-    Raises:   DatabaseError: for the first failed row, with its row_index, after every reply has been read.
-              DataError: a value does not fit; rows before it may have been executed.
+    Returns:
+        The totals, and the errors of failed rows if they are collected.
+
+    Raises:
+        DatabaseError: for the first failed row, with its row_index, after every reply has been read.
+        DataError: a value does not fit; rows before it may have been executed.
     """
     if statement.returns_rows:
         raise ProgrammingError(

@@ -28,12 +28,15 @@ from aioifx.wire.replies import Reply
 async def prepare(session: Session, sql: str, params: Sequence[Value] | None = None) -> Statement:
     """PREPARE, and CIDESCRIBE where there are parameters.
 
-    Args:     params: the values, if known, to choose the parameter types.
+    Wire: PREPARE · NDESCRIBE · WANTDONE, then ID · CIDESCRIBE
+    Source: observed: JDBC, prepared.json; JDBC describes parameters even if there are none
 
-    Wire:     PREPARE · NDESCRIBE · WANTDONE, then ID · CIDESCRIBE
-    Raises:   Before anything is sent: ProgrammingError, DataError: the text is not a statement, not in the code set, or
-              not a query on a read-only connection. InterfaceError: wrong number of values, or see `Session.check`.
-    Source:   observed: JDBC, prepared.json; JDBC describes parameters even if there are none
+    Args:
+        params: the values, if known, to choose the parameter types.
+
+    Raises:
+        Error: Before anything is sent: ProgrammingError, DataError: the text is not a statement, not in the code set,
+            or not a query on a read-only connection. InterfaceError: wrong number of values, or see `Session.check`.
     """
     placeholders = scan(sql).placeholders
     if placeholders > MAX_COLUMNS:
@@ -89,8 +92,9 @@ async def _resolve_types(
 async def _fetch_catalog(session: Session, sql: str) -> list[Row]:
     """The rows of a query of the catalog; none if the server rejects it.
 
-    Raises:   DatabaseError: a row of the catalog is locked, as while another session creates a type; the query was
-              interrupted.
+    Raises:
+        DatabaseError: a row of the catalog is locked, as while another session creates a type; the query was
+            interrupted.
     """
     try:
         statement = await prepare(session, sql)

@@ -32,9 +32,12 @@ async def fill(
 ) -> Filled:
     """`LargeValues.fill`; all rows of the query if they had to be read again.
 
-    Args:     params: of the statement; None: the caller has returned earlier rows, so that they cannot be read again.
-    Raises:   DatabaseError: as `LargeValues.fill`; or the server has dropped a value, and the query cannot be read
-              again. The message names the option, unless the server closes cursors without it, too.
+    Args:
+        params: of the statement; None: the caller has returned earlier rows, so that they cannot be read again.
+
+    Raises:
+        DatabaseError: as `LargeValues.fill`; or the server has dropped a value, and the query cannot be read again. The
+            message names the option, unless the server closes cursors without it, too.
     """
     large.is_cursor_closed = statement.state is PREPARED
     try:

@@ -67,8 +67,11 @@ def result_of(
 ) -> ExecuteResult:
     """The result for the last SQ_DONE and SQ_INSERTDONE of an execution.
 
-    Args:     kind: the statement's type. warnings: bits from its preparation. warned: warnings of routines.
-              left_out: how many more of these there were.
+    Args:
+        kind: the statement's type.
+        warnings: bits from its preparation.
+        warned: warnings of routines.
+        left_out: how many more of these there were.
     """
     done = done or Done()
     serial: int | None = None

@@ -16,9 +16,9 @@ _TEXT_UNASKED: Final = frozenset(
 def ret_types_of(columns: Sequence[Column]) -> tuple[SqlType, ...]:
     """The types for SQ_RET_TYPE; empty if every column is sent in its own form anyway.
 
-    Source:   observed: JDBC, select.json: LVARCHAR as 43, BOOLEAN as 45, other extended types as 44; owners15.json: the
-              latter two with the described owner. Without RET_TYPE, ROW and collections are sent as text on 12.10,
-              14.10 and 15; their form with it is unknown.
+    Source: observed: JDBC, select.json: LVARCHAR as 43, BOOLEAN as 45, other extended types as 44; owners15.json: the
+    latter two with the described owner. Without RET_TYPE, ROW and collections are sent as text on 12.10, 14.10 and 15;
+    their form with it is unknown.
     """
     kinds = {column.type.kind for column in columns}
     if not any(map(requests.is_named, kinds)) or not kinds.isdisjoint(_TEXT_UNASKED):

@@ -38,7 +38,8 @@ class RowPlan(NamedTuple):
 class LobRows:
     """A row factory for one call, together with its option lobs.
 
-    Raises:   InterfaceError: *lobs* is unknown, or "stream" without *streams*.
+    Raises:
+        InterfaceError: *lobs* is unknown, or "stream" without *streams*.
     """
 
     def __init__(self, factory: RowFactory[Any], lobs: Lobs, *, streams: bool = False) -> None:
@@ -53,7 +54,8 @@ class LobRows:
 class RowPlans:
     """The row plans of one statement.
 
-    Args:     fetching: how its large values are fetched.
+    Args:
+        fetching: how its large values are fetched.
     """
 
     def __init__(self, fetching: Fetching, columns: Sequence[Column]) -> None:
@@ -67,8 +69,11 @@ class RowPlans:
     def reader(self, row_type: type[Row] = tuple, *, plain: bool = False) -> RowReader:
         """The reader of the statement's tuples; cached by row type.
 
-        Args:     plain: values have their default types; the user's conversions are not applied.
-        Raises:   NotSupportedError: a column has a type that cannot be decoded.
+        Args:
+            plain: values have their default types; the user's conversions are not applied.
+
+        Raises:
+            NotSupportedError: a column has a type that cannot be decoded.
         """
         reader = self._readers.get((row_type, plain))
         if reader is None:
@@ -80,7 +85,8 @@ class RowPlans:
     def of_factory(self, factory: RowFactory[Any]) -> RowPlan:
         """The plan for *factory*, which is called once.
 
-        Raises:   NotSupportedError: a column has a type that cannot be decoded. Any exception of the factory.
+        Raises:
+            NotSupportedError: a column has a type that cannot be decoded. Any exception of the factory.
         """
         plan = self.last
         if plan is None or plan.factory is not factory:
@@ -96,7 +102,8 @@ class RowPlans:
     ) -> RowPlan:
         """The plan for a stream, whose large values may be read in chunks.
 
-        Args:     timeout: seconds for each chunk; None: command_timeout.
+        Args:
+            timeout: seconds for each chunk; None: command_timeout.
         """
         default = self.fetching.session.lobs
         lobs = lobs or default
@@ -114,7 +121,9 @@ class RowPlans:
     def large_values(self, lobs: Lobs | None = None, *, plain: bool = False) -> LargeValues | None:
         """What fetches the large values of the statement's rows; None if it has none.
 
-        Args:     lobs: None: the connection's. plain: the user's conversions are not applied.
+        Args:
+            lobs: None: the connection's.
+            plain: the user's conversions are not applied.
         """
         large = large_columns(self.columns, PLAIN if plain else self._conversions)
         if not large:
@@ -126,7 +135,8 @@ class RowPlans:
 def converted(rows: Sequence[Row], convert: Callable[[Row], T]) -> list[T]:
     """The rows, as a row factory makes them.
 
-    Raises:   DataError: it has raised StopIteration, which `map` takes for the end of the rows.
+    Raises:
+        DataError: it has raised StopIteration, which `map` takes for the end of the rows.
     """
     made = list(map(convert, rows))
     if len(made) != len(rows):
@@ -149,7 +159,8 @@ def row_reader(
 ) -> RowReader:
     """The reader of tuples with these columns, which makes rows of *row_type*.
 
-    Raises:   NotSupportedError: a column has a type that cannot be decoded.
+    Raises:
+        NotSupportedError: a column has a type that cannot be decoded.
     """
     decoder = RowDecoder(
         columns, session.code_set, strip_char=session.strip_char, row_type=row_type, conversions=conversions

@@ -139,10 +139,11 @@ async def open_scroll_cursor(
 ) -> ScrollCursor:
     """Open a scroll cursor, without fetching.
 
-    Args:     lobs: how large values are returned; None: the connection's. Servers refuse BYTE and TEXT (documented).
+    Wire: ID · CURNAME · [BIND] · SCROLL · [HOLD] · OPEN
+    Source: observed: JDBC, scroll.json
 
-    Wire:     ID · CURNAME · [BIND] · SCROLL · [HOLD] · OPEN
-    Source:   observed: JDBC, scroll.json
+    Args:
+        lobs: how large values are returned; None: the connection's. Servers refuse BYTE and TEXT (documented).
     """
     statement.plans.reader()
     large = statement.plans.large_values(lobs)
@@ -169,11 +170,10 @@ async def _fetch(
 ) -> Fetched | None:
     """Fetch one row of a scroll cursor.
 
-    Wire:     ID · [RET_TYPE] · SFETCH; the reply is TUPLE · TUPID · [DONE], or TUPID · TUPLE · DONE
-    Source:   observed: JDBC, scroll.json: RET_TYPE every time, one row at a time; an unexpected number ends in an
-              internal error of JDBC. That the row precedes its number: JDBC, which otherwise cannot move back after
-              last(), and informix-driver, which takes the last of several rows for the one of that number (12.10, 14.10
-              and 15)
+    Wire: ID · [RET_TYPE] · SFETCH; the reply is TUPLE · TUPID · [DONE], or TUPID · TUPLE · DONE
+    Source: observed: JDBC, scroll.json: RET_TYPE every time, one row at a time; an unexpected number ends in an
+    internal error of JDBC. That the row precedes its number: JDBC, which otherwise cannot move back after last(), and
+    informix-driver, which takes the last of several rows for the one of that number (12.10, 14.10 and 15)
     """
     statement.check_usable()
     session, outbox = statement.session, statement_request(statement.statement_id)

@@ -160,9 +160,11 @@ class Statement:
         A server may refuse RET_TYPE in this group. The query is then opened once more as JDBC does it, in two groups,
         and so are later ones at this server.
 
-        Args:     fetch_size: bytes; 0 for the session's. hold: keep the cursor open after the transaction.
-                  read_rows: reader of its tuples, instead of plain ones.
-                  collected: large parameters were read from their sources, and stored.
+        Args:
+            fetch_size: bytes; 0 for the session's.
+            hold: keep the cursor open after the transaction.
+            read_rows: reader of its tuples, instead of plain ones.
+            collected: large parameters were read from their sources, and stored.
         """
         session = self.session
         if self.takes_large_values and not collected:
@@ -317,7 +319,8 @@ class Statement:
     async def fetch_block(self) -> list[Row]:
         """The next block; empty if there are no more rows.
 
-        Raises:   InterfaceError: the statement was closed before its last row.
+        Raises:
+            InterfaceError: the statement was closed before its last row.
         """
         if self.is_exhausted:
             self.check_usable()
@@ -327,7 +330,8 @@ class Statement:
     def send_fetch(self, wanted: int = 0) -> InFlight[Reply]:
         """Request the next block without waiting; `accept_block` converts the reply to rows.
 
-        Args:     wanted: bytes; 0 for the session's.
+        Args:
+            wanted: bytes; 0 for the session's.
         """
         self.check_usable()
         size, ret_types = self._fetch_size(wanted), () if self._ret_types_sent else self.ret_types
@@ -343,8 +347,8 @@ class Statement:
     def accept_block(self, reply: Reply) -> list[Row]:
         """The rows in a fetch's reply; updates the state of the cursor.
 
-        Source:   observed: 15: the server closes the cursor with the last rows; 12.10, 14.10 and 15: an empty reply is
-                  the end
+        Source: observed: 15: the server closes the cursor with the last rows; 12.10, 14.10 and 15: an empty reply is
+        the end
         """
         rows = reply.rows
         self._autofree_granted = self._autofree_asked  # AUTOFREE applies only once the cursor has been opened
@@ -406,7 +410,8 @@ class Statement:
     async def execute(self, params: Sequence[Value], *, collected: bool = False) -> Reply:
         """Execute a statement that returns no rows.
 
-        Args:     collected: large parameters were read from their sources, and stored.
+        Args:
+            collected: large parameters were read from their sources, and stored.
         """
         session = self.session
         if self.takes_large_values and not collected:
@@ -432,7 +437,8 @@ class Statement:
     async def store(self, params: Sequence[Value], row: int | None = None) -> StoredParameters:
         """Check all parameters, and prepare to store the values of BLOB and CLOB parameters; see `LobParameters.store`.
 
-        Args:     row: the index of the row in an executemany, for messages.
+        Args:
+            row: the index of the row in an executemany, for messages.
         """
         assert self.lob_parameters is not None
         self.check_usable()
@@ -454,7 +460,8 @@ class Statement:
     def put_executions(self, outbox: Outbox, rows: Iterator[Sequence[Value]], limit: int) -> EncodeResult:
         """Encode rows of a pipelined executemany, each as a separate group, up to *limit* bytes.
 
-        Returns:  the number of rows, and the row that stopped encoding; `put_execution` raises its error.
+        Returns:
+            The number of rows, and the row that stopped encoding; `put_execution` raises its error.
         """
         if self._encode_executions is None:
             self._encode_executions = self._get_execute_template().encode or make_encoder(
@@ -465,7 +472,8 @@ class Statement:
     def put_arrow(self, outbox: Outbox, rows: ArrowRows, start: int, limit: int) -> int:
         """Encode rows of Arrow data from *start* on, up to *limit* bytes.
 
-        Returns:  the row after them; `put_executions` encodes it, unless the limit is reached.
+        Returns:
+            The row after them; `put_executions` encodes it, unless the limit is reached.
         """
         known, encode = self._encode_arrow
         if known is not rows.row:
@@ -540,7 +548,7 @@ class Statement:
     async def _close_to_reopen(self) -> None:
         """Close the cursor where another OPEN does not.
 
-        Source:   documented: OPEN closes an open cursor, but is an error in ANSI databases (Guide to SQL Syntax, OPEN)
+        Source: documented: OPEN closes an open cursor, but is an error in ANSI databases (Guide to SQL Syntax, OPEN)
         """
         if self.session.database.is_ansi:
             await self.close_and_wait()

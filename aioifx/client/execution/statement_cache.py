@@ -95,7 +95,8 @@ DDL_VERBS: Final = frozenset({"alter", "drop", "rename"})
 class StatementCache:
     """Prepared statements of one connection. Callers hold the session's lock.
 
-    Args:     size: number of idle statements that stay prepared at the server; 0: none.
+    Args:
+        size: number of idle statements that stay prepared at the server; 0: none.
     """
 
     def __init__(self, session: Session, size: int) -> None:
@@ -111,7 +112,8 @@ class StatementCache:
     def session(self) -> Session:
         """The session, while the connection may use it.
 
-        Raises:   InterfaceError: the connection was released to its pool.
+        Raises:
+            InterfaceError: the connection was released to its pool.
         """
         if self.is_closed:
             raise InterfaceError("the connection was released to its pool")
@@ -137,7 +139,8 @@ class StatementCache:
     async def acquire(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
         """A statement for the caller alone: from the cache, or prepared now.
 
-        Raises:   as `prepare`.
+        Raises:
+            Error: as `prepare`.
         """
         return self.lookup(sql, params) or await self.prepare(sql, params)
 

@@ -53,16 +53,19 @@ def open_and_fetch_template(
 ) -> RequestTemplate:
     """Open the cursor and fetch the first block, in one group.
 
-    Args:     cursor: its name. size: bytes of the fetch; 0: open only. ret_types: form of the values; empty if it was
-              sent before. hold: keep the cursor open after the transaction. autofree: release the statement with its
-              cursor.
+    Wire: ID · CURNAME · [BIND] · [HOLD] · [AUTOFREE] · OPEN · [ID · [RET_TYPE] · NFETCH]
+    Source: observed: JDBC, prepared.json select_int_int; with RET_TYPE in the same group: select.json, OPTOFC with a
+    prepared statement; with HOLD: select.json, holdable_int; with AUTOFREE: autofree_int. That variable-width columns
+    need no second group was observed on 12.10, 14.10 and 15. Assumed: with AUTOFREE servers release the statement with
+    its cursor, as JDBC then sends no RELEASE. Assumed: RET_TYPE may be in this group without BIND, too; see
+    `Statement.open` for servers that refuse it.
 
-    Wire:     ID · CURNAME · [BIND] · [HOLD] · [AUTOFREE] · OPEN · [ID · [RET_TYPE] · NFETCH]
-    Source:   observed: JDBC, prepared.json select_int_int; with RET_TYPE in the same group: select.json, OPTOFC
-              with a prepared statement; with HOLD: select.json, holdable_int; with AUTOFREE: autofree_int. That
-              variable-width columns need no second group was observed on 12.10, 14.10 and 15. Assumed:
-              with AUTOFREE servers release the statement with its cursor, as JDBC then sends no RELEASE.
-              Assumed: RET_TYPE may be in this group without BIND, too; see `Statement.open` for servers that refuse it.
+    Args:
+        cursor: its name.
+        size: bytes of the fetch; 0: open only.
+        ret_types: form of the values; empty if it was sent before.
+        hold: keep the cursor open after the transaction.
+        autofree: release the statement with its cursor.
     """
     before, after = statement_request(statement_id), Outbox()
     requests.put_curname(before, cursor)
@@ -85,10 +88,11 @@ def next_block_request(
 ) -> bytearray:
     """Fetch the next block of at most *size* bytes, or of one row.
 
-    Args:     ret_types: form of the values; empty if it was sent before.
+    Wire: ID · [RET_TYPE] · NFETCH
+    Source: observed: JDBC, select.json; with RET_TYPE: after an OPEN in a group of its own
 
-    Wire:     ID · [RET_TYPE] · NFETCH
-    Source:   observed: JDBC, select.json; with RET_TYPE: after an OPEN in a group of its own
+    Args:
+        ret_types: form of the values; empty if it was sent before.
     """
     outbox = statement_request(statement_id)
     if ret_types:
@@ -101,7 +105,7 @@ def next_block_request(
 def execute_template(encoder: RequestEncoder, statement_id: int) -> RequestTemplate:
     """Execute a statement that returns no rows.
 
-    Wire:     ID · [BIND] · EXECUTE
-    Source:   observed: JDBC, prepared.json
+    Wire: ID · [BIND] · EXECUTE
+    Source: observed: JDBC, prepared.json
     """
     return encoder.template(statement_request(statement_id).detach(), EXECUTE_EOT)

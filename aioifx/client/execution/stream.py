@@ -24,8 +24,9 @@ class Stream(NotCopied, Generic[R]):
     blocks. After leaving an iteration early, close the stream with `aclose` or ``async with``. Otherwise garbage
     collection closes it.
 
-    Raises:   InterfaceError: when iterated, the statement returns no rows, or an earlier iteration was cancelled in the
-              middle of a fetch, whose rows are lost.
+    Raises:
+        InterfaceError: when iterated, the statement returns no rows, or an earlier iteration was cancelled in the
+            middle of a fetch, whose rows are lost.
     """
 
     def __init__(self, reader: BlockReader) -> None:

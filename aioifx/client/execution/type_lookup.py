@@ -1,7 +1,7 @@
 """The fields of ROW types and collections, from their descriptions or the catalog. Never: a value, a request.
 
-Source:   documented: sysxtdtypes, sysattrtypes (Guide to SQL Reference); observed: the rows of a named ROW type in
-          sysattrtypes: first the type itself without a parent, then its fields
+Source: documented: sysxtdtypes, sysattrtypes (Guide to SQL Reference); observed: the rows of a named ROW type in
+sysattrtypes: first the type itself without a parent, then its fields
 
 Invariants:
 1. The catalog is queried only for a statement with a type whose description does not suffice, once for each type and
@@ -79,7 +79,8 @@ async def resolved_types(
 ) -> tuple[SqlType, ...] | None:
     """The types with their fields; None if all are complete as they are. Adds to *known*.
 
-    Args:     catalog: what precedes the name of a catalog table, ``database:informix.`` for another database
+    Args:
+        catalog: what precedes the name of a catalog table, ``database:informix.`` for another database
     """
     if not any(map(_is_extended, types)):
         return None

@@ -88,8 +88,14 @@ class ValueStream(NotCopied):
 
     While it is read, no other statement of the connection runs.
 
-    Raises:   InterfaceError: when iterated. The stream has gone on to another row, or was closed. Or another task waits
-              for a chunk. Or an earlier chunk failed or was cancelled, so that the rest is lost.
+    Args:
+        timeout: seconds for each chunk; None: command_timeout.
+        watch: the operation of the stream.
+        is_cursor_closed: the server has closed the cursor of its row.
+
+    Raises:
+        InterfaceError: when iterated. The stream has gone on to another row, or was closed. Or another task waits for a
+            chunk. Or an earlier chunk failed or was cancelled, so that the rest is lost.
     """
 
     def __init__(
@@ -101,9 +107,6 @@ class ValueStream(NotCopied):
         watch: Watch | None = None,
         is_cursor_closed: bool = False,
     ) -> None:
-        """Args:     timeout: seconds for each chunk; None: command_timeout. watch: the operation of the stream.
-        is_cursor_closed: the server has closed the cursor of its row.
-        """
         self._watch = watch
         self._fetching = fetching
         self._large = large
@@ -273,7 +276,8 @@ def abandon(session: Session, in_flight: InFlight[Reply], *, interrupt: bool = F
 class StreamedValues(LargeValues):
     """Large values that are requested when they are iterated; those of one row at a time.
 
-    Args:     timeout: seconds for each chunk; None: command_timeout.
+    Args:
+        timeout: seconds for each chunk; None: command_timeout.
     """
 
     streams = True

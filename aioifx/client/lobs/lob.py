@@ -37,8 +37,9 @@ class Lob(NotCopied, Generic[Data]):
 
     ``async with lob:`` closes it at its end, otherwise garbage collection does.
 
-    Raises:   InterfaceError: the Lob is closed, or its connection was released. DatabaseError: SQLCODE -9810, if the
-              value was deleted meanwhile.
+    Raises:
+        InterfaceError: the Lob is closed, or its connection was released.
+        DatabaseError: SQLCODE -9810, if the value was deleted meanwhile.
     """
 
     def __init__(self, session: Session, locator: Locator, *, is_text: bool) -> None:
@@ -63,8 +64,11 @@ class Lob(NotCopied, Generic[Data]):
 
         A character of a CLOB that begins in these bytes and does not end there is left to the next read.
 
-        Args:     size: -1: everything up to the end.
-        Raises:   DataError: the text is not valid in the database's code set.
+        Args:
+            size: -1: everything up to the end.
+
+        Raises:
+            DataError: the text is not valid in the database's code set.
         """
         check_whole("size", size, -1, _MAX_POSITION)
         parts: list[Any] = []
@@ -111,8 +115,11 @@ class Lob(NotCopied, Generic[Data]):
 
         Within a CLOB, the position must be the start of a character.
 
-        Args:     whence: 0: from the start, 1: from the current position, 2: from the end.
-        Raises:   InterfaceError: the position is negative, or 2**63 or more.
+        Args:
+            whence: 0: from the start, 1: from the current position, 2: from the end.
+
+        Raises:
+            InterfaceError: the position is negative, or 2**63 or more.
         """
         check_whole("whence", whence, 0, 2)
         base = 0 if whence == 0 else await self.tell() if whence == 1 else await self.size()
@@ -143,9 +150,12 @@ class Lob(NotCopied, Generic[Data]):
 
         It replaces what is there, and extends the value beyond its end. Every row that has the value shows the change.
 
-        Args:     data: `bytes` for BLOB, `str` for CLOB.
-        Raises:   DataError: another type, or a character that is not in the database's code set.
-                  ProgrammingError: the connection is read-only.
+        Args:
+            data: `bytes` for BLOB, `str` for CLOB.
+
+        Raises:
+            DataError: another type, or a character that is not in the database's code set.
+            ProgrammingError: the connection is read-only.
         """
         encoded = encoded_data(self._session, data, is_text=self.is_text)
         start = await self.tell()
@@ -170,7 +180,8 @@ class Lob(NotCopied, Generic[Data]):
     def belongs_to(self, session: Session) -> bool:
         """Whether the value is at the server of *session*, in the same use of it.
 
-        Raises:   InterfaceError: the Lob can no longer be used.
+        Raises:
+            InterfaceError: the Lob can no longer be used.
         """
         self._check()
         return self._session is session
@@ -233,7 +244,8 @@ class Lob(NotCopied, Generic[Data]):
 def encoded_data(session: Session, data: object, *, is_text: bool) -> bytes:
     """The bytes of a value, or of a chunk of one.
 
-    Raises:   DataError: a type that the column does not accept, or a character that is not in the code set.
+    Raises:
+        DataError: a type that the column does not accept, or a character that is not in the code set.
     """
     if is_text and isinstance(data, str):
         return session.code_set.encode(data)

@@ -89,7 +89,8 @@ class SmartObject:
     async def create(cls, session: Session, storage: bytes = DEFAULT_STORAGE) -> Self:
         """A new object, empty and open; without a reference from a column it ends with the session (documented).
 
-        Args:     storage: an ifx_lo_spec; see `column_storage`.
+        Args:
+            storage: an ifx_lo_spec; see `column_storage`.
         """
         created = await session.fast_path.call(
             _CREATE,
@@ -117,7 +118,8 @@ class SmartObject:
     async def read(self, position: int, size: int) -> bytes:
         """At most *size* bytes from *position*; fewer only at the end.
 
-        Args:     size: up to `WHOLE_CHUNK`.
+        Args:
+            size: up to `WHOLE_CHUNK`.
         """
         return await self._retried(lambda: self._read(position, size))
 
@@ -154,7 +156,8 @@ class SmartObject:
     async def write_all(self, position: int, data: bytes) -> int:
         """Write *data* of any size at *position*; returns the position after it.
 
-        Raises:   OperationalError: the server writes nothing.
+        Raises:
+            OperationalError: the server writes nothing.
         """
         for start in range(0, len(data), CHUNK):
             chunk = data[start : start + CHUNK] if len(data) > CHUNK else data
@@ -272,7 +275,7 @@ class SmartObject:
     def release_later(self) -> None:
         """Close the object, and delete it unless a column refers to it. Waits for nothing.
 
-        Source:   documented: ifx_lo_release of ESQL/C
+        Source: documented: ifx_lo_release of ESQL/C
         """
         self.close_later()
         self._session.fast_path.call_later(_RELEASE, opaque(b"blob", self.locator))
@@ -281,8 +284,10 @@ class SmartObject:
 async def column_storage(session: Session, column: str) -> bytes:
     """The ifx_lo_spec of a column: its sbspace, logging and sizes.
 
-    Args:     column: ``table.column``.
-    Source:   observed: JDBC, lob.json, blob_create
+    Source: observed: JDBC, lob.json, blob_create
+
+    Args:
+        column: ``table.column``.
     """
     name, storage = lvarchar(session.code_set.encode(column)), opaque(b"ifx_lo_spec", DEFAULT_STORAGE)
     return await session.fast_path.call(_STORAGE, name, storage, convert=_storage_in)

@@ -21,7 +21,8 @@ _VALUES = (str, bytes, bytearray, memoryview)
 class ChunkSource:
     """The chunks of one parameter.
 
-    Raises:   DataError: a type that the column does not accept; for chunks of an iterable or file, when they are read.
+    Raises:
+        DataError: a type that the column does not accept; for chunks of an iterable or file, when they are read.
     """
 
     def __init__(self, session: Session, value: Any, *, is_text: bool) -> None:

@@ -33,8 +33,9 @@ def lob_parameters(
 ) -> LobParameters | None:
     """The BLOB and CLOB parameters of a statement; None if it has none.
 
-    Args:     types: of all its parameters; None where the server describes none.
-              columns: returns ``table.column`` by the parameter's index, where it is known.
+    Args:
+        types: of all its parameters; None where the server describes none.
+        columns: returns ``table.column`` by the parameter's index, where it is known.
     """
     large = {
         index: LobParameter(is_character_object(sql_type), adapter)
@@ -54,7 +55,9 @@ class LobParameter(NamedTuple):
 class LobParameters:
     """The BLOB and CLOB parameters of one statement.
 
-    Args:     large: by the parameter's index. columns: see `lob_parameters`.
+    Args:
+        large: by the parameter's index.
+        columns: see `lob_parameters`.
     """
 
     def __init__(
@@ -87,9 +90,12 @@ class LobParameters:
     ) -> StoredParameters:
         """Create the values: ``async with lobs.store(...) as stored:``.
 
-        Args:     row: the index of the row in an executemany. on_error: adds what is known to an error before it is
-                  raised.
-        Raises:   DataError: a type that a column does not accept; names the parameter. Nothing was sent.
+        Args:
+            row: the index of the row in an executemany.
+            on_error: adds what is known to an error before it is raised.
+
+        Raises:
+            DataError: a type that a column does not accept; names the parameter. Nothing was sent.
         """
 
         def place_error(error: DataError, index: int) -> DataError:

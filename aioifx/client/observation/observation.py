@@ -106,7 +106,9 @@ def queueing() -> Generator[None, None, None]:
 class Observation:
     """The observers of one connection, or of a pool and its connections.
 
-    Args:     pool: name of the pool. target: for operations without a connection.
+    Args:
+        pool: name of the pool.
+        target: for operations without a connection.
     """
 
     def __init__(self, observers: Sequence[Observer], target: Target, pool: str = "") -> None:
@@ -124,7 +126,8 @@ class Observation:
     ) -> RunningOperation:
         """Start an operation; the caller must `end` it.
 
-        Args:     sql: a text of another type is rejected later, when it is prepared.
+        Args:
+            sql: a text of another type is rejected later, when it is prepared.
         """
         operation = RunningOperation(name, sql if isinstance(sql, str) else "", parameters)
         (session or self._target).identify(operation)
@@ -148,7 +151,8 @@ class Observation:
     ) -> None:
         """End an operation. Idempotent.
 
-        Args:     waited: seconds that the caller waited; None: all the time.
+        Args:
+            waited: seconds that the caller waited; None: all the time.
         """
         if operation.duration is not None:
             return

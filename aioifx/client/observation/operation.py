@@ -104,7 +104,8 @@ _EXPECTED: Final = "observer: expected an object with on_start and on_end, or a 
 def checked_observers(option: Observers | None) -> tuple[Observer, ...]:
     """The observers of an option.
 
-    Raises:   InterfaceError: one lacks a method, or has a coroutine function for it.
+    Raises:
+        InterfaceError: one lacks a method, or has a coroutine function for it.
     """
     if option is None:
         return (*default_observers,)

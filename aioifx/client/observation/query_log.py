@@ -34,7 +34,8 @@ calling_thread: Final[ContextVar[int]] = ContextVar("aioifx_calling_thread")
 class QueryLog:
     """Logs each operation at DEBUG, or at WARNING if its caller waited too long.
 
-    Args:     slow: seconds from which on a query is slow; None: none is.
+    Args:
+        slow: seconds from which on a query is slow; None: none is.
     """
 
     def __init__(self, slow: float | None) -> None:

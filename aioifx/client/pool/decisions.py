@@ -100,7 +100,8 @@ Action: TypeAlias = Assign[C, W] | Open | Close[C] | Reject[W]
 class PoolState(Generic[C, W]):
     """The state of a pool.
 
-    Args:     jitter: returns a number from 0 to 1, which randomises lifetimes and delays so that they do not coincide.
+    Args:
+        jitter: returns a number from 0 to 1, which randomises lifetimes and delays so that they do not coincide.
     """
 
     limits: Limits
@@ -189,8 +190,9 @@ class PoolState(Generic[C, W]):
     ) -> list[Action[C, W]]:
         """Return a connection to the pool; an unhealthy one is closed.
 
-        Args:     unhealthy: why it cannot be used again; empty if it can.
-                  used: False if the waiter was cancelled before it got the connection.
+        Args:
+            unhealthy: why it cannot be used again; empty if it can.
+            used: False if the waiter was cancelled before it got the connection.
         """
         self.in_use.remove(pooled)
         reason = unhealthy or self._expiry(pooled, now) or self._surplus
@@ -236,7 +238,8 @@ class PoolState(Generic[C, W]):
     ) -> list[Action[C, W]]:
         """Called when a connection could not be opened.
 
-        Args:     permanent: a retry cannot succeed, as with a wrong password.
+        Args:
+            permanent: a retry cannot succeed, as with a wrong password.
         """
         self.opening -= 1
         self.counters.failed += 1

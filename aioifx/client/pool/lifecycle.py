@@ -35,7 +35,8 @@ _RESET_TIME: Final = 5.0
 class PooledSession:
     """A session that outlives its users: each of them gets a `Connection` that is valid until its release.
 
-    Args:     connection: the connection that opened the session. It is never handed out, and closes the session.
+    Args:
+        connection: the connection that opened the session. It is never handed out, and closes the session.
     """
 
     def __init__(self, connection: Connection[Any]) -> None:
@@ -54,7 +55,8 @@ class PooledSession:
     def check_out(self, on_leak: Callable[[], None] | None = None) -> Connection[Any]:
         """A connection for the next user.
 
-        Args:     on_leak: called in any thread if the connection is garbage-collected before `check_in`.
+        Args:
+            on_leak: called in any thread if the connection is garbage-collected before `check_in`.
         """
         return self._connection._for_user(on_leak)  # pyright: ignore[reportPrivateUsage] - the pool's side of it
 
@@ -76,7 +78,8 @@ class PooledSession:
     async def wait_idle(self) -> None:
         """Wait until all cleanup after `check_in` is done.
 
-        Raises:   ConnectionLost, QueryTimeout: the cleanup failed.
+        Raises:
+            ConnectionLost, QueryTimeout: the cleanup failed.
         """
         while not self.is_idle:
             async with self._session.turn(apply_settings=False, idle=True):
@@ -176,7 +179,8 @@ class ConnectionLifecycle:
     async def open(self) -> PooledSession:
         """Open a session and run the init hook, which is limited by connect_timeout.
 
-        Raises:   ConnectError: the server cannot be reached or rejects the login, or the hook timed out.
+        Raises:
+            ConnectError: the server cannot be reached or rejects the login, or the hook timed out.
         """
         session = PooledSession(await open_connection(self.options, self.observation))
         if self.init is not None:
@@ -208,7 +212,8 @@ class ConnectionLifecycle:
     async def check_out(self, session: PooledSession, on_leak: Callable[[], None]) -> Connection[Any]:
         """A connection for the next user, after the setup hook.
 
-        Args:     on_leak: called in any thread if the connection is garbage-collected without being released.
+        Args:
+            on_leak: called in any thread if the connection is garbage-collected without being released.
         """
         conn = session.check_out(on_leak)
         if self.setup is not None:
@@ -226,7 +231,8 @@ class ConnectionLifecycle:
     async def clean_up(self, session: PooledSession, pool: object) -> None:
         """Wait for the cleanup after a use and run the reset hook; close the session if one of them fails.
 
-        Args:     pool: named in log messages.
+        Args:
+            pool: named in log messages.
         """
         try:
             async with asyncio.timeout(self.options.cancel_timeout + _RESET_TIME):

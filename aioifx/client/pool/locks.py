@@ -24,9 +24,14 @@ async def diagnose_locks(
     The session's own locks are distinguished if its number is known: with ``lock_diagnosis=True``, or after
     `Connection.session_id`.
 
-    Args:     timeout: seconds for all of it.
-    Returns:  The locks and their sessions; if they cannot be queried in time, why.
-    Raises:   InterfaceError: an argument has the wrong type.
+    Args:
+        timeout: seconds for all of it.
+
+    Returns:
+        The locks and their sessions; if they cannot be queried in time, why.
+
+    Raises:
+        InterfaceError: an argument has the wrong type.
     """
     if not isinstance(error, DatabaseError):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InterfaceError(f"error: expected a DatabaseError, got {type(error).__name__}")

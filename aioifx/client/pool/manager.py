@@ -119,7 +119,9 @@ class PoolManager:
     async def start(self) -> None:
         """Start opening min_size connections, and return once the first one is open.
 
-        Raises:   ConnectError: the server cannot be reached, or rejects the login. InterfaceError: no asyncio.
+        Raises:
+            ConnectError: the server cannot be reached, or rejects the login.
+            InterfaceError: no asyncio.
         """
         if self._loop is not None:
             raise InterfaceError("the pool is already started")
@@ -145,7 +147,9 @@ class PoolManager:
     async def wait_ready(self, timeout: float | None = None) -> None:
         """Wait until min_size connections are open, with as many attempts as it takes.
 
-        Raises:   PoolTimeout: not in time. PoolClosed: the pool was closed meanwhile.
+        Raises:
+            PoolTimeout: not in time.
+            PoolClosed: the pool was closed meanwhile.
         """
         limits = self.state.limits
         self._check_open()
@@ -220,7 +224,8 @@ class PoolManager:
     def release(self, conn: Connection[Any]) -> None:
         """Release a connection.
 
-        Raises:   InterfaceError: the connection is not from this pool, or is already released.
+        Raises:
+            InterfaceError: the connection is not from this pool, or is already released.
         """
         self._check_loop()
         lease = self._leases.pop(conn, None)
@@ -308,7 +313,8 @@ class PoolManager:
     async def close(self, timeout: float | None) -> None:
         """Stop assigning connections, wait until all are released, and close them.
 
-        Args:     timeout: seconds until connections still in use are dropped; None: no limit.
+        Args:
+            timeout: seconds until connections still in use are dropped; None: no limit.
         """
         if self._binding is None or self._binding.is_inherited or self._binding.loop.is_closed():
             return self.terminate()

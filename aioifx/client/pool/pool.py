@@ -71,8 +71,12 @@ class Pool(Queries[Item], NotCopied):
     async def wait_ready(self, timeout: float | None = None) -> None:
         """Wait until min_size connections are open, with as many attempts as it takes.
 
-        Args:     timeout: seconds; None: no limit.
-        Raises:   PoolTimeout: not in time. PoolClosed: the pool was closed meanwhile.
+        Args:
+            timeout: seconds; None: no limit.
+
+        Raises:
+            PoolTimeout: not in time.
+            PoolClosed: the pool was closed meanwhile.
         """
         check_wait(timeout)
         await self._manager.wait_ready(timeout)
@@ -84,10 +88,13 @@ class Pool(Queries[Item], NotCopied):
 
         Tasks get connections in the order in which they asked. The connection released last is used first.
 
-        Args:     timeout: seconds to wait for it; None: acquire_timeout.
-        Raises:   PoolTimeout: when awaited; none was free in time, too many tasks already wait, or the server cannot be
-                  reached.
-                  PoolClosed: the pool is closed or closing. Any exception of *setup*.
+        Args:
+            timeout: seconds to wait for it; None: acquire_timeout.
+
+        Raises:
+            PoolTimeout: when awaited; none was free in time, too many tasks already wait, or the server cannot be
+                reached.
+            PoolClosed: the pool is closed or closing. Any exception of *setup*.
         """
         check_wait(timeout)
         return AcquireContext(self._manager, self._acquire_timeout if timeout is None else timeout)
@@ -97,7 +104,8 @@ class Pool(Queries[Item], NotCopied):
 
         The connection is released when the call returns. Awaiting the result is allowed but not needed.
 
-        Raises:   InterfaceError: the connection is not from this pool, or is already released.
+        Raises:
+            InterfaceError: the connection is not from this pool, or is already released.
         """
         if not isinstance(conn, Connection):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError(f"conn: expected a connection of this pool, got {type(conn).__name__}")
@@ -206,8 +214,12 @@ class Pool(Queries[Item], NotCopied):
     def resize(self, min_size: int, max_size: int) -> None:
         """Change the limits; surplus connections are closed now if idle, else when they are released.
 
-        Args:     min_size: connections that are kept open. max_size: connections that may be open.
-        Raises:   InterfaceError: min_size is greater than max_size, or one of them is invalid.
+        Args:
+            min_size: connections that are kept open.
+            max_size: connections that may be open.
+
+        Raises:
+            InterfaceError: min_size is greater than max_size, or one of them is invalid.
         """
         check_sizes(min_size, max_size)
         self._manager.resize(min_size, max_size)
@@ -223,7 +235,8 @@ class Pool(Queries[Item], NotCopied):
 
         Each connection has five seconds to close. When this call is cancelled, all of them are dropped.
 
-        Args:     timeout: seconds until connections still in use are dropped; None: no limit.
+        Args:
+            timeout: seconds until connections still in use are dropped; None: no limit.
         """
         check_wait(timeout)
         await self._manager.close(timeout)
@@ -298,25 +311,28 @@ def create_pool(
     Either starts the pool. The end of the block closes it; when an exception leaves the block, it does not wait for
     connections in use.
 
-    Args:     dsn: as for `connect`.
-              min_size: connections kept open.
-              max_size: maximum number of open connections.
-              acquire_timeout: seconds that `Pool.acquire` waits.
-              max_waiting: tasks that may wait while no further connection can be opened; 0: any number.
-              max_lifetime: seconds after which a connection is replaced, less up to a tenth; 0: never.
-              max_idle: seconds after which an idle connection is closed, down to *min_size*; 0: never.
-              check_after_idle: seconds; a connection idle for longer is checked before use, in one round trip.
-              init: coroutine function called with each new connection, within connect_timeout. Its settings stay.
-              setup: likewise, before each use, within the timeout of `Pool.acquire`.
-              reset: likewise, after each release, within cancel_timeout plus five seconds.
-              name: name of the pool in messages.
-              debug: record which task acquires each connection, and where. `Pool.holders`, the pool's repr, the notes
-                  of `PoolTimeout`, and messages about connections that leak or are held long show it.
-              slow_release: seconds after which a release is logged as late; None: never.
-              row_factory: as for `connect`.
-              options: those of `connect`. A callable password is called for each connection.
-    Raises:   InterfaceError: an option is invalid; raised at the call, before a socket is opened.
-              ConnectError: on start; the first connection cannot be opened. Any exception of *init*.
+    Args:
+        dsn: as for `connect`.
+        min_size: connections kept open.
+        max_size: maximum number of open connections.
+        acquire_timeout: seconds that `Pool.acquire` waits.
+        max_waiting: tasks that may wait while no further connection can be opened; 0: any number.
+        max_lifetime: seconds after which a connection is replaced, less up to a tenth; 0: never.
+        max_idle: seconds after which an idle connection is closed, down to *min_size*; 0: never.
+        check_after_idle: seconds; a connection idle for longer is checked before use, in one round trip.
+        init: coroutine function called with each new connection, within connect_timeout. Its settings stay.
+        setup: likewise, before each use, within the timeout of `Pool.acquire`.
+        reset: likewise, after each release, within cancel_timeout plus five seconds.
+        name: name of the pool in messages.
+        debug: record which task acquires each connection, and where. `Pool.holders`, the pool's repr, the notes of
+            `PoolTimeout`, and messages about connections that leak or are held long show it.
+        slow_release: seconds after which a release is logged as late; None: never.
+        row_factory: as for `connect`.
+        options: those of `connect`. A callable password is called for each connection.
+
+    Raises:
+        InterfaceError: an option is invalid; raised at the call, before a socket is opened.
+        ConnectError: on start; the first connection cannot be opened. Any exception of *init*.
     """
     check_sizes(min_size, max_size)
     for what, number in {

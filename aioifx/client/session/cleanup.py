@@ -39,9 +39,11 @@ def probe(
 
     A reply of -213 to any of its groups proves that the byte was consumed.
 
-    Args:     defer_first: queues the groups that follow the first one.
-    Source:   observed: a byte that arrives between statements interrupts the next one (14.10). The messages are JDBC's
-              for a query that is closed before its first row.
+    Source: observed: a byte that arrives between statements interrupts the next one (14.10). The messages are JDBC's
+    for a query that is closed before its first row.
+
+    Args:
+        defer_first: queues the groups that follow the first one.
     """
 
     def on_prepared(reply: Reply) -> None:

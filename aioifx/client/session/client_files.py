@@ -69,9 +69,12 @@ class FileServer:
     ) -> None:
         """Called with the part of a reply up to a request; the rest of the reply follows the answer.
 
-        Args:     limit: bytes of the whole reply, without the data for files.
-                  is_abandoned: the caller no longer waits for the reply.
-        Raises:   ProtocolError: the reply is longer than its limit, or the last request is not answered yet.
+        Args:
+            limit: bytes of the whole reply, without the data for files.
+            is_abandoned: the caller no longer waits for the reply.
+
+        Raises:
+            ProtocolError: the reply is longer than its limit, or the last request is not answered yet.
         """
         if not self._is_answered:
             raise ProtocolError("the server asks for a client's file before the answer to its last request")
@@ -87,7 +90,8 @@ class FileServer:
     def finish(self, reply: Reply) -> Reply:
         """The whole reply, from its last part; with the reason why a file was refused or has failed.
 
-        Raises:   ProtocolError: the last request is not answered yet. The server would take the answer for a request.
+        Raises:
+            ProtocolError: the last request is not answered yet. The server would take the answer for a request.
         """
         if self._before is None:
             return reply
@@ -227,7 +231,8 @@ def _opener(option: ClientFiles | None) -> OpenFile | None:
 def base_name(name: str) -> str:
     """The last part of a server's name for a file.
 
-    Raises:   NotSupportedError: it is not the name of a file in a directory.
+    Raises:
+        NotSupportedError: it is not the name of a file in a directory.
     """
     base = _SEPARATORS.split(name)[-1]
     if base in ("", ".", "..") or _UNSAFE.search(base):
@@ -240,7 +245,9 @@ def base_name(name: str) -> str:
 def open_in(directory: Path, name: str, mode: str) -> BinaryIO:
     """Open a regular file directly in *directory*, by the last part of *name*. Symbolic links are refused.
 
-    Raises:   NotSupportedError: the name is unsafe. OSError: the file cannot be opened, or is of another kind.
+    Raises:
+        NotSupportedError: the name is unsafe.
+        OSError: the file cannot be opened, or is of another kind.
     """
     base = base_name(name)
     path = directory / base

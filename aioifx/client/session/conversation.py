@@ -48,8 +48,9 @@ _UNASKED: Final = "without a cancel of this call; an earlier interrupt may have 
 class Conversation:
     """Requests and replies of a session. Bound to one event loop.
 
-    Args:     on_error: called with each error in a reply, whether or not a task waits for it.
-              is_observed: the requests of operations are counted.
+    Args:
+        on_error: called with each error in a reply, whether or not a task waits for it.
+        is_observed: the requests of operations are counted.
     """
 
     def __init__(
@@ -98,7 +99,8 @@ class Conversation:
     async def locked(self, *, idle: bool = False) -> AsyncGenerator[None, None]:
         """Hold the lock only. ``async with session`` also applies pending settings of isolation and lock mode.
 
-        Args:     idle: wait until no reply is outstanding, with `pipelining` as well.
+        Args:
+            idle: wait until no reply is outstanding, with `pipelining` as well.
         """
         await self.dispatcher.acquire(idle=idle)
         try:
@@ -120,12 +122,15 @@ class Conversation:
     ) -> Reply:
         """Send one group and wait for its reply. An error in the reply is not raised.
 
-        Args:     reader: for a reply with rows, see `reader`; or for a large value.
-                  on_success: called with a reply without an error, even after the wait was cancelled.
-                  on_orphan: called with the reply if the wait was cancelled.
-                  interruptible: the group runs a statement, which can be interrupted.
-                  on_lost: called with the error if the group was sent but its reply is lost.
-        Raises:   ConnectionLost, ProtocolError: the session has ended.
+        Args:
+            reader: for a reply with rows, see `reader`; or for a large value.
+            on_success: called with a reply without an error, even after the wait was cancelled.
+            on_orphan: called with the reply if the wait was cancelled.
+            interruptible: the group runs a statement, which can be interrupted.
+            on_lost: called with the error if the group was sent but its reply is lost.
+
+        Raises:
+            ConnectionLost, ProtocolError: the session has ended.
         """
         requests.put_eot(outbox)
         in_flight = self.send(
@@ -169,7 +174,8 @@ class Conversation:
     def on_reply(self, reply: Reply) -> bool:
         """Update the session's state from a reply, whether or not a task waits for it.
 
-        Returns:  whether more of the reply follows.
+        Returns:
+            Whether more of the reply follows.
         """
         if reply.file_request is not None:
             self._on_file_request(reply, reply.file_request)
@@ -188,7 +194,8 @@ class Conversation:
     def _on_file_request(self, reply: Reply, request: FileRequest) -> None:
         """Called with a reply up to SQ_FILE.
 
-        Raises:   ProtocolError: the next request has been sent, and the server would take it for the answer.
+        Raises:
+            ProtocolError: the next request has been sent, and the server would take it for the answer.
         """
         pending = self.channel.pending_replies
         if len(pending) > 1:
@@ -229,7 +236,7 @@ class Conversation:
     async def ping(self) -> None:
         """One round trip that runs no statement. Any reply will do.
 
-        Source:   observed: JDBC's isValid, session.json. Assumed: servers answer with one group.
+        Source: observed: JDBC's isValid, session.json. Assumed: servers answer with one group.
         """
         outbox = Outbox()
         session_requests.put_version(outbox)
@@ -241,7 +248,7 @@ class Conversation:
         After an interrupt, SQ_EXIT waits for the statement's reply, as any request does. A server that reads the stream
         past the urgent byte drops the byte (documented: Linux, tcp(7); observed: the embedded server).
 
-        Wire:     2 opcode, no SQ_EOT; the reply is SQ_EXIT, then the server closes (observed: JDBC, login.json)
+        Wire: 2 opcode, no SQ_EOT; the reply is SQ_EXIT, then the server closes (observed: JDBC, login.json)
         """
         dispatcher = self.dispatcher
         if dispatcher.is_open and dispatcher.interrupter.is_pending and self.channel.pending_replies:

@@ -25,7 +25,8 @@ class Database:
     def on_opened(self, name: str, warnings: int) -> None:
         """Called when a database was opened or, with ``""``, closed.
 
-        Args:     warnings: bits of the reply; see OpenWarning.
+        Args:
+            warnings: bits of the reply; see OpenWarning.
         """
         self.name = name
         self.warnings = warnings

@@ -44,9 +44,11 @@ _running_loop: Final = asyncio._get_running_loop  # pyright: ignore[reportPrivat
 class Dispatcher:
     """Orders the requests of one connection. Bound to one event loop.
 
-    Args:     reader: of ordinary replies. on_reply: called with each reply to deferred cleanup.
-              probe: returns the statement that receives a late urgent byte.
-              options: command_timeout, cancel_timeout and pipelining apply here.
+    Args:
+        reader: of ordinary replies.
+        on_reply: called with each reply to deferred cleanup.
+        probe: returns the statement that receives a late urgent byte.
+        options: command_timeout, cancel_timeout and pipelining apply here.
     """
 
     def __init__(
@@ -120,7 +122,8 @@ class Dispatcher:
 
         A holder that awaits the user's code must call `note_holder`.
 
-        Raises:   InterfaceError: the connection belongs to another event loop or process.
+        Raises:
+            InterfaceError: the connection belongs to another event loop or process.
         """
         if _running_loop() is not self.binding.loop:
             raise self.binding.refusal()
@@ -143,10 +146,14 @@ class Dispatcher:
     async def acquire(self, *, timeout: float | None = None, idle: bool = False) -> None:
         """Acquire the lock, once every reply is in and all deferred cleanup is done.
 
-        Args:     timeout: seconds for the whole call instead of command_timeout.
-                  idle: wait for replies with `pipelining` as well, where the next request normally does.
-        Raises:   ConnectionLost: the session has ended. QueryTimeout: not acquired in time.
-                  InterfaceError: the task already holds the lock and would deadlock; or as `try_acquire`.
+        Args:
+            timeout: seconds for the whole call instead of command_timeout.
+            idle: wait for replies with `pipelining` as well, where the next request normally does.
+
+        Raises:
+            ConnectionLost: the session has ended.
+            QueryTimeout: not acquired in time.
+            InterfaceError: the task already holds the lock and would deadlock; or as `try_acquire`.
         """
         check_timeout(timeout)
         if self.try_acquire():
@@ -269,12 +276,16 @@ class Dispatcher:
     ) -> InFlight[T]:
         """Send *request* without waiting.
 
-        Args:     reader: of the reply. interruptible: the request runs a statement, which can be interrupted.
-                  on_reply: called with the reply when it arrives, even after the wait was cancelled. An exception in it
-                  ends the connection.
-                  on_orphan: called with the reply if the wait was cancelled.
-                  on_lost: called with the sender's error if the request was sent but its reply is lost.
-        Raises:   ConnectionLost: another task has already sent SQ_EXIT.
+        Args:
+            reader: of the reply.
+            interruptible: the request runs a statement, which can be interrupted.
+            on_reply: called with the reply when it arrives, even after the wait was cancelled. An exception in it ends
+                the connection.
+            on_orphan: called with the reply if the wait was cancelled.
+            on_lost: called with the sender's error if the request was sent but its reply is lost.
+
+        Raises:
+            ConnectionLost: another task has already sent SQ_EXIT.
         """
         if self._before_send is not None:
             self._before_send()
@@ -296,8 +307,9 @@ class Dispatcher:
 
         Its reply is read as more of the last one. The task is thus not woken for each of many short replies.
 
-        Returns:  False, and nothing is sent, if the call was cancelled, timed out or interrupted, or anything else
-                  needs `send`.
+        Returns:
+            False, and nothing is sent, if the call was cancelled, timed out or interrupted, or anything else needs
+            `send`.
         """
         in_flight = self._in_flight
         if (
@@ -335,9 +347,12 @@ class Dispatcher:
     ) -> Awaitable[T]:
         """The reply, to be awaited immediately. If that is cancelled, the reply is still read.
 
-        Args:     prefetched: the caller does not hold the lock; the wait has a time limit of its own.
-                  timeout: with prefetched: seconds instead of command_timeout.
-        Raises:   QueryTimeout, when awaited: no reply within the time limit.
+        Args:
+            prefetched: the caller does not hold the lock; the wait has a time limit of its own.
+            timeout: with prefetched: seconds instead of command_timeout.
+
+        Raises:
+            QueryTimeout: when awaited, no reply within the time limit.
         """
         self._stats.round_trips += 1
         if prefetched:
@@ -390,7 +405,8 @@ class Dispatcher:
     async def drain(self) -> None:
         """Wait until the transport accepts more data.
 
-        Raises:   QueryTimeout: the server did not read within command_timeout.
+        Raises:
+            QueryTimeout: the server did not read within command_timeout.
         """
         if self._deadline is None or not self.channel.unsent:
             return await self.channel.drain()

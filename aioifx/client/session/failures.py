@@ -71,7 +71,8 @@ async def reject_unsolicited(
 ) -> NoReturn:
     """Read a message that no request asked for: SQ_EXIT, or one of a server that no longer speaks SQLI.
 
-    Raises:   ProtocolError, unless *on_reply* raises a better error for it.
+    Raises:
+        Error: ProtocolError, unless *on_reply* raises a better error for it.
     """
     on_reply(await read(inbox))
     raise ProtocolError("the server sent an unexpected message")

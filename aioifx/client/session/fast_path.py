@@ -2,7 +2,7 @@
 
 Callers hold the session's lock.
 
-Source:   observed: JDBC, lob.json; 14.10 with another client. The number stays valid for the session (observed).
+Source: observed: JDBC, lob.json; 14.10 with another client. The number stays valid for the session (observed).
 """
 
 from __future__ import annotations
@@ -86,10 +86,14 @@ class FastPath:
     ) -> T:
         """Call a routine, and return its converted results; one round trip, or two for the first call.
 
-        Args:     convert: raises ProtocolError, which ends the connection, if the results are not the routine's.
-                  on_orphan: called with the converted results if the wait was cancelled.
-        Raises:   DatabaseError: the routine does not exist, or failed.
-        Source:   assumed: a call is interrupted like EXECUTE PROCEDURE (documented for that)
+        Source: assumed: a call is interrupted like EXECUTE PROCEDURE (documented for that)
+
+        Args:
+            convert: raises ProtocolError, which ends the connection, if the results are not the routine's.
+            on_orphan: called with the converted results if the wait was cancelled.
+
+        Raises:
+            DatabaseError: the routine does not exist, or failed.
         """
         routine = self._routines.get(signature) or await self._find(signature)
         outbox = Outbox()
@@ -108,7 +112,8 @@ class FastPath:
     ) -> None:
         """Queue a call. Its results and its error are ignored. Calls of one routine look it up once.
 
-        Args:     still_needed: checked before the call is sent.
+        Args:
+            still_needed: checked before the call is sent.
         """
         call = _QueuedCall(arguments, still_needed)
         if (routine := self._routines.get(signature)) is not None:

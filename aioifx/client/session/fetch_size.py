@@ -47,10 +47,10 @@ class FetchBuffer:
     A size above `STANDARD_FETCH_SIZE` is uncertain until the first such fetch has succeeded. If that fetch fails with
     an error that may be about the size, the standard size is used for the rest of the session.
 
-    Source:   observed: JDBC sends 100,000 if configured (select.json, fet_buf_size_100000), and libsqli up to 4 MiB to
-              14.10. Documented: up to 2 GB since 11.70.xC5; an invalid size falls back to the default without an error.
-              Assumed: outside ANSI databases a reply holds as many rows as fit into the size.
-              Assumed: a server may reject a size, and the error that it then sends.
+    Source: observed: JDBC sends 100,000 if configured (select.json, fet_buf_size_100000), and libsqli up to 4 MiB to
+    14.10. Documented: up to 2 GB since 11.70.xC5; an invalid size falls back to the default without an error. Assumed:
+    outside ANSI databases a reply holds as many rows as fit into the size. Assumed: a server may reject a size, and the
+    error that it then sends.
     """
 
     __slots__ = ("is_unconfirmed", "size")
@@ -63,7 +63,8 @@ class FetchBuffer:
     def fall_back_if_rejected(self, size: int, reply: Reply) -> bool:
         """Use the standard size if the reply to a fetch of *size* bytes shows that it was rejected.
 
-        Returns:  whether it was rejected; True at most once.
+        Returns:
+            Whether it was rejected; True at most once.
         """
         if not self.is_unconfirmed or size <= STANDARD_FETCH_SIZE:
             return False

@@ -29,7 +29,8 @@ INTERRUPTED: Final = -213
 class Interrupter:
     """Interrupts the statements of one connection.
 
-    Args:     cancel_timeout: seconds for the rest of a cancelled call; 0 drops the connection instead of interrupting.
+    Args:
+        cancel_timeout: seconds for the rest of a cancelled call; 0 drops the connection instead of interrupting.
     """
 
     def __init__(self, channel: Channel, cancel_timeout: float) -> None:
@@ -62,8 +63,8 @@ class Interrupter:
     def interrupt_abandoned(self) -> None:
         """Send the urgent byte if the oldest request was abandoned, unless one has been sent.
 
-        Source:   observed: one urgent byte after a whole request (14.10); JDBC sends it for a cancel and a time-out
-                  alike (cancel.json). Assumed: likewise on other releases, and during a fetch
+        Source: observed: one urgent byte after a whole request (14.10); JDBC sends it for a cancel and a time-out alike
+        (cancel.json). Assumed: likewise on other releases, and during a fetch
         """
         if self.is_pending or not self._in_flight or not self.cancel_timeout:
             return
@@ -116,8 +117,9 @@ class Interrupter:
     def on_acknowledged(self) -> bool:
         """Called for a -213 in the reply to the oldest request.
 
-        Returns:  whether an urgent byte was sent for the request, or it is the probe's. Otherwise an earlier byte has
-                  arrived late (observed: 14.10), or the server has interrupted the statement by itself.
+        Returns:
+            Whether an urgent byte was sent for the request, or it is the probe's. Otherwise an earlier byte has arrived
+            late (observed: 14.10), or the server has interrupted the statement by itself.
         """
         is_probe = self.is_unconfirmed and self._in_flight[0].is_abandoned
         is_asked = self.is_pending or is_probe

@@ -16,7 +16,8 @@ _PARENTS: Final = cast(asyncio.AbstractEventLoop, object())
 class LoopBinding:
     """Event loop and process that an object is bound to.
 
-    Args:     what: name of the object in messages.
+    Args:
+        what: name of the object in messages.
     """
 
     __slots__ = ("__weakref__", "_pid", "loop", "what")

@@ -143,7 +143,8 @@ class Session:
     async def acquire(self, timeout: float | None = None) -> None:
         """`Dispatcher.acquire`, and apply due settings of isolation and lock mode.
 
-        Args:     timeout: seconds for the whole call instead of command_timeout.
+        Args:
+            timeout: seconds for the whole call instead of command_timeout.
         """
         await self.dispatcher.acquire(timeout=timeout)
         if self.settings.pending:
@@ -158,9 +159,10 @@ class Session:
     ) -> AbstractAsyncContextManager[object]:
         """``async with session`` with options.
 
-        Args:     timeout: seconds for the whole call instead of command_timeout.
-                  apply_settings: False: do not apply due settings of isolation and lock mode; without a timeout.
-                  idle: wait until no reply is outstanding, with `pipelining` as well; only without settings.
+        Args:
+            timeout: seconds for the whole call instead of command_timeout.
+            apply_settings: False: do not apply due settings of isolation and lock mode; without a timeout.
+            idle: wait until no reply is outstanding, with `pipelining` as well; only without settings.
         """
         if not apply_settings:
             return self.conversation.locked(idle=idle)
@@ -169,7 +171,9 @@ class Session:
     async def __aenter__(self) -> Self:
         """Acquire the lock, which excludes all other tasks until it is released.
 
-        Raises:   ConnectionLost: the session has ended. QueryTimeout: not acquired in time.
+        Raises:
+            ConnectionLost: the session has ended.
+            QueryTimeout: not acquired in time.
         """
         await self.acquire()
         return self
@@ -224,7 +228,7 @@ class Session:
     async def run_command(self, sql: str) -> Reply:
         """Prepare, execute and release in one group: for statements without rows and parameters.
 
-        Source:   observed: JDBC, select.json (executeUpdate)
+        Source: observed: JDBC, select.json (executeUpdate)
         """
         self.check_files(sql)
         if not self.transactions.runs_unchecked:
@@ -257,7 +261,7 @@ class Session:
     async def apply_settings(self) -> None:
         """Apply due settings of isolation and lock mode.
 
-        Source:   observed: JDBC, transactions.json isolation_1 and 4, session.json opt_IFX_LOCK_MODE_WAIT_17
+        Source: observed: JDBC, transactions.json isolation_1 and 4, session.json opt_IFX_LOCK_MODE_WAIT_17
         """
         for setting in self.settings.pending_changes():
             await self._run_command(setting.sql, partial(self._on_applied, setting, setting.wanted))
@@ -290,7 +294,7 @@ class Session:
     def on_database_opened(self, database: str, reply: Reply) -> None:
         """Called when a database was opened; *reply* holds its properties.
 
-        Source:   observed: the reply to SQ_DBOPEN; documented for the statements DATABASE and CREATE DATABASE: sqlwarn
+        Source: observed: the reply to SQ_DBOPEN; documented for the statements DATABASE and CREATE DATABASE: sqlwarn
         """
         self.known_types.clear()
         self.database.on_opened(database, reply.done.warnings if reply.done else 0)
@@ -327,7 +331,7 @@ class Session:
 def command_type(reply: Reply, sql: str) -> int:
     """The type of a statement that SQ_COMMAND ran; 0 if it is unknown and does not matter.
 
-    Source:   observed: the reply may lack SQ_DESCRIBE (14.10)
+    Source: observed: the reply may lack SQ_DESCRIBE (14.10)
     """
     if reply.description is not None:
         return reply.description.statement_type

@@ -61,7 +61,9 @@ def _setting(head: str, default: str, configured: str) -> Setting:
 class SessionSettings:
     """Isolation and lock mode of one session.
 
-    Args:     isolation, lock_mode: values from the options, as from `isolation_clause` and `lock_mode_clause`.
+    Args:
+        isolation: values from the options, as from `isolation_clause` and `lock_mode_clause`.
+        lock_mode: values from the options, as from `isolation_clause` and `lock_mode_clause`.
     """
 
     def __init__(self, isolation: str = "", lock_mode: str = "") -> None:
@@ -160,8 +162,7 @@ class SessionSettings:
     def on_database_opened(self, *, is_logged: bool, is_ansi: bool) -> None:
         """Called when a database was opened.
 
-        Source:   documented: the defaults. Assumed: settings may not survive a database switch, so they are set
-                  again.
+        Source: documented: the defaults. Assumed: settings may not survive a database switch, so they are set again.
         """
         isolation = self._isolation
         untouched = isolation.in_force == isolation.default and not isolation.configured

@@ -15,7 +15,8 @@ Ts = TypeVarTuple("Ts")
 async def in_thread(function: Callable[[*Ts], T], *args: *Ts) -> T:
     """Call a function in a thread, where a file or function of the user may block.
 
-    Raises:   DataError: it has raised StopIteration. No future takes that, and the wait for it would never end.
+    Raises:
+        DataError: it has raised StopIteration. No future takes that, and the wait for it would never end.
     """
 
     def call() -> T:

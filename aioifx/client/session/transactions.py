@@ -59,7 +59,9 @@ _UNDO_THEMSELVES: Final = (DataError, IntegrityError, ProgrammingError)
 class Transactions:
     """Transaction control of one session.
 
-    Args:     autocommit, read_only: the options.
+    Args:
+        autocommit: the options.
+        read_only: the options.
     """
 
     def __init__(
@@ -106,7 +108,7 @@ class Transactions:
     def sends_row_by_row(self) -> bool:
         """Whether the rows of a query may arrive one at a time, each with its own SQ_DONE.
 
-        Source:   documented: cursors of an ANSI database are update cursors unless the transaction is READ ONLY
+        Source: documented: cursors of an ANSI database are update cursors unless the transaction is READ ONLY
         """
         return self._database.is_ansi and self.status is not TransactionStatus.READ_ONLY
 
@@ -125,7 +127,8 @@ class Transactions:
     def _on_ended(self, by: str) -> None:
         """Called when the server has no transaction, and no block has ended it.
 
-        Args:     by: what has ended it, for the error if a block is open.
+        Args:
+            by: what has ended it, for the error if a block is open.
         """
         if self._in_block and not self.ended_inside:
             self.ended_inside = f"{by} inside the transaction() block has ended its transaction"
@@ -158,10 +161,10 @@ class Transactions:
     def on_error(self, error: ServerError, state: TransactionState) -> None:
         """Track that the server reports that it has ended the transaction because of an error, such as -458.
 
-        Source:   the layout is documented, the numbers are assumed: level 0 after a higher one means "no transaction";
-                  a live long transaction would confirm it. It is used only where a mistake is harmless: after an error
-                  that does not just undo its own statement (documented), and not in an ANSI database, where a
-                  transaction is always open. It never opens a transaction, and COMMIT is always sent.
+        Source: the layout is documented, the numbers are assumed: level 0 after a higher one means "no transaction"; a
+        live long transaction would confirm it. It is used only where a mistake is harmless: after an error that does
+        not just undo its own statement (documented), and not in an ANSI database, where a transaction is always open.
+        It never opens a transaction, and COMMIT is always sent.
         """
         if (
             not self._database.is_ansi
@@ -191,11 +194,15 @@ class Transactions:
         """Call before a statement runs, unless `runs_unchecked`: checks that it may run, and starts the transaction
         that it needs.
 
-        Args:     statement_type: as described by the server, if it has.
-        Raises:   ProgrammingError: a change on a read-only connection. InterfaceError: part of a transaction that the
-                  server or a statement has ended. Otherwise as `begin`.
-        Source:   observed: JDBC sends BEGIN after PREPARE, before the first execution (transactions.json select_in_tx,
-                  prepared_in_tx, savepoint_first)
+        Source: observed: JDBC sends BEGIN after PREPARE, before the first execution (transactions.json select_in_tx,
+        prepared_in_tx, savepoint_first)
+
+        Args:
+            statement_type: as described by the server, if it has.
+
+        Raises:
+            ProgrammingError: a change on a read-only connection.
+            InterfaceError: part of a transaction that the server or a statement has ended. Otherwise as `begin`.
         """
         self.check(sql, statement_type)
         if not (self.autocommit or self.is_open) and self._database.is_logged and needs_transaction(sql):
@@ -204,9 +211,9 @@ class Transactions:
     def check(self, sql: str, statement_type: int | None = None) -> None:
         """Raise if a statement must not run now.
 
-        Raises:   InterfaceError: part of a transaction that the server or a statement has ended.
-                  ProgrammingError: not a query, on a read-only connection; in a read-only transaction the server checks
-                  that.
+        Raises:
+            InterfaceError: part of a transaction that the server or a statement has ended.
+            ProgrammingError: not a query, on a read-only connection; in a read-only transaction the server checks that.
         """
         self.check_block()
         if self.is_aborted and scan(sql).verb not in ("commit", "rollback"):
@@ -226,8 +233,9 @@ class Transactions:
     def set_autocommit(self, value: bool) -> None:
         """Set autocommit, from the next statement on.
 
-        Raises:   InterfaceError: not a bool; a transaction is open; a call is in flight. NotSupportedError: False, and
-                  the database has no log.
+        Raises:
+            InterfaceError: not a bool; a transaction is open; a call is in flight.
+            NotSupportedError: False, and the database has no log.
         """
         check_flag("autocommit", value)
         self._dispatcher.binding.check()
@@ -244,9 +252,8 @@ class Transactions:
     async def commit_implicit(self) -> None:
         """In an ANSI database, outside the user's own transaction: commit the implicit one.
 
-        Source:   assumed, from JDBC's commit after its own query in such a database (session.json); a live ANSI
-                  database would show whether a statement without rows needs it, too. -255, nothing to commit, is
-                  ignored.
+        Source: assumed, from JDBC's commit after its own query in such a database (session.json); a live ANSI database
+        would show whether a statement without rows needs it, too. -255, nothing to commit, is ignored.
         """
         if self._commits_implicitly():
             outbox = Outbox()
@@ -258,7 +265,7 @@ class Transactions:
     def commit_later(self) -> None:
         """`commit_implicit` without waiting: after a query, and after a failure, whose error is the one to raise.
 
-        Source:   observed: JDBC commits after every failed statement (errors.json, exec_268)
+        Source: observed: JDBC commits after every failed statement (errors.json, exec_268)
         """
         if self._commits_implicitly():
             self._dispatcher.defer(
@@ -286,8 +293,9 @@ class Transactions:
 
         After any failure no transaction is open.
 
-        Raises:   NotSupportedError: the database has no log, so it has no rollback.
-                  InterfaceError: a transaction is already open, or was ended by the server.
+        Raises:
+            NotSupportedError: the database has no log, so it has no rollback.
+            InterfaceError: a transaction is already open, or was ended by the server.
         """
         self.check_logged()
         self._check_none()
@@ -327,7 +335,8 @@ class Transactions:
     async def commit(self) -> None:
         """COMMIT WORK. If the wait is cancelled and the COMMIT fails, the transaction is rolled back.
 
-        Raises:   ConnectionLost, QueryTimeout: with `outcome_unknown`, if COMMIT was sent and may have taken effect.
+        Raises:
+            ConnectionLost, QueryTimeout: with `outcome_unknown`, if COMMIT was sent and may have taken effect.
         """
         await self._run(
             session_requests.put_commit,
@@ -405,7 +414,8 @@ class Transactions:
     ) -> None:
         """Send a request of transaction control and await its reply.
 
-        Args:     event: what a reply without an error means.
+        Args:
+            event: what a reply without an error means.
         """
         outbox = Outbox()
         put(outbox)
@@ -425,8 +435,10 @@ class Transactions:
     async def set_savepoint(self, name: bytes) -> None:
         """SAVEPOINT; reusing a name moves the savepoint.
 
-        Raises:   NotSupportedError: the server has none.
-        Source:   observed: JDBC refuses savepoints without bit 56
+        Source: observed: JDBC refuses savepoints without bit 56
+
+        Raises:
+            NotSupportedError: the server has none.
         """
         if not self._conversation.capabilities.savepoints:
             raise NotSupportedError("the server has no savepoints")

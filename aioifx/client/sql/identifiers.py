@@ -28,8 +28,11 @@ _MAX_NAME: Final = 400
 def object_name(name: object, what: str) -> str:
     """Return *name* after a check that it is exactly ``[database[@server]:][owner.]name``.
 
-    Args:     what: its name in messages.
-    Raises:   InterfaceError: *name* has another form, so it could be other SQL.
+    Args:
+        what: its name in messages.
+
+    Raises:
+        InterfaceError: *name* has another form, so it could be other SQL.
     """
     return _checked(name, what, _OBJECT, "[database[@server]:][owner.]name")
 

@@ -80,7 +80,8 @@ class NamedStatement(NamedTuple):
     def expanded(self, values: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
         """The statement and its values, with one placeholder for each element of a list or tuple for an IN.
 
-        Raises:   InterfaceError: a list or tuple is empty.
+        Raises:
+            InterfaceError: a list or tuple is empty.
         """
         parts: list[str] = []
         flat: list[Value] = []
@@ -105,7 +106,8 @@ class NamedStatement(NamedTuple):
     def values(self, given: NamedValues) -> tuple[Value, ...]:
         """The values by position.
 
-        Raises:   InterfaceError: a value is missing or surplus; names the parameters.
+        Raises:
+            InterfaceError: a value is missing or surplus; names the parameters.
         """
         by_name = self._by_name(given)
         try:
@@ -119,7 +121,8 @@ class NamedStatement(NamedTuple):
     def indices(self, names: Sequence[str]) -> tuple[int, ...]:
         """For each placeholder the index of its name in *names*, those of the columns of Arrow data.
 
-        Raises:   InterfaceError: as `values`; or a name occurs twice.
+        Raises:
+            InterfaceError: as `values`; or a name occurs twice.
         """
         if twice := next((name for index, name in enumerate(names) if name in names[:index]), None):
             raise InterfaceError(f"named: expected one column {twice!r:.40} in the Arrow data, got several")
@@ -151,7 +154,8 @@ class NamedStatement(NamedTuple):
 def named_statement(sql: str) -> NamedStatement:
     """Replace each :name and :1 by a placeholder.
 
-    Raises:   InterfaceError: *sql* is not a str, has placeholders already, or a parameter :0.
+    Raises:
+        InterfaceError: *sql* is not a str, has placeholders already, or a parameter :0.
     """
     if not isinstance(sql, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InterfaceError(f"sql: expected a str, got {type(sql).__name__}")
@@ -161,7 +165,8 @@ def named_statement(sql: str) -> NamedStatement:
 def bind_named(sql: str, values: NamedValues) -> tuple[str, tuple[Value, ...]]:
     """The statement with placeholders, and its values by position; a name may occur several times.
 
-    Raises:   InterfaceError: see `named_statement`, `NamedStatement.values` and `NamedStatement.expanded`.
+    Raises:
+        InterfaceError: see `named_statement`, `NamedStatement.values` and `NamedStatement.expanded`.
     """
     statement = named_statement(sql)
     by_position = statement.values(values)
@@ -193,8 +198,9 @@ def _is_in_list(sql: str, place: int) -> bool:
 class NamedRows:
     """Rows of values by name, for many executions.
 
-    Raises:   InterfaceError: *rows* cannot be iterated. When iterated: a row is not a mapping, or a value is missing
-              or surplus; names the row, counted from 0.
+    Raises:
+        InterfaceError: *rows* cannot be iterated. When iterated: a row is not a mapping, or a value is missing or
+            surplus; names the row, counted from 0.
     """
 
     def __init__(self, statement: NamedStatement, rows: MappingRows) -> None:

@@ -89,8 +89,9 @@ def check_sql(sql: object) -> None:
 def scan(sql: str) -> Scan:
     """Count the placeholders of a statement and find its verb.
 
-    Raises:   InterfaceError: *sql* is not a str.
-              ProgrammingError: only blanks and comments, or a NUL.
+    Raises:
+        InterfaceError: *sql* is not a str.
+        ProgrammingError: only blanks and comments, or a NUL.
     """
     check_sql(sql)
     return _remembered(sql) if len(sql) <= _CACHED_SIZE else _scan(sql)

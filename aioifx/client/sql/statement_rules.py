@@ -46,7 +46,8 @@ def needs_transaction(sql: str) -> bool:
 def check_read_only_text(sql: str) -> None:
     """Check the text of a statement on a read-only connection, before it is prepared.
 
-    Raises:   ProgrammingError: not a query.
+    Raises:
+        ProgrammingError: not a query.
     """
     verb = scan(sql).verb
     if verb and verb not in _READING_VERBS and not _sets_session(verb, sql):
@@ -56,7 +57,8 @@ def check_read_only_text(sql: str) -> None:
 def check_read_only_type(statement_type: int, sql: str) -> None:
     """Check the server's description of the statement, before it runs. Functions called by a query are not checked.
 
-    Raises:   ProgrammingError: not a query.
+    Raises:
+        ProgrammingError: not a query.
     """
     verb = scan(sql).verb
     if statement_type not in _READING_TYPES and not (

@@ -183,8 +183,9 @@ def read_schema(
 ) -> Snapshot:
     """The schema of one database, with the session's temporary tables if it is the current one (catalog main).
 
-    Args:     catalog: the SQLite schema that the database is attached as.
-              foreign: returns the schema of another database, or None if not found.
+    Args:
+        catalog: the SQLite schema that the database is attached as.
+        foreign: returns the schema of another database, or None if not found.
     """
     tables, state = _read(connection, catalog)
     temps, temp_state = _read(connection, "temp") if catalog == "main" else ([], ("", 0, 0))

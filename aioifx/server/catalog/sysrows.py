@@ -162,10 +162,9 @@ def width_of(column: ColumnDef) -> int:
 def rows_of_type(known: UserType) -> Iterator[Step]:
     """Steps that insert all rows of a type.
 
-    Source:   columns and their meaning are documented (SQL Reference, sysxtdtypes, sysattrtypes, syscasts). observed:
-              JDBC skips the first row of a type in sysattrtypes, which is the type itself, and never ends if it names
-              its own number. assumed: the members of
-              unnamed types follow them on the next level.
+    Source: columns and their meaning are documented (SQL Reference, sysxtdtypes, sysattrtypes, syscasts). observed:
+    JDBC skips the first row of a type in sysattrtypes, which is the type itself, and never ends if it names its own
+    number. assumed: the members of unnamed types follow them on the next level.
     """
     type_ = known.type
     name = known.name or None
@@ -280,8 +279,8 @@ def _sysdefaults_row(
 def _fragment_rows(table: Table) -> Iterator[Step]:
     """The fragments of a fragmented table, and of all indexes of a table.
 
-    Source:   documented: SQL Reference, sysfragments. assumed: an index without a clause has one row, in the table's
-              dbspace, and partn is any number
+    Source: documented: SQL Reference, sysfragments. assumed: an index without a clause has one row, in the table's
+    dbspace, and partn is any number
     """
     rows = [("T", "", each) for each in table.fragments]
     attached = [each._replace(strategy="T") for each in table.fragments if each.position >= 0]
@@ -302,7 +301,7 @@ def _fragment_rows(table: Table) -> Iterator[Step]:
 def _state_row(kind: str, item: Constraint | Index | Trigger, table: Table) -> Step:
     """A row of sysobjstate.
 
-    Source:   documented: SQL Reference, sysobjstate
+    Source: documented: SQL Reference, sysobjstate
     """
     state = "D" if item.is_disabled else "E"
     return insert("sysobjstate", (kind, item.owner, item.name, table.tabid, state))
@@ -332,7 +331,7 @@ def _index_rows(table: Table, index: Index) -> Iterator[Step]:
 def _function_key(table: Table, part: IndexPart) -> str:
     """The function's procid, 0 if it is written in Python, and the numbers of its columns.
 
-    Source:   documented: SQL Reference, sysindices.indexkeys
+    Source: documented: SQL Reference, sysindices.indexkeys
     """
     numbers = ", ".join(str(table.column_number(name)) for name in part.arguments)
     return f"{'-' if part.is_descending else ''}<{part.procid}>({numbers})"

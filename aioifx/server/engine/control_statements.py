@@ -31,7 +31,8 @@ _NOT_IN_TRIGGERS: Final = (plans.BeginWork, plans.CommitWork, plans.RollbackWork
 def control(state: SessionState, action: plans.Action) -> StatementResult:
     """Run a control statement.
 
-    Raises:   SqlError: it failed without any change.
+    Raises:
+        SqlError: it failed without any change.
     """
     if state.firing.is_active and isinstance(action, _NOT_IN_TRIGGERS):
         raise SqlError(_ILLEGAL_IN_TRIGGER)
@@ -68,7 +69,8 @@ def control(state: SessionState, action: plans.Action) -> StatementResult:
 def _commit(state: SessionState) -> None:
     """COMMIT WORK; a violation of a deferred constraint rolls the transaction back.
 
-    Raises:   SqlError: -255, no transaction is open; -999, a violated one is gone; or the violation.
+    Raises:
+        SqlError: -255, no transaction is open; -999, a violated one is gone; or the violation.
     """
     current = state.current
     deferred = current.deferred
@@ -98,8 +100,9 @@ def _commit(state: SessionState) -> None:
 def _set_constraints(state: SessionState, action: plans.SetConstraints) -> None:
     """SET CONSTRAINTS.
 
-    Raises:   SqlError: -255, outside a transaction, -256, in an unlogged database (documented; assumed: the codes);
-              or the violation of a constraint that becomes IMMEDIATE.
+    Raises:
+        SqlError: -255, outside a transaction, -256, in an unlogged database (documented; assumed: the codes); or the
+            violation of a constraint that becomes IMMEDIATE.
     """
     current = state.current
     current.transactions.require_open()
@@ -174,7 +177,8 @@ _OPTION_LEVELS: Final = {
 def _set_lock_option(state: SessionState, name: str, value: str | None) -> None:
     """SET ENVIRONMENT USELASTCOMMITTED and RETAINUPDATELOCKS.
 
-    Raises:   SqlError: -999, another value (assumed: the SQLCODE).
+    Raises:
+        SqlError: -999, another value (assumed: the SQLCODE).
     """
     is_retaining = name == "RETAINUPDATELOCKS"
     if not is_retaining and name != "USELASTCOMMITTED":
@@ -196,7 +200,8 @@ def _set_lock_option(state: SessionState, name: str, value: str | None) -> None:
 def _lock_table(state: SessionState, table: Table, *, exclusive: bool) -> None:
     """LOCK TABLE; in a database without transactions it lasts until UNLOCK TABLE (documented).
 
-    Raises:   SqlError: -524, outside a transaction; -289, another session has a conflicting lock.
+    Raises:
+        SqlError: -524, outside a transaction; -289, another session has a conflicting lock.
     """
     transactions = state.current.transactions
     if not transactions.is_open and state.current.database.log_mode is not LogMode.UNLOGGED:

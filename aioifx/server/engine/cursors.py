@@ -54,7 +54,14 @@ class Postponed:
 
 
 class Cursor:
-    """The rows of one opened query."""
+    """The rows of one opened query.
+
+    Args:
+        independent: no other statement can change the rows, so they need not be settled.
+        on_close: called when it is closed; may be called more than once.
+        current: moved with each block that is fetched; it must not keep an old snapshot, so the cursor is settled.
+        is_done: whether no row is left; then rows are not read ahead, because reading locks them.
+    """
 
     __slots__ = (
         "_ahead",
@@ -91,11 +98,6 @@ class Cursor:
         current: LockingRow | None = None,
         is_done: Callable[[], bool] | None = None,
     ) -> None:
-        """Args:     independent: no other statement can change the rows, so they need not be settled.
-        on_close: called when it is closed; may be called more than once.
-        current: moved with each block that is fetched; it must not keep an old snapshot, so the cursor is settled.
-        is_done: whether no row is left; then rows are not read ahead, because reading locks them.
-        """
         self._current = current
         self._is_done = is_done
         self._taken = 0
@@ -214,7 +216,8 @@ class Cursor:
 
         No effect while it reads a row: the statements of a routine that its query calls change nothing.
 
-        Args:     check: called between blocks. If it raises, the cursor keeps its rows and can be settled later.
+        Args:
+            check: called between blocks. If it raises, the cursor keeps its rows and can be settled later.
         """
         if self._live is None or self._is_reading:
             return

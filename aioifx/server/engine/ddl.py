@@ -34,7 +34,8 @@ _LONG_STEPS: Final = (
 def run_definition(state: SessionState, statement: Statement, definition: Definition) -> StatementResult:
     """Run a statement that changes the schema.
 
-    Raises:   SqlError: it failed without any change.
+    Raises:
+        SqlError: it failed without any change.
     """
     check_definition(state, statement.plan, definition)
 

@@ -91,7 +91,8 @@ class DeferredConstraints:
     def make_immediate(self, constrids: Collection[int] | None, schema: Schema) -> None:
         """IMMEDIATE, after a check; None for all constraints.
 
-        Raises:   SqlError: a constraint is violated, and all stay deferred; -999, some names after ALL DEFERRED.
+        Raises:
+            SqlError: a constraint is violated, and all stay deferred; -999, some names after ALL DEFERRED.
         """
         if self._all and constrids is not None:
             raise SqlError(-999, token="IMMEDIATE after ALL DEFERRED")
@@ -117,7 +118,8 @@ class DeferredConstraints:
     def tolerated(self, change: Change, error: SqlError, schema: Schema) -> Change:
         """The change to run again after a violation of a deferred constraint, which SQLite now accepts.
 
-        Raises:   SqlError: *error*, if the constraint is not deferred; -999, a foreign key depends on it.
+        Raises:
+            SqlError: *error*, if the constraint is not deferred; -999, a foreign key depends on it.
         """
         constraint = _violated(change.table, error)
         if constraint is None or not self._has(constraint):
@@ -147,7 +149,8 @@ class DeferredConstraints:
     def check(self, schema: Schema) -> None:
         """Check all but foreign keys, which COMMIT does, and give SQLite its schema again.
 
-        Raises:   SqlError: a constraint is violated.
+        Raises:
+            SqlError: a constraint is violated.
         """
         self._enforce(schema, None)
         self._declare(schema, ())

@@ -49,7 +49,8 @@ def run_change(
 ) -> StatementResult:
     """Run an INSERT, UPDATE or DELETE.
 
-    Raises:   SqlError: it failed without any change.
+    Raises:
+        SqlError: it failed without any change.
     """
     check_change(state, change)
     current = state.current
@@ -74,7 +75,8 @@ def run_change(
 def insert_rows(state: SessionState, statement: Statement, rows: Sequence[Row]) -> StatementResult:
     """Run an INSERT for each of *rows*, in order; if one fails, the rows before it are kept.
 
-    Raises:   SqlError: the error of the first row that failed.
+    Raises:
+        SqlError: the error of the first row that failed.
     """
     current = state.current
     change = _change_of(state, statement)
@@ -159,7 +161,8 @@ def _change_of(state: SessionState, statement: Statement) -> Change:
 def apply_change(state: SessionState, change: Change, stored: tuple[Stored, ...]) -> StatementResult:
     """Run *change* in the open transaction, if any, with the triggers that it activates.
 
-    Raises:   SqlError: -747, it is an action of a trigger, which may not change these rows.
+    Raises:
+        SqlError: -747, it is an action of a trigger, which may not change these rows.
     """
     state.firing.check(change)
     with state.current.reads.changing(change, stored) as change:
@@ -235,7 +238,9 @@ def _retry_refused(
 ) -> Written:
     """Retry a change that SQLite refused and Informix would accept.
 
-    Raises:   SqlError: Informix would refuse it as well. sqlite3.Error: an internal error.
+    Raises:
+        SqlError: Informix would refuse it as well.
+        sqlite3.Error: an internal error.
     """
     current = state.current
     if state.function_error is not None:

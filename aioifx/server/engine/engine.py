@@ -53,7 +53,11 @@ _NO_VALUE: Final = -602
 
 
 class Engine:
-    """The statements of one session, executed on SQLite."""
+    """The statements of one session, executed on SQLite.
+
+    Args:
+        database_locale: DB_LOCALE of the client; empty if not given.
+    """
 
     def __init__(
         self,
@@ -66,7 +70,6 @@ class Engine:
         database_locale: str = "",
         clock: Callable[[], datetime] = datetime.now,
     ) -> None:
-        """Args:     database_locale: DB_LOCALE of the client; empty if not given."""
         self.settings = settings
         self._state = SessionState(
             databases,
@@ -150,14 +153,15 @@ class Engine:
     def interrupt(self, *, permanent: bool = False) -> None:
         """End the running or waiting statement with -213, or else the next one; safe to call from any thread.
 
-        Args:     permanent: the client has disconnected; later statements are not run either.
+        Args:
+            permanent: the client has disconnected; later statements are not run either.
         """
         self._state.interrupts.request(permanent=permanent)
         if (current := self._state.workspace) is not None:
             current.transactions.wake()
 
     def check_interrupt(self) -> None:
-        """Raises:   SqlError: -213, the client has sent an interrupt that has not ended a statement yet."""
+        """Raise SqlError -213 if the client has sent an interrupt that has not ended a statement yet."""
         self._state.interrupts.check()
 
     @property
@@ -181,19 +185,20 @@ class Engine:
     def prepare(self, text: str) -> Statement:
         """Translate *text*; nothing is executed.
 
-        Raises:   SqlError: the statement is invalid, or an object in it does not exist.
+        Raises:
+            SqlError: the statement is invalid, or an object in it does not exist.
         """
         return self._state.prepare(text)
 
     def check(self, statement: Statement) -> None:
-        """Raises:   SqlError: the statement's plan is no longer valid: -710 and -206, or -349 without a database."""
+        """Raise SqlError if the statement's plan is no longer valid: -710 and -206, or -349 without a database."""
         self._state.plan_of(statement)
 
     def execute(self, statement: Statement, values: Sequence[Value] = ()) -> StatementResult:
         """Run a statement that returns no rows, or several of one text; the result is that of the last (assumed).
 
-        Raises:   SqlError: it failed without any change, and those after it in the text are not run; -260, it returns
-                  rows.
+        Raises:
+            SqlError: it failed without any change, and those after it in the text are not run; -260, it returns rows.
         """
         with self._running:
             if not statement.parts:
@@ -246,7 +251,8 @@ class Engine:
     def control(self, action: Action) -> StatementResult:
         """Run a control statement that has no text, such as the message SQ_BEGIN.
 
-        Raises:   SqlError: it failed without any change.
+        Raises:
+            SqlError: it failed without any change.
         """
         return control(self._state, action)
 
@@ -258,7 +264,8 @@ class Engine:
     def insert_rows(self, statement: Statement, rows: Sequence[Row]) -> StatementResult:
         """Run an INSERT for each of *rows*, in order; if one fails, the rows before it are kept.
 
-        Raises:   SqlError: the error of the first row that failed.
+        Raises:
+            SqlError: the error of the first row that failed.
         """
         with self._running:
             self._state.begin_statement(statement.plan)
@@ -277,7 +284,8 @@ class Engine:
     ) -> Cursor:
         """Open a cursor on a statement that returns rows.
 
-        Raises:   SqlError: it failed; -526, -611 and -9605, it cannot be a scroll cursor.
+        Raises:
+            SqlError: it failed; -526, -611 and -9605, it cannot be a scroll cursor.
         """
         with self._running:
             self._state.begin_statement(statement.plan)
@@ -365,7 +373,8 @@ class Engine:
     def fetch(self, cursor: Cursor, count: int) -> tuple[list[StoredRow], bool]:
         """The next rows of *cursor* in storage form, at most *count*, and whether they are the last.
 
-        Raises:   SqlError: a row could not be computed; the cursor is closed.
+        Raises:
+            SqlError: a row could not be computed; the cursor is closed.
         """
         if not (cursor.is_live or cursor.locks_rows):
             return cursor.fetch(count)
@@ -382,7 +391,8 @@ class Engine:
     def kept_value(self, reference: int, size: int) -> Iterator[bytes]:
         """A BYTE or TEXT value of a row of an open cursor, at most *size* bytes at a time; interruptible between them.
 
-        Raises:   SqlError: -602, no such value, or its cursor is closed; -213, interrupted.
+        Raises:
+            SqlError: -602, no such value, or its cursor is closed; -213, interrupted.
         """
         try:
             for piece in self._state.current.kept.pieces(reference, size):
@@ -399,7 +409,8 @@ class Engine:
     def objects(self) -> OpenObjects:
         """The smart large objects of the session.
 
-        Raises:   SqlError: -349, no database is open.
+        Raises:
+            SqlError: -349, no database is open.
         """
         return self._state.current.objects
 
@@ -407,7 +418,8 @@ class Engine:
     def routine_call(self) -> Generator[None, None, None]:
         """Context of a call by the fast path, or of SQ_LODATA.
 
-        Raises:   SqlError: -213, interrupted; -244, another session writes.
+        Raises:
+            SqlError: -213, interrupted; -244, another session writes.
         """
         self._state.interrupts.check()
         with self._running, self._state.mapped_errors(-244, ""):
@@ -439,8 +451,10 @@ class _Flag:
 def _refuse_scroll(query: Query, columns: Sequence[Column]) -> None:
     """Refuse a query that a scroll cursor does not allow.
 
-    Raises:   SqlError: -526: it is FOR UPDATE. -611: it has BYTE or TEXT columns. -9605: it has collections.
-    Source:   documented; assumed: a collection in a ROW is allowed
+    Source: documented; assumed: a collection in a ROW is allowed
+
+    Raises:
+        SqlError: -526: it is FOR UPDATE. -611: it has BYTE or TEXT columns. -9605: it has collections.
     """
     if query.for_update:
         raise SqlError(-526)

@@ -1,7 +1,7 @@
 """The statements of a session that have activated triggers and still run, and their rules. Never: running an action.
 
-Source:   documented (Guide to SQL: Syntax, CREATE TRIGGER, "Re-Entrancy of Triggers", "Cascading Triggers"; finderr,
-          -747 and -748).
+Source: documented (Guide to SQL: Syntax, CREATE TRIGGER, "Re-Entrancy of Triggers", "Cascading Triggers"; finderr, -747
+and -748).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Frame:
     def forbids(self, change: Change) -> bool:
         """Whether an action must not make *change*.
 
-        Source:   documented: an action does not insert into, or delete from, the triggering table, nor update the
-                  columns that the triggering statement gave values to. The same holds for DELETE (finderr, -747).
+        Source: documented: an action does not insert into, or delete from, the triggering table, nor update the columns
+        that the triggering statement gave values to. The same holds for DELETE (finderr, -747).
         """
         if change.table.tabid != self.table.tabid or change.table.is_temp:
             return False
@@ -70,7 +70,7 @@ class Firing:
         return bool(self.frames)
 
     def check(self, change: Change) -> None:
-        """Raises:   SqlError: -747, *change* is an action, and a statement that activated it forbids it."""
+        """Raise SqlError -747 if *change* is an action, and a statement that activated it forbids it."""
         if not self.frames:
             return
         if any(frame.forbids(change) for frame in self.frames):
@@ -87,7 +87,8 @@ class Firing:
     def frame(self, table: Table, events: Sequence[Event]) -> Generator[None, None, None]:
         """Context of the triggers of a statement.
 
-        Raises:   SqlError: -748, too many triggers have activated each other.
+        Raises:
+            SqlError: -748, too many triggers have activated each other.
         """
         if len(self.frames) >= _MOST:
             raise SqlError(-748)
@@ -104,8 +105,8 @@ class Firing:
     def is_untouched(self, table: Table, trigger: Trigger) -> bool:
         """Whether no statement so far gave a value to a column of an UPDATE trigger.
 
-        Source:   documented: only such triggers are activated by INTO; assumed: none of a table into which a row is
-                  inserted.
+        Source: documented: only such triggers are activated by INTO; assumed: none of a table into which a row is
+        inserted.
         """
         for frame in self.frames:
             if frame.table.tabid != table.tabid:

@@ -109,7 +109,11 @@ Run: TypeAlias = dict[int, Visited]
 
 
 class LockRuns:
-    """The runs of one session in its open database."""
+    """The runs of one session in its open database.
+
+    Args:
+        attached: databases by the SQLite schema that they are attached as.
+    """
 
     def __init__(
         self,
@@ -118,7 +122,6 @@ class LockRuns:
         attached: Mapping[str, Database],
         reader: Reader,
     ) -> None:
-        """Args:     attached: databases by the SQLite schema that they are attached as."""
         self._connection = connection
         self._database = database
         self._attached = attached
@@ -146,7 +149,8 @@ class LockRuns:
     def visited(self, text: Text, *, is_left_out: bool = False, is_shared: bool = False) -> Run:
         """The tables of a text, with the rows that others have changed in the present snapshot.
 
-        Raises:   Conflict: another transaction has locked a table as a whole.
+        Raises:
+            Conflict: another transaction has locked a table as a whole.
         """
         changed: dict[tuple[str, int], dict[int, int | None]] = {}
         by_catalog: dict[str, list[Table]] = {}
@@ -175,7 +179,8 @@ class LockRuns:
     def spooled(self, text: Text, run: Run, sql: str) -> SpooledRows:
         """Run a form of a text to its end.
 
-        Raises:   Conflict: it visits a row that others have changed.
+        Raises:
+            Conflict: it visits a row that others have changed.
         """
         spool = Spool()
         try:
@@ -213,7 +218,8 @@ class LockRuns:
     def _test(self, alias: int, row: int) -> bool:
         """``ifx_locktest``.
 
-        Raises:   ValueError: the row is a conflict, which is noted.
+        Raises:
+            ValueError: the row is a conflict, which is noted.
         """
         visited = self._run.get(alias)
         if visited is None:

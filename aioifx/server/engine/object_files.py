@@ -27,14 +27,16 @@ class Files(Protocol):
     def read(self, name: str) -> Iterator[bytes]:
         """The bytes of a file, in pieces.
 
-        Raises:   SqlError: it cannot be read.
+        Raises:
+            SqlError: it cannot be read.
         """
         ...
 
     def write(self, name: str, pieces: Iterable[bytes]) -> None:
         """Write a new file.
 
-        Raises:   SqlError: it cannot be written.
+        Raises:
+            SqlError: it cannot be written.
         """
         ...
 
@@ -48,7 +50,8 @@ class ServerFiles:
     def read(self, name: str) -> Iterator[bytes]:
         """See `Files.read`.
 
-        Raises:   SqlError: -999, the file is outside the folder; -9810 (assumed), it cannot be read.
+        Raises:
+            SqlError: -999, the file is outside the folder; -9810 (assumed), it cannot be read.
         """
         try:
             with self._path(name).open("rb") as file:
@@ -60,7 +63,8 @@ class ServerFiles:
     def write(self, name: str, pieces: Iterable[bytes]) -> None:
         """See `Files.write`.
 
-        Raises:   SqlError: -999, the file is outside the folder; -9810 (assumed), it cannot be written.
+        Raises:
+            SqlError: -999, the file is outside the folder; -9810 (assumed), it cannot be written.
         """
         path = self._path(name)
         try:
@@ -84,8 +88,8 @@ class ServerFiles:
 def unique_name(name: str) -> str:
     """The name of the file that LOTOFILE writes.
 
-    Source:   documented: each ``?`` becomes a hexadecimal digit; without one, a period and digits follow the name. A
-              name that ends with ``!`` is used without it as it is. The number of digits is assumed.
+    Source: documented: each ``?`` becomes a hexadecimal digit; without one, a period and digits follow the name. A name
+    that ends with ``!`` is used without it as it is. The number of digits is assumed.
     """
     if name.endswith("!"):
         return name[:-1]

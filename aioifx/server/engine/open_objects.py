@@ -49,7 +49,11 @@ class _Open:
 
 
 class OpenObjects:
-    """The objects of one session in one database."""
+    """The objects of one session in one database.
+
+    Args:
+        settle: called before a write, so that no cursor keeps an older snapshot open.
+    """
 
     def __init__(
         self,
@@ -58,7 +62,6 @@ class OpenObjects:
         in_use: ObjectsInUse,
         settle: Callable[[], None],
     ) -> None:
-        """Args:     settle: called before a write, so that no cursor keeps an older snapshot open."""
         self._connection = connection
         self._transactions = transactions
         self._in_use = in_use
@@ -82,7 +85,8 @@ class OpenObjects:
     def open(self, number: int, mode: int) -> int:
         """A descriptor of an object, at its start.
 
-        Raises:   SqlError: -9810, no such object.
+        Raises:
+            SqlError: -9810, no such object.
         """
         if smart_objects.size_of(self._connection, number) is None:
             self._settle()  # it may be newer than the snapshot of a cursor
@@ -96,7 +100,8 @@ class OpenObjects:
     def close(self, descriptor: int) -> None:
         """Close a descriptor.
 
-        Raises:   SqlError: -9810, it is not open.
+        Raises:
+            SqlError: -9810, it is not open.
         """
         opened = self._open.pop(descriptor, None)
         if opened is None:
@@ -116,7 +121,8 @@ class OpenObjects:
     def _found(self, descriptor: int) -> tuple[_Open, int]:
         """An open object and its size.
 
-        Raises:   SqlError: -9810, it is not open, or no longer exists.
+        Raises:
+            SqlError: -9810, it is not open, or no longer exists.
         """
         opened = self._open.get(descriptor)
         if opened is None:
@@ -129,7 +135,8 @@ class OpenObjects:
     def _writable(self, descriptor: int) -> tuple[_Open, int]:
         """The same for a write.
 
-        Raises:   SqlError: -9810, it is not open for writing.
+        Raises:
+            SqlError: -9810, it is not open for writing.
         """
         opened, size = self._found(descriptor)
         if not opened.is_writable:
@@ -149,7 +156,8 @@ class OpenObjects:
     def seek(self, descriptor: int, offset: int, whence: int) -> int:
         """Move the position, which may be after the end; returns it.
 
-        Raises:   SqlError: -9810, it would be before the start, or *whence* is not 0, 1 or 2.
+        Raises:
+            SqlError: -9810, it would be before the start, or *whence* is not 0, 1 or 2.
         """
         opened, size = self._found(descriptor)
         origins = {_START: 0, _CURRENT: opened.position, _END: size}
@@ -204,7 +212,7 @@ class OpenObjects:
     # -- inside a statement that writes --------------------------------------------------------------------------------
 
     def _need_writer(self) -> None:
-        """Raises:   SqlError: -999, the statement does not write, so it has no lock for a new object."""
+        """Raise SqlError -999 if the statement does not write, so it has no lock for a new object."""
         if not self._transactions.is_writing:
             raise SqlError(-999, token="a new large object in a query")
 

@@ -72,7 +72,8 @@ class Statement:
     def binders(self) -> Binders:
         """The binders of the plan's parameters.
 
-        Raises:   SqlError: -1260, a parameter's type is not supported.
+        Raises:
+            SqlError: -1260, a parameter's type is not supported.
         """
         if self._binders is None:
             self._binders = Binders(self.plan.parameters)
@@ -81,7 +82,8 @@ class Statement:
     def bind(self, values: Sequence[Value], settings: Settings) -> tuple[Stored, ...]:
         """The parameters in storage form.
 
-        Raises:   SqlError: as `Binders.bind`.
+        Raises:
+            SqlError: as `Binders.bind`.
         """
         return tuple(values) if self.embedded is not None else self.binders.bind(values, settings)
 
@@ -89,9 +91,11 @@ class Statement:
 def _require_part(plan: Plan, offset: int) -> None:
     """Refuse a statement that a text with several cannot have.
 
-    Source:   documented: "Restricted Statements in Multistatement Prepared Objects". assumed: -555 for parameters that
-              are BYTE or TEXT, too
-    Raises:   SqlError: -555; -999, it begins or ends a transaction.
+    Source: documented: "Restricted Statements in Multistatement Prepared Objects". assumed: -555 for parameters that
+    are BYTE or TEXT, too
+
+    Raises:
+        SqlError: -555; -999, it begins or ends a transaction.
     """
     if isinstance(plan.action, _TRANSACTIONS):
         raise SqlError(
@@ -119,7 +123,8 @@ class Planner:
     def prepare(self, text: str, workspace: Workspace | None) -> Statement:
         """Translate *text*.
 
-        Raises:   SqlError: the statement is invalid, or an object in it does not exist.
+        Raises:
+            SqlError: the statement is invalid, or an object in it does not exist.
         """
         schema = self.schema(workspace)
         pieces = split_statements(text, delimident=self._delimident)
@@ -131,9 +136,11 @@ class Planner:
     def _several(self, text: str, pieces: Sequence[tuple[str, int]], schema: Schema) -> Statement:
         """The statement of a text with several.
 
-        Source:   documented: "Preparing Multiple SQL Statements": each is checked before any of them runs; DESCRIBE
-                  statement: it has the type of the first
-        Raises:   SqlError: -555 and -999, as `_require_part`.
+        Source: documented: "Preparing Multiple SQL Statements": each is checked before any of them runs; DESCRIBE
+        statement: it has the type of the first
+
+        Raises:
+            SqlError: -555 and -999, as `_require_part`.
         """
         parts: list[Statement] = []
         for piece, start in pieces:
@@ -152,7 +159,8 @@ class Planner:
     def prepare_embedded(self, embedded: Embedded, workspace: Workspace) -> Statement:
         """Translate a statement of a routine.
 
-        Raises:   SqlError: the statement is invalid, or an object in it does not exist.
+        Raises:
+            SqlError: the statement is invalid, or an object in it does not exist.
         """
         schema = self.schema(workspace)
         plan = translate_embedded(embedded, schema, self._settings)
@@ -161,7 +169,8 @@ class Planner:
     def current_plan(self, statement: Statement, workspace: Workspace | None) -> Plan:
         """The plan of *statement*, translated again if the schema has changed.
 
-        Raises:   SqlError: -710, its description has changed.
+        Raises:
+            SqlError: -710, its description has changed.
         """
         if statement.parts:
             return statement.plan

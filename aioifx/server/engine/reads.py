@@ -62,7 +62,11 @@ class OpenedRows(NamedTuple):
 
 
 class Reads:
-    """The reads of one session in its open database."""
+    """The reads of one session in its open database.
+
+    Args:
+        settle: settles all cursors, which keep an old snapshot.
+    """
 
     def __init__(
         self,
@@ -71,7 +75,6 @@ class Reads:
         reader: Reader,
         settle: Callable[[], None],
     ) -> None:
-        """Args:     settle: settles all cursors, which keep an old snapshot."""
         self._connection = connection
         self._runs = runs
         self._reader = reader
@@ -82,8 +85,11 @@ class Reads:
     def rows(self, query: Query, sql: str, bound: Bound) -> RowSource:
         """Run a text of a query; waits for locks of others as SET LOCK MODE says.
 
-        Args:     sql: `query.sql` or `query.keyed_sql`.
-        Raises:   SqlError: a lock was refused. -213, interrupted while waiting.
+        Args:
+            sql: `query.sql` or `query.keyed_sql`.
+
+        Raises:
+            SqlError: a lock was refused. -213, interrupted while waiting.
         """
         level = self._reader.isolation
         if not query.locked_tables or level is Isolation.DIRTY_READ:
@@ -121,7 +127,8 @@ class Reads:
     def _without_conflict(self, text: Text, run: Run) -> SpooledRows:
         """The rows of a text that reads no row that others have changed or deleted.
 
-        Raises:   Conflict: it reads one.
+        Raises:
+            Conflict: it reads one.
         """
         rows = self._runs.spooled(text, run, with_tests(text.sql))
         try:
@@ -137,7 +144,8 @@ class Reads:
         If all rows of the table are read, any of them is a conflict. Otherwise one is if the last committed versions
         have another result.
 
-        Raises:   Conflict: there is one.
+        Raises:
+            Conflict: there is one.
         """
         missing = {alias: each for alias, each in run.items() if each.versions and not each.is_left_out}
         if not missing:
@@ -159,7 +167,8 @@ class Reads:
     def opened(self, query: Query, values: tuple[Stored, ...], *, is_scroll: bool) -> OpenedRows:
         """The rows of a new cursor.
 
-        Raises:   SqlError: a lock was refused. -213, interrupted while waiting.
+        Raises:
+            SqlError: a lock was refused. -213, interrupted while waiting.
         """
         bound = numbered(query.sql, values)
         if query.transfers:
@@ -252,7 +261,8 @@ class Reads:
     def _share_tables(self, text: Text) -> None:
         """Lock all tables of a text for reading.
 
-        Raises:   Conflict: another transaction has changed rows of one.
+        Raises:
+            Conflict: another transaction has changed rows of one.
         """
         for table in text.tables:
             self._take(text, table, LockMode.S)
@@ -278,7 +288,8 @@ class Reads:
 
         The table that it changes is read under COMMITTED READ at least, whatever the level (assumed).
 
-        Raises:   Conflict: it reads a row that another transaction has changed.
+        Raises:
+            Conflict: it reads a row that another transaction has changed.
         """
         text = self._text_of(change, values)
         left_out = self._left_out(change, text) if text is not None else {}
@@ -306,7 +317,8 @@ class Reads:
     def _left_out(self, change: Change, text: Text) -> Run:
         """The tables of which a change reads the last committed versions.
 
-        Raises:   Conflict: it reads a row that another transaction has changed.
+        Raises:
+            Conflict: it reads a row that another transaction has changed.
         """
         level = self._reader.isolation
         if level is Isolation.REPEATABLE_READ and self._reader.is_open:

@@ -17,7 +17,13 @@ INTENTIONS: Final = {LockMode.U: LockMode.IX, LockMode.S: LockMode.IS}
 
 
 class CurrentRow:
-    """The row that a cursor was moved to last, and its lock."""
+    """The row that a cursor was moved to last, and its lock.
+
+    Args:
+        acquire: waits for a lock.
+        read: the row with a rowid, as it is now; None if it is not in the result.
+        is_kept: whether locks last until the end of the transaction, not until the cursor leaves the row.
+    """
 
     def __init__(
         self,
@@ -30,10 +36,6 @@ class CurrentRow:
         *,
         is_kept: bool,
     ) -> None:
-        """Args:     acquire: waits for a lock.
-        read: the row with a rowid, as it is now; None if it is not in the result.
-        is_kept: whether locks last until the end of the transaction, not until the cursor leaves the row.
-        """
         self._locks = locks
         self._owner = owner
         self._resource_of = resource_of
@@ -46,7 +48,8 @@ class CurrentRow:
     def move_to(self, row: int) -> StoredRow | None:
         """Lock a row, then read it again, since it may have changed before the lock; None if it has left the result.
 
-        Raises:   SqlError: the lock was refused; the cursor stays at the row before.
+        Raises:
+            SqlError: the lock was refused; the cursor stays at the row before.
         """
         resource = self._resource_of(row)
         is_new = self._locks.mode_of(self._owner, resource) is None
@@ -80,10 +83,13 @@ class CurrentRow:
 
 
 class LockedRows:
-    """The rows of a cursor FOR UPDATE: their rowids are read when it opens, and each row when it is fetched."""
+    """The rows of a cursor FOR UPDATE: their rowids are read when it opens, and each row when it is fetched.
+
+    Args:
+        keys: rows with their rowids; read and closed at once, since it would keep an old snapshot.
+    """
 
     def __init__(self, keys: RowSource, current: CurrentRow) -> None:
-        """Args:     keys: rows with their rowids; read and closed at once, since it would keep an old snapshot."""
         self._rowids = array("q")
         self._next = 0
         self._current = current
@@ -101,7 +107,8 @@ class LockedRows:
     def fetchmany(self, size: int, /) -> list[StoredRow]:
         """The next rows, at most *size*.
 
-        Raises:   SqlError: the lock of the next row was refused; it can be fetched again.
+        Raises:
+            SqlError: the lock of the next row was refused; it can be fetched again.
         """
         rows: list[StoredRow] = []
         while len(rows) < size and not self.is_done:

@@ -19,10 +19,12 @@ def open_database(state: SessionState, name: str) -> Database:
     """Make *name* the current database; the previous one is rolled back and closed.
 
     A client without DB_LOCALE gets the server's.
-    Source:   documented: GLS guide, locale information for the database; observed: a client whose code set differs
-              is rejected with -23197 (a JDBC client without DB_LOCALE, a database in cp1250).
 
-    Raises:   SqlError: -329, not found; -23197, its code set differs from that of the client's DB_LOCALE.
+    Source: documented: GLS guide, locale information for the database; observed: a client whose code set differs is
+    rejected with -23197 (a JDBC client without DB_LOCALE, a database in cp1250).
+
+    Raises:
+        SqlError: -329, not found; -23197, its code set differs from that of the client's DB_LOCALE.
     """
     database = state.databases.open(name.strip().lower())
     try:
@@ -83,7 +85,8 @@ def create_database(state: SessionState, name: str, log_mode: LogMode, *, if_not
 def drop_database(state: SessionState, name: str, *, if_exists: bool) -> None:
     """DROP DATABASE.
 
-    Raises:   SqlError: -359, it is the current database; others as `Databases.drop`.
+    Raises:
+        SqlError: -359, it is the current database; others as `Databases.drop`.
     """
     if state.workspace is not None and state.workspace.database.name == name:
         raise SqlError(-359)
@@ -92,6 +95,6 @@ def drop_database(state: SessionState, name: str, *, if_exists: bool) -> None:
 
 
 def check_no_transaction(state: SessionState) -> None:
-    """Raises:   SqlError: -377, the current database cannot be left before its transaction ends."""
+    """Raise SqlError -377 if the current database cannot be left before its transaction ends."""
     if state.workspace is not None and state.workspace.transactions.is_used:
         raise SqlError(-377)

@@ -48,7 +48,11 @@ class SplCalls(Protocol):
 
 
 class SessionState:
-    """The state of one session, used in its thread."""
+    """The state of one session, used in its thread.
+
+    Args:
+        database_locale: DB_LOCALE of the client; empty if not given.
+    """
 
     def __init__(
         self,
@@ -61,7 +65,6 @@ class SessionState:
         database_locale: str,
         clock: Callable[[], datetime],
     ) -> None:
-        """Args:     database_locale: DB_LOCALE of the client; empty if not given."""
         self.databases = databases
         self.registry = registry
         self.entry = entry
@@ -86,7 +89,8 @@ class SessionState:
     def current(self) -> Workspace:
         """The open database.
 
-        Raises:   SqlError: -349, no database is open.
+        Raises:
+            SqlError: -349, no database is open.
         """
         if self.workspace is None:
             raise SqlError(-349)
@@ -121,7 +125,8 @@ class SessionState:
     def begin_embedded(self, *, settle: bool) -> None:
         """Start a statement of a routine: as `begin_statement`, with the time of the statement that calls it.
 
-        Args:     settle: no query is running that calls the routine, so that the cursors can be settled.
+        Args:
+            settle: no query is running that calls the routine, so that the cursors can be settled.
         """
         self.interrupts.check()
         if settle:
@@ -139,7 +144,8 @@ class SessionState:
     def files_at(self, place: str) -> Files:
         """Files at the client or at the server, by the word in FILETOBLOB and LOTOFILE.
 
-        Raises:   SqlError: -999, another word (assumed), or the client's files cannot be reached.
+        Raises:
+            SqlError: -999, another word (assumed), or the client's files cannot be reached.
         """
         if place.strip().lower() == "server":
             return ServerFiles(self.databases.files)

@@ -82,7 +82,8 @@ class SplHost:
     def rows_of(self, routine: SplRoutine, arguments: Sequence[Any]) -> Generator[StoredRow, None, None]:
         """Call a routine: its rows, the first of which is computed when it is requested.
 
-        Raises:   SqlError: as the routine; -722, too many routines in each other.
+        Raises:
+            SqlError: as the routine; -722, too many routines in each other.
         """
         program = self._program(routine.procid)
         with self._entered(_HEAVY):
@@ -127,7 +128,8 @@ class SplHost:
     def single(self, procid: int, arguments: Sequence[Any]) -> Stored:
         """The single result of a routine in an expression; NULL if it returns nothing, as `routine_calls` assumes.
 
-        Raises:   SqlError: -686, several rows; others as the routine.
+        Raises:
+            SqlError: -686, several rows; others as the routine.
         """
         program = self._program(procid)
         if program.is_iterator:
@@ -210,7 +212,8 @@ class SplHost:
 
         assumed: a query without rows sets its variables to NULL.
 
-        Raises:   SqlError: -284, several rows; -684 and -685, more or fewer values than targets.
+        Raises:
+            SqlError: -284, several rows; -684 and -685, more or fewer values than targets.
         """
         statement = self._statement(program, number)
         targets = _targets(program.embedded[number])
@@ -284,7 +287,8 @@ class SplHost:
     def execute(self, program: Program, number: int, values: StoredValues) -> None:
         """Run a statement without rows.
 
-        Raises:   SqlError: -675, a change in a routine that a query calls.
+        Raises:
+            SqlError: -675, a change in a routine that a query calls.
         """
         self._run(self._statement(program, number), values)
 
@@ -298,7 +302,8 @@ class SplHost:
     def immediate(self, text: Stored) -> None:
         """EXECUTE IMMEDIATE of a statement without rows.
 
-        Raises:   SqlError: -260, it returns rows; others as the statement.
+        Raises:
+            SqlError: -260, it returns rows; others as the statement.
         """
         statement = self._state.planner.prepare(str(text or ""), self._state.current)
         if statement.plan.returns_rows:
@@ -321,7 +326,8 @@ def _name_of(plan: Plan) -> str:
 def _assigned(row: StoredRow, plan: Plan, targets: tuple[SqlType, ...], state: SessionState) -> StoredValues:
     """A row as the variables of INTO store it.
 
-    Raises:   SqlError: -661, a query, -684 and -685, a routine with more or fewer values than variables.
+    Raises:
+        SqlError: -661, a query, -684 and -685, a routine with more or fewer values than variables.
     """
     columns = plan.columns
     if len(columns) != len(targets):

@@ -37,8 +37,9 @@ def refresh(
 ) -> None:
     """Fill the session's copy of one of `systables.SESSION_TABLES`, as of now.
 
-    Args:     session: whose temporary tables are shown; those of other sessions are not. Part numbers of its database
-                  are those of its systables.
+    Args:
+        session: whose temporary tables are shown; those of other sessions are not. Part numbers of its database are
+            those of its systables.
     """
     table = systables.session_table(name)
     for step in catalog.shown_steps(name):

@@ -3,8 +3,8 @@
 The triggering statement runs row by row, so that an action sees the rows that have been changed so far. All of it is
 undone together. A referential constraint that it violates is checked again after the last action, in a second run.
 
-Source:   documented (Guide to SQL: Syntax, CREATE TRIGGER, "Action Clause", "Actions of Multiple Triggers",
-          "Constraint Checking", "Logging and Recovery").
+Source: documented (Guide to SQL: Syntax, CREATE TRIGGER, "Action Clause", "Actions of Multiple Triggers", "Constraint
+Checking", "Logging and Recovery").
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def fire(
 ) -> StatementResult:
     """Run *change* with the triggers that it activates; if one fails, all of it is undone.
 
-    Raises:   SqlError: the statement or an action failed; -748.
+    Raises:
+        SqlError: the statement or an action failed; -748.
     """
     statement = _Statement(state, change, stored, apply, run_row)
     if state.firing.is_active:
@@ -116,8 +117,8 @@ class _Statement:
     """The query of a row's values, once it is needed."""
 
     def run(self, *, deferring: bool = False) -> StatementResult:
-        """
-        Args:     deferring: check referential constraints after the last action.
+        """Args:
+            deferring: check referential constraints after the last action.
         """
         current, table = self.state.current, self.change.table
         with current.transactions.undone_alone(), self.state.firing.frame(table, self.change.events):
@@ -280,7 +281,8 @@ class _Statement:
     def _referenced(self, row: _Row) -> Generator[None, None, None]:
         """Context of a trigger routine; the new values that it sets are stored.
 
-        Raises:   SqlError: -391, -703 and -232, a value that its column does not accept.
+        Raises:
+            SqlError: -391, -703 and -232, a value that its column does not accept.
         """
         host, table = self.state.spl, self.change.table
         assert host is not None
@@ -302,7 +304,8 @@ class _Statement:
     def _call(self, call: CallRoutine | CallSpl | None, row: _Row) -> StoredRow:
         """Call a routine; returns its row of results, NULLs if it has none or is built in.
 
-        Raises:   SqlError: -686, it has more than one.
+        Raises:
+            SqlError: -686, it has more than one.
         """
         if call is None:
             return (None,)
@@ -326,7 +329,8 @@ class _Statement:
     def _set_columns(self, sql: str, columns: Sequence[str], results: StoredRow, row: _Row) -> None:
         """INTO: update the row, and run the UPDATE triggers on columns that no statement has changed so far.
 
-        Args:     sql: see `TriggeredAction.into`.
+        Args:
+            sql: see `TriggeredAction.into`.
         """
         table = self.change.table
         bound = (*row.values, *results, row.rowid)
@@ -358,8 +362,8 @@ class _Statement:
 def activated(table: Table, events: Sequence[Event]) -> list[Trigger]:
     """The triggers that a statement activates, in the order of their actions.
 
-    Source:   documented: UPDATE triggers by the lowest number among their columns; assumed: others by trigid, and the
-              UPDATE triggers of MERGE before its INSERT triggers.
+    Source: documented: UPDATE triggers by the lowest number among their columns; assumed: others by trigid, and the
+    UPDATE triggers of MERGE before its INSERT triggers.
     """
     found = [
         (number, _first_column(table, trigger), trigger.trigid, trigger)
@@ -377,7 +381,8 @@ def _first_column(table: Table, trigger: Trigger) -> int:
 def plan_of(state: SessionState, table: Table, trigger: Trigger) -> TriggerPlan:
     """The actions of a trigger, translated once for a state of the schema.
 
-    Raises:   SqlError: an object that an action names does not exist any longer.
+    Raises:
+        SqlError: an object that an action names does not exist any longer.
     """
     firing, current = state.firing, state.current
     stamp = current, current.stamp, state.settings.routines.version

@@ -92,7 +92,8 @@ class Workspace:
     def settle(self, *, is_interruptible: bool = True) -> None:
         """Settle all cursors, so that the next statement cannot change their rows.
 
-        Raises:   SqlError: -213, interrupted; the cursors keep their rows.
+        Raises:
+            SqlError: -213, interrupted; the cursors keep their rows.
         """
         self._settle(lambda cursor: True, self._check_interrupt if is_interruptible else lambda: None)
 
@@ -148,7 +149,8 @@ class Workspace:
     def current_rowid(self, change: Change) -> int:
         """The row that WHERE CURRENT OF refers to.
 
-        Raises:   SqlError: -507, no such cursor; -290, not FOR UPDATE; -266, no current row; -364, column not in OF.
+        Raises:
+            SqlError: -507, no such cursor; -290, not FOR UPDATE; -266, no current row; -364, column not in OF.
         """
         cursor = next((c for c in self.cursors if c.name == change.cursor), None)
         if cursor is None:
@@ -228,7 +230,8 @@ class Workspace:
     def next_value(self, tabid: int, mark: int) -> int:
         """NEXTVAL of one reference to the sequence; all references have the same number within a row.
 
-        Raises:   SqlError: the sequence is exhausted.
+        Raises:
+            SqlError: the sequence is exhausted.
         """
         marks = self._marks.setdefault(tabid, set())
         if marks and mark not in marks:
@@ -243,7 +246,8 @@ class Workspace:
     def current_value(self, tabid: int) -> int:
         """CURRVAL.
 
-        Raises:   SqlError: -8315, the session has not used NEXTVAL yet.
+        Raises:
+            SqlError: -8315, the session has not used NEXTVAL yet.
         """
         if tabid not in self.current_values:
             raise SqlError(-8315, token=self._sequence(tabid).name)

@@ -1,9 +1,9 @@
 """Writes that a whole server refuses: as a secondary server, or with a full disk. Never: the text of a statement.
 
-Source:   documented: ISAM -140, the server is a secondary one, and -131, the disk is full; a secondary server without
-          UPDATABLE_SECONDARY is read-only, but for temporary tables WITH NO LOG. Observed: another temporary table is
-          -229 with -140 (IBM's OpenAdmin Tool). Documented: -271, -346, -240, -261 and -212 name what could not be
-          written. Assumed: the SQLCODE of a refused definition, and of NEXTVAL, is that of a change in the catalog.
+Source: documented: ISAM -140, the server is a secondary one, and -131, the disk is full; a secondary server without
+UPDATABLE_SECONDARY is read-only, but for temporary tables WITH NO LOG. Observed: another temporary table is -229 with
+-140 (IBM's OpenAdmin Tool). Documented: -271, -346, -240, -261 and -212 name what could not be written. Assumed: the
+SQLCODE of a refused definition, and of NEXTVAL, is that of a change in the catalog.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OF_THE_CATALOG: Final = (
 
 
 def check_change(state: SessionState, change: Change) -> None:
-    """Raises:   SqlError: the server refuses this INSERT, UPDATE or DELETE."""
+    """Raise SqlError if the server refuses this INSERT, UPDATE or DELETE."""
     refusal = state.databases.refusal
     if refusal is None:
         return
@@ -48,7 +48,7 @@ def check_change(state: SessionState, change: Change) -> None:
 
 
 def check_definition(state: SessionState, plan: Plan, definition: Definition) -> None:
-    """Raises:   SqlError: the server refuses this statement, which changes the schema."""
+    """Raise SqlError if the server refuses this statement, which changes the schema."""
     refusal = state.databases.refusal
     if refusal is None:
         return
@@ -70,19 +70,19 @@ def _code_of(type_: StatementType, table: Table | None) -> int:
 
 
 def check_other(state: SessionState, type_: StatementType) -> None:
-    """Raises:   SqlError: a secondary server refuses a statement that has no effect here, such as GRANT."""
+    """Raise SqlError if a secondary server refuses a statement that has no effect here, such as GRANT."""
     if state.databases.refusal is WriteRefusal.SECONDARY and type_ in _OF_THE_CATALOG:
         raise SqlError(_CHANGES[_verb_of(type_)], WriteRefusal.SECONDARY)
 
 
 def check_sequence(state: SessionState) -> None:
-    """Raises:   SqlError: a secondary server refuses NEXTVAL, which changes the sequence."""
+    """Raise SqlError if a secondary server refuses NEXTVAL, which changes the sequence."""
     if state.databases.refusal is WriteRefusal.SECONDARY:
         raise SqlError(_CHANGES[Verb.UPDATE], WriteRefusal.SECONDARY)
 
 
 def check_database(state: SessionState) -> None:
-    """Raises:   SqlError: the server refuses CREATE DATABASE and DROP DATABASE."""
+    """Raise SqlError if the server refuses CREATE DATABASE and DROP DATABASE."""
     refusal = state.databases.refusal
     if refusal is not None:
         raise SqlError(-330, refusal)

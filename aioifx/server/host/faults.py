@@ -112,9 +112,15 @@ class Faults:
         The transaction stays open, as after most errors of Informix. After -458, a long transaction, it is rolled back
         (documented).
 
-        Args:     sqlcode, isam: the codes of the error. match: see `Faults`. times: how often; None: until undone.
-                  token: the name in the error, such as that of a table or constraint.
-        Raises:   InterfaceError: an argument is invalid.
+        Args:
+            sqlcode: the codes of the error.
+            isam: the codes of the error.
+            match: see `Faults`.
+            times: how often; None: until undone.
+            token: the name in the error, such as that of a table or constraint.
+
+        Raises:
+            InterfaceError: an argument is invalid.
         """
         _check_code("sqlcode", sqlcode, -1)
         _check_code("isam", isam, 0)
@@ -128,11 +134,14 @@ class Faults:
         An open transaction is rolled back before the client notices the end of its connection (documented: the server
         rolls back what was not committed).
 
-        Args:     match: see `Faults`.
-                  effect: "before": the statement has had no effect. "after": it was executed; a COMMIT has committed,
-                  and so has a change outside a transaction.
-                  times: how many connections; None: until undone.
-        Raises:   InterfaceError: an argument is invalid.
+        Args:
+            match: see `Faults`.
+            effect: "before": the statement has had no effect. "after": it was executed; a COMMIT has committed, and so
+                has a change outside a transaction.
+            times: how many connections; None: until undone.
+
+        Raises:
+            InterfaceError: an argument is invalid.
         """
         if effect not in ("before", "after"):
             raise InterfaceError(f"effect: expected 'before' or 'after', got {effect!r}")
@@ -158,8 +167,11 @@ class Faults:
         that. Statements that match are not executed. A pool replaces idle connections when its event loop reads that
         they have ended; a call before that is a `ConnectionLost`.
 
-        Args:     match: see `Faults`. None: all connections are ended now, and none later.
-        Returns:  a fault whose *hits* are the connections that were ended.
+        Args:
+            match: see `Faults`. None: all connections are ended now, and none later.
+
+        Returns:
+            A fault whose *hits* are the connections that were ended.
         """
         if match is not None:
             return self._of_statements(Effect.DROP_BEFORE, match, None)
@@ -170,8 +182,9 @@ class Faults:
     def refuse(self, sqlcode: int = QUIESCENT) -> Fault:
         """Refuse logins; open connections are not affected.
 
-        Args:     sqlcode: the code in the reply: -27002, the server is in quiescent mode; -951, a wrong password;
-                  -25571, no more sessions (documented). 0: the connection is closed without a reply.
+        Args:
+            sqlcode: the code in the reply: -27002, the server is in quiescent mode; -951, a wrong password; -25571, no
+                more sessions (documented). 0: the connection is closed without a reply.
         """
         _check_code("sqlcode", sqlcode, 0)
         fault = self._new()
@@ -196,7 +209,9 @@ class Faults:
     def delay(self, seconds: float, jitter: float = 0.0) -> Fault:
         """Delay the reply to each login and to each group of requests, as a slow network does.
 
-        Args:     seconds: the delay. jitter: most seconds that are added at random.
+        Args:
+            seconds: the delay.
+            jitter: most seconds that are added at random.
         """
         _check_seconds("seconds", seconds)
         _check_seconds("jitter", jitter)
@@ -214,8 +229,9 @@ class Faults:
         are -271, -346 or -240 with ISAM -140, and definitions likewise (see `aioifx.server.engine.write_refusals`).
         Temporary tables must be WITH NO LOG; others are -229 with -140. The isolation level is not changed.
 
-        Args:     drop: end all connections first, since a server restarts when its role changes (documented: switching
-                  roles shuts the server down). False: open connections remain, and their changes are refused.
+        Args:
+            drop: end all connections first, since a server restarts when its role changes (documented: switching roles
+                shuts the server down). False: open connections remain, and their changes are refused.
         """
         return self._refusing(WriteRefusal.SECONDARY, drop)
 
@@ -246,10 +262,15 @@ class Faults:
         Others meet it as any lock of another session, and sysmaster:syslocks shows it. An exclusive lock keeps out
         changes, and reads other than DIRTY READ; a shared one keeps out changes (documented: LOCK TABLE).
 
-        Args:     table: its name. database: the database; None: the server's first one. mode: "exclusive" or "share".
-        Raises:   DatabaseError: the table cannot be locked: -289, another session has locked it; -206, it does not
-                  exist. InterfaceError: *mode* is invalid; *database* is not a name, or is None and the server was
-                  started without databases.
+        Args:
+            table: its name.
+            database: the database; None: the server's first one.
+            mode: "exclusive" or "share".
+
+        Raises:
+            DatabaseError: the table cannot be locked: -289, another session has locked it; -206, it does not exist.
+            InterfaceError: *mode* is invalid; *database* is not a name, or is None and the server was started without
+                databases.
         """
         if mode not in _MODES:
             raise InterfaceError(f"mode: expected one of {', '.join(_MODES)}, got {mode!r}")

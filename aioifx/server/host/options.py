@@ -72,7 +72,7 @@ class ServerOptions:
     sends a challenge to the client and returns its answer. None: no PAM."""
 
     def __post_init__(self) -> None:
-        """Raises:   InterfaceError: an option is invalid."""
+        """Raise InterfaceError if an option is invalid."""
         for option, optional in _TEXTS.items():
             value = getattr(self, option)
             if not (isinstance(value, str) or (value is None and optional)):

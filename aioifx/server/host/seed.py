@@ -28,9 +28,12 @@ def run_script(
 ) -> None:
     """Run the statements of *script*, each terminated by ``;``, as *user* in *database*.
 
-    Args:     source: what messages call the script.
-    Raises:   DatabaseError: a statement failed; `sql` is its text, `row_index` its position in the script, from 0.
-              After a syntax error no statement has been run.
+    Args:
+        source: what messages call the script.
+
+    Raises:
+        DatabaseError: a statement failed; `sql` is its text, `row_index` its position in the script, from 0. After a
+            syntax error no statement has been run.
     """
     statements = split(script, source)
     entry = registry.register(user)
@@ -57,7 +60,8 @@ def run_script(
 def split(script: str, source: str) -> list[tuple[str, int]]:
     """The statements of a script, each with its start, from 0.
 
-    Raises:   DatabaseError: an unterminated string or comment, or a character that SQL does not have.
+    Raises:
+        DatabaseError: an unterminated string or comment, or a character that SQL does not have.
     """
     found: list[tuple[str, int]] = []
     try:
@@ -74,7 +78,9 @@ def split(script: str, source: str) -> list[tuple[str, int]]:
 def located(error: DatabaseError, index: int, before: str, source: str) -> DatabaseError:
     """The error of a statement, with its place in the script.
 
-    Args:     index: number of the statement, from 0. before: the script up to the error.
+    Args:
+        index: number of the statement, from 0.
+        before: the script up to the error.
     """
     line = before.count("\n") + 1
     error.args = (f"statement {index + 1} of the seed, line {line} of {source}: {error}",)

@@ -106,8 +106,11 @@ class Server:
     async def start(self) -> None:
         """Create the databases, run the seed, and listen.
 
-        Raises:   OSError: the port is in use. DatabaseError: the seed failed. InterfaceError: asyncio does not run.
-                  ValueError: the directory contains a foreign file, or a database with another locale.
+        Raises:
+            OSError: the port is in use.
+            DatabaseError: the seed failed.
+            InterfaceError: asyncio does not run.
+            ValueError: the directory contains a foreign file, or a database with another locale.
         """
         self._is_closing = False
         self._loop = running_loop()
@@ -157,7 +160,8 @@ class Server:
     ) -> None:
         """Register *function* as a routine in all databases, effective immediately; arguments as for `Routine`.
 
-        Raises:   InterfaceError: as `Routine`.
+        Raises:
+            InterfaceError: as `Routine`.
         """
         self._routines.add(Routine(name, params, returns, function, variant=variant))
 
@@ -169,10 +173,13 @@ class Server:
         A copy takes as long as copying a file. It has the rows, serials, sequences and large objects of the original,
         its log mode and its locale.
 
-        Args:     copy_of: a database that no session has open; None: an empty database.
-                  seeds: scripts, each with what messages call it: ``[("CREATE TABLE t (a INT);", "schema.sql")]``.
-        Raises:   DatabaseError: the name is invalid or exists; a session has the original open; a statement of a seed
-                  failed, and the database was dropped again.
+        Args:
+            copy_of: a database that no session has open; None: an empty database.
+            seeds: scripts, each with what messages call it: ``[("CREATE TABLE t (a INT);", "schema.sql")]``.
+
+        Raises:
+            DatabaseError: the name is invalid or exists; a session has the original open; a statement of a seed failed,
+                and the database was dropped again.
         """
         databases, options = self._started(), self.options
         owner = options.user or _OWNER
@@ -191,7 +198,8 @@ class Server:
     async def drop_database(self, name: str) -> None:
         """Drop a database; sessions that have opened it are ended first.
 
-        Raises:   DatabaseError: not found; or a fault holds a lock in it.
+        Raises:
+            DatabaseError: not found; or a fault holds a lock in it.
         """
         databases = self._started()
         for remaining in reversed(range(_DROP_ATTEMPTS)):
@@ -275,7 +283,8 @@ class Server:
 
         Usable in any thread. A statement is in the log before its client receives the reply.
 
-        Args:     database: log the statements in this database only; None: in all.
+        Args:
+            database: log the statements in this database only; None: in all.
         """
         return self._rules.recorder.logged(database)
 
@@ -304,7 +313,8 @@ class Server:
     def dsn_of(self, database: str) -> str:
         """As `dsn`, of another database.
 
-        Raises:   DatabaseError: not found.
+        Raises:
+            DatabaseError: not found.
         """
         password = self.options.password
         with _public_errors():
@@ -388,8 +398,11 @@ async def serve(options: ServerOptions | None = None) -> AsyncGenerator[Server, 
 
     It is ready on entry. On exit it is closed, and its temporary data are removed.
 
-    Args:     options: None: the defaults of `ServerOptions`.
-    Raises:   As `Server.start`.
+    Args:
+        options: None: the defaults of `ServerOptions`.
+
+    Raises:
+        Error: as `Server.start`.
     """
     server = Server(options)
     await server.start()
@@ -420,24 +433,30 @@ async def running(
 ) -> AsyncGenerator[str, None]:
     """A server in this process, for tests; yields the DSN that clients connect with.
 
-    Args:     database: one name or several, each optionally with a locale, as in ``shop:en_US.utf8``; the DSN names
-                  the first.
-              seed: SQL statements for the first database, each terminated by ``;``. Or the path of a script in UTF-8.
-              user, password: those that a login must have; None accepts any.
-              server_name: the DBSERVERNAME that a login must have; None accepts any.
-              log_mode: of databases that are created; "logged", "unlogged" or "ansi".
-              db_locale: of databases created without one, and of clients without DB_LOCALE.
-              directory: for the databases, which are found there again; None for a temporary directory.
-              host: the address to listen on. port: 0 for any free port.
-              ssl: a context with a certificate, for a TLS port; None: no TLS.
-              routines: procedures and functions written in Python; see `Routine`.
-              quirks: names of differences of other servers; see `Quirk`.
-              pam: a coroutine function that decides on each login by challenges; see `ServerOptions.pam`.
-              busy_timeout: seconds that a statement waits while another session writes to the file of its database.
-    Raises:   InterfaceError: an option is invalid. OSError: the port is in use.
-              DatabaseError: a statement of the seed failed; the message has its number, its line in the script and the
-              position in it. *row_index* is its number, from 0.
-              ValueError: the directory contains a foreign file, or a database with another locale.
+    Args:
+        database: one name or several, each optionally with a locale, as in ``shop:en_US.utf8``; the DSN names the
+            first.
+        seed: SQL statements for the first database, each terminated by ``;``. Or the path of a script in UTF-8.
+        user: those that a login must have; None accepts any.
+        password: those that a login must have; None accepts any.
+        server_name: the DBSERVERNAME that a login must have; None accepts any.
+        log_mode: of databases that are created; "logged", "unlogged" or "ansi".
+        db_locale: of databases created without one, and of clients without DB_LOCALE.
+        directory: for the databases, which are found there again; None for a temporary directory.
+        host: the address to listen on.
+        port: 0 for any free port.
+        ssl: a context with a certificate, for a TLS port; None: no TLS.
+        routines: procedures and functions written in Python; see `Routine`.
+        quirks: names of differences of other servers; see `Quirk`.
+        pam: a coroutine function that decides on each login by challenges; see `ServerOptions.pam`.
+        busy_timeout: seconds that a statement waits while another session writes to the file of its database.
+
+    Raises:
+        InterfaceError: an option is invalid.
+        OSError: the port is in use.
+        DatabaseError: a statement of the seed failed; the message has its number, its line in the script and the
+            position in it. *row_index* is its number, from 0.
+        ValueError: the directory contains a foreign file, or a database with another locale.
     """
     names = (database,) if isinstance(database, str) else tuple(database)
     try:

@@ -41,7 +41,8 @@ class ClientFiles:
 
         A client may answer each request from the start of the file (observed: JDBC), so the first is for all of it.
 
-        Raises:   SqlError: -213, interrupted; -619, the client cannot read it.
+        Raises:
+            SqlError: -213, interrupted; -619, the client cannot read it.
         """
         self._open(name, _READ_ONLY)
         match self._answer(files.FileRead(files.FILE_PIECE)):
@@ -54,7 +55,8 @@ class ClientFiles:
     def write(self, name: str, pieces: Iterable[bytes]) -> None:
         """Write a new file; all its bytes are in one message, for the same reason.
 
-        Raises:   SqlError: -213, interrupted; -619, the client did not write all of it. What *pieces* raises.
+        Raises:
+            SqlError: -213, interrupted; -619, the client did not write all of it. What *pieces* raises.
         """
         self._open(name, _NEW)
         outbox, size = self._context.outbox, 0

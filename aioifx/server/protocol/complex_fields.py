@@ -1,13 +1,12 @@
 """Rows and collections in binary, as JDBC binds them and reads them after SQ_RET_TYPE 44. Never: their text, SQL.
 
-Wire:     a field is ``4 size · description · 4 bytes · 4 flag · values``, without the byte of other opaque types
-          description: 134 zeros · 2 count · for each member, the type itself first: 2 number · 2 level · 2 parent ·
-          2 field number · 128 name · 2 · 2 type · 2 length · 8 · 128 blanks · 2 · 128 blanks · 6; then 4 zeros
-          flag: 1, or -1 for NULL
-          values: as in a row; after the elements of variable size -1 and their offsets, the last first
-Source:   observed: JDBC binds collections so (e5_set_write.json, e5_list_write.json), and by trial reads this form of
-          them and of ROW, with NULLs. It does not read LVARCHAR in it. assumed: a nested value is ``4 bytes · 4 flag ·
-          values``, which JDBC does not read either. No bytes of a server are known.
+Wire: a field is ``4 size · description · 4 bytes · 4 flag · values``, without the byte of other opaque types
+description: 134 zeros · 2 count · for each member, the type itself first: 2 number · 2 level · 2 parent · 2 field
+number · 128 name · 2 · 2 type · 2 length · 8 · 128 blanks · 2 · 128 blanks · 6; then 4 zeros flag: 1, or -1 for NULL
+values: as in a row; after the elements of variable size -1 and their offsets, the last first
+Source: observed: JDBC binds collections so (e5_set_write.json, e5_list_write.json), and by trial reads this form of
+them and of ROW, with NULLs. It does not read LVARCHAR in it. assumed: a nested value is ``4 bytes · 4 flag · values``,
+which JDBC does not read either. No bytes of a server are known.
 """
 
 from __future__ import annotations
@@ -154,7 +153,9 @@ _COLLECTION_NAMES: Final = frozenset(code.name.lower().encode() for code in COLL
 def collection_values(data: bytes, code_set: CodeSet) -> list[Value]:
     """The elements of a collection that JDBC bound.
 
-    Raises:   DataError: the bytes have another form. NotSupportedError: elements of a type without a codec.
+    Raises:
+        DataError: the bytes have another form.
+        NotSupportedError: elements of a type without a codec.
     """
     values_at = _HEAD.size + 2 * _MEMBER.size + len(_TAIL)
     if len(data) < values_at + 2 * _INT.size or _HEAD.unpack_from(data) != (2,):

@@ -113,7 +113,8 @@ class SessionContext:
     def current(self) -> PreparedStatement:
         """The statement that messages refer to.
 
-        Raises:   SqlError: -258, no statement is selected.
+        Raises:
+            SqlError: -258, no statement is selected.
         """
         if self.prepared is None:
             raise SqlError(-258)
@@ -122,7 +123,8 @@ class SessionContext:
     def text(self, data: bytes) -> str:
         """Text from the client, decoded.
 
-        Raises:   SqlError: -23103, the bytes are not text in the client's code set.
+        Raises:
+            SqlError: -23103, the bytes are not text in the client's code set.
         """
         try:
             return self.code_set.decode(data)
@@ -139,7 +141,7 @@ class SessionContext:
     def sent_columns(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
         """The columns of a plan as they are described: with bit 70, descriptors of BYTE and TEXT are longer.
 
-        Source:   observed: JDBC, objects15.json
+        Source: observed: JDBC, objects15.json
         """
         if not self.capabilities.long_rowid or not any(
             column.type.code in _SIMPLE_LARGE for column in columns

@@ -76,7 +76,7 @@ def _open_insert(context: SessionContext, prepared: PreparedStatement) -> None:
 
 
 def _need_transaction(context: SessionContext) -> None:
-    """Raises:   SqlError: -265, the database is logged and no transaction is open."""
+    """Raise SqlError -265 if the database is logged and no transaction is open."""
     database = context.engine.database
     if database and database.log_mode is not LogMode.UNLOGGED and not context.engine.is_in_transaction:
         raise SqlError(-265)
@@ -96,9 +96,10 @@ def close_cursor(context: SessionContext, message: requests.Close) -> None:
 def fetch(context: SessionContext, message: requests.Fetch) -> None:
     """SQ_NFETCH: rows; with the last row, and on each fetch after it, SQ_DONE with the row count of the whole result.
 
-    Source:   observed: informix-driver's rowcount after the last row, on 12.10, 14.10 and 15
+    Source: observed: informix-driver's rowcount after the last row, on 12.10, 14.10 and 15
 
-    Raises:   SqlError: as `_cursor_of`, or the buffer is larger than the server's limit.
+    Raises:
+        SqlError: as `_cursor_of`, or the buffer is larger than the server's limit.
     """
     prepared = context.current
     cursor = _cursor_of(prepared)
@@ -124,7 +125,8 @@ def fetch(context: SessionContext, message: requests.Fetch) -> None:
 def _cursor_of(prepared: PreparedStatement) -> Cursor:
     """The open cursor.
 
-    Raises:   SqlError: -259, no cursor is open; -267, the end of a transaction closed it.
+    Raises:
+        SqlError: -259, no cursor is open; -267, the end of a transaction closed it.
     """
     if prepared.cursor is None:
         raise SqlError(-259)
@@ -186,8 +188,8 @@ _LAST: Final = 4
 def _target(row: int, count: int, message: requests.ScrollFetch) -> int:
     """The row number that a scroll fetch moves to; below 1 or above *count* it is outside the result.
 
-    Source:   kinds 1, 4 and 6 are observed; 2, 3 and 5 assumed, from their order in ESQL/C. With kind 1 the client
-              sends the number of the next row (observed: JDBC), or 0 for the last (observed: informix-driver).
+    Source: kinds 1, 4 and 6 are observed; 2, 3 and 5 assumed, from their order in ESQL/C. With kind 1 the client sends
+    the number of the next row (observed: JDBC), or 0 for the last (observed: informix-driver).
     """
     match message.kind:
         case 1:
@@ -223,7 +225,8 @@ def choose_types(context: SessionContext, message: requests.RetType) -> None:
 def _retyped(columns: Sequence[Column], types: Sequence[SqlType]) -> tuple[Column, ...]:
     """The columns with the types that SQ_RET_TYPE requested.
 
-    Raises:   SqlError: -1260, the server does not convert to a requested type.
+    Raises:
+        SqlError: -1260, the server does not convert to a requested type.
     """
     if not types:
         return tuple(columns)
@@ -263,8 +266,9 @@ _TWINS: Final[dict[int, int]] = {
 def put(context: SessionContext, message: requests.Put) -> None:
     """SQ_PUT: rows for an insert cursor; consecutive SQ_PUTs are inserted together.
 
-    Raises:   SqlError: -259, no cursor is open; -267, the end of a transaction closed it. Or -265, it is a hold cursor
-              outside a transaction; -999, the INSERT has values other than its parameters.
+    Raises:
+        SqlError: -259, no cursor is open; -267, the end of a transaction closed it. Or -265, it is a hold cursor
+            outside a transaction; -999, the INSERT has values other than its parameters.
     """
     prepared = context.current
     insertion, plan = prepared.insertion, prepared.statement.plan
@@ -283,9 +287,9 @@ def put(context: SessionContext, message: requests.Put) -> None:
 def flush(context: SessionContext) -> None:
     """Insert the rows of SQ_PUT, and report their number: one SQ_DONE for all of them (observed: JDBC, put.json).
 
-    Raises:   SqlError: a row failed. The rows before it are kept (documented for insert cursors); the rows after it
-              and the rest of the group are dropped. The number of rows kept is not sent (assumed: SQ_ERR has no
-              field for it).
+    Raises:
+        SqlError: a row failed. The rows before it are kept (documented for insert cursors); the rows after it and the
+            rest of the group are dropped. The number of rows kept is not sent (assumed: SQ_ERR has no field for it).
     """
     prepared, context.inserting = context.inserting, None
     if prepared is None or prepared.insertion is None:

@@ -39,10 +39,13 @@ _OF_PUT: Final = (cursor_handlers.put, large_object_handlers.take_piece)
 
 
 class Conversation:
-    """The requests and replies of one client after its login."""
+    """The requests and replies of one client after its login.
+
+    Args:
+        handlers: of each message; None: `HANDLERS`.
+    """
 
     def __init__(self, context: SessionContext, handlers: Mapping[type, Handler] | None = None) -> None:
-        """Args:     handlers: of each message; None: `HANDLERS`."""
         self._context = context
         self._handlers = HANDLERS if handlers is None else handlers
 
@@ -65,9 +68,13 @@ class Conversation:
     ) -> bytes:
         """The replies to whole groups, in order.
 
-        Args:     early: called with the replies up to an interrupted statement, so that the client receives them in
-                  time to interrupt the next one.
-        Raises:   ProtocolError: a message is invalid. ConnectionDropped: a fault ends the connection.
+        Args:
+            early: called with the replies up to an interrupted statement, so that the client receives them in time to
+                interrupt the next one.
+
+        Raises:
+            ProtocolError: a message is invalid.
+            ConnectionDropped: a fault ends the connection.
         """
         with self._context.engine.batch() if len(groups) > 1 else nullcontext():
             return self._answer_all(groups, early)

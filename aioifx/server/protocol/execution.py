@@ -14,12 +14,15 @@ INTERNAL: Final = -768
 
 
 class Execution:
-    """Context of an execution, or of a part of it: faults take effect, and the record gets the error."""
+    """Context of an execution, or of a part of it: faults take effect, and the record gets the error.
+
+    Args:
+        points: None: faults do not take effect in this part.
+    """
 
     __slots__ = ("_points", "_sql", "record")
 
     def __init__(self, record: StatementRecord, sql: str, points: FaultPoints | None) -> None:
-        """Args:     points: None: faults do not take effect in this part."""
         self.record = record
         self._sql = sql
         self._points = points

@@ -1,7 +1,7 @@
 """The fast path: routines for smart large objects, called by number without SQL. Never: SQL, the bytes of an object.
 
-Source:   observed: JDBC, lob.json. Signatures are found by their names, whatever the types are called: JDBC writes
-          `int` and `integer`, with and without blanks. Results that no client was seen to use are assumed.
+Source: observed: JDBC, lob.json. Signatures are found by their names, whatever the types are called: JDBC writes `int`
+and `integer`, with and without blanks. Results that no client was seen to use are assumed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _SIZE_AT: Final = 4
 def find_routine(context: SessionContext, message: objects.FindRoutine) -> None:
     """SQ_GETROUTINE: the number of a routine, the same in every session.
 
-    Raises:   SqlError: -674, no such routine.
+    Raises:
+        SqlError: -674, no such routine.
     """
     signature = context.text(message.signature)
     name = signature.partition("(")[0].rpartition(" ")[2].rpartition(".")[2].lower()
@@ -45,7 +46,8 @@ def find_routine(context: SessionContext, message: objects.FindRoutine) -> None:
 def expect_arguments(context: SessionContext, message: objects.CallRoutine) -> None:
     """SQ_EXFPROUTINE: an SQ_BIND with the arguments follows.
 
-    Raises:   SqlError: -674, no such number.
+    Raises:
+        SqlError: -674, no such number.
     """
     if not 1 <= message.routine <= len(_NAMES):
         raise SqlError(_NO_ROUTINE, token=str(message.routine))
@@ -55,7 +57,8 @@ def expect_arguments(context: SessionContext, message: objects.CallRoutine) -> N
 def call_routine(context: SessionContext, arguments: Sequence[BindEntry]) -> None:
     """Call the routine of the last SQ_EXFPROUTINE.
 
-    Raises:   SqlError: -674, wrong number of arguments; -9810, a bad descriptor or locator; others.
+    Raises:
+        SqlError: -674, wrong number of arguments; -9810, a bad descriptor or locator; others.
     """
     call, context.calling = context.calling, None
     assert call is not None

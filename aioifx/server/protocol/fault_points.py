@@ -47,15 +47,19 @@ class Armed(Protocol):
 
 
 class StatementFault:
-    """A fault that takes effect when a statement is executed."""
+    """A fault that takes effect when a statement is executed.
+
+    Args:
+        times: how often it takes effect; None for no limit.
+        failure: the error of `Effect.FAIL`.
+
+    Raises:
+        InterfaceError: *match* or *times* is invalid.
+    """
 
     def __init__(
         self, effect: Effect, match: Match, times: int | None, owner: Armed, failure: SqlError | None = None
     ) -> None:
-        """Args:     times: how often it takes effect; None for no limit. failure: the error of `Effect.FAIL`.
-
-        Raises:   InterfaceError: *match* or *times* is invalid.
-        """
         if times is not None and (type(times) is not int or times < 1):
             raise InterfaceError(f"times: expected a whole number from 1, or None, got {times!r}")
         self.effect = effect
@@ -168,7 +172,9 @@ class FaultPoints:
     async def at_login(self, connection: Connected) -> None:
         """Before a login is answered.
 
-        Raises:   SqlError: it is refused. ConnectionDropped: it is refused without a reply.
+        Raises:
+            SqlError: it is refused.
+            ConnectionDropped: it is refused without a reply.
         """
         if self.on_requests:
             await self.hold(connection)
@@ -206,7 +212,9 @@ class FaultPoints:
     def before(self, sql: str) -> None:
         """Before a statement is executed; called in the session's thread.
 
-        Raises:   SqlError: it fails. ConnectionDropped: the connection ends.
+        Raises:
+            SqlError: it fails.
+            ConnectionDropped: the connection ends.
         """
         fault = self._taken(sql, Effect.FAIL, Effect.DROP_BEFORE)
         if fault is None:
@@ -219,7 +227,8 @@ class FaultPoints:
     def after(self, sql: str) -> None:
         """After a statement was executed without an error, and before its reply.
 
-        Raises:   ConnectionDropped: the connection ends.
+        Raises:
+            ConnectionDropped: the connection ends.
         """
         if self._taken(sql, Effect.DROP_AFTER) is not None:
             raise ConnectionDropped

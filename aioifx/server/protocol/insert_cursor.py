@@ -17,14 +17,16 @@ _PAD: Final = b"\0"
 
 
 class Insertion:
-    """The state of one insert cursor."""
+    """The state of one insert cursor.
+
+    Args:
+        transaction: the number of the transaction that the cursor was opened in.
+        hold: the cursor stays open after that transaction.
+    """
 
     __slots__ = ("_payloads", "hold", "incoming", "transaction")
 
     def __init__(self, transaction: int, *, hold: bool = False) -> None:
-        """Args:     transaction: the number of the transaction that the cursor was opened in.
-        hold: the cursor stays open after that transaction.
-        """
         self.transaction = transaction
         self.hold = hold
         self._payloads: list[tuple[bytes, ...]] = []

@@ -20,8 +20,9 @@ _BAD_TRANSFER: Final = -619
 def send_value(context: SessionContext, message: objects.FetchBlob) -> None:
     """SQ_FETCHBLOB: the value in pieces, then an empty one, SQ_DONE and SQ_COST (observed: 12.10, 14.10, 15).
 
-    Raises:   SqlError: -602, no such value, or its cursor is closed; -213, interrupted. The pieces that were written
-              before are sent (observed: JDBC accepts an error after a piece).
+    Raises:
+        SqlError: -602, no such value, or its cursor is closed; -213, interrupted. The pieces that were written before
+            are sent (observed: JDBC accepts an error after a piece).
     """
     context.engine.check_interrupt()
     for piece in context.engine.kept_value(Descriptor(message.descriptor).reference, SENT_PIECE):
@@ -33,7 +34,8 @@ def send_value(context: SessionContext, message: objects.FetchBlob) -> None:
 def expect_values(context: SessionContext, message: objects.BlobCount) -> None:
     """SQ_BBIND: the number of BYTE and TEXT values that follow for the last SQ_BIND.
 
-    Raises:   SqlError: -619, the parameters have more or fewer such values.
+    Raises:
+        SqlError: -619, the parameters have more or fewer such values.
     """
     prepared = context.current
     if message.values != descriptors([prepared.values]):
@@ -44,7 +46,8 @@ def expect_values(context: SessionContext, message: objects.BlobCount) -> None:
 def take_piece(context: SessionContext, message: objects.Blob) -> None:
     """SQ_BLOB: a piece of a value of SQ_BBIND or SQ_PUT.
 
-    Raises:   SqlError: -619, no value is expected.
+    Raises:
+        SqlError: -619, no value is expected.
     """
     prepared = context.current
     if context.inserting is not None and prepared.insertion is not None:
@@ -61,7 +64,8 @@ def take_piece(context: SessionContext, message: objects.Blob) -> None:
 def read_object(context: SessionContext, message: objects.ReadObject) -> None:
     """SQ_LODATA 0 and 1: bytes of an open smart large object.
 
-    Raises:   SqlError: -9810, bad descriptor.
+    Raises:
+        SqlError: -9810, bad descriptor.
     """
     opened = context.engine.objects
     with context.engine.routine_call():
@@ -75,7 +79,8 @@ def read_object(context: SessionContext, message: objects.ReadObject) -> None:
 def write_object(context: SessionContext, message: objects.WriteObject) -> None:
     """SQ_LODATA 2.
 
-    Raises:   SqlError: -9810, bad descriptor.
+    Raises:
+        SqlError: -9810, bad descriptor.
     """
     with context.engine.routine_call():
         written = context.engine.objects.write(message.handle, message.data)

@@ -22,12 +22,15 @@ INTERRUPT: Final = b"B"
 
 
 class Watch:
-    """Watches one connection for urgent data, from its creation until `close`."""
+    """Watches one connection for urgent data, from its creation until `close`.
+
+    Args:
+        notify: called in the event loop for each byte that interrupts.
+    """
 
     __slots__ = ("_epoll", "_loop", "_notify", "_socket")
 
     def __init__(self, transport: asyncio.BaseTransport, notify: Callable[[], None]) -> None:
-        """Args:     notify: called in the event loop for each byte that interrupts."""
         self._loop = asyncio.get_running_loop()
         self._notify = notify
         self._socket: socket.socket | None = None

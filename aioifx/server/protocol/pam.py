@@ -43,7 +43,9 @@ class _ClientExit(Exception):
 class PamDialogue:
     """One conversation with one client, after SQ_PROTOCOLS.
 
-    Args:     send: sends bytes. receive: returns the client's next group.
+    Args:
+        send: sends bytes.
+        receive: returns the client's next group.
     """
 
     def __init__(
@@ -59,7 +61,8 @@ class PamDialogue:
     async def run(self, check: PamCheck, user: str) -> bool:
         """Let *check* decide, and tell the client; SQ_EXIT also answers a client that gave up.
 
-        Raises:   ProtocolError: the client sent something else. Any exception of *check*, after a refusal.
+        Raises:
+            ProtocolError: the client sent something else. Any exception of *check*, after a refusal.
         """
         is_accepted = False
         try:

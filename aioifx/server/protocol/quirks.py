@@ -123,7 +123,8 @@ class Quirk(StrEnum):
 def quirks_of(names: Iterable[str]) -> frozenset[Quirk]:
     """The quirks with these names.
 
-    Raises:   InterfaceError: not a set of names, or a name is unknown.
+    Raises:
+        InterfaceError: not a set of names, or a name is unknown.
     """
     if isinstance(names, str) or not isinstance(names, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may be untyped
         raise InterfaceError(f"quirks: expected a set of names, got {type(names).__name__}")

@@ -51,7 +51,17 @@ FetchRows = Callable[[int], tuple[list[StoredRow], bool]]
 
 
 class RowBlockWriter:
-    """Encodes one result; created on the first fetch from a cursor, or when its result types change."""
+    """Encodes one result; created on the first fetch from a cursor, or when its result types change.
+
+    Args:
+        single: one row at a time, so that the row sent last is the client's current row.
+        largest: maximum bytes of rows in one reply, unless a single row has more.
+        settings: the session's, for dates in rows and collections.
+        binary: indexes of the columns with rows or collections that are sent in binary.
+
+    Raises:
+        SqlError: -999, a column's type is not supported.
+    """
 
     __slots__ = (
         "_code_set",
@@ -77,12 +87,6 @@ class RowBlockWriter:
         settings: Settings | None = None,
         binary: Collection[int] = (),
     ) -> None:
-        """Args:     single: one row at a time, so that the row sent last is the client's current row.
-                  largest: maximum bytes of rows in one reply, unless a single row has more.
-                  settings: the session's, for dates in rows and collections.
-                  binary: indexes of the columns with rows or collections that are sent in binary.
-        Raises:   SqlError: -999, a column's type is not supported.
-        """
         try:
             sent = [
                 replace(column, type=_sent_type(column.type)) if column.type.code in _EXTENDED else column
@@ -127,7 +131,8 @@ class RowBlockWriter:
     def next_block(self, fetch: FetchRows, size: int) -> tuple[bytes, int, bool]:
         """The messages for a buffer of *size* bytes, their number of rows, and whether they are the last.
 
-        Raises:   SqlError: a row could not be computed, or text is not in the client's code set.
+        Raises:
+            SqlError: a row could not be computed, or text is not in the client's code set.
         """
         size = min(size, self._largest)
         data, rows = self._unsent, self._unsent_rows

@@ -228,10 +228,12 @@ class Session:
     def _authenticate(self, login: LoginRequest) -> CodeSet:
         """Check the login; returns the client's code set, which is that of its DB_LOCALE.
 
-        Source:   documented: the client converts between CLIENT_LOCALE and DB_LOCALE (GLS guide, Perform code-set
-                  conversion); observed: JDBC, locales.json
-        Raises:   SqlError: -951, wrong user or password; -761, wrong server name; -23101, unknown locale; -25571, too
-                  many sessions for the option or for the process.
+        Source: documented: the client converts between CLIENT_LOCALE and DB_LOCALE (GLS guide, Perform code-set
+        conversion); observed: JDBC, locales.json
+
+        Raises:
+            SqlError: -951, wrong user or password; -761, wrong server name; -23101, unknown locale; -25571, too many
+                sessions for the option or for the process.
         """
         rules = self._rules
         environment = _environment_of(login)
@@ -426,7 +428,7 @@ def _changes_reading(group: Sequence[Request]) -> bool:
 def _is_same(given: bytes, wanted: str, code_set: CodeSet) -> bool:
     """Whether *given* is *wanted* in the client's code set, in Latin-1 or in UTF-8.
 
-    Source:   observed: JDBC sends users and passwords in Latin-1, with any locale
+    Source: observed: JDBC sends users and passwords in Latin-1, with any locale
     """
     same = False
     for codec in (code_set.codec, "latin-1", "utf-8"):

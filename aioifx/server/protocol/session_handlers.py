@@ -43,7 +43,8 @@ def exit_session(context: SessionContext, message: session_requests.Exit) -> Non
 def open_database(context: SessionContext, name: str) -> Database:
     """Open *name*, which may be followed by ``@server``.
 
-    Raises:   SqlError: -329, not found; -23197, its code set differs from that of the client's DB_LOCALE.
+    Raises:
+        SqlError: -329, not found; -23197, its code set differs from that of the client's DB_LOCALE.
     """
     name, _, server = name.partition("@")
     if server and server != context.identity.name:

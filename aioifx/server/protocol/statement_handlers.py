@@ -111,7 +111,8 @@ def ignore_keys(context: SessionContext, message: requests.AutoGenKeys) -> None:
 def bind(context: SessionContext, message: requests.Bind) -> None:
     """SQ_BIND: stores the values until the next SQ_BIND; after SQ_EXFPROUTINE, its arguments.
 
-    Raises:   SqlError: -415, a value cannot be converted; -999, its type is not supported.
+    Raises:
+        SqlError: -415, a value cannot be converted; -999, its type is not supported.
     """
     if context.calling is not None:
         call_routine(context, message.entries)

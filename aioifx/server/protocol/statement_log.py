@@ -176,7 +176,8 @@ class StatementLog(Sequence[StatementRecord]):
     def assert_round_trips(self, expected: int) -> None:
         """Compare the round trips so far.
 
-        Raises:   AssertionError: there were more or fewer; the message has the statements.
+        Raises:
+            AssertionError: there were more or fewer; the message has the statements.
         """
         __tracebackhide__ = True
         if self.round_trips != expected:

@@ -70,7 +70,8 @@ class StatementTable:
     def add(self, statement: Statement, *, is_command: bool = False) -> PreparedStatement:
         """Add *statement* under a new id.
 
-        Raises:   SqlError: -257, too many statements.
+        Raises:
+            SqlError: -257, too many statements.
         """
         if len(self._used) >= self.limit:
             raise SqlError(-257)
@@ -82,7 +83,8 @@ class StatementTable:
     def find(self, statement_id: int) -> PreparedStatement:
         """The statement with that id.
 
-        Raises:   SqlError: -258, unknown id.
+        Raises:
+            SqlError: -258, unknown id.
         """
         try:
             return self._used[statement_id]

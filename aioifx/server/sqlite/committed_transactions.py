@@ -37,7 +37,8 @@ class CommittedTransactions:
     def add(self, number: int) -> None:
         """Commit a transaction.
 
-        Raises:   OSError: the file cannot be written, and the transaction is not committed.
+        Raises:
+            OSError: the file cannot be written, and the transaction is not committed.
         """
         with self._lock:
             with self._path.open("ab" if self.numbers else "wb") as file:

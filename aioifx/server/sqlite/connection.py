@@ -70,8 +70,9 @@ def _by_name(names: dict[str, int], values: Sequence[Stored]) -> dict[str, Store
 def connect(path: Path, settings: Settings, on_error: Callable[[SqlError], None]) -> sqlite3.Connection:
     """Open *path* for the calling thread.
 
-    Args:     settings: read by the functions when they run.
-              on_error: called with the error that a function raised, because SQLite only reports that it failed.
+    Args:
+        settings: read by the functions when they run.
+        on_error: called with the error that a function raised, because SQLite only reports that it failed.
     """
     # The last connection to close locks the file for a moment (measured), so opening may have to wait.
     connection = sqlite3.connect(
@@ -101,7 +102,8 @@ def transaction(
 ) -> Generator[None, None, None]:
     """Context of a transaction of SQLite; if it fails, it is rolled back.
 
-    Args:     begin: the statement that starts it.
+    Args:
+        begin: the statement that starts it.
     """
     connection.execute(begin)
     try:

@@ -15,10 +15,14 @@ K = TypeVar("K", int, str)
 
 
 class Counters(Generic[K]):
-    """Counters by tabid and a second key; thread-safe."""
+    """Counters by tabid and a second key; thread-safe.
+
+    Args:
+        table: the file's table of counters.
+        second_key: its column after tabid, with its type.
+    """
 
     def __init__(self, table: str, second_key: str) -> None:
-        """Args:     table: the file's table of counters. second_key: its column after tabid, with its type."""
         self._lock = threading.Lock()
         self._last: dict[tuple[int, K], int] = {}
         self._unsaved: set[tuple[int, K]] = set()

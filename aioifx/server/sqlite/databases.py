@@ -58,7 +58,8 @@ _CODE_SET_NUMBERS: Final = {"8859-1": "819", "8859-15": "923", "utf8": "57372", 
 def numbered_locale(locale: str) -> str:
     """A locale in the catalog's form: ``en_US.57372`` for ``en_US.utf8`` (observed: JDBC reads such numbers).
 
-    Raises:   InterfaceError: unknown code set.
+    Raises:
+        InterfaceError: unknown code set.
     """
     code_set_of(locale)
     language, _, name = locale.partition(".")
@@ -155,8 +156,9 @@ class Databases:
     ) -> None:
         """Find the databases in *directory*; *locale* is the default of databases created without one.
 
-        Raises:   ValueError: a file in it is not a database of this server.
-                  InterfaceError: the locale has an unknown code set.
+        Raises:
+            ValueError: a file in it is not a database of this server.
+            InterfaceError: the locale has an unknown code set.
         """
         self.routines = routines or Routines()
         """Routines written in Python, available in every database."""
@@ -203,8 +205,9 @@ class Databases:
     def create(self, name: str, log_mode: LogMode, owner: str, locale: str = "") -> Database:
         """Create an empty database; its locale does not change later.
 
-        Raises:   SqlError: -330, it exists; -354, invalid name (assumed: the SQLCODE).
-                  InterfaceError: the locale has an unknown code set.
+        Raises:
+            SqlError: -330, it exists; -354, invalid name (assumed: the SQLCODE).
+            InterfaceError: the locale has an unknown code set.
         """
         locale = numbered_locale(locale) if locale else self.locale
         with self._lock:
@@ -225,7 +228,8 @@ class Databases:
     def copy(self, source: str, name: str) -> Database:
         """Create a database with all that *source* contains, its serials, sequences and large objects included.
 
-        Raises:   SqlError: -329, *source* is not found; -425, a session has it open; others as `create`.
+        Raises:
+            SqlError: -329, *source* is not found; -425, a session has it open; others as `create`.
         """
         original = self.find(source)
         with self._lock:
@@ -249,7 +253,8 @@ class Databases:
     def find(self, name: str) -> Database:
         """The database of that name.
 
-        Raises:   SqlError: -329, not found.
+        Raises:
+            SqlError: -329, not found.
         """
         with self._lock:
             try:
@@ -260,7 +265,8 @@ class Databases:
     def open(self, name: str) -> Database:
         """The database of that name, counted as used until `on_closed`.
 
-        Raises:   SqlError: -329, not found.
+        Raises:
+            SqlError: -329, not found.
         """
         database = self.find(name)
         with self._lock:
@@ -276,8 +282,11 @@ class Databases:
     def drop(self, name: str, wait: float = 0.0) -> None:
         """Remove a database that is not open.
 
-        Args:     wait: seconds for sessions to close it.
-        Raises:   SqlError: -329, not found; -425, a session has it open; -389, it is sysmaster.
+        Args:
+            wait: seconds for sessions to close it.
+
+        Raises:
+            SqlError: -329, not found; -425, a session has it open; -389, it is sysmaster.
         """
         if name == SYSMASTER:
             raise SqlError(-389)
@@ -353,7 +362,8 @@ def _remove(path: Path) -> None:
 def _database_in(path: Path, locks: LockManager, busy_timeout: float) -> Database:
     """The database that a file contains.
 
-    Raises:   ValueError: the file is not a database of this server.
+    Raises:
+        ValueError: the file is not a database of this server.
     """
     try:
         with closing(sqlite3.connect(path)) as connection:

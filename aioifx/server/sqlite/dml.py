@@ -44,7 +44,9 @@ def write(
 ) -> Written:
     """Run a change.
 
-    Raises:   SqlError: -213, interrupted. sqlite3.Error: it failed. Neither leaves any change.
+    Raises:
+        SqlError: -213, interrupted.
+        sqlite3.Error: it failed. Neither leaves any change.
     """
     interruptible = interrupts.stopping_permanently if transactions.is_inside else interrupts.stopping
     mark = transactions.mark()

@@ -34,7 +34,8 @@ _PROBE: Final = "ifx_probe"
 def sql_error_of(error: sqlite3.Error, change: Change | None) -> SqlError | None:
     """The error for the client; None for an internal error, and for foreign keys.
 
-    Args:     change: the statement, if it was an INSERT, UPDATE or DELETE.
+    Args:
+        change: the statement, if it was an INSERT, UPDATE or DELETE.
     """
     code: int = getattr(error, "sqlite_errorcode", 0) or 0
     if code & 0xFF == sqlite3.SQLITE_INTERRUPT:
@@ -115,7 +116,8 @@ def updated_as_a_whole(connection: sqlite3.Connection, table: Table, run: Callab
 
     During ``SET k = k + 1`` two rows may briefly have the same key, which SQLite refuses because it checks each row.
 
-    Returns:  None, without any change, if the keys are not unique at the end either.
+    Returns:
+        None, without any change, if the keys are not unique at the end either.
     """
     indexes = [index for index in table.indexes if index.is_unique]
     connection.execute(f"SAVEPOINT {_PROBE}")
@@ -143,7 +145,8 @@ def broken_reference(
 ) -> SqlError:
     """The violated referential constraint: the statement runs again with deferred constraints, and is undone.
 
-    Args:     again: runs the statement.
+    Args:
+        again: runs the statement.
     """
     connection.execute(f"SAVEPOINT {_PROBE}")
     try:
@@ -176,7 +179,9 @@ def broken_references(
 ) -> Iterator[SqlError]:
     """The errors of violated referential constraints, which were deferred until now.
 
-    Args:     changed: the tables whose rows have changed. written: those with new or updated rows.
+    Args:
+        changed: the tables whose rows have changed.
+        written: those with new or updated rows.
     """
     for table in written:
         for constraint in broken_keys(connection, table, table.foreign_keys):

@@ -31,10 +31,13 @@ def insert_each(
 ) -> tuple[int, Exception | None]:
     """Run *sql* for each of *rows*, in order, up to the first failure.
 
-    Args:     steps: the running statement.
-              again: called with a row that SQLite refused; inserts it, or raises its error.
-    Returns:  the number of inserted rows and, unless they are all, the error: that of *again*, a lock of another
-              transaction, or -213, interrupted.
+    Args:
+        steps: the running statement.
+        again: called with a row that SQLite refused; inserts it, or raises its error.
+
+    Returns:
+        The number of inserted rows and, unless they are all, the error: that of *again*, a lock of another transaction,
+        or -213, interrupted.
     """
     taken = 0
     mark = steps.mark()

@@ -57,7 +57,8 @@ class Interrupts:
     def request(self, *, permanent: bool = False) -> None:
         """Request the end of the running statement.
 
-        Args:     permanent: later statements end as well, because the client has disconnected.
+        Args:
+            permanent: later statements end as well, because the client has disconnected.
         """
         self._is_permanent = self._is_permanent or permanent
         self._is_pending = True
@@ -80,7 +81,7 @@ class Interrupts:
         return True
 
     def check(self) -> None:
-        """Raises:   SqlError: -213, the statement must end."""
+        """Raise SqlError -213 if the statement must end."""
         if self._is_pending or self._is_permanent:
             self._is_pending = False
             raise SqlError(*INTERRUPTED)

@@ -37,7 +37,8 @@ class KeptValues:
     def pieces(self, index: int, size: int) -> Iterator[bytes]:
         """The value with that index, at most *size* bytes at a time.
 
-        Raises:   IndexError: no such value.
+        Raises:
+            IndexError: no such value.
         """
         place, left = self._places[index]
         while left > 0:
@@ -77,7 +78,8 @@ class KeptByCursor:
     def pieces(self, reference: int, size: int) -> Iterator[bytes]:
         """The value with that number, at most *size* bytes at a time.
 
-        Raises:   KeyError, IndexError: no such value, or its cursor is closed.
+        Raises:
+            KeyError, IndexError: no such value, or its cursor is closed.
         """
         return self._cursors[reference >> _CURSOR_BITS].pieces(reference & (1 << _CURSOR_BITS) - 1, size)
 

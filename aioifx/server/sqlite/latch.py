@@ -36,7 +36,9 @@ class Latch:
     def acquire(self, interrupted: Callable[[], bool] = lambda: False) -> None:
         """Acquire it, unless this session has it; wait as long as `busy_timeout`.
 
-        Raises:   LockRefused: another session keeps it. SqlError: -213, interrupted.
+        Raises:
+            LockRefused: another session keeps it.
+            SqlError: -213, interrupted.
         """
         if not self.is_held:
             wait = self._database.busy_timeout
@@ -86,7 +88,8 @@ class Latch:
     def restoring(self, begin: str = "BEGIN IMMEDIATE") -> Generator[None, None, None]:
         """Context of one SQLite transaction whose changes are neither locked nor noted.
 
-        Args:     begin: the statement that starts it.
+        Args:
+            begin: the statement that starts it.
         """
         self._changes.is_undoing = True
         try:

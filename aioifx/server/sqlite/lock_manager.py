@@ -180,9 +180,13 @@ class LockManager:
     ) -> bool:
         """Acquire a lock, in addition to the mode that *owner* holds; returns whether it did not hold it before.
 
-        Args:     wait: seconds; 0 for NOT WAIT, None for no limit.
-                  interrupted: called before each wait; not called again after it has returned True.
-        Raises:   LockRefused: -107, -113, -154 or -143. SqlError: -213, interrupted while waiting.
+        Args:
+            wait: seconds; 0 for NOT WAIT, None for no limit.
+            interrupted: called before each wait; not called again after it has returned True.
+
+        Raises:
+            LockRefused: -107, -113, -154 or -143.
+            SqlError: -213, interrupted while waiting.
         """
         with self._mutex:
             self._requests += resource.kind is not Kind.LATCH
@@ -216,8 +220,12 @@ class LockManager:
     ) -> None:
         """Wait until *owner* could hold a lock, which it then does not hold.
 
-        Args:     wait, interrupted: as for `acquire`.
-        Raises:   LockRefused and SqlError: as `acquire`.
+        Args:
+            wait: as for `acquire`.
+            interrupted: as for `acquire`.
+
+        Raises:
+            LockRefused, SqlError: as `acquire`.
         """
         before = self.mode_of(owner, resource)
         if self.acquire(owner, resource, mode, wait=wait, interrupted=interrupted):
@@ -253,7 +261,8 @@ class LockManager:
     def _queued(self, owner: Owner, resource: Resource, mode: LockMode, wake: Callable[[], None]) -> _Request:
         """Queue a request.
 
-        Raises:   LockRefused: -143, it would close a circle.
+        Raises:
+            LockRefused: -143, it would close a circle.
         """
         held = self._granted[resource].get(owner)
         request = _Request(owner, resource, mode if held is None else _UNION[held, mode], wake)

@@ -64,7 +64,8 @@ def with_tests(sql: str) -> str:
 def with_versions(sql: str, columns: Callable[[Reference], Table | None]) -> str:
     """The text on the last committed versions of the rows.
 
-    Args:     columns: the table of a reference; None to leave the reference as it is.
+    Args:
+        columns: the table of a reference; None to leave the reference as it is.
     """
 
     def versions(each: Reference) -> str | None:
@@ -133,7 +134,8 @@ def paths(
 ) -> dict[int, Path]:
     """The accesses of SQLite's plan, by the numbers of aliases; a table that is accessed twice has the wider one.
 
-    Args:     table_of: the table with an alias.
+    Args:
+        table_of: the table with an alias.
     """
     found: dict[int, Path] = {}
     for *_, detail in connection.execute(f"EXPLAIN QUERY PLAN {sql}", bound).fetchall():

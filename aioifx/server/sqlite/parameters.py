@@ -22,7 +22,8 @@ _WRONG_COUNT: Final = -254
 class Binders:
     """Binds the parameters of one plan, any number of times.
 
-    Raises:   SqlError: -1260, a parameter's type is not supported.
+    Raises:
+        SqlError: -1260, a parameter's type is not supported.
     """
 
     __slots__ = ("_binders",)
@@ -33,7 +34,8 @@ class Binders:
     def bind(self, values: Sequence[Value], settings: Settings) -> tuple[Stored, ...]:
         """The values in storage form.
 
-        Raises:   SqlError: -254, wrong number of values; -415 and similar, a value does not convert to the type.
+        Raises:
+            SqlError: -254, wrong number of values; -415 and similar, a value does not convert to the type.
         """
         binders = self._binders
         if len(values) != len(binders):

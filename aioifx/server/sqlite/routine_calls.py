@@ -47,7 +47,8 @@ class RoutineRows:
     def fetchmany(self, size: int, /) -> list[StoredRow]:
         """The next rows, at most *size*; an empty list after the last.
 
-        Raises:   SqlError: the routine raised.
+        Raises:
+            SqlError: the routine raised.
         """
         rows, self._ahead = self._ahead, []
         rows += islice(self._rows, size - len(rows))
@@ -67,8 +68,11 @@ def called(
 ) -> RoutineRows:
     """Call *routine* with arguments in storage form, and run it up to its first row.
 
-    Args:     check: called before each row; an exception ends the rows.
-    Raises:   SqlError: the routine raised, or its values do not match its registered results.
+    Args:
+        check: called before each row; an exception ends the rows.
+
+    Raises:
+        SqlError: the routine raised, or its values do not match its registered results.
     """
     return RoutineRows(_rows(routine, arguments, settings, check))
 
@@ -155,8 +159,8 @@ def register_calls(connection: Connection, settings: Settings, on_error: ErrorSi
 
 
 def _single(rows: Sequence[StoredRow]) -> Stored:
-    """
-    Raises:   SqlError: -686, more than one row. assumed: without a row the result is NULL.
+    """Raises:
+        SqlError: -686, more than one row. assumed: without a row the result is NULL.
     """
     if len(rows) > 1:
         raise SqlError(_TWO_ROWS)

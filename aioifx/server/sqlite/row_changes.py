@@ -40,10 +40,13 @@ from aioifx.server.sqlite.watched_tables import (
 
 
 class LockConflict(Exception):
-    """A statement needs a lock of another transaction: wait for it, then run the statement again."""
+    """A statement needs a lock of another transaction: wait for it, then run the statement again.
+
+    Args:
+        is_kept: whether the statement keeps the lock after the wait.
+    """
 
     def __init__(self, resource: Resource, mode: LockMode, *, is_kept: bool = True) -> None:
-        """Args:     is_kept: whether the statement keeps the lock after the wait."""
         super().__init__(resource, mode)
         self.resource = resource
         self.mode = mode
@@ -56,7 +59,11 @@ class LockConflict(Exception):
 
 
 class RowChanges:
-    """The changes of one connection; used in its session's thread."""
+    """The changes of one connection; used in its session's thread.
+
+    Args:
+        deleted_rows: by tabid, the highest rowid that a transaction has deleted or rolled back.
+    """
 
     def __init__(
         self,
@@ -66,7 +73,6 @@ class RowChanges:
         owner: Owner,
         deleted_rows: dict[int, int],
     ) -> None:
-        """Args:     deleted_rows: by tabid, the highest rowid that a transaction has deleted or rolled back."""
         self._connection = connection
         self._locks = locks
         self._database = database
@@ -170,7 +176,8 @@ class RowChanges:
     def begin(self, *, is_kept: bool) -> None:
         """Begin a statement.
 
-        Args:     is_kept: whether locks and versions are needed after the statement, for its transaction.
+        Args:
+            is_kept: whether locks and versions are needed after the statement, for its transaction.
         """
         self._is_kept = is_kept
         self.conflict = None

@@ -32,7 +32,8 @@ class Sequences(Counters[int]):
     def next_value(self, table: Table) -> int:
         """The next number of a sequence.
 
-        Raises:   SqlError: -8313 or -8314, the sequence is exhausted and does not cycle.
+        Raises:
+            SqlError: -8313 or -8314, the sequence is exhausted and does not cycle.
         """
         sequence = table.sequence
         assert sequence is not None

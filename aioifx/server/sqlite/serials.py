@@ -42,7 +42,8 @@ class Serials(Counters[str]):
     def next_value(self, table: Table, name: str, value: int | None) -> int:
         """The number to store for *value*: 0 means the next one; a new greatest value advances the counter.
 
-        Raises:   SqlError: -391, NULL; -1215 or -1284, no numbers are left.
+        Raises:
+            SqlError: -391, NULL; -1215 or -1284, no numbers are left.
         """
         if value is None:
             raise SqlError(-391, token=name)

@@ -73,7 +73,8 @@ class Transaction:
     def find(self, name: str) -> int:
         """The index of a savepoint; "" for the latest.
 
-        Raises:   SqlError: -278, no such savepoint (assumed: the SQLCODE).
+        Raises:
+            SqlError: -278, no such savepoint (assumed: the SQLCODE).
         """
         for index in range(len(self.savepoints) - 1, -1, -1):
             if name in ("", self.savepoints[index].name):

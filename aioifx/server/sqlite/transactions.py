@@ -107,7 +107,8 @@ class Transactions(Writes):
     def begin(self) -> None:
         """BEGIN WORK.
 
-        Raises:   SqlError: -256, the database is unlogged; -535, a transaction is open.
+        Raises:
+            SqlError: -256, the database is unlogged; -535, a transaction is open.
         """
         self._need_log()
         if self._work is not None:
@@ -117,7 +118,8 @@ class Transactions(Writes):
     def commit(self) -> None:
         """COMMIT WORK. It does not wait for an exclusive transaction of another session.
 
-        Raises:   SqlError: -256, the database is unlogged; -255, no transaction is open; -346, the disk is full.
+        Raises:
+            SqlError: -256, the database is unlogged; -255, no transaction is open; -346, the disk is full.
         """
         work = self._need_work()
         self._end_hold()
@@ -145,8 +147,9 @@ class Transactions(Writes):
     def rollback(self) -> None:
         """ROLLBACK WORK.
 
-        Raises:   SqlError: -256, the database is unlogged; -255, no transaction is open.
-                  LockRefused: another session's transaction is exclusive, longer than `busy_timeout`.
+        Raises:
+            SqlError: -256, the database is unlogged; -255, no transaction is open.
+            LockRefused: another session's transaction is exclusive, longer than `busy_timeout`.
         """
         work = self._need_work()
         self._leave_sqlite(work)
@@ -213,13 +216,16 @@ class Transactions(Writes):
         return self._work
 
     def require_open(self) -> None:
-        """Raises:   SqlError: -256, the database is unlogged; -255, no transaction is open."""
+        """Raises:
+            SqlError: -256, the database is unlogged; -255, no transaction is open.
+        """
         self._need_work()
 
     def set_terms(self, isolation: Isolation | None, read_only: bool | None) -> None:
         """SET TRANSACTION: for the open transaction, before its first statement.
 
-        Raises:   SqlError: -255, no transaction is open; -876, it has run a statement; -877, already set.
+        Raises:
+            SqlError: -255, no transaction is open; -876, it has run a statement; -877, already set.
         """
         work = self._need_work()
         if work.is_used:
@@ -233,7 +239,8 @@ class Transactions(Writes):
     def set_savepoint(self, name: str, unique: bool) -> None:
         """SAVEPOINT: a repeated name moves the savepoint, unless either is UNIQUE.
 
-        Raises:   SqlError: -255, no transaction is open; -743, a unique one has the name (assumed: the SQLCODE).
+        Raises:
+            SqlError: -255, no transaction is open; -743, a unique one has the name (assumed: the SQLCODE).
         """
         work = self._need_work()
         self._end_hold()
@@ -254,7 +261,8 @@ class Transactions(Writes):
     def release_savepoint(self, name: str) -> None:
         """RELEASE SAVEPOINT: removes it and all later ones; changes are kept.
 
-        Raises:   SqlError: -255, no transaction is open; -278, no such savepoint (assumed: the SQLCODE).
+        Raises:
+            SqlError: -255, no transaction is open; -278, no such savepoint (assumed: the SQLCODE).
         """
         work = self._need_work()
         del work.savepoints[work.find(name) :]
@@ -262,9 +270,12 @@ class Transactions(Writes):
     def rollback_to(self, name: str) -> None:
         """ROLLBACK TO SAVEPOINT: undoes all later changes and removes later savepoints; this one is kept.
 
-        Args:     name: "" for the latest.
-        Raises:   SqlError: -255, no transaction is open; -278, no such savepoint (assumed: the SQLCODE).
-                  LockRefused: as `rollback`.
+        Args:
+            name: "" for the latest.
+
+        Raises:
+            SqlError: -255, no transaction is open; -278, no such savepoint (assumed: the SQLCODE).
+            LockRefused: as `rollback`.
         """
         work = self._need_work()
         index = work.find(name)

@@ -87,8 +87,11 @@ class UndoLog:
     def append(self, transaction: int, mark: int, versions: Sequence[Version]) -> int:
         """Append *versions* to the entries of a transaction, in the running SQLite transaction.
 
-        Args:     mark: the number of its entries so far.
-        Returns:  their number from now on.
+        Args:
+            mark: the number of its entries so far.
+
+        Returns:
+            Their number from now on.
         """
         first = (transaction << _SHIFT) + mark
         entries = ((seq, *version) for seq, version in enumerate(versions, first))

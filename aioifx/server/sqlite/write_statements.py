@@ -121,7 +121,9 @@ class Writes:
 
         It waits as SET LOCK MODE says.
 
-        Raises:   LockRefused: another session has a conflicting lock. SqlError: -213, interrupted.
+        Raises:
+            LockRefused: another session has a conflicting lock.
+            SqlError: -213, interrupted.
         """
         self.on_query()
         resource = self._table(table)
@@ -142,9 +144,10 @@ class Writes:
     def wait(self, conflict: LockConflict) -> None:
         """Wait for the lock of another transaction, as SET LOCK MODE says.
 
-        Raises:   LockConflict: a statement that writes is running, and must release the latch first.
-                  LockRefused, or SqlError if the conflict has a SQLCODE: it is not released in time.
-                  SqlError: -213, interrupted.
+        Raises:
+            LockConflict: a statement that writes is running, and must release the latch first. LockRefused, or SqlError
+                if the conflict has a SQLCODE: it is not released in time.
+            SqlError: -213, interrupted.
         """
         if self._is_writing:  # a routine of a trigger: the statement waits, not this one, which has the latch
             if conflict.is_kept and self._locks.try_acquire(self, conflict.resource, conflict.mode):
@@ -224,11 +227,14 @@ class Writes:
     def run(self, attempt: Callable[[], T], *, shared: bool = True, brief: bool = False) -> T:
         """Run a statement that writes, again after each wait for a lock; if it fails, all its changes are undone.
 
-        Args:     attempt: makes its changes in the context of `changing`, `changing_objects` or `defining`.
-                  shared: it writes what other sessions see; False for the session's temporary tables.
-                  brief: it need not be interruptible, so it may share a transaction of SQLite with its `batch`.
-        Raises:   LockRefused: another session has a lock, or is writing longer than `busy_timeout`.
-                  SqlError: -878, the transaction is READ ONLY; -213, interrupted.
+        Args:
+            attempt: makes its changes in the context of `changing`, `changing_objects` or `defining`.
+            shared: it writes what other sessions see; False for the session's temporary tables.
+            brief: it need not be interruptible, so it may share a transaction of SQLite with its `batch`.
+
+        Raises:
+            LockRefused: another session has a lock, or is writing longer than `busy_timeout`.
+            SqlError: -878, the transaction is READ ONLY; -213, interrupted.
         """
         if self._is_writing:  # the action of a trigger
             return attempt()
@@ -265,10 +271,13 @@ class Writes:
     ) -> AbstractContextManager[None]:
         """Context of changes of a table's rows; only inside `run`.
 
-        Args:     mode: of the lock on the table.
-                  only_inserts: nothing but new rows of the table. Outside a transaction they are not watched if
-                  no other session has a lock that they can meet. The triggers would cost more than the rows.
-        Raises:   LockConflict: another transaction has a lock.
+        Args:
+            mode: of the lock on the table.
+            only_inserts: nothing but new rows of the table. Outside a transaction they are not watched if no other
+                session has a lock that they can meet. The triggers would cost more than the rows.
+
+        Raises:
+            LockConflict: another transaction has a lock.
         """
         if not table.is_temp and (mode is LockMode.X or not self._changes.intends_to_write(table)):
             self._try_lock(table, mode)
@@ -293,8 +302,9 @@ class Writes:
         Inside a statement that activates a trigger, that statement is undone and runs again if the transaction must
         become exclusive.
 
-        Args:     tables: that are created, altered, dropped, or that a new constraint refers to.
-                  in_place: it only creates temporary tables, which a rollback can drop.
+        Args:
+            tables: that are created, altered, dropped, or that a new constraint refers to.
+            in_place: it only creates temporary tables, which a rollback can drop.
         """
         for table in tables:
             if not table.is_temp:
@@ -330,7 +340,9 @@ class Writes:
     def become_exclusive(self) -> None:
         """Keep SQLite's transaction open, and the latch, from now on to the end of the transaction.
 
-        Raises:   LockRefused: another session is writing longer than `busy_timeout`. SqlError: -213, interrupted.
+        Raises:
+            LockRefused: another session is writing longer than `busy_timeout`.
+            SqlError: -213, interrupted.
         """
         work = self._work
         if work is not None and not work.is_exclusive:
@@ -426,7 +438,8 @@ class Writes:
     def step(self) -> Generator[None, None, None]:
         """Context of one of several attempts inside a statement: if it fails, its versions are forgotten.
 
-        Raises:   LockConflict: it has met a lock of another transaction.
+        Raises:
+            LockConflict: it has met a lock of another transaction.
         """
         mark = self.mark()
         try:
@@ -446,7 +459,8 @@ class Writes:
     def back_to(self, mark: tuple[int, int, int]) -> None:
         """See `RowChanges.back_to`.
 
-        Raises:   LockConflict: what failed has met a lock of another transaction.
+        Raises:
+            LockConflict: what failed has met a lock of another transaction.
         """
         self._changes.back_to(mark)
         if (conflict := self._changes.conflict) is not None:

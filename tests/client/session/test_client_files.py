@@ -77,7 +77,9 @@ BAD_FILE = bytes.fromhex("000d 0009 0000000000000000") + EOT
 def query(*file_exchanges: Exchange, last: bytes = EOT, end: bytes = ints(5) + ENDED) -> list[Exchange]:
     """A query whose server asks for files, in the order of requests and answers.
 
-    Args:     last: the answer to the last request. end: the rest of the reply.
+    Args:
+        last: the answer to the last request.
+        end: the rest of the reply.
     """
     answers = [answer for _, answer in file_exchanges]
     sent = [request for request, _ in file_exchanges]

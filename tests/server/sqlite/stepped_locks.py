@@ -35,8 +35,11 @@ class SteppedLocks(LockManager):
     def wait(self, owner: Owner, resource: Resource, mode: LockMode, wake: Callable[[], None]) -> Waiter:
         """Queue a request that `try_acquire` has not granted.
 
-        Args:     wake: called when it is granted or refused; must not call the manager.
-        Raises:   LockRefused: -143, it would close a circle.
+        Args:
+            wake: called when it is granted or refused; must not call the manager.
+
+        Raises:
+            LockRefused: -143, it would close a circle.
         """
         with self._mutex:
             return Waiter(self, self._queued(owner, resource, mode, wake))

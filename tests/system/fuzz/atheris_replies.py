@@ -24,7 +24,8 @@ LONGEST = 4096
 def main(arguments: list[str] | None = None) -> int:
     """Fuzz for so many seconds.
 
-    Returns:  0 without a finding, or without atheris; the fuzzer ends the process itself when it finds something.
+    Returns:
+        0 without a finding, or without atheris; the fuzzer ends the process itself when it finds something.
     """
     parser = argparse.ArgumentParser(
         prog="poe fuzz", description="Fuzz what reads a peer's bytes, with atheris."

@@ -161,7 +161,8 @@ def value_for(source: Source, encode: Callable[[Any], bytes]) -> Any:
 def parameters(data: bytes) -> int:
     """Types and rows made of these bytes, encoded in runs by every encoder that there is; the bytes must agree.
 
-    Returns:  how many of the rows can be encoded at all.
+    Returns:
+        How many of the rows can be encoded at all.
     """
     source = Source(data)
     code_set = CODE_SETS[source.below(len(CODE_SETS))]

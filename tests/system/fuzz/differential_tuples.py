@@ -38,7 +38,8 @@ _ENCODABLE: Final = tuple(sql_type for sql_type in TYPES if sql_type and _encoda
 def rows(data: bytes) -> int:
     """Types and rows made of these bytes, encoded by every encoder that there is; the bytes must agree.
 
-    Returns:  how many of the rows can be encoded at all.
+    Returns:
+        How many of the rows can be encoded at all.
     """
     source = Source(data)
     code_set, frame = CODE_SETS[source.below(len(CODE_SETS))], FRAMES[source.below(len(FRAMES))]

@@ -75,14 +75,16 @@ class Client(Protocol):
     async def execute(self, sql: str, *values: int | str) -> int:
         """Run a statement; the number of rows that it changed.
 
-        Raises:   Locked: it met a lock.
+        Raises:
+            Locked: it met a lock.
         """
         ...
 
     async def values(self, sql: str, *values: int | str) -> list[str]:
         """The first column of a query's rows.
 
-        Raises:   Locked: it met a lock.
+        Raises:
+            Locked: it met a lock.
         """
         ...
 
@@ -247,7 +249,8 @@ async def clients(dsn: str, number: int = 8) -> AsyncGenerator[list[Client], Non
 async def recorded(connected: Sequence[Client], shape: Shape, seed: int) -> History:
     """Run the transactions of one history; the tables are emptied first.
 
-    Raises:   OperationalError: an error other than those of locks.
+    Raises:
+        OperationalError: an error other than those of locks.
     """
     dice, numbers = random.Random(seed), count(1)
     first, using = connected[0], connected[: shape.clients]

@@ -24,7 +24,8 @@ LOCAL_REPOSITORY: Final = Path.home() / ".m2" / "repository"
 def fetched(folder: Path, *sources: Path) -> Path:
     """IBM's driver, fetched by Maven into *folder*, with classes compiled from *sources* beside it.
 
-    Raises:   JdbcMissing: a tool is not installed, or Maven cannot reach its repository.
+    Raises:
+        JdbcMissing: a tool is not installed, or Maven cannot reach its repository.
     """
     for tool in ("java", "javac", "mvn"):
         if shutil.which(tool) is None:
@@ -78,7 +79,8 @@ class Jdbc:
     def __call__(self, *fields: object) -> list[Fields]:
         """Send one request; the lines of the answer.
 
-        Raises:   JdbcError: the driver threw.
+        Raises:
+            JdbcError: the driver threw.
         """
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None

@@ -41,7 +41,8 @@ async def probe(conn: aioifx.Connection) -> None:
 async def reset_hook(calls: Iterator[int], kind: str, conn: aioifx.Connection) -> None:
     """Every other call leaves something that the pool has to undo, or a session that it has to close.
 
-    Args:     kind: one of `RESETS`.
+    Args:
+        kind: one of `RESETS`.
     """
     if next(calls) % 2:
         return await probe(conn)

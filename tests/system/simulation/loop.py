@@ -33,8 +33,9 @@ class OutOfTime(Exception):
 class SimulatedLoop(asyncio.BaseEventLoop):
     """Runs callbacks in the order of asyncio's loops: what the network delivers, then timers that are due.
 
-    Args:     time_limit: seconds of virtual time that a scenario may take.
-              thread_time: returns the virtual seconds that a function takes in an executor.
+    Args:
+        time_limit: seconds of virtual time that a scenario may take.
+        thread_time: returns the virtual seconds that a function takes in an executor.
     """
 
     network: Network
@@ -189,7 +190,8 @@ def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -
 def run(loop: SimulatedLoop, main: Coroutine[Any, Any, Any]) -> Any:
     """Run *main* on *loop*; tasks that are left afterwards are the caller's to judge.
 
-    Raises:   Stuck, Frozen, OutOfTime: the simulation cannot go on.
+    Raises:
+        Stuck, Frozen, OutOfTime: the simulation cannot go on.
     """
     asyncio.set_event_loop(loop)
     try:

@@ -149,7 +149,9 @@ def run_seeds(
 ) -> Summary:
     """Run some seeds in this process.
 
-    Args:     on_seed: called with each seed before it runs. stop_at_failure: the first seed that fails is the last.
+    Args:
+        on_seed: called with each seed before it runs.
+        stop_at_failure: the first seed that fails is the last.
     """
     summary = Summary()
     for seed in seeds:
@@ -175,7 +177,8 @@ def run_many(
 
     The run ends at Ctrl-C, and if a process dies or hangs: the seed that it was at then counts as a failure.
 
-    Args:     defect: the name of a planted defect; empty: none.
+    Args:
+        defect: the name of a planted defect; empty: none.
     """
     total, began = Summary(), time.monotonic()
     with contextlib.ExitStack() as stack:

@@ -17,7 +17,8 @@ PACKAGE: Final = "aioifx.client"
 def measured(first: int, count: int, jobs: int) -> str:
     """Coverage of lines and branches, a line for each module, the least covered first.
 
-    Raises:   RuntimeError: a process failed.
+    Raises:
+        RuntimeError: a process failed.
     """
     with tempfile.TemporaryDirectory() as folder:
         # coverage.py starts before anything is imported, so that the lines of modules count too.

@@ -24,8 +24,9 @@ _CALM: Final[dict[str, Any]] = {
 def minimize(scenario: Scenario, fails: Fails, on_step: Callable[[Scenario], None] | None = None) -> Scenario:
     """The smallest scenario found, by leaving out one thing after the other.
 
-    Args:     fails: whether a scenario still violates the law.
-              on_step: called with each smaller scenario.
+    Args:
+        fails: whether a scenario still violates the law.
+        on_step: called with each smaller scenario.
     """
     while True:
         for smaller in _smaller(scenario):

@@ -57,12 +57,13 @@ class Accepting(Enum):
 class Weather:
     """How a network behaves where no fault is set.
 
-    Args:     latency: seconds that a chunk is on its way at least.
-              connect: seconds by which the time of an attempt to connect varies.
-              jitter: seconds by which this varies.
-              cut: probability that a chunk ends before the data that is there.
-              tick: see `SimulatedLoop`.
-              window: bytes that are on the way before the sender has to wait.
+    Args:
+        latency: seconds that a chunk is on its way at least.
+        connect: seconds by which the time of an attempt to connect varies.
+        jitter: seconds by which this varies.
+        cut: probability that a chunk ends before the data that is there.
+        tick: see `SimulatedLoop`.
+        window: bytes that are on the way before the sender has to wait.
     """
 
     latency: float = 0.0002
@@ -146,7 +147,9 @@ class Network:
     ) -> tuple[Transport, Any]:
         """Connect as `loop.create_connection` does.
 
-        Raises:   OSError: refused, unreachable, reset. ssl.SSLError: the handshake failed.
+        Raises:
+            OSError: refused, unreachable, reset.
+            ssl.SSLError: the handshake failed.
         """
         ip = self.same_host.get(ip, ip)
         accepting = self.accepting.get(ip, Accepting.ACCEPT)

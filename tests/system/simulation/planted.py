@@ -522,7 +522,8 @@ DEFECTS: Final = {
 def planted(name: str) -> Iterator[None]:
     """Put a defect back.
 
-    Raises:   ValueError: the piece of source is not there.
+    Raises:
+        ValueError: the piece of source is not there.
     """
     defect = DEFECTS[name]
     module = import_module(defect.module)

@@ -11,10 +11,11 @@ from typing import Any, Self
 class Ending:
     """How a caller's operation is ended from outside.
 
-    Args:     how: "waiting" or "woken": cancelled at its n-th suspension, before or after what it waits for has come.
-              "scope": by a scope of anyio. "suspension timeout": `asyncio.timeout` expires then.
-              "timeout": `asyncio.timeout` of *at* seconds. "twice": cancelled then, and again as it ends.
-              at: the suspension, from 1, or the seconds.
+    Args:
+        how: "waiting" or "woken": cancelled at its n-th suspension, before or after what it waits for has come.
+            "scope": by a scope of anyio. "suspension timeout": `asyncio.timeout` expires then. "timeout":
+            `asyncio.timeout` of *at* seconds. "twice": cancelled then, and again as it ends.
+        at: the suspension, from 1, or the seconds.
     """
 
     how: str
@@ -49,13 +50,14 @@ class Caller:
 class Fault:
     """Something that goes wrong.
 
-    Args:     kind: see `faults`.
-              trigger: "time", "group" (before the n-th group of requests is handled), "reply" (before its reply is
-              sent), "commit" (before the n-th transaction is committed), "login" (before the n-th is answered) or
-              "fetch" (before the n-th block or row is fetched).
-              at: seconds or n.
-              target: the number of a connection, or the index of a server.
-              seconds: how long it lasts; 0: for ever.
+    Args:
+        kind: see `faults`.
+        trigger: "time", "group" (before the n-th group of requests is handled), "reply" (before its reply is sent),
+            "commit" (before the n-th transaction is committed), "login" (before the n-th is answered) or "fetch"
+            (before the n-th block or row is fetched).
+        at: seconds or n.
+        target: the number of a connection, or the index of a server.
+        seconds: how long it lasts; 0: for ever.
     """
 
     kind: str
@@ -69,9 +71,10 @@ class Fault:
 class Host:
     """One server.
 
-    Args:     redirect: index of the server that logins are redirected to; -1: none.
-              addresses: of its name.
-              differs: how it differs from what the client expects; see `model.differences`.
+    Args:
+        redirect: index of the server that logins are redirected to; -1: none.
+        addresses: of its name.
+        differs: how it differs from what the client expects; see `model.differences`.
     """
 
     is_secondary: bool = False

@@ -17,7 +17,8 @@ _LOGGERS: Final = ("aioifx.connect", "aioifx.pool", "aioifx.session")
 class TextTracer(Tracer):
     """Writes each event as a line: virtual time, connection, what happens.
 
-    Args:     write: called with each line.
+    Args:
+        write: called with each line.
     """
 
     is_on = True

@@ -51,8 +51,9 @@ INSERTED = done(1) + EOT
 class Sink(threading.Thread):
     """A server's end for one statement, all of whose executions are equally long.
 
-    Args:     opening: the replies to the groups before the first execution, and to those of a query.
-              execution: the answer to each execution, by its number.
+    Args:
+        opening: the replies to the groups before the first execution, and to those of a query.
+        execution: the answer to each execution, by its number.
     """
 
     def __init__(self, sock: socket.socket, opening: list[bytes], execution: Callable[[int], bytes]) -> None:

@@ -15,8 +15,9 @@ _SERVED_COLUMNS: Final = 1998
 def require_columns(count: int, offset: int) -> None:
     """Refuse more columns than a table or a query may have.
 
-    Raises:   SqlError: -528, more than Informix allows (assumed: the SQLCODE of a row too long); -999, more than the
-              server supports.
+    Raises:
+        SqlError: -528, more than Informix allows (assumed: the SQLCODE of a row too long); -999, more than the server
+            supports.
     """
     if count > ROW_LIMIT:
         raise SqlError(-528, offset=offset)

@@ -23,6 +23,16 @@ class Routine:
         variant:  whether equal arguments may have different results (documented: VARIANT, the default of Informix).
         function: called in the thread of the calling session. A `DatabaseError` that it raises is sent to the
                   client with its codes, or with -746 if it has none. Code -937 is sent with its SQLSTATE and text.
+
+    Args:
+        params: (name, type) pairs, ``("item", "VARCHAR(20)")``.
+        returns: SQL types.
+        function: takes the parameters by position. An SQL function returns a value, or a tuple if it has several
+            results, or an iterable of either for several rows. The return value of a procedure is ignored.
+        variant: False, as NOT VARIANT in Informix, lets CREATE INDEX use it for a functional index.
+
+    Raises:
+        InterfaceError: a name or type is invalid, or the function cannot run in a thread.
     """
 
     __slots__ = ("function", "name", "params", "returns", "variant")
@@ -36,13 +46,6 @@ class Routine:
         *,
         variant: bool = True,
     ) -> None:
-        """Args:     params: (name, type) pairs, ``("item", "VARCHAR(20)")``; returns: SQL types.
-                     function: takes the parameters by position. An SQL function returns a value, or a tuple if it
-                     has several results, or an iterable of either for several rows. The return value of a procedure
-                     is ignored.
-                     variant: False, as NOT VARIANT in Informix, lets CREATE INDEX use it for a functional index.
-        Raises:   InterfaceError: a name or type is invalid, or the function cannot run in a thread.
-        """
         if not name.isidentifier():
             raise InterfaceError(f"routine: expected an identifier, got {name!r}")
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):

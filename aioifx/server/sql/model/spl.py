@@ -98,8 +98,12 @@ def resolved(
 ) -> SplRoutine:
     """The routine that a call means: the same types count more than the same family of types.
 
-    Args:     types: of the arguments by position; None for NULL and ``?``. named: the names of the others.
-    Raises:   SqlError: -674, none accepts the arguments; -9700, several fit equally.
+    Args:
+        types: of the arguments by position; None for NULL and ``?``.
+        named: the names of the others.
+
+    Raises:
+        SqlError: -674, none accepts the arguments; -9700, several fit equally.
     """
     fitting = [routine for routine in found if routine.accepts(len(types), named)]
     if not fitting:

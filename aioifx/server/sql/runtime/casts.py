@@ -54,7 +54,8 @@ def convert(value: Stored, source: SqlType, target: SqlType, settings: Settings)
 def converter(source: TypeNumber, target: TypeNumber) -> Converter:
     """The conversion between two types, by their numbers.
 
-    Raises:   SqlError: -1260, no such conversion; -1266, INTERVALs of different families.
+    Raises:
+        SqlError: -1260, no such conversion; -1266, INTERVALs of different families.
     """
     source_type, target_type = numbered_type(source), numbered_type(target)
     forms = form_of(source_type), form_of(target_type)
@@ -334,7 +335,8 @@ Comparer: TypeAlias = Callable[[Value, Value, Settings], int | None]
 def comparer(left: TypeNumber, right: TypeNumber) -> Comparer:
     """The comparison of stored values of two types: by value, in a type that holds both.
 
-    Raises:   SqlError: -1260, they do not compare; -1266, they are INTERVALs of different families.
+    Raises:
+        SqlError: -1260, they do not compare; -1266, they are INTERVALs of different families.
     """
     left_type, right_type = numbered_type(left), numbered_type(right)
     first, second = form_of(left_type), form_of(right_type)

@@ -75,7 +75,8 @@ _TICKS: Final = SqlType(TypeCode.INTERVAL, Qualifier(Unit.DAY, Unit.FRACTION, 9,
 def natural(value: Value, settings: Settings) -> tuple[Stored, SqlType]:
     """The storage form of a Python value in its natural type, neither rounded nor truncated.
 
-    Raises:   SqlError: -415, no SQL type corresponds to it.
+    Raises:
+        SqlError: -415, no SQL type corresponds to it.
     """
     maker = _NATURAL.get(value.__class__)
     if maker is None:

@@ -3,6 +3,7 @@
 Functions for scalar parts are arguments, because those of `casts` are recursive with this module.
 
 Source: documented: elements of collections are not NULL; a SET has no duplicates, SETs and MULTISETs no order; a row
+
 is converted field by field (Guide to SQL: Syntax; Database Design and Implementation Guide). assumed: duplicates in a
 SET are dropped without an error; -9978 for NULL elements, -9634 for rows with a different number of fields.
 """
@@ -49,7 +50,8 @@ def parts_of(stored: str) -> list[Stored]:
 def part_types(type_: ComplexType, count: int) -> tuple[SqlType, ...]:
     """The types of *count* parts.
 
-    Raises:   SqlError: -9634, a row has a different number of fields.
+    Raises:
+        SqlError: -9634, a row has a different number of fields.
     """
     if type_.code != TypeCode.ROW:
         return type_.parts * count
@@ -61,7 +63,8 @@ def part_types(type_: ComplexType, count: int) -> tuple[SqlType, ...]:
 def completed(parts: list[Stored], type_: ComplexType) -> str:
     """The storage form of converted parts.
 
-    Raises:   SqlError: -391, a field that is NOT NULL is NULL; -9978, an element is NULL.
+    Raises:
+        SqlError: -391, a field that is NOT NULL is NULL; -9978, an element is NULL.
     """
     if type_.code == TypeCode.ROW:
         for part, required in zip(parts, type_.required, strict=True):
@@ -103,7 +106,8 @@ def from_text(type_: ComplexType, converter_of: ConverterOf) -> Converter:
 def between(source: ComplexType, target: ComplexType, converter_of: ConverterOf) -> Converter:
     """The conversion of a row to a row, or of a collection to one of the same kind.
 
-    Raises:   SqlError: -9634, the kinds or the numbers of fields differ.
+    Raises:
+        SqlError: -9634, the kinds or the numbers of fields differ.
     """
     if source.code != target.code:
         raise SqlError(_NO_CAST)

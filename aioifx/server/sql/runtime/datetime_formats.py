@@ -151,7 +151,8 @@ def _reader(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
 def parse_moment(text: str, pattern: str, now: datetime) -> datetime:
     """Parse a text; fields missing from the pattern are 1 or 0, and the year is the current one.
 
-    Raises:   SqlError: -1277, the text does not match the pattern; -1263, a field is out of range.
+    Raises:
+        SqlError: -1277, the text does not match the pattern; -1263, a field is out of range.
     """
     expression, names = _reader(pattern)
     match = expression.fullmatch(text.strip(" "))

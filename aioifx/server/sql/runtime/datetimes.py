@@ -102,8 +102,9 @@ def requalified(text: str, source: Qualifier, target: Qualifier, settings: Setti
 def parse_datetime(text: str, qualifier: Qualifier, settings: Settings) -> str:
     """The stored form of a text such as ``2026-5-4 12:30``; FRACTION digits beyond the scale are truncated.
 
-    Raises:   SqlError: -1261 too many digits in the first field, -1262 a character that is not a digit. Or -1263 a
-              field missing or out of range, -1264 text after the last field.
+    Raises:
+        SqlError: -1261 too many digits in the first field, -1262 a character that is not a digit. Or -1263 a field
+            missing or out of range, -1264 text after the last field.
     """
     text = text.strip(" ")
     pos = 0

@@ -81,7 +81,7 @@ def _answer(table: Mapping[str, Callable[[Settings], Stored]], option: Value, se
 def _dbspace(partnum: Value) -> str:
     """All tables are in the root dbspace.
 
-    Source:   documented: -727 for NULL and for the part numbers of pseudo tables
+    Source: documented: -727 for NULL and for the part numbers of pseudo tables
     """
     if partnum is None or whole(partnum) < _FIRST_PARTNUM:
         raise SqlError(-727)

@@ -69,7 +69,8 @@ def _rounding(digits: int) -> Context:
 def fit_decimal(number: Decimal, precision: int, scale: int | None) -> Decimal:
     """Rounded to DECIMAL(precision, scale), or to the digits of a floating DECIMAL(precision).
 
-    Raises:   SqlError: -1226, too many digits before the point, or too large an exponent.
+    Raises:
+        SqlError: -1226, too many digits before the point, or too large an exponent.
     """
     if scale is None:
         fitted = _rounding(precision).plus(number)

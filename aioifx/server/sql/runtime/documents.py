@@ -3,6 +3,7 @@
 A stored BSON is the document's bytes in hexadecimal digits.
 
 Source: documented (Guide to SQL: Syntax, BSON processing functions): names, arguments, result types; a field may be
+
 ``a.b``. assumed: NULL for a missing field and for a value of another kind; ``a.0`` is an element of an array; BSON_GET
 of ``a.b`` names its field ``b``; sizes are those of the encoded document.
 """
@@ -31,7 +32,8 @@ _MISSING: Final = object()
 def checked_json(text: str) -> str:
     """A text as JSON.
 
-    Raises:   SqlError: -9652, it is not a JSON object.
+    Raises:
+        SqlError: -9652, it is not a JSON object.
     """
     read_json(text)
     return text
@@ -50,7 +52,8 @@ def json_of(stored: str) -> str:
 def checked_bson(data: bytes) -> str:
     """Bytes of a client as BSON.
 
-    Raises:   SqlError: -9652, they are not a document.
+    Raises:
+        SqlError: -9652, they are not a document.
     """
     try:
         decode_document(data)
@@ -171,7 +174,8 @@ VALUE_FUNCTIONS: Final[dict[str, Callable[[Value], Stored]]] = {
 def scalar_of(stored: str) -> Value:
     """The value of a document with one field, for casts of ``column.field``.
 
-    Raises:   SqlError: -1260, it has a different number of fields.
+    Raises:
+        SqlError: -1260, it has a different number of fields.
     """
     document = _decoded(stored)
     if len(document) != 1:

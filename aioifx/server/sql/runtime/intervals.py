@@ -77,8 +77,9 @@ def format_interval(amount: int, qualifier: Qualifier) -> str:
 def parse_interval(text: str, qualifier: Qualifier) -> int:
     """Months or ticks of a text such as ``-5-3`` or ``3 04:05:06.5``; FRACTION digits beyond the scale are truncated.
 
-    Raises:   SqlError: -1261 too many digits in the first field, -1262 a character that is not a digit. Or -1263 a
-              field missing or out of range, -1264 text after the last field.
+    Raises:
+        SqlError: -1261 too many digits in the first field, -1262 a character that is not a digit. Or -1263 a field
+            missing or out of range, -1264 text after the last field.
     """
     text = text.strip(" ")
     negative = text.startswith("-")

@@ -1,6 +1,7 @@
 """JSON text of documents <-> Python values, with the extensions of the server. Never: BSON's bytes, SQL types.
 
 Source: documented (Guide to SQL: Syntax, BSON_VALUE_VARCHAR, BSON_VALUE_DATE, BSON_GET): names without quotes,
+
 ``ISODate("2013-05-18T00:33:14.000Z")``, and compact text as output. assumed: ``ObjectId("..")``, ``{"$oid":".."}`` and
 ``{"$date":".."}`` as input; the first forms as output.
 """
@@ -34,7 +35,8 @@ _CONSTANTS: Final = {"true": True, "false": False, "null": None}
 def read_json(text: str) -> dict[str, Value]:
     """The values of a document.
 
-    Raises:   SqlError: -9652, it is not the text of one JSON object.
+    Raises:
+        SqlError: -9652, it is not the text of one JSON object.
     """
     reader = _Reader(text)
     value = reader.value(_DEEPEST)
@@ -162,7 +164,8 @@ def _moment(text: str) -> dt.datetime:
 def write_json(value: Value) -> str:
     """The text of a value.
 
-    Raises:   SqlError: -1260, a kind of BSON that has no JSON text here.
+    Raises:
+        SqlError: -1260, a kind of BSON that has no JSON text here.
     """
     match value:
         case dict():

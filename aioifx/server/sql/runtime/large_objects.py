@@ -24,7 +24,8 @@ _MARK: Final = b"aifx"
 def store_large(value: Value, settings: Settings) -> Stored:
     """The bytes of a BYTE or TEXT parameter.
 
-    Raises:   SqlError: -608, it is a value of another type.
+    Raises:
+        SqlError: -608, it is a value of another type.
     """
     if isinstance(value, bytes):
         return value
@@ -55,7 +56,8 @@ def locator_of(number: int) -> Locator:
 def object_number(locator: Locator) -> int:
     """The number of the object of a locator.
 
-    Raises:   SqlError: -9810, it is not a locator of this server.
+    Raises:
+        SqlError: -9810, it is not a locator of this server.
     """
     if len(locator.data) == LOCATOR:
         mark, number = _HEAD.unpack_from(locator.data)
@@ -67,7 +69,8 @@ def object_number(locator: Locator) -> int:
 def store_locator(value: Value, settings: Settings) -> Stored:
     """The object of a BLOB or CLOB parameter.
 
-    Raises:   SqlError: -608, it is a value of another type; -9810, it is not a locator of this server.
+    Raises:
+        SqlError: -608, it is a value of another type; -9810, it is not a locator of this server.
     """
     if isinstance(value, Locator):
         return object_number(value)

@@ -4,8 +4,8 @@ A place holds a digit. When no digit is left, ``*`` stands for an asterisk, ``&`
 for nothing. ``$ - + (`` show a symbol at one place. Several of one kind are places, too, and the symbol is as far right
 as the digits allow. A comma without a digit before it counts as the character before it.
 
-Source:   the characters are documented (ESQL/C, numeric-formatting masks; the TO_CHAR function names them for numbers);
-          where two kinds of symbols meet, and that halves round away from zero, is assumed.
+Source: the characters are documented (ESQL/C, numeric-formatting masks; the TO_CHAR function names them for numbers);
+where two kinds of symbols meet, and that halves round away from zero, is assumed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class _Mask(NamedTuple):
 def _mask(text: str) -> _Mask:
     """Parse a mask.
 
-    Raises:   SqlError: -999, the mask has no place for a digit, as in masks of other databases.
+    Raises:
+        SqlError: -999, the mask has no place for a digit, as in masks of other databases.
     """
     before, point, rest = text.partition(".")
     places = _DIGITS + "".join(symbol for symbol in _SYMBOLS if symbol in before)

@@ -23,7 +23,8 @@ _WIDEST_INTEGER: Final = 2**63 - 1
 def bind(parameters: Sequence[Parameter], values: Sequence[Value], settings: Settings) -> tuple[Stored, ...]:
     """The values of a plan's parameters in storage form.
 
-    Raises:   SqlError: -254, wrong number of values; -415 and similar, a value does not convert to the type.
+    Raises:
+        SqlError: -254, wrong number of values; -415 and similar, a value does not convert to the type.
     """
     if len(values) != len(parameters):
         raise SqlError(_WRONG_COUNT)

@@ -175,8 +175,9 @@ class Connection(Protocol):
 def register(connection: Connection, settings: Settings, on_error: ErrorSink) -> None:
     """Register every name of this module on a SQLite connection.
 
-    Args:     settings: read whenever a function runs; the session changes them between statements.
-              on_error: called with each error before SQLite replaces it with an error without a reason.
+    Args:
+        settings: read whenever a function runs; the session changes them between statements.
+        on_error: called with each error before SQLite replaces it with an error without a reason.
     """
     for spec in FUNCTIONS:
         call = partial(spec.call, settings) if spec.with_settings else spec.call

@@ -144,7 +144,7 @@ def trim_trailing(text: str | None, characters: str | None = " ") -> str | None:
 
 
 def _require_length(count: int) -> None:
-    """Raises:   SqlError: -881, the result would be longer than LVARCHAR."""
+    """Raise SqlError -881 if the result would be longer than LVARCHAR."""
     if count > _LONGEST:
         raise SqlError(_TOO_LONG)
 

@@ -290,7 +290,8 @@ def _decimal(s: TokenStream) -> None:
 def parse_execute(s: TokenStream, *, in_trigger: bool = False) -> Execute:
     """Read EXECUTE PROCEDURE or EXECUTE FUNCTION.
 
-    Args:     in_trigger: the parentheses may be missing (documented: examples of CREATE TRIGGER).
+    Args:
+        in_trigger: the parentheses may be missing (documented: examples of CREATE TRIGGER).
     """
     offset = s.expect("execute").offset
     kind = s.expect_any("procedure", "function").text

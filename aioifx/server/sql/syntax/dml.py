@@ -109,7 +109,7 @@ def _assignment(s: TokenStream) -> Assignment:
 def qualified_by(target: TableRef, read: Callable[[TokenStream], T]) -> Callable[[TokenStream], T]:
     """A reader like *read* that also accepts a prefix ``target.`` or ``owner.target.``.
 
-    Source:   documented for MERGE; observed in the triggers that dbschema writes, for SET and INTO
+    Source: documented for MERGE; observed in the triggers that dbschema writes, for SET and INTO
     """
     qualifier = (target.alias or Name(0, target.table.name)).text
 

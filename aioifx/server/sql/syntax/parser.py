@@ -59,9 +59,11 @@ _NOT_EXECUTED: Final = (
 def parse(text: str, *, delimident: bool = False) -> Statement:
     """The tree of one statement.
 
-    Args:     delimident: double quotes delimit names instead of strings.
-    Raises:   SqlError: -201 for a syntax error, -999 for Informix SQL that is not supported, or what
-              `tokenize` refuses.
+    Args:
+        delimident: double quotes delimit names instead of strings.
+
+    Raises:
+        SqlError: -201 for a syntax error, -999 for Informix SQL that is not supported, or what `tokenize` refuses.
     """
     s = TokenStream(text, tokenize(text, delimident=delimident), _GRAMMAR)
     statement = _statement(s)
@@ -75,7 +77,8 @@ def parse(text: str, *, delimident: bool = False) -> Statement:
 def parse_type_text(text: str) -> SqlType:
     """The type in *text*, written as in a column or parameter declaration.
 
-    Raises:   SqlError: as `parse`; -9628, it is not a built-in type.
+    Raises:
+        SqlError: as `parse`; -9628, it is not a built-in type.
     """
     s = TokenStream(text, tokenize(text), _GRAMMAR)
     token = s.token
@@ -90,7 +93,7 @@ def parse_type_text(text: str) -> SqlType:
 def _after_with(s: TokenStream) -> Statement:
     """Read the statement that begins with WITH: a query, or a change, which gives the common tables to its queries.
 
-    Source:   documented: WITH statement; it precedes SELECT, INSERT, UPDATE and DELETE
+    Source: documented: WITH statement; it precedes SELECT, INSERT, UPDATE and DELETE
     """
     common = parse_common_tables(s)
     if s.at_any("update", "delete"):
@@ -168,7 +171,8 @@ def split_script(text: str) -> Iterator[tuple[str, int]]:
 
     Routine bodies keep their semicolons. The first lines of dbschema's output are not a statement.
 
-    Raises:   SqlError: what `tokenize` refuses; its offset counts from the beginning of the script.
+    Raises:
+        SqlError: what `tokenize` refuses; its offset counts from the beginning of the script.
     """
     banner = _BANNER.match(text)
     return _split(text, tokens_of(_blanked(banner[0]) + text[banner.end() :] if banner else text))
@@ -177,7 +181,8 @@ def split_script(text: str) -> Iterator[tuple[str, int]]:
 def split_statements(text: str, *, delimident: bool = False) -> list[tuple[str, int]]:
     """The statements of a text for PREPARE, separated by ``;``, with the start of each, from 0.
 
-    Raises:   SqlError: what `tokenize` refuses.
+    Raises:
+        SqlError: what `tokenize` refuses.
     """
     if ";" not in text[:-1]:
         return [(text, 0)]

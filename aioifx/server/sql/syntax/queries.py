@@ -3,6 +3,7 @@
 Invariant: FROM is required; FOR UPDATE, FOR READ ONLY and INTO belong to the outermost query alone.
 
 Source: the grammar is documented (Guide to SQL: Syntax, SELECT statement), and -944 for SKIP, FIRST and LIMIT
+
 inside expressions is too.
 """
 
@@ -182,7 +183,7 @@ def _into_temp(s: TokenStream) -> IntoTemp:
 def _into_table(s: TokenStream, query: Query) -> CreateTableAs:
     """Read ``INTO [STANDARD | RAW] table`` with storage clauses.
 
-    Source:   documented: SELECT statement, INTO STANDARD and INTO RAW Clauses.
+    Source: documented: SELECT statement, INTO STANDARD and INTO RAW Clauses.
     """
     into = s.expect("into")
     if query.for_update is not None:

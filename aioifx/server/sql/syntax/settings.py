@@ -107,7 +107,7 @@ _OBJECTS: Final[tuple[ObjectKind, ...]] = ("constraints", "indexes", "triggers")
 def _objects(s: TokenStream, offset: int) -> SetConstraints | SetObjectMode:
     """Read SET CONSTRAINTS, SET INDEXES or SET TRIGGERS.
 
-    Source:   documented: SET Database Object Mode and SET Transaction Mode statements
+    Source: documented: SET Database Object Mode and SET Transaction Mode statements
     """
     kinds: list[str] = []
     while not kinds or s.accept(","):

@@ -117,7 +117,8 @@ def _define(s: TokenStream) -> Define:
 def parse_declared_type(s: TokenStream) -> DeclaredType:
     """Read the type of a variable or parameter: a type, or ``LIKE table.column``.
 
-    Raises:   SqlError: -999, BYTE and TEXT, which are declared with REFERENCES; -670, a SERIAL type.
+    Raises:
+        SqlError: -999, BYTE and TEXT, which are declared with REFERENCES; -670, a SERIAL type.
     """
     if s.at("references"):
         raise s.unsupported(f"REFERENCES {s.ahead(1).text.upper()}")
@@ -398,7 +399,8 @@ def _trace(s: TokenStream) -> Trace:
 def _sql(s: TokenStream) -> Sql:
     """Read an SQL statement.
 
-    Raises:   SqlError: -657 and -675, it is not valid in a routine; -659, a SELECT without INTO; -999, not supported.
+    Raises:
+        SqlError: -657 and -675, it is not valid in a routine; -659, a SELECT without INTO; -999, not supported.
     """
     token = s.token
     if s.at_any(*_DYNAMIC) and not s.at("close", "database"):

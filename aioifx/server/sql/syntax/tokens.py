@@ -6,6 +6,7 @@ Invariants:
 3. An invalid token is refused here, with the position of its first character.
 
 Source: codes -202, -203, -204, -253, -282, -283 and -943 are documented (finderr); where their offsets point
+
 is assumed.
 """
 
@@ -74,8 +75,11 @@ _QUOTED: Final = {
 def tokenize(text: str, *, delimident: bool = False) -> list[Token]:
     """The tokens of a text, the last one being the END.
 
-    Args:     delimident: double quotes delimit names instead of strings.
-    Raises:   SqlError: an invalid character, number, string or comment.
+    Args:
+        delimident: double quotes delimit names instead of strings.
+
+    Raises:
+        SqlError: an invalid character, number, string or comment.
     """
     return list(tokens_of(text, delimident=delimident))
 

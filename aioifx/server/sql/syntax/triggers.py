@@ -1,7 +1,7 @@
 """CREATE TRIGGER. Never: whether the names in it exist.
 
 Source: the grammar is documented (Guide to SQL: Syntax, CREATE TRIGGER statement, "Trigger on a Table", "Triggered
-        Action on a Table", "INSTEAD OF Triggers on Views").
+Action on a Table", "INSTEAD OF Triggers on Views").
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _ILLEGAL: Final = ("begin", "commit", "rollback", "set")
 def parse_create_trigger(s: TokenStream, offset: int) -> CreateTrigger:
     """Read CREATE TRIGGER from the name on.
 
-    Raises:   SqlError: -729, it has no action; -744, a statement that is not allowed in one.
+    Raises:
+        SqlError: -729, it has no action; -744, a statement that is not allowed in one.
     """
     if_not_exists = parse_if_not_exists(s)
     trigger = parse_qualified_name(s)

@@ -112,9 +112,7 @@ def parse_type(s: TokenStream) -> SqlType:
 
 
 def _type_with_start(s: TokenStream) -> DeclaredType:
-    """
-    Raises:   SqlError: -999 for a built-in type that is not supported.
-    """
+    """Raise SqlError -999 if a built-in type that is not supported."""
     if s.token.text == SYSTEM_OWNER and s.at(".", ahead=1) and s.at_any(*_EXTENDED, ahead=2):
         parse_owner(s)
     token = s.token
@@ -166,7 +164,8 @@ def _row_field(s: TokenStream) -> RowField:
 def _part_type(s: TokenStream) -> SqlType:
     """Read the type of a field or element.
 
-    Raises:   SqlError: -201, SERIAL (documented: not allowed; the number is assumed).
+    Raises:
+        SqlError: -201, SERIAL (documented: not allowed; the number is assumed).
     """
     token = s.token
     type_ = parse_type(s)

@@ -244,7 +244,8 @@ class _Alteration:
     def _modify_column(self, node: nodes.ColumnDef) -> None:
         """Replace a column's definition; its values are assigned to the new type.
 
-        Raises:   SqlError: -999, a functional index depends on it, or what `_move_column` raises.
+        Raises:
+            SqlError: -999, a functional index depends on it, or what `_move_column` raises.
         """
         if any(index.is_functional and node.name.text in index.columns for index in self.table.indexes):
             raise SqlError(-999, token="MODIFY", offset=node.offset)
@@ -280,7 +281,7 @@ class _Alteration:
     def _drop_column_constraints(self, name: str) -> None:
         """Drop what MODIFY does not keep: constraints on this column alone, and foreign keys that reference it.
 
-        Source:   documented: MODIFY Clause, Altering the Structure of Tables.
+        Source: documented: MODIFY Clause, Altering the Structure of Tables.
         """
         self._drop_references(lambda reference: name in reference.parent_columns)
         gone = [
@@ -302,7 +303,8 @@ class _Alteration:
     def _move_column(self, old: ColumnDef, new: ColumnDef, text: str, offset: int) -> None:
         """Change the affinity: add a second column, copy the values to it, and give it the name.
 
-        Raises:   SqlError: -999, the column is part of a foreign key or of a CHECK.
+        Raises:
+            SqlError: -999, the column is part of a foreign key or of a CHECK.
         """
         tied = [
             each
@@ -338,7 +340,8 @@ class _Alteration:
 def renamed_column(node: nodes.RenameColumn, table: Table, context: Context) -> Definition:
     """RENAME COLUMN: in the table, and in the foreign keys that reference it.
 
-    Raises:   SqlError: -217 no such column, -328 the new name exists.
+    Raises:
+        SqlError: -217 no such column, -328 the new name exists.
     """
     old, new = node.column.text, node.new_name.text
     if table.column(old) is None:
@@ -363,7 +366,7 @@ def renamed_column(node: nodes.RenameColumn, table: Table, context: Context) -> 
 def _triggers_without(triggers: Iterable[Trigger], column: str) -> tuple[Trigger, ...]:
     """The triggers of a table that loses a column; one of UPDATE OF no other column is dropped.
 
-    Source:   documented: ALTER TABLE, "How Dropping a Column Affects Triggers".
+    Source: documented: ALTER TABLE, "How Dropping a Column Affects Triggers".
     """
     return tuple(
         replace(each, columns=tuple(name for name in each.columns if name != column))
@@ -403,7 +406,7 @@ def _renamed(table: Table, old: str, new: str) -> Table:
 def _trigger_renamed(trigger: Trigger, old: str, new: str) -> Trigger:
     """A trigger with another name of a column of its table: in UPDATE OF, and after the correlation names.
 
-    Source:   documented: RENAME COLUMN, "How Triggers Are Affected".
+    Source: documented: RENAME COLUMN, "How Triggers Are Affected".
     """
     text, tokens = trigger.action, tokenize(trigger.action)
     parts, start = list[str](), 0
@@ -428,7 +431,7 @@ def _check_renamed(text: str, old: str, new: str) -> str:
 
     In quotes it is a name only if it needs them: without DELIMIDENT the text may be a string.
 
-    Source:   documented: RENAME COLUMN statement, how views and check constraints are affected.
+    Source: documented: RENAME COLUMN statement, how views and check constraints are affected.
     """
     kind = TokenKind.NAME if _PLAIN.fullmatch(old) else TokenKind.DELIMITED
     name = _written(new)

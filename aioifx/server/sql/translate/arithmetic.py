@@ -65,7 +65,8 @@ def chained(
 
     SQLite's parser allows about 30 nested calls. So the operations of ``a + b + c ..`` become arguments of one call.
 
-    Args:     chains: the arguments of texts that are chains so far; this one is added.
+    Args:
+        chains: the arguments of texts that are chains so far; this one is added.
     """
     if not text.startswith(f"ifx_{_VERBS[operator]}("):
         return text

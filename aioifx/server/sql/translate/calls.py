@@ -61,7 +61,8 @@ class CallTranslator(Protocol):
 def call(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
     """A call of a built-in function.
 
-    Raises:   SqlError: -674 no such routine, -664 wrong number of arguments.
+    Raises:
+        SqlError: -674 no such routine, -664 wrong number of arguments.
     """
     if node.named:
         return _routine(translator, node)
@@ -97,7 +98,8 @@ def _widened(value: Typed, code_set: str) -> Typed:
 def _routine(translator: CallTranslator, node: nodes.Call) -> Typed:
     """A function written in SPL, or else in Python.
 
-    Raises:   SqlError: -674, no routine with such arguments; -9700, several; -999, it has several results.
+    Raises:
+        SqlError: -674, no routine with such arguments; -9700, several; -999, it has several results.
     """
     context = translator.context
     context.need_database(node.routine)
@@ -126,7 +128,8 @@ def resolved_call(
 ) -> tuple[SplRoutine, dict[str, Typed]]:
     """The routine that a call means, and its arguments by the names of the parameters.
 
-    Raises:   SqlError: -674, no routine with such arguments; -9700, several; -201, one by position after one by name.
+    Raises:
+        SqlError: -674, no routine with such arguments; -9700, several; -201, one by position after one by name.
     """
     named = [each.name for each in arguments if isinstance(each, nodes.NamedArgument)]
     positional = arguments[: len(arguments) - len(named)]
@@ -154,7 +157,8 @@ def resolved_call(
 def _registered(translator: CallTranslator, node: nodes.Call) -> Typed:
     """A function written in Python.
 
-    Raises:   SqlError: -674, no routine with such arguments; -999, it has several results.
+    Raises:
+        SqlError: -674, no routine with such arguments; -999, it has several results.
     """
     if node.name in _NOT_EXECUTED:
         raise SqlError(-999, token=node.name.upper(), offset=node.offset)

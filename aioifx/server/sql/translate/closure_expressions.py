@@ -65,15 +65,19 @@ class ClosureExpressions:
     def value(self, text: str, variables: Sequence[tuple[str, bool]]) -> str:
         """Source of a value.
 
-        Args:     variables: for each ``?N``, its source and whether its values are integers.
-        Raises:   Unknown: only SQLite evaluates it.
+        Args:
+            variables: for each ``?N``, its source and whether its values are integers.
+
+        Raises:
+            Unknown: only SQLite evaluates it.
         """
         return self._value(tree_of(text, variables))
 
     def truth(self, text: str, variables: Sequence[tuple[str, bool]]) -> str:
         """Source that is truthy if a condition is true, and falsy if it is false or NULL.
 
-        Raises:   Unknown: only SQLite evaluates it.
+        Raises:
+            Unknown: only SQLite evaluates it.
         """
         return self._true(tree_of(text, variables))
 

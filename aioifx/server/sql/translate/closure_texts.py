@@ -92,10 +92,13 @@ NULL: Final = Value("None", True)
 
 
 class _Reader:
-    """Reads a text by SQLite's precedences."""
+    """Reads a text by SQLite's precedences.
+
+    Args:
+        variables: for each ``?N``, its source and whether its values are integers.
+    """
 
     def __init__(self, text: str, variables: Sequence[tuple[str, bool]]) -> None:
-        """Args:     variables: for each ``?N``, its source and whether its values are integers."""
         self._tokens = _tokens(text)
         self._index = 0
         self._depth = 0

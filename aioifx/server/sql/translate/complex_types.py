@@ -1,6 +1,7 @@
 """Constructors, fields, IN and CARDINALITY of rows and collections -> SQLite text. Never: DDL, how values are stored.
 
 Source: documented: constructors, ``x IN collection``, CARDINALITY, ``column.field`` (Guide to SQL: Syntax). assumed:
+
 -9650 for IN on the right of which is not a collection; an empty collection whose type nothing requires is allowed.
 """
 
@@ -94,7 +95,8 @@ class QueryResult(Protocol):
 def multiset(relation: QueryResult, node: nodes.MultisetQuery) -> Typed:
     """``MULTISET(SELECT ..)``: rows with the names of columns, or with ITEM the values of its only column (documented).
 
-    Raises:   SqlError: -201, ITEM with several columns (assumed).
+    Raises:
+        SqlError: -201, ITEM with several columns (assumed).
     """
     types = [_part_type(output, None) for output in relation.outputs]
     if node.is_item and len(types) > 1:
@@ -119,7 +121,8 @@ def _row_text(relation: QueryResult) -> str:
 def require_aggregated(node: nodes.Aggregate, type_: SqlType | None) -> None:
     """Refuse aggregates of rows, collections and documents other than COUNT.
 
-    Raises:   SqlError: -674 (assumed); -9926, COUNT(DISTINCT ..).
+    Raises:
+        SqlError: -674 (assumed); -9926, COUNT(DISTINCT ..).
     """
     if type_ is None or family_of(type_) not in (Family.ROW, Family.COLLECTION, Family.DOCUMENT):
         return
@@ -132,7 +135,8 @@ def require_aggregated(node: nodes.Aggregate, type_: SqlType | None) -> None:
 def contains(collection_: Typed, operand: Typed, offset: int) -> str:
     """A condition: whether a collection has an element.
 
-    Raises:   SqlError: -9650, it is not a collection.
+    Raises:
+        SqlError: -9650, it is not a collection.
     """
     type_ = collection_.type
     if not isinstance(type_, ComplexType) or family_of(type_) is not Family.COLLECTION:
@@ -146,7 +150,8 @@ def contains(collection_: Typed, operand: Typed, offset: int) -> str:
 def cardinality(value: Typed, offset: int) -> Typed:
     """CARDINALITY.
 
-    Raises:   SqlError: -674, its argument is not a collection.
+    Raises:
+        SqlError: -674, its argument is not a collection.
     """
     if value.type is None or family_of(value.type) is not Family.COLLECTION:
         raise SqlError(-674, token="cardinality", offset=offset)
@@ -156,7 +161,8 @@ def cardinality(value: Typed, offset: int) -> Typed:
 def require_ordered(type_: SqlType | None, offset: int = 0) -> None:
     """Refuse a type whose values have no order: in ORDER BY, GROUP BY, DISTINCT, UNION, indexes and keys.
 
-    Raises:   SqlError: -9926 (documented for rows; assumed for collections and documents).
+    Raises:
+        SqlError: -9926 (documented for rows; assumed for collections and documents).
     """
     if type_ is not None and family_of(type_) in (Family.ROW, Family.COLLECTION, Family.DOCUMENT):
         raise SqlError(-9926, offset=offset)

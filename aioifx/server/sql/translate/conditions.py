@@ -84,7 +84,8 @@ _NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": 
 def condition(translator: ConditionTranslator, node: nodes.Expression) -> str:
     """SQLite text of a condition.
 
-    Raises:   SqlError: -201, it is a value other than a BOOLEAN.
+    Raises:
+        SqlError: -201, it is a value other than a BOOLEAN.
     """
     match node:
         case nodes.And():

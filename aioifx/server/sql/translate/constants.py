@@ -18,7 +18,8 @@ from aioifx.sqltypes import SqlType, TypeCode
 def literal_number(value: int | Decimal) -> Typed:
     """An INTEGER; a DECIMAL of the written digits if it has a point or is too long for INTEGER.
 
-    Raises:   SqlError: -1226, it is larger than any DECIMAL.
+    Raises:
+        SqlError: -1226, it is larger than any DECIMAL.
     """
     if isinstance(value, int) and abs(value) < 2**31:
         return Typed(number(value), INTEGER, False, value)

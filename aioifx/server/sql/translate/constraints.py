@@ -48,7 +48,8 @@ _LETTERS: Final = {
 def column_of(node: nodes.ColumnDef, context: Context) -> ColumnDef:
     """A column without the constraints that follow it.
 
-    Raises:   SqlError: -999, its type is not supported; -9628, there is no such type.
+    Raises:
+        SqlError: -999, its type is not supported; -9628, there is no such type.
     """
     type_ = context.resolved(node.type)
     if family_of(type_) is Family.OTHER:
@@ -93,7 +94,8 @@ def _default(node: nodes.Default, column: ColumnDef, context: Context) -> Defaul
 def _require_fitting(value: Typed, column: ColumnDef, offset: int, context: Context) -> None:
     """Check that a default is a value of its column's type.
 
-    Raises:   SqlError: -591 (documented).
+    Raises:
+        SqlError: -591 (documented).
     """
     if value.type is None:
         return
@@ -128,8 +130,9 @@ class TableBuilder:
     def constraint(self, node: nodes.Constraint) -> None:
         """A constraint of a column or of the table.
 
-        Raises:   SqlError: -217 no such column, -297 no such key in the parent, -893 it is disabled;
-                  -548, -576, -891 temporary tables.
+        Raises:
+            SqlError: -217 no such column, -297 no such key in the parent, -893 it is disabled; -548, -576, -891
+                temporary tables.
         """
         match node:
             case nodes.PrimaryKey():
@@ -194,7 +197,8 @@ class TableBuilder:
     ) -> Constraint:
         """A constraint with an index: an existing one, or a new one, which is disabled with the constraint.
 
-        Raises:   SqlError: -577, the columns are unique already.
+        Raises:
+            SqlError: -577, the columns are unique already.
         """
         same = (each for each in self.table.constraints if set(each.columns) == set(columns))
         if kind is ConstraintKind.UNIQUE and any(each.kind is kind for each in same):
@@ -280,7 +284,8 @@ def _parent_key(parent: Table, columns: tuple[str, ...]) -> Constraint | None:
 def _check_sql(context: Context, table: Table, condition: nodes.Expression) -> str:
     """SQLite text of a CHECK condition, which calls the row NEW.
 
-    Raises:   SqlError: -201, it contains a ``?`` or a subquery.
+    Raises:
+        SqlError: -201, it contains a ``?`` or a subquery.
     """
     for node in nodes.walk(condition):
         if isinstance(node, nodes.Parameter | nodes.Query):

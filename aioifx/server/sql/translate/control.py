@@ -42,7 +42,8 @@ _OPTIONS: Final = {
 def control_plan(statement: nodes.Statement, context: Context) -> Plan:
     """The plan of a statement that neither reads nor changes rows.
 
-    Raises:   SqlError: -999, it is not supported; -206, -349 for tables.
+    Raises:
+        SqlError: -999, it is not supported; -206, -349 for tables.
     """
     found = (
         _transaction(statement)
@@ -128,7 +129,8 @@ def _setting(statement: nodes.Statement) -> _Found:
 def _constraints(statement: nodes.Statement, context: Context) -> _Found:
     """SET CONSTRAINTS .. DEFERRED and IMMEDIATE.
 
-    Raises:   SqlError: -349, no database is open; -623, no such constraint (assumed: the code); -999, it is disabled.
+    Raises:
+        SqlError: -349, no database is open; -623, no such constraint (assumed: the code); -999, it is disabled.
     """
     if not isinstance(statement, nodes.SetConstraints):
         return None

@@ -59,7 +59,8 @@ _Statement: TypeAlias = (
 def ddl_plan(statement: _Statement, context: Context) -> Plan:
     """The plan of a DDL statement.
 
-    Raises:   SqlError: -349, no database is open; others for invalid names and types.
+    Raises:
+        SqlError: -349, no database is open; others for invalid names and types.
     """
     if not context.schema.database:
         raise SqlError(-349)
@@ -97,7 +98,8 @@ def ddl_plan(statement: _Statement, context: Context) -> Plan:
 def definable(name: nodes.QualifiedName, context: Context) -> Table:
     """The table of a name, if its definition may be changed.
 
-    Raises:   SqlError: -511 a catalog table, -206 a view, -999 a table of another database.
+    Raises:
+        SqlError: -511 a catalog table, -206 a view, -999 a table of another database.
     """
     table = context.table(name)
     if table.is_system or table.generated:
@@ -112,7 +114,8 @@ def definable(name: nodes.QualifiedName, context: Context) -> Table:
 def _new_name(name: nodes.QualifiedName, context: Context) -> str:
     """The owner of a new object; its name must be free.
 
-    Raises:   SqlError: -310, it exists.
+    Raises:
+        SqlError: -310, it exists.
     """
     if name.database not in ("", context.schema.database):
         raise SqlError(-999, token=str(name), offset=name.offset)
@@ -165,9 +168,11 @@ def _create_table_as(node: nodes.CreateTableAs, context: Context) -> Plan:
     """CREATE TABLE AS, SELECT INTO: a table with the columns and rows of a query.
 
     Only SERIAL columns are NOT NULL (assumed).
-    Source:   assumed: the type of a SELECT INTO a permanent table is that of INTO TEMP
 
-    Raises:   SqlError: as CREATE TABLE and SELECT INTO TEMP.
+    Source: assumed: the type of a SELECT INTO a permanent table is that of INTO TEMP
+
+    Raises:
+        SqlError: as CREATE TABLE and SELECT INTO TEMP.
     """
     existing = context.schema.table(node.table.name)
     if existing is not None and not existing.is_temp and node.if_not_exists:
@@ -246,7 +251,8 @@ def _drop_table(node: nodes.Drop, context: Context) -> Plan:
 def _dependents(node: nodes.Drop, table: Table, context: Context) -> list[RemoveTable]:
     """The views and synonyms that are dropped with a table, unless RESTRICT is given.
 
-    Raises:   SqlError: -999 (assumed), RESTRICT and there are dependents.
+    Raises:
+        SqlError: -999 (assumed), RESTRICT and there are dependents.
     """
     dependents = [RemoveTable(each) for each in context.schema.dependents(table.tabid)]
     if dependents and node.is_restricted:

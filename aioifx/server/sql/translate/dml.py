@@ -60,7 +60,8 @@ def dml_plan(
 def writable(name: nodes.QualifiedName, context: Context) -> Table:
     """The table of a name, if its rows may be changed.
 
-    Raises:   SqlError: -511 a catalog table, -999 a view or a table of another database.
+    Raises:
+        SqlError: -511 a catalog table, -999 a view or a table of another database.
     """
     return require_writable(context.table(name), name)
 
@@ -163,7 +164,8 @@ def has_side_effects(text: str) -> bool:
 def targets_of(target: Target, names: Sequence[nodes.Name], offset: int) -> list[ColumnDef]:
     """The columns that an INSERT names; all columns if it names none.
 
-    Raises:   SqlError: -217 no such column, -681 a duplicate, -234 and -384 one is computed.
+    Raises:
+        SqlError: -217 no such column, -681 a duplicate, -234 and -384 one is computed.
     """
     targets: list[ColumnDef] = []
     for name in names:
@@ -257,7 +259,8 @@ def _changed(reference: nodes.TableRef, context: Context) -> tuple[Target, Expre
 def _checked(target: Target, texts: Sequence[_Set], statement: nodes.Update) -> list[str]:
     """The SET clause; the conditions of WITH CHECK OPTION precede its first value.
 
-    Raises:   SqlError: -999, there are such conditions, and a query gives several values at once.
+    Raises:
+        SqlError: -999, there are such conditions, and a query gives several values at once.
     """
     conditions = target.checks({names[0]: text for names, text, _ in texts})
     if conditions and any(len(names) > 1 for names, *_ in texts):
@@ -288,7 +291,8 @@ def _assignment_texts(
 ) -> Iterator[_Set]:
     """One text for each value; ``(SELECT ..)`` for a query that sets several columns.
 
-    Raises:   SqlError: -505, the numbers of columns and values differ.
+    Raises:
+        SqlError: -505, the numbers of columns and values differ.
     """
     left = list(columns)
     for value in assignment.values:
@@ -313,7 +317,8 @@ def assignment_values(
 ) -> Iterator[tuple[str, str]]:
     """Name and SQLite text for each column of a SET clause in which each value is for one column.
 
-    Raises:   SqlError: -505 numbers differ, -232 a serial column.
+    Raises:
+        SqlError: -505 numbers differ, -232 a serial column.
     """
     for assignment in assignments:
         columns = _updated_columns(target, assignment)

@@ -1,6 +1,7 @@
 """BSON_VALUE_*, BSON_GET, BSON_SIZE and genBSON -> SQLite text. Never: the contents of a document.
 
 Source: documented (Guide to SQL: Syntax, BSON processing functions, genBSON): names, arguments, result types. assumed:
+
 JSON is converted to BSON; the sizes of LVARCHAR and of an ObjectId's text.
 """
 
@@ -61,8 +62,9 @@ NAMES: Final = frozenset({*_VALUE_TYPES, "bson_get", "bson_size", "genbson"})
 def document_call(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
     """A call of one of the functions in NAMES.
 
-    Raises:   SqlError: -664, wrong number of arguments; -674, an argument has another type; -999, genBSON of a column
-              with rows, collections, documents or large objects.
+    Raises:
+        SqlError: -664, wrong number of arguments; -674, an argument has another type; -999, genBSON of a column with
+            rows, collections, documents or large objects.
     """
     if node.name == "genbson":
         return _generated(translator, node)

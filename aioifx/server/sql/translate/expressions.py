@@ -76,7 +76,8 @@ class Expressions:
     def value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed:
         """The value of an expression that is not a large object; *hint* is the type of a ``?``.
 
-        Raises:   SqlError: -615, it is a large object; -616, a subscript of one.
+        Raises:
+            SqlError: -615, it is a large object; -616, a subscript of one.
         """
         value = self.any_value(node, hint)
         if value.type is not None and is_large(value.type):
@@ -86,7 +87,8 @@ class Expressions:
     def any_value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed:
         """The value of an expression, which may be a large object.
 
-        Raises:   SqlError: -201, a condition, or a ``?`` without a type.
+        Raises:
+            SqlError: -201, a condition, or a ``?`` without a type.
         """
         match node:
             case nodes.Null():
@@ -181,7 +183,8 @@ class Expressions:
     def compared(self, node: nodes.Parameter, other: Typed) -> Typed:
         """A ``?`` that is compared with a value.
 
-        Raises:   SqlError: -201, the value has no type either.
+        Raises:
+            SqlError: -201, the value has no type either.
         """
         if other.type is None:
             raise SqlError(-201, offset=node.offset)
@@ -312,7 +315,8 @@ class Expressions:
     ) -> tuple[list[Typed], SqlType]:
         """Values of several expressions, all converted to their common type.
 
-        Raises:   SqlError: -800, they have no common type.
+        Raises:
+            SqlError: -800, they have no common type.
         """
         found = [
             None if isinstance(node, nodes.Parameter) else self.value(node, hint) for node in expressions
@@ -393,7 +397,8 @@ class Expressions:
     def one_column(self, query: nodes.Query) -> SubqueryRelation:
         """A subquery of one column.
 
-        Raises:   SqlError: -201, it has several columns.
+        Raises:
+            SqlError: -201, it has several columns.
         """
         relation = self.subqueries.subquery(query, self.scope)
         if len(relation.outputs) != 1:
@@ -405,7 +410,8 @@ class Expressions:
     def condition(self, node: nodes.Expression) -> str:
         """SQLite text of a condition.
 
-        Raises:   SqlError: -201, it is a value other than a BOOLEAN.
+        Raises:
+            SqlError: -201, it is a value other than a BOOLEAN.
         """
         return condition(self, node)
 

@@ -55,7 +55,7 @@ class Joined(NamedTuple):
         return f"({self.text})" if self.is_join else self.text
 
     def require_closed(self) -> None:
-        """Raises:   SqlError: -999, a lateral table refers to a source elsewhere, which SQLite reads later."""
+        """Raise SqlError -999 if a lateral table refers to a source elsewhere, which SQLite reads later."""
         own = {source.alias for source in self.sources}
         for item, aliases in self.laterals:
             if aliases - own:
@@ -159,7 +159,8 @@ class FromClause:
     def _lateral(self, item: nodes.DerivedTable) -> Joined:
         """A lateral table: each row is a JSON array.
 
-        Raises:   SqlError: -999, it refers to an earlier table and has large objects.
+        Raises:
+            SqlError: -999, it refers to an earlier table and has large objects.
         """
         scope = Scope(list(self._earlier), self.scope.parent)
         relation = self.queries.derived(item.query, scope)
@@ -302,7 +303,8 @@ class FromClause:
     def _joined_level(self, level: _OuterJoinLevel, conditions: list[_Taken], above: frozenset[str]) -> str:
         """The preserved tables of a level; each of its OUTER groups is joined by the conditions that name its tables.
 
-        Raises:   SqlError: -395 an OUTER without a joining condition, -396 a condition that skips a level.
+        Raises:
+            SqlError: -395 an OUTER without a joining condition, -396 a condition that skips a level.
         """
         text = ", ".join([level.preserved[0].text, *(each.operand for each in level.preserved[1:])])
         here = frozenset(source.alias for each in level.preserved for source in each.sources)

@@ -92,7 +92,8 @@ class Grouping:
     def check(self, items: Sequence[Item], order_by: Sequence[nodes.OrderItem]) -> None:
         """Refuse columns that are neither grouped nor in an aggregate.
 
-        Raises:   SqlError: -294 such a column, -303 one and an aggregate in the same expression.
+        Raises:
+            SqlError: -294 such a column, -303 one and an aggregate in the same expression.
         """
         if not self.is_grouped and not any(has_aggregate(item.expression) for item in order_by):
             return

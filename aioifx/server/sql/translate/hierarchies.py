@@ -6,6 +6,7 @@ Invariants:
 2. WHERE filters the rows of the complete hierarchy.
 
 Source: documented: Hierarchical Clause, CONNECT BY Clause, ORDER SIBLINGS BY Clause; -26079 for a row that is its own
+
 ancestor; a join and a view that cannot be updated are refused. assumed: those by -201; the filter comes last; a
 condition without PRIOR has no cycles; CONNECT_BY_ISLEAF is 1 if all children are ancestors; CONNECT_BY_ISCYCLE needs
 NOCYCLE.
@@ -58,9 +59,12 @@ def hierarchy_text(
 ) -> str:
     """SQLite text after FROM; adds the source, LEVEL and similar columns to the scope.
 
-    Args:     order_by: the keys of ORDER BY
-              siblings: the keys of ORDER SIBLINGS BY
-    Raises:   SqlError: -201, the hierarchy is not that of one table, updatable view or query.
+    Args:
+        order_by: the keys of ORDER BY
+        siblings: the keys of ORDER SIBLINGS BY
+
+    Raises:
+        SqlError: -201, the hierarchy is not that of one table, updatable view or query.
     """
     return _Translator(node, hierarchy, order_by, siblings, context, scope, queries).text()
 
@@ -188,7 +192,9 @@ class _Translator:
         """The values of SYS_CONNECT_BY_PATH.
 
         assumed: the type of SYS_CONNECT_BY_PATH is the longest LVARCHAR
-        Raises:   SqlError: -664, wrong number of arguments; -201, the second is not a quoted string.
+
+        Raises:
+            SqlError: -664, wrong number of arguments; -201, the second is not a quoted string.
         """
         paths: dict[int, SourceColumn] = {}
         for call in self._nodes():

@@ -25,8 +25,9 @@ from aioifx.sqltypes import SqlType
 def index_part(node: nodes.IndexPart, table: Table, context: Context) -> IndexPart:
     """One key of a new index.
 
-    Raises:   SqlError: -217 no such column, -610 a large object; -674, -9843, -9844, -9848 the function does not do;
-              -999 an argument must be converted.
+    Raises:
+        SqlError: -217 no such column, -610 a large object; -674, -9843, -9844, -9848 the function does not do; -999 an
+            argument must be converted.
     """
     if isinstance(node.key, nodes.Call):
         return _function_key(node.key, node.is_descending, table, context)
@@ -88,7 +89,8 @@ def _suitable(call: nodes.Call, translator: Expressions) -> _Function:
 def _found(call: nodes.Call, translator: Expressions) -> _Function:
     """The function of a name; with its number of parameters, if there is one.
 
-    Raises:   SqlError: -674, no such function.
+    Raises:
+        SqlError: -674, no such function.
     """
     context = translator.context
     found = context.schema.routines_named(call.name, call.routine.owner)

@@ -1,7 +1,7 @@
 """INSERT, UPDATE and DELETE on views with INSTEAD OF triggers -> Plans. Never: the triggers' actions.
 
-Source:   documented (Guide to SQL: Syntax, CREATE TRIGGER, "INSTEAD OF Triggers on Views"): the actions run for each
-          row, instead of the statement. assumed: a column that an INSERT does not name is NULL.
+Source: documented (Guide to SQL: Syntax, CREATE TRIGGER, "INSTEAD OF Triggers on Views"): the actions run for each row,
+instead of the statement. assumed: a column that an INSERT does not name is NULL.
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ def _rows(
 ) -> str:
     """The SELECT of the old values of the rows and, for UPDATE, of the new ones.
 
-    Raises:   SqlError: -999, WHERE CURRENT OF.
+    Raises:
+        SqlError: -999, WHERE CURRENT OF.
     """
     if isinstance(node.where, nodes.CurrentOf):
         raise SqlError(-999, token="CURRENT OF", offset=node.where.offset)

@@ -69,7 +69,8 @@ def large_subscript(operand: Typed, first: int, last: int, offset: int) -> Typed
 def check_large(value: Typed, target: SqlType) -> None:
     """Check a value that INSERT or UPDATE stores, if it or its column is a large object.
 
-    Raises:   SqlError: -617, a large object is needed; -608, the two types differ.
+    Raises:
+        SqlError: -617, a large object is needed; -608, the two types differ.
     """
     if value.type is None or value.type == target:
         return
@@ -83,7 +84,8 @@ _CASTS: Final = {(BYTE, BLOB), (TEXT, CLOB)}
 def large_cast(operand: Typed, target: SqlType, offset: int) -> Typed:
     """``::`` from or to a large object.
 
-    Raises:   SqlError: -9634, no such cast.
+    Raises:
+        SqlError: -9634, no such cast.
     """
     source = operand.known_type
     if source == target:
@@ -96,7 +98,8 @@ def large_cast(operand: Typed, target: SqlType, offset: int) -> Typed:
 def kept(value: Typed, parameter: int) -> Typed:
     """A column of a result: a BYTE or TEXT value is kept for SQ_FETCHBLOB, and the row has its number.
 
-    Args:     parameter: the number of the ``?`` that is bound to the cursor's number.
+    Args:
+        parameter: the number of the ``?`` that is bound to the cursor's number.
     """
     if value.type is None or family_of(value.type) is not Family.SIMPLE_LARGE:
         return value
@@ -117,7 +120,8 @@ class ArgumentTranslator(Protocol):
 def _object_argument(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
     """The first argument: a BLOB or CLOB, or NULL.
 
-    Raises:   SqlError: -674, it is another value.
+    Raises:
+        SqlError: -674, it is another value.
     """
     value = translator.any_value(node.arguments[0])
     if value.type is not None and family_of(value.type) is not Family.SMART_LARGE:

@@ -39,7 +39,8 @@ from aioifx.wire.opcodes import StatementType
 def merge_plan(node: nodes.Merge, context: Context) -> Plan:
     """MERGE.
 
-    Raises:   SqlError: -999, it both deletes and inserts; others for invalid names and types.
+    Raises:
+        SqlError: -999, it both deletes and inserts; others for invalid names and types.
     """
     if node.has_delete and node.insert is not None:
         raise SqlError(-999, token="MERGE", offset=node.offset)
@@ -108,7 +109,8 @@ class _Merge:
     def _refuse_large_parameters(self) -> None:
         """Refuse a ``?`` for a BYTE or TEXT column: the values of MERGE come from its source (observed: 14.10, 15).
 
-        Raises:   SqlError: -617.
+        Raises:
+            SqlError: -617.
         """
         pairs: list[tuple[nodes.Name, nodes.Expression]] = []
         for assignment in self.node.update:

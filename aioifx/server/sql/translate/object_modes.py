@@ -41,8 +41,9 @@ _KEYS: Final = frozenset({ConstraintKind.PRIMARY, ConstraintKind.UNIQUE})
 def mode_plan(node: nodes.SetObjectMode, context: Context) -> Plan:
     """The plan of a SET that enables or disables objects.
 
-    Raises:   SqlError: -349, no database is open; -206, no such table; -894, no such object. -891, its table is
-              temporary. -892 and -893, it depends on other objects, or they on it.
+    Raises:
+        SqlError: -349, no database is open; -206, no such table; -894, no such object. -891, its table is temporary.
+            -892 and -893, it depends on other objects, or they on it.
     """
     if not context.schema.database:
         raise SqlError(-349)
@@ -71,7 +72,8 @@ def mode_plan(node: nodes.SetObjectMode, context: Context) -> Plan:
 def _found(context: Context, node: nodes.SetObjectMode, kind: nodes.ObjectKind) -> list[tuple[Table, str]]:
     """The objects of one kind that the statement names, with their tables.
 
-    Raises:   SqlError: -894 (assumed: for each kind).
+    Raises:
+        SqlError: -894 (assumed: for each kind).
     """
     schema = context.schema
     find: Callable[[str], tuple[Table, Constraint | Index | Trigger] | None] = {

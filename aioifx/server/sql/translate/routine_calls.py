@@ -32,9 +32,12 @@ _COLUMN: Final = "(expression)"
 def execution(node: nodes.Execute, context: Context, trigger_table: Table | None = None) -> Plan:
     """EXECUTE PROCEDURE or EXECUTE FUNCTION.
 
-    Args:     trigger_table: whose trigger calls it WITH TRIGGER REFERENCES, which a trigger routine of that table needs
-              (documented; assumed: the code without it, or for another table).
-    Raises:   SqlError: -674, no such routine or none with such arguments; -9700, several.
+    Args:
+        trigger_table: whose trigger calls it WITH TRIGGER REFERENCES, which a trigger routine of that table needs
+            (documented; assumed: the code without it, or for another table).
+
+    Raises:
+        SqlError: -674, no such routine or none with such arguments; -9700, several.
     """
     context.need_database(node.routine)
     named = context.schema.routines_named(node.routine.name, node.routine.owner)
@@ -90,7 +93,8 @@ def _resolved(name: nodes.QualifiedName, context: Context) -> Routine:
 def _by_position(node: nodes.Execute, routine: Routine) -> Sequence[nodes.Expression]:
     """The arguments in the order of the parameters.
 
-    Raises:   SqlError: -674, they do not match the parameters; -201, only some have names (assumed).
+    Raises:
+        SqlError: -674, they do not match the parameters; -201, only some have names (assumed).
     """
     unresolved = SqlError(_NO_SUCH_ROUTINE, token=routine.name, offset=node.routine.offset)
     if len(node.arguments) != len(routine.params):

@@ -21,7 +21,8 @@ _AMBIGUOUS: Final = -9700
 def creation(node: spl_nodes.CreateRoutine, context: Context) -> Plan:
     """CREATE PROCEDURE or CREATE FUNCTION, whose body is compiled once to find its errors.
 
-    Raises:   SqlError: -673, it exists; -669, a parameter twice; -999, OUT parameters; others of the body.
+    Raises:
+        SqlError: -673, it exists; -669, a parameter twice; -999, OUT parameters; others of the body.
     """
     context.need_database(node.name)
     parameters = tuple(_parameter(each, context) for each in node.parameters)
@@ -79,7 +80,8 @@ def _refuse_repeated(node: spl_nodes.CreateRoutine) -> None:
 def dropping(node: spl_nodes.DropRoutine, context: Context) -> Plan:
     """DROP PROCEDURE, FUNCTION or ROUTINE; one that Python implements is not restored by ROLLBACK.
 
-    Raises:   SqlError: -674, no such routine, and no IF EXISTS; -9700, several and no list of types.
+    Raises:
+        SqlError: -674, no such routine, and no IF EXISTS; -9700, several and no list of types.
     """
     context.need_database(node.name)
     name = node.name.name

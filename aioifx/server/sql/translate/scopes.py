@@ -132,7 +132,8 @@ class Scope:
     def find(self, node: nodes.Column | nodes.FieldAccess) -> tuple[Scope, SourceColumn]:
         """The column of a name, and the scope that has it; or the field of a path that is not a column.
 
-        Raises:   SqlError: -217 no such column, -522 no such table in FROM, -324 ambiguous.
+        Raises:
+            SqlError: -217 no such column, -522 no such table in FROM, -324 ambiguous.
         """
         if isinstance(node, nodes.FieldAccess):
             found = self._field(node.operand, node.fields)
@@ -150,7 +151,8 @@ class Scope:
     def _field(self, node: nodes.Column, fields: tuple[str, ...] = ()) -> tuple[Scope, SourceColumn] | None:
         """The field of ``column.field..`` or ``table.column.field..``; None if there is no such column.
 
-        Raises:   SqlError: -217, no such field.
+        Raises:
+            SqlError: -217, no such field.
         """
         assert node.table is not None
         path = [name for name in (node.table.owner, node.table.name, node.name) if name]
@@ -247,7 +249,8 @@ class Context:
     def view_inside(self, offset: int) -> Generator[None, None, None]:
         """Context of the translation of a view.
 
-        Raises:   SqlError: -999, views are nested too deeply, or a view contains itself.
+        Raises:
+            SqlError: -999, views are nested too deeply, or a view contains itself.
         """
         if self.views >= _DEEPEST_VIEW:
             raise SqlError(-999, token="VIEW", offset=offset)
@@ -290,7 +293,8 @@ class Context:
     def table(self, name: nodes.QualifiedName) -> Table:
         """The table or view of a name, resolving synonyms.
 
-        Raises:   SqlError: -206 no such table, -329 no such database, -349 no database open.
+        Raises:
+            SqlError: -206 no such table, -329 no such database, -349 no database open.
         """
         schema = self._schema_of(name)
         table = schema.table(name.name, name.owner)
@@ -309,7 +313,8 @@ class Context:
     def sequence(self, name: nodes.QualifiedName) -> Table | None:
         """The sequence of a name, resolving synonyms; None if it is not a sequence.
 
-        Raises:   SqlError: -329 no such database, -349 no database open.
+        Raises:
+            SqlError: -329 no such database, -349 no database open.
         """
         schema = self._schema_of(name)
         table = schema.table(name.name, name.owner)
@@ -320,7 +325,8 @@ class Context:
     def need_database(self, name: nodes.QualifiedName) -> None:
         """Check the database of a routine's name; all databases have the same routines.
 
-        Raises:   SqlError: -349 no database open, -329 and -908 unknown name.
+        Raises:
+            SqlError: -349 no database open, -329 and -908 unknown name.
         """
         self._schema_of(name)
 
@@ -358,7 +364,8 @@ class Context:
     def resolved(self, type_: SqlType) -> SqlType:
         """A declared type with the types of the database in place of their names.
 
-        Raises:   SqlError: -9628, no such type.
+        Raises:
+            SqlError: -9628, no such type.
         """
         if isinstance(type_, TypeName):
             known = self.schema.type_named(type_.extended_name, type_.owner)

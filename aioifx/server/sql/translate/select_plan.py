@@ -78,7 +78,8 @@ def query_plan(query: nodes.Query, context: Context) -> Plan:
 def _keyed(action: Query, query: nodes.Query, relation: Relation, parameter: int) -> Query:
     """The query with its texts that have rowids, if each of its rows is a row of one stored table and it has no order.
 
-    Args:     parameter: the number of the rowid in `Query.row_sql`.
+    Args:
+        parameter: the number of the rowid in `Query.row_sql`.
     """
     body, rows = query.body, relation.rows
     is_simple = (
@@ -106,8 +107,9 @@ def _keyed(action: Query, query: nodes.Query, relation: Relation, parameter: int
 def _for_update(action: Query, clause: nodes.ForUpdate, relation: Relation) -> Query:
     """Rows with their rowids.
 
-    Raises:   SqlError: -365, it is not over the rows of one stored table, or has an order (documented: DECLARE
-              statement, "Subset of SELECT statements associated with cursors"; assumed: the code).
+    Raises:
+        SqlError: -365, it is not over the rows of one stored table, or has an order (documented: DECLARE statement,
+            "Subset of SELECT statements associated with cursors"; assumed: the code).
     """
     if not action.keyed_sql:
         raise SqlError(-365, offset=clause.offset)
@@ -126,7 +128,8 @@ def _for_update(action: Query, clause: nodes.ForUpdate, relation: Relation) -> Q
 def _into_temp(query: nodes.Query, clause: nodes.IntoTemp, relation: Relation, context: Context) -> Plan:
     """A temporary table with the columns of the query, and its rows in it.
 
-    Raises:   SqlError: -958 the table exists; others of `result_columns`.
+    Raises:
+        SqlError: -958 the table exists; others of `result_columns`.
     """
     schema = context.schema
     existing = schema.table(clause.table.text)
@@ -151,7 +154,8 @@ def _into_temp(query: nodes.Query, clause: nodes.IntoTemp, relation: Relation, c
 def result_columns(relation: Relation, query: nodes.Query) -> tuple[ColumnDef, ...]:
     """The columns of a table that is made of a query's rows.
 
-    Raises:   SqlError: -249 an expression without a label, -328 a name twice.
+    Raises:
+        SqlError: -249 an expression without a label, -328 a name twice.
     """
     columns: list[ColumnDef] = []
     for column in relation.described():

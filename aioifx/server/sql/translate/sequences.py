@@ -6,8 +6,8 @@ Invariants:
    a row. Each reference has its own mark, and a mark that occurs again starts the next row. ``ifx_currval(tabid)``
    returns the number that the session got last.
 
-Source:   names, defaults and restrictions are documented (SQL Syntax, CREATE SEQUENCE, NEXTVAL and CURRVAL operators);
-          codes -8300 to -8315 too; that a reference in the wrong place is -201, and INT8 as the type, are assumed.
+Source: names, defaults and restrictions are documented (SQL Syntax, CREATE SEQUENCE, NEXTVAL and CURRVAL operators);
+codes -8300 to -8315 too; that a reference in the wrong place is -201, and INT8 as the type, are assumed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _NO_INCREMENT: Final = -8305
 def create_sequence(node: nodes.CreateSequence, context: Context, owner: str) -> Plan:
     """CREATE SEQUENCE.
 
-    Raises:   SqlError: -8302, -8304, -8305: the options are inconsistent.
+    Raises:
+        SqlError: -8302, -8304, -8305: the options are inconsistent.
     """
     options = node.options
     increment = 1 if options.increment is None else options.increment
@@ -82,7 +83,8 @@ def _check(sequence: SequenceDef, options: nodes.SequenceOptions) -> None:
 def alter_sequence(node: nodes.AlterSequence, context: Context) -> Plan:
     """ALTER SEQUENCE: options that are not given stay unchanged.
 
-    Raises:   SqlError: as CREATE SEQUENCE.
+    Raises:
+        SqlError: as CREATE SEQUENCE.
     """
     table, sequence = _found(node.sequence, context)
     options = node.options
@@ -140,7 +142,8 @@ def _found(name: nodes.QualifiedName, context: Context) -> tuple[Table, Sequence
 def sequence_value(node: nodes.SequenceValue, context: Context) -> Typed:
     """NEXTVAL and CURRVAL; CURRVAL in a statement with NEXTVAL is the same number.
 
-    Raises:   SqlError: -8300, no such sequence; -999, it is one of another database.
+    Raises:
+        SqlError: -8300, no such sequence; -999, it is one of another database.
     """
     if node.sequence.database not in ("", context.schema.database):
         raise SqlError(-999, token=node.kind.upper(), offset=node.offset)

@@ -6,6 +6,7 @@ Invariants:
 3. SQL statements are translated when they first run, since a routine may create the tables that it uses.
 
 Source: SPL's rules are documented (Guide to SQL: Syntax, SPL statements).
+
 Of several handlers of one block that fit, the last one runs (documented: ON EXCEPTION, IN clause).
 assumed: the offsets of errors in a running body are 0.
 """
@@ -54,7 +55,8 @@ _PLACES: Final = re.compile(r"\b[vx]\d+\b")
 def compiled(routine: SplRoutine, schema: Schema, settings: Settings) -> Program:
     """The program of a stored routine.
 
-    Raises:   SqlError: the body is invalid.
+    Raises:
+        SqlError: the body is invalid.
     """
     tree = parse(routine.text, delimident=routine.is_delimident)
     assert isinstance(tree, spl_nodes.CreateRoutine)

@@ -74,7 +74,8 @@ class LoopSource(RoutineSource):
     def _loop_of(self, node: spl_nodes.Leave) -> Loop:
         """The loop that EXIT or CONTINUE means.
 
-        Raises:   SqlError: -201, there is no such loop.
+        Raises:
+            SqlError: -201, there is no such loop.
         """
         for loop in (*reversed(self._loops), *reversed(self._loops_outside)):
             is_kind = (

@@ -46,7 +46,8 @@ class EmbeddedExpression:
     def plan(self, schema: Schema, settings: Settings) -> Plan:
         """The expression as a query of one row.
 
-        Raises:   SqlError: as `translate`.
+        Raises:
+            SqlError: as `translate`.
         """
         context = Context(schema, settings, statement=self.tree)
         sql = expression_text(self.tree, self.type, context)

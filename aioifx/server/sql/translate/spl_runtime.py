@@ -27,7 +27,9 @@ NOT_GIVEN: Final = "\x00default"
 def _traps(host: Host, error: SqlError, codes: tuple[int, ...], call: object, depth: int) -> bool:
     """Whether a handler for these codes, or for all but interrupts, takes the error.
 
-    Args:     call: the call of the routine. depth: of the handler's block, in blocks with handlers around it.
+    Args:
+        call: the call of the routine.
+        depth: of the handler's block, in blocks with handlers around it.
     """
     host.sqlcode = error.sqlcode
     raised_in = _HANDLERS.get(error)
@@ -79,7 +81,8 @@ def _range(first: int | None, last: int | None, step: Any = MISSING) -> range:
 
     assumed: a bound that is NULL gives no values.
 
-    Raises:   SqlError: -697, the step is 0; -683, it leads away from the end.
+    Raises:
+        SqlError: -697, the step is 0; -683, it leads away from the end.
     """
     if first is None or last is None:
         return range(0)

@@ -67,7 +67,8 @@ class Variables:
 def declared_type(type_: spl_nodes.DeclaredType, context: Context) -> SqlType:
     """The type of a variable or parameter.
 
-    Raises:   SqlError: -206 and -217 for LIKE; -9628, no such type; -999, a large object.
+    Raises:
+        SqlError: -206 and -217 for LIKE; -9628, no such type; -999, a large object.
     """
     if isinstance(type_, spl_nodes.LikeColumn):
         column = context.table(type_.table).column(type_.column.text)
@@ -96,7 +97,8 @@ class Handler:
 def builtin_variables(routine: SplRoutine, schema: Schema) -> Variables:
     """SQLCODE; in a trigger procedure the columns of both rows, and INSERTING and its siblings.
 
-    Raises:   SqlError: -206, the table of the triggers does not exist any longer.
+    Raises:
+        SqlError: -206, the table of the triggers does not exist any longer.
     """
     found = Variables({"sqlcode": Variable("_host.sqlcode", INTEGER, is_set_by_server=True)})
     trigger = routine.trigger

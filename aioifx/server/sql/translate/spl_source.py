@@ -154,7 +154,8 @@ class RoutineSource:
     def _targets(self, names: Sequence[nodes.Name]) -> list[Variable]:
         """The variables that a statement sets.
 
-        Raises:   SqlError: -667, not declared; -660, the variable of a FOR loop.
+        Raises:
+            SqlError: -667, not declared; -660, the variable of a FOR loop.
         """
         return [self._target(name) for name in names]
 

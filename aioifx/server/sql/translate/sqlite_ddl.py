@@ -30,7 +30,9 @@ def create_table_text(
 ) -> str:
     """CREATE TABLE with columns and foreign keys.
 
-    Args:     parents: finds a table by its tabid. deferred: the constrids of foreign keys that COMMIT checks.
+    Args:
+        parents: finds a table by its tabid.
+        deferred: the constrids of foreign keys that COMMIT checks.
     """
     parts = [column_text(column) for column in table.stored_columns]
     for key in table.foreign_keys:

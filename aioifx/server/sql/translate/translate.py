@@ -25,7 +25,8 @@ from aioifx.server.sql.translate.spl_program import Embedded, EmbeddedExpression
 def translate(statement: nodes.Statement, schema: Schema, settings: Settings) -> Plan:
     """The plan of a statement.
 
-    Raises:   SqlError: a name is unknown, types do not match, or the statement is not supported (-999).
+    Raises:
+        SqlError: a name is unknown, types do not match, or the statement is not supported (-999).
     """
     context = Context(schema, settings, statement=statement)
     match statement:
@@ -68,7 +69,8 @@ def translate(statement: nodes.Statement, schema: Schema, settings: Settings) ->
 def translate_embedded(embedded: Embedded, schema: Schema, settings: Settings) -> Plan:
     """The plan of an SQL statement or expression in a routine.
 
-    Raises:   SqlError: as `translate`.
+    Raises:
+        SqlError: as `translate`.
     """
     if isinstance(embedded, EmbeddedExpression):
         return embedded.plan(schema, settings)

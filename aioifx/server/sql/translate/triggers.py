@@ -1,7 +1,7 @@
 """CREATE TRIGGER and DROP TRIGGER -> Plans; a trigger's actions -> TriggerPlan. Never: firing.
 
-Source:   documented (Guide to SQL: Syntax, CREATE TRIGGER statement; finderr for the codes). The values
-          of columns are Variables: first all old values in the order of the columns, then all new ones.
+Source: documented (Guide to SQL: Syntax, CREATE TRIGGER statement; finderr for the codes). The values of columns are
+Variables: first all old values in the order of the columns, then all new ones.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ _EVENTS: Final = {
 def create_trigger(node: nodes.CreateTrigger, context: Context) -> Plan:
     """CREATE TRIGGER.
 
-    Raises:   SqlError: -743 the name exists, -548 on a temporary table, -217 and -542 columns of UPDATE OF. -730,
-              -734 and -735 correlation names. -742 DELETE on a table with a cascading key. Others of its actions.
+    Raises:
+        SqlError: -743 the name exists, -548 on a temporary table, -217 and -542 columns of UPDATE OF. -730, -734 and
+            -735 correlation names. -742 DELETE on a table with a cascading key. Others of its actions.
     """
     if context.schema.trigger(node.trigger.name) is not None:
         if node.if_not_exists:
@@ -127,7 +128,8 @@ def _check_names(node: nodes.CreateTrigger, table: Table) -> None:
 def drop_trigger(node: nodes.Drop, context: Context) -> Plan:
     """DROP TRIGGER.
 
-    Raises:   SqlError: -634, no such trigger, and no IF EXISTS.
+    Raises:
+        SqlError: -634, no such trigger, and no IF EXISTS.
     """
     found = context.schema.trigger(node.name.name)
     if found is None:
@@ -145,7 +147,8 @@ def drop_trigger(node: nodes.Drop, context: Context) -> Plan:
 def trigger_plan(trigger: Trigger, table: Table, schema: Schema, settings: Settings) -> TriggerPlan:
     """The actions of a trigger.
 
-    Raises:   SqlError: an object that an action names does not exist any longer.
+    Raises:
+        SqlError: an object that an action names does not exist any longer.
     """
     node = parse(f"{trigger.header(table)} {trigger.action}")
     assert isinstance(node, nodes.CreateTrigger)
@@ -155,7 +158,8 @@ def trigger_plan(trigger: Trigger, table: Table, schema: Schema, settings: Setti
 def stored_row_text(table: Table, numbers: Sequence[int], first: int) -> str:
     """The UPDATE of some columns of a row, by number from 0.
 
-    Args:     first: the number of the parameter with the first value; the rowid is bound after the values.
+    Args:
+        first: the number of the parameter with the first value; the rowid is bound after the values.
     """
     texts: list[str] = []
     for parameter, number in enumerate(numbers, start=first):
@@ -226,7 +230,7 @@ class _Translator:
     ) -> tuple[CallRoutine | CallSpl | None, list[Typed]]:
         """The call of a routine, with its results as they are bound; or a built-in function, without a call.
 
-        Source:   observed: EXECUTE FUNCTION "informix".lower(n.handle) INTO .. in the output of dbschema
+        Source: observed: EXECUTE FUNCTION "informix".lower(n.handle) INTO .. in the output of dbschema
         """
         context = self._context(call)
         try:
@@ -246,7 +250,8 @@ class _Translator:
     def _into(self, action: nodes.TriggeredCall, results: Sequence[Typed]) -> str:
         """The UPDATE of the columns of INTO by the results of a routine, whose row is bound after those.
 
-        Raises:   SqlError: -217 no such column, -232 a serial column, -684 and -685 the numbers differ (assumed).
+        Raises:
+            SqlError: -217 no such column, -232 a serial column, -684 and -685 the numbers differ (assumed).
         """
         if len(results) != len(action.targets):
             sqlcode = -684 if len(results) > len(action.targets) else -685
@@ -266,7 +271,9 @@ class _Translator:
         return Context(self.schema, self.settings, statement=statement)
 
     def _check(self, node: nodes.Node) -> None:
-        """Raises:   SqlError: -201, a ``?`` (documented: no host variables); -217, no such column of the table."""
+        """Raises:
+            SqlError: -201, a ``?`` (documented: no host variables); -217, no such column of the table.
+        """
         for each in nodes.walk(node):
             if isinstance(each, nodes.Parameter):
                 raise SqlError(-201, offset=each.offset)

@@ -46,7 +46,8 @@ class Typed:
     def known_type(self) -> SqlType:
         """The type, which is required here.
 
-        Raises:   SqlError: -201.
+        Raises:
+            SqlError: -201.
         """
         if self.type is None:
             raise SqlError(-201)
@@ -136,8 +137,9 @@ def assigned(value: Typed, target: SqlType) -> str:
 def require_assignable(source: SqlType, target: SqlType) -> None:
     """Refuse an assignment that needs an explicit cast.
 
-    Raises:   SqlError: -9634, between a DISTINCT type and any other (documented; its number is assumed), or from a text
-              to BSON.
+    Raises:
+        SqlError: -9634, between a DISTINCT type and any other (documented; its number is assumed), or from a text to
+            BSON.
     """
     needs_cast = not is_same_distinct(source, target)
     if needs_cast or (family_of(source) is Family.TEXT and form_of(target) is Form.BSON):
@@ -150,7 +152,8 @@ _NO_CAST: Final = -9634
 def require_castable(source: SqlType, target: SqlType, offset: int) -> None:
     """Refuse a cast to a DISTINCT type from a type that is not its source, and the reverse, and from text to BSON.
 
-    Raises:   SqlError: -9634 (documented: ``70::num_type`` over NUMERIC is an error; its number is assumed).
+    Raises:
+        SqlError: -9634 (documented: ``70::num_type`` over NUMERIC is an error; its number is assumed).
     """
     if family_of(source) is Family.TEXT and form_of(target) is Form.BSON:
         raise SqlError(_NO_CAST, offset=offset)
@@ -178,7 +181,8 @@ def _require_scalar(value: Typed) -> None:
 def text_of(value: Typed) -> str:
     """The value written as text, a CHAR with its blanks.
 
-    Raises:   SqlError: -674, a row, collection or document.
+    Raises:
+        SqlError: -674, a row, collection or document.
     """
     _require_scalar(value)
     if value.type is None or (family_of(value.type) is Family.TEXT and not is_padded(value.type)):
@@ -209,8 +213,9 @@ def number_of(value: Typed) -> Typed:
 def comparison(left: Typed, operator: str, right: Typed, offset: int) -> str:
     """SQLite text of a comparison by Informix's rules.
 
-    Raises:   SqlError: -1260, the two types are not comparable; -674, a DISTINCT type and another, or an order of rows
-              or collections (assumed: no function of that name for these types).
+    Raises:
+        SqlError: -1260, the two types are not comparable; -674, a DISTINCT type and another, or an order of rows or
+            collections (assumed: no function of that name for these types).
     """
     if left.type is None or right.type is None:
         return f"({left.sql} {operator} {right.sql})"

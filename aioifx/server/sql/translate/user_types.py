@@ -1,6 +1,7 @@
 """CREATE ROW TYPE, CREATE DISTINCT TYPE, DROP TYPE, and the types of columns -> Plans. Never: rows of the catalog.
 
 Source: documented: statements, and that a subtype begins with the fields of its supertype. assumed: the SQLCODEs -9631
+
 for a name that exists and -9630 for a type in use.
 """
 
@@ -130,7 +131,8 @@ def _uses(type_: SqlType, known: UserType) -> bool:
 def columns_of_type(type_: SqlType, context: Context) -> tuple[tuple[ColumnDef, ...], int]:
     """The columns of a typed table, which are the fields of its named ROW type, and the number of that type.
 
-    Raises:   SqlError: -9628, it is not a named ROW type.
+    Raises:
+        SqlError: -9628, it is not a named ROW type.
     """
     row = context.resolved(type_)
     if not isinstance(row, ComplexType) or not is_named(row):

@@ -24,7 +24,8 @@ Tree = TypeVar("Tree", bound=nodes.Node)
 def with_variables(tree: Tree, find: FindType, first: Sequence[str] = ()) -> tuple[Tree, tuple[str, ...]]:
     """The tree with a `nodes.Variable` in place of each name that *find* knows, and their names by index.
 
-    Args:     first: names that have the first indexes, whether the tree has them or not.
+    Args:
+        first: names that have the first indexes, whether the tree has them or not.
     """
     names = {name: index for index, name in enumerate(first)}
     return _replaced(tree, find, names), tuple(names)

@@ -1,8 +1,8 @@
 """The target of INSERT, UPDATE and DELETE: a table, or an updatable view of one. Never: views that are read.
 
-Source:   documented (SQL Syntax, CREATE VIEW, updating through views; Database Design, modifying data through a view):
-          one underlying table or such a view, neither grouped nor DISTINCT nor a UNION; no INSERT where a column is
-          computed; -234, -384 and -385. assumed: WITH CHECK OPTION on any other view is -384.
+Source: documented (SQL Syntax, CREATE VIEW, updating through views; Database Design, modifying data through a view):
+one underlying table or such a view, neither grouped nor DISTINCT nor a UNION; no INSERT where a column is computed;
+-234, -384 and -385. assumed: WITH CHECK OPTION on any other view is -384.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Target:
     def column(self, name: nodes.Name) -> ColumnDef:
         """The column that gets a value.
 
-        Raises:   SqlError: -217 no such column, -234 it is computed.
+        Raises:
+            SqlError: -217 no such column, -234 it is computed.
         """
         if name.text not in self.columns:
             raise SqlError(-217, token=name.text, offset=name.offset)
@@ -55,7 +56,8 @@ class Target:
     def all_columns(self, offset: int) -> list[ColumnDef]:
         """The columns, when none is named.
 
-        Raises:   SqlError: -384, one is computed, so a whole row cannot be given.
+        Raises:
+            SqlError: -384, one is computed, so a whole row cannot be given.
         """
         columns = [column for column in self.columns.values() if column is not None]
         if len(columns) != len(self.columns):
@@ -76,7 +78,8 @@ def table_target(table: Table, source: Source) -> Target:
 def target_of(name: nodes.QualifiedName, label: str, context: Context, queries: Subqueries) -> Target:
     """The table of a name, or the underlying table of a view.
 
-    Raises:   SqlError: -511 a catalog table, -999 one of another database, -384 a view that is not simple.
+    Raises:
+        SqlError: -511 a catalog table, -999 one of another database, -384 a view that is not simple.
     """
     table = context.table(name)
     if table.kind is not TableKind.VIEW or table.is_system:
@@ -109,7 +112,8 @@ def _new_value(column: ColumnDef, alias: str, new: Mapping[str, str]) -> SourceC
 def require_writable(table: Table, name: nodes.QualifiedName) -> Table:
     """The table, if its rows may be changed.
 
-    Raises:   SqlError: -511 a catalog table, -999 a view or a table of another database.
+    Raises:
+        SqlError: -511 a catalog table, -999 a view or a table of another database.
     """
     if table.is_system or table.generated:
         raise SqlError(-511, token=table.name, offset=name.offset)
@@ -171,7 +175,7 @@ def _expanded(
 
 
 def require_simple(node: nodes.CreateView, context: Context) -> None:
-    """Raises:   SqlError: -384, rows cannot be written through a new view, so WITH CHECK OPTION has no meaning."""
+    """Raise SqlError -384 if rows cannot be written through a new view, so WITH CHECK OPTION has no meaning."""
     reference = simple_reference(node.query)
     beneath = None if reference is None else context.table(reference.table)
     if beneath is not None and beneath.kind is TableKind.VIEW and not beneath.is_system:

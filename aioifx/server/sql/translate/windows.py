@@ -71,8 +71,10 @@ def window(translator: WindowTranslator, node: nodes.Window) -> Typed:
 def _ratio(translator: CallTranslator, node: nodes.Expression, over: str) -> Typed:
     """RATIO_TO_REPORT: a number divided by the sum of its window.
 
-    Source:   documented: RATIO_TO_REPORT function. assumed: the type of a division; NULL where the sum is 0
-    Raises:   SqlError: -25862, it is not a number (documented).
+    Source: documented: RATIO_TO_REPORT function. assumed: the type of a division; NULL where the sum is 0
+
+    Raises:
+        SqlError: -25862, it is not a number (documented).
     """
     value = translator.typed(node, decimal())
     if family_of(value.known_type) not in NUMERIC:

@@ -107,10 +107,13 @@ class _Lock:
 
 
 class Database:
-    """Shared by all servers of a scenario; it outlives their crashes."""
+    """Shared by all servers of a scenario; it outlives their crashes.
+
+    Args:
+        bugs: mistakes of the server, which tests of the laws put in: see `model.server`.
+    """
 
     def __init__(self, clock: Callable[[], float], bugs: frozenset[str] = frozenset()) -> None:
-        """Args:     bugs: mistakes of the server, which tests of the laws put in: see `model.server`."""
         self.clock = clock
         self.bugs = bugs
         self.accounts = dict.fromkeys(range(1, ACCOUNTS + 1), BALANCE)
@@ -150,8 +153,11 @@ class Database:
     ) -> Callable[[], None]:
         """Queue for a lock; *wake* is called when it is granted.
 
-        Returns:  what leaves the queue.
-        Raises:   DatabaseFailure: the wait would close a circle.
+        Returns:
+            What leaves the queue.
+
+        Raises:
+            DatabaseFailure: the wait would close a circle.
         """
         waiter = _Waiter(transaction, key, exclusive, wake)
         lock = self._locks[key]

@@ -21,11 +21,12 @@ PORT = 9088
 class ModelServer:
     """One server of a scenario.
 
-    Args:     seed: of its dice.
-              ip: the address that it listens at.
-              is_secondary: it refuses changes.
-              speed: seconds that most statements take.
-              differs: how it differs from what the client expects.
+    Args:
+        seed: of its dice.
+        ip: the address that it listens at.
+        is_secondary: it refuses changes.
+        speed: seconds that most statements take.
+        differs: how it differs from what the client expects.
     """
 
     def __init__(

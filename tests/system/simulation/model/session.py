@@ -293,7 +293,7 @@ class ModelSession(asyncio.Protocol):
         return self._groups.popleft()
 
     def _check_client(self) -> None:
-        """Raises:   _Gone: the client has gone, and the server notices now."""
+        """Raise _Gone if the client has gone, and the server notices now."""
         if self._is_gone and self._reads_on <= 0:
             raise _Gone
 
@@ -761,7 +761,8 @@ class ModelSession(asyncio.Protocol):
     async def _read_on(self) -> None:
         """Let the time of a fetch pass.
 
-        Raises:   DatabaseFailure: the fetch was interrupted, or a row is locked; the cursor stays open.
+        Raises:
+            DatabaseFailure: the fetch was interrupted, or a row is locked; the cursor stays open.
         """
         if self._is_interrupted or not await self._let_pass(self.server.time_of(self.dice) / 8):
             raise DatabaseFailure(INTERRUPTED)

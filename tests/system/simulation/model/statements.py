@@ -137,7 +137,8 @@ _SET: Final = re.compile(r"set (isolation|lock mode) to (.*)")
 def recognised(text: str) -> Statement:
     """The statement of a text.
 
-    Raises:   DatabaseFailure: -201, the model has none like it.
+    Raises:
+        DatabaseFailure: -201, the model has none like it.
     """
     normal = _normal(text)
     if (statement := _BY_TEXT.get(normal)) is not None:
