@@ -8,6 +8,7 @@ Invariants:
 
 from __future__ import annotations
 
+import math
 from bisect import bisect
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
@@ -125,6 +126,8 @@ class PoolState(Generic[C, W]):
     """When to try the server again while no task waits."""
     _probe_at: float = 0.0
     """When to try the server again while tasks wait."""
+    _overdue_at: float = math.inf
+    """Until then, no idle connection is overdue. Stored, so that an acquire does not look at all of them."""
 
     @property
     def size(self) -> int:
@@ -200,10 +203,7 @@ class PoolState(Generic[C, W]):
             return [self._close_action(pooled, reason), *self.decide(now)]
         if used:
             pooled.idle_since = now
-            self.idle.append(pooled)
-        else:  # others may have been released since it was assigned
-            self.idle.insert(bisect(self.idle, pooled.idle_since, key=_idle_since), pooled)
-        return self.decide(now)
+        return self._add_idle(pooled, now)
 
     def on_closed(self, session: C, now: float) -> list[Action[C, W]]:
         """Called when the connection was closed by the server. One in use stays with its user until released."""
@@ -225,13 +225,10 @@ class PoolState(Generic[C, W]):
         self._failures, self._error, self._permanent = 0, None, False
         self._retry_at = self._probe_at = 0.0
         lifetime = self.limits.max_lifetime * (1 - 0.1 * self.jitter())
-        pooled = PooledConnection(
-            session, now + lifetime if lifetime else float("inf"), self._generation, now
-        )
+        pooled = PooledConnection(session, now + lifetime if lifetime else math.inf, self._generation, now)
         if self._surplus:
             return [self._close_action(pooled, self._surplus), *self.decide(now)]
-        self.idle.append(pooled)
-        return self.decide(now)
+        return self._add_idle(pooled, now)
 
     def on_open_failed(
         self, error: BaseException, now: float, *, permanent: bool = False
@@ -261,6 +258,7 @@ class PoolState(Generic[C, W]):
     def resize(self, min_size: int, max_size: int, now: float) -> list[Action[C, W]]:
         """Change the sizes. Surplus connections are closed: idle ones now, others on release."""
         self.limits.min_size, self.limits.max_size = min_size, max_size
+        self._overdue_at = now
         surplus: list[Action[C, W]] = []
         while self.idle and self.size > max_size:
             surplus.append(self._close_action(self.idle.popleft(), "max_size"))
@@ -269,6 +267,7 @@ class PoolState(Generic[C, W]):
     def expire(self, now: float) -> list[Action[C, W]]:
         """Replace every connection that is open now."""
         self._generation += 1
+        self._overdue_at = now
         return self.decide(now)
 
     def close(self) -> list[Action[C, W]]:
@@ -290,28 +289,46 @@ class PoolState(Generic[C, W]):
         """The actions due now; called after every change and at `next_deadline`."""
         if self.is_closing:
             return []
-        actions: list[Action[C, W]] = [*self._close_overdue(now)]
+        actions: list[Action[C, W]] = []
+        if now >= self._overdue_at:
+            actions += self._close_overdue(now)
         while self.waiting and self.idle:
             waiter, _ = self.waiting.popitem(last=False)
             actions.append(self._assign(waiter, self.idle.pop(), now))
         while self.waiting and self._rejects_waiters(now):
             waiter, _ = self.waiting.popitem(last=False)
             actions.append(self._rejection(waiter, "the server cannot be reached"))
-        actions += self._due_openings(now)
+        if (count := self._openings_needed) and now >= self._next_attempt_at:
+            self.opening += count
+            actions += [Open() for _ in range(count)]
         return actions
 
+    def _add_idle(self, pooled: PooledConnection[C], now: float) -> list[Action[C, W]]:
+        if self.idle and self.idle[-1].idle_since > pooled.idle_since:  # was not used, while others were
+            self.idle.insert(bisect(self.idle, pooled.idle_since, key=_idle_since), pooled)
+        else:
+            self.idle.append(pooled)
+        self._overdue_at = min(self._overdue_at, pooled.expires_at, self._surplus_at)
+        return self.decide(now)
+
     def _close_overdue(self, now: float) -> list[Close[C]]:
-        """Close the idle connections that have expired, and surplus ones after max_idle."""
+        """Close the idle connections that have expired, and surplus ones after max_idle. Store when the next is due."""
         expired = [(pooled, reason) for pooled in self.idle if (reason := self._expiry(pooled, now))]
         for pooled, _ in expired:
             self.idle.remove(pooled)
         closed = [self._close_action(pooled, reason) for pooled, reason in expired]
-        longest = self.limits.max_idle
-        while longest and self.idle and self.size > self.limits.min_size:
-            if now < self.idle[0].idle_since + longest:  # as in `next_deadline`, where rounding is concerned
-                break
+        while now >= self._surplus_at:
             closed.append(self._close_action(self.idle.popleft(), "max_idle"))
+        self._overdue_at = min([self._surplus_at, *(pooled.expires_at for pooled in self.idle)])
         return closed
+
+    @property
+    def _surplus_at(self) -> float:
+        """When max_idle ends for the connection that has been idle longest; infinity if the pool keeps it."""
+        longest = self.limits.max_idle
+        if longest and self.idle and self.size > self.limits.min_size:
+            return self.idle[0].idle_since + longest
+        return math.inf
 
     def _expiry(self, pooled: PooledConnection[C], now: float) -> str:
         """Why the connection is too old to be assigned again; empty if it is not."""
@@ -331,19 +348,11 @@ class PoolState(Generic[C, W]):
         pooled.uses += 1
         return Assign(waiter, pooled, now - pooled.idle_since > self.limits.check_after_idle)
 
-    def _due_openings(self, now: float) -> list[Open]:
-        """One for each waiter, and enough for min_size; none before `_next_attempt_at`."""
-        if now < self._next_attempt_at:
-            return []
-        count = self._openings_needed
-        self.opening += count
-        return [Open() for _ in range(count)]
-
     @property
     def _openings_needed(self) -> int:
-        """How many more connections to open."""
+        """How many more connections to open: one for each waiter, and enough for min_size."""
         wanted = max(len(self.waiting), 0 if self.is_left else self.limits.min_size - self.size)
-        return max(0, min(wanted, self._opening_limit) - self.opening)
+        return max(0, min(wanted, self._opening_limit) - self.opening) if wanted > self.opening else 0
 
     @property
     def _opening_limit(self) -> int:
@@ -353,15 +362,13 @@ class PoolState(Generic[C, W]):
         return min(free, 1) if self._failures else free
 
     def next_deadline(self, now: float) -> float | None:
-        """When time alone changes the result of `decide`; None for never."""
+        """When time alone may change the result of `decide`, or earlier; None for never."""
         if self.is_closing:
             return None
-        deadlines = [pooled.expires_at for pooled in self.idle]
-        if self.limits.max_idle and self.idle and self.size > self.limits.min_size:
-            deadlines.append(self.idle[0].idle_since + self.limits.max_idle)
+        deadline = self._overdue_at
         if self._openings_needed:  # also if it became due after the last `decide`
-            deadlines.append(max(now, self._next_attempt_at))
-        return min((deadline for deadline in deadlines if deadline < float("inf")), default=None)
+            deadline = min(deadline, max(now, self._next_attempt_at))
+        return None if deadline == math.inf else deadline
 
     def _close_action(self, pooled: PooledConnection[C], reason: str) -> Close[C]:
         self.counters.closed += 1
