@@ -89,8 +89,11 @@ class A:
 
         a drawing {LONG}
 
-    Args:     one: first. two: {SHORT}
-    Wire:     2 {LONG}
+    Wire: 2 {LONG}
+
+    Args:
+        one: first
+        two: {SHORT}
     """
 '''
     texts = [sentence for _, text in sentences.docstrings(source) for sentence in sentences.sentences(text)]

@@ -161,7 +161,9 @@ cdef inline bint to_microseconds(const Reading* reading, int64_t* value) noexcep
 cdef inline void put_time(Buffer* buffer, const Plan* plan, uint8_t* pairs, int head, int64_t micro) noexcept nogil:
     """Write the pairs of a date, if there are any, and a time of day, which has *micro* microseconds.
 
-    Args:     pairs: those of the date, and room for 6 more. head: the number of pairs before the point.
+    Args:
+        pairs: those of the date, and room for 6 more.
+        head: the number of pairs before the point.
     """
     cdef int place, count = <int>plan.width - 1, lead = 0
     cdef int second = <int>(micro // 1_000_000)
@@ -274,8 +276,13 @@ cdef inline bint put_decimal(Buffer* buffer, const Plan* plan, int64_t number) n
 cdef class Encoder:
     """Encodes rows of one kind.
 
-    Args:     plans: the column plans. head: bytes before a row. size_at: where the head has the size of the row; -1 if
-              it has none. tail: bytes after a row. codec, errors: those of the code set.
+    Args:
+        plans: the column plans.
+        head: bytes before a row.
+        size_at: where the head has the size of the row; -1 if it has none.
+        tail: bytes after a row.
+        codec: that of the code set.
+        errors: its error handler.
     """
 
     cdef Plan* _plans
@@ -316,9 +323,14 @@ cdef class Encoder:
     def run(self, readings, Py_ssize_t first, Py_ssize_t row, Py_ssize_t last, bytearray out not None, Py_ssize_t limit):
         """Append rows until *out* has *limit* bytes.
 
-        Args:     readings: for each column the fields of an aioifx.codecs.arrow_plan.Reading.
-                  first: the row of the first entry. row, last: the range of rows.
-        Returns:  the index of the next row; *last* at the end.
+        Args:
+            readings: for each column the fields of an aioifx.codecs.arrow_plan.Reading.
+            first: the row of the first entry.
+            row: the first row to encode.
+            last: the row after the last one.
+
+        Returns:
+            The index of the next row; *last* at the end.
         """
         cdef Buffer buffer
         cdef Py_ssize_t before, here = PyByteArray_GET_SIZE(out)

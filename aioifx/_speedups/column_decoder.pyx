@@ -487,8 +487,11 @@ cdef int describe(Growing *column, tuple field, int reading) except -1:
 cdef class Columns:
     """Columns to which whole tuples are appended.
 
-    Args:     fields: `Field.native` of each column. codec: Python's name of the code set. keeps_ascii: whether bytes
-              below 0x80 are ASCII in it. most_bytes: the most bytes of text or binary data in one column.
+    Args:
+        fields: `Field.native` of each column.
+        codec: Python's name of the code set.
+        keeps_ascii: whether bytes below 0x80 are ASCII in it.
+        most_bytes: the most bytes of text or binary data in one column.
     """
 
     cdef Growing *columns

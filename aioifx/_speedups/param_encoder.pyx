@@ -175,8 +175,12 @@ cdef bint put_number(Buffer* buffer, PackRule* rule, const char* text, Py_ssize_
 cdef class Encoder:
     """An EncodeParamRows of `aioifx.codecs.param_codegen`.
 
-    Args:     parameters: the PackRules of each parameter. codec, errors: those of the code set.
-              head, tail: bytes before and after each execution.
+    Args:
+        parameters: the PackRules of each parameter.
+        codec: that of the code set.
+        errors: its error handler.
+        head: bytes before each execution.
+        tail: bytes after each execution.
     """
 
     cdef PackRules* _parameters

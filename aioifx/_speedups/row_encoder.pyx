@@ -69,8 +69,12 @@ cdef struct Field:
 cdef class Encoder:
     """Encodes rows of one kind.
 
-    Args:     codecs: those of the columns. codec: that of the code set. errors: its error handler.
-              prefix: bytes before the size that precedes a row. suffix: bytes after it. Both are None for bare rows.
+    Args:
+        codecs: those of the columns.
+        codec: that of the code set.
+        errors: its error handler.
+        prefix: bytes before the size that precedes a row.
+        suffix: bytes after it. Both are None for bare rows.
     """
 
     cdef Field* _fields
@@ -147,7 +151,8 @@ cdef class Encoder:
     def run(self, rows, bytearray out not None):
         """Append the rows of an iterator.
 
-        Returns:  None at the end of *rows*; or a tuple that holds only the row that the reference must encode.
+        Returns:
+            None at the end of *rows*; or a tuple that holds only the row that the reference must encode.
         """
         cdef Buffer buffer
         cdef Py_ssize_t before, here

@@ -35,9 +35,7 @@ _parse: Final = json.JSONDecoder().decode
 
 
 def _loader(functions: JsonFunctions, message: str) -> Convert:
-    """Args:
-        message: of the error for text that is not JSON.
-    """
+    """The function that decodes JSON; *message* is that of the error for text that is not JSON."""
     loads = functions.loads
     if loads is not json.loads:
         return lambda text: called(loads, text, "json_loads")

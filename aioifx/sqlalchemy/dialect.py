@@ -89,7 +89,7 @@ class InformixExecutionContext(default.DefaultExecutionContext):
 class InformixDialect(InformixReflection):
     """The dialect of `create_engine`: it runs on aioifx.dbapi.
 
-    Arguments: all from the arguments of `create_engine`; *options* are those of SQLAlchemy's `DefaultDialect`.
+    Its arguments are those of `create_engine`; *options* are those of SQLAlchemy's `DefaultDialect`.
     """
 
     name = "informix"

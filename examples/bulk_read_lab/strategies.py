@@ -112,7 +112,7 @@ async def read_each(
     """Read each of *partitions* from its beginning, *width* at a time, as the job's policy says.
 
     Raises:
-        Error: what *read* raises, if strict, or if it is not a failure of that partition.
+        BaseException: what *read* raises, if strict, or if it is not a failure of that partition.
     """
     outcome = Outcome()
     waiting = deque((partition, job.retries) for partition in partitions)

@@ -51,10 +51,8 @@ class Connection(Queries[Item], NotCopied):
     A connection that is garbage-collected before it is closed causes a ResourceWarning.
 
     Args:
-        statements: for pooled connections: the shared cache, and a callback if the connection is garbage-collected
-            without being released.
-        on_leak: for pooled connections: the shared cache, and a callback if the connection is garbage-collected without
-            being released.
+        statements: for pooled connections: the shared cache.
+        on_leak: for pooled connections: called if the connection is garbage-collected without being released.
     """
 
     def __init__(

@@ -63,8 +63,11 @@ Password: TypeAlias = str | Secret | Callable[[], str | Awaitable[str]]
 async def password_of(option: Password | None, code_set: CodeSet) -> str:
     """The password of one connection.
 
-    Args:     code_set: of the login.
-    Raises:   InterfaceError: the callable's result is not a text that can be sent.
+    Args:
+        code_set: of the login.
+
+    Raises:
+        InterfaceError: the callable's result is not a text that can be sent.
     """
     if isinstance(option, Secret):
         return option.reveal()

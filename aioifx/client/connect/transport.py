@@ -53,7 +53,7 @@ class StaggeredRace(Generic[T]):
         """The next successful result; None when all attempts have failed.
 
         Raises:
-            Error: any exception of an attempt that is not a ConnectError.
+            BaseException: of an attempt, unless it is a ConnectError.
         """
         self._start()
         while self._running:

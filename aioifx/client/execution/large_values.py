@@ -286,7 +286,7 @@ def check_kept(fetching: Fetching, reply: Reply, *, is_missing: bool = False) ->
         is_missing: nothing has come of a value that has a size.
 
     Raises:
-        Error: ValueNotKept, unless the error has another reason for certain.
+        ValueNotKept: unless the error has another reason for certain.
     """
     asked = fetching.session.options.sends_optofc
     if is_missing and reply.error is None:

@@ -35,8 +35,9 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
         params: the values, if known, to choose the parameter types.
 
     Raises:
-        Error: Before anything is sent: ProgrammingError, DataError: the text is not a statement, not in the code set,
-            or not a query on a read-only connection. InterfaceError: wrong number of values, or see `Session.check`.
+        ProgrammingError, DataError: before anything is sent: the text is not a statement, not in the code set, or not a
+            query on a read-only connection.
+        InterfaceError: before anything is sent: wrong number of values, or see `Session.check`.
     """
     placeholders = scan(sql).placeholders
     if placeholders > MAX_COLUMNS:

@@ -72,7 +72,7 @@ async def reject_unsolicited(
     """Read a message that no request asked for: SQ_EXIT, or one of a server that no longer speaks SQLI.
 
     Raises:
-        Error: ProtocolError, unless *on_reply* raises a better error for it.
+        ProtocolError: unless *on_reply* raises a better error for it.
     """
     on_reply(await read(inbox))
     raise ProtocolError("the server sent an unexpected message")

@@ -117,9 +117,7 @@ class _Statement:
     """The query of a row's values, once it is needed."""
 
     def run(self, *, deferring: bool = False) -> StatementResult:
-        """Args:
-            deferring: check referential constraints after the last action.
-        """
+        """Run the change; with *deferring*, check referential constraints after the last action."""
         current, table = self.state.current, self.change.table
         with current.transactions.undone_alone(), self.state.firing.frame(table, self.change.events):
             if not deferring:

@@ -159,8 +159,10 @@ def register_calls(connection: Connection, settings: Settings, on_error: ErrorSi
 
 
 def _single(rows: Sequence[StoredRow]) -> Stored:
-    """Raises:
-        SqlError: -686, more than one row. assumed: without a row the result is NULL.
+    """The value of the only row; assumed: NULL without a row.
+
+    Raises:
+        SqlError: -686, more than one row.
     """
     if len(rows) > 1:
         raise SqlError(_TWO_ROWS)

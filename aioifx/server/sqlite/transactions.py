@@ -216,7 +216,9 @@ class Transactions(Writes):
         return self._work
 
     def require_open(self) -> None:
-        """Raises:
+        """Require an open transaction.
+
+        Raises:
             SqlError: -256, the database is unlogged; -255, no transaction is open.
         """
         self._need_work()

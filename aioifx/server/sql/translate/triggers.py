@@ -271,7 +271,9 @@ class _Translator:
         return Context(self.schema, self.settings, statement=statement)
 
     def _check(self, node: nodes.Node) -> None:
-        """Raises:
+        """Refuse what an action may not contain.
+
+        Raises:
             SqlError: -201, a ``?`` (documented: no host variables); -217, no such column of the table.
         """
         for each in nodes.walk(node):
