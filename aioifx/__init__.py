@@ -189,15 +189,13 @@ _SOURCES = {
 """Modules, and the public names that each defines.
 
 `import aioifx` imports none of them, because pytest loads the plugin in `aioifx.testing` also for projects that do not
-use it. The first use of a name imports all but those of `_ON_USE`.
+use it. The first use of a name imports its module.
 """
-
-_ON_USE = frozenset({"aioifx.diagnosis.diagnose", "aioifx.diagnosis.report"})
-"""Modules that are imported when one of their own names is used, because most programs never use them."""
 
 if not _typing.TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
+        import sys
         from importlib import import_module
 
         if name == "rows":
@@ -205,9 +203,10 @@ if not _typing.TYPE_CHECKING:
         source = next((module for module, names in _SOURCES.items() if name in names.split()), "")
         if not source:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        for module in [source] if source in _ON_USE else [each for each in _SOURCES if each not in _ON_USE]:
-            imported = import_module(module)
-            for public in _SOURCES[module].split():
+        import_module(source)
+        for module, names in _SOURCES.items():
+            imported = sys.modules.get(module)
+            for public in names.split() if imported is not None else ():
                 definition = globals()[public] = getattr(imported, public)
                 # Tracebacks, reprs and pickles name the public path, so the modules underneath may move.
                 if hasattr(definition, "__module__"):  # speedups is a string

@@ -263,13 +263,17 @@ def test_pickles_name_public_paths() -> None:
         assert modules <= {"aioifx", "aioifx.rows"}
 
 
+ON_USE = {Path("__init__.py"), Path("testing/__init__.py"), Path("testing/plugin.py")}
+"""Modules whose `__getattr__` imports the names that they show to type checkers."""
+
+
 def imported_names(module: Path) -> Iterator[str]:
-    """What a module imports, also within functions; not what only type checkers import."""
+    """What a module imports, also within functions and for type checkers; not names that `__getattr__` imports."""
     tree = tree_of(module)
     unseen = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "_typing.TYPE_CHECKING")
+        if isinstance(node, ast.If) and module in ON_USE and ast.unparse(node.test).endswith("TYPE_CHECKING")
         for statement in node.body
         for inner in ast.walk(statement)
     }
@@ -297,17 +301,34 @@ def test_no_import_circle_exists_not_even_within_functions() -> None:
     assert {*order} == {*paths}
 
 
-@pytest.mark.exhaustive
-def test_no_module_looks_upward_under_type_checking() -> None:
-    # import-linter counts type-only imports, so none could reach upward; there is no other reason to hide one.
-    for module in modules():
-        tree = tree_of(module)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-                if module in (Path("__init__.py"), Path("testing/__init__.py"), Path("testing/plugin.py")):
-                    continue  # names that are imported when they are used, see below
-                hidden = [ast.unparse(child) for child in node.body if "aioifx" in ast.unparse(child)]
-                assert hidden == [], f"{module} hides imports"
+def test_connect_imports_nothing_that_only_some_programs_need() -> None:
+    program = "import json, sys, aioifx; aioifx.connect; print(json.dumps(sorted(sys.modules)))"
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30
+    )
+    rare = re.compile(
+        r"csv|pathlib|platform|random|uuid|urllib\.parse|ipaddress"
+        r"|aioifx\.(arrow|diagnosis|explain|server|tracing\.recorder)"
+        r"|aioifx\.client\.(bulk|pool)\b|aioifx\.client\.config\.sqlhosts|aioifx\.client\.connect\.locks"
+        r"|aioifx\.client\.session\.client_files"
+        r"|aioifx\.codecs\.(arrow_c_data|arrow_layout|arrow_plan|arrow_values|bson|column_buffers|columns"
+        r"|literal_reader|literal_writer|value_text)"
+    )
+    assert [name for name in json.loads(run.stdout) if rare.fullmatch(name)] == []
+
+
+def test_public_classes_that_the_package_imports_on_use_name_their_public_path() -> None:
+    program = (
+        "import importlib, json, sys, aioifx; aioifx.connect; aioifx.create_pool; aioifx.diagnose_locks; "
+        "loaded = set(sys.modules); "
+        "print(json.dumps([f'{module}.{name}' for module, names in aioifx._SOURCES.items() "
+        "if module.startswith(('aioifx.client', 'aioifx.tracing')) and module not in loaded "
+        "for name in names.split() if getattr(importlib.import_module(module), name).__module__ != 'aioifx']))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30
+    )
+    assert json.loads(run.stdout) == []
 
 
 def test_the_default_suite_keeps_each_value_of_each_parameter_of_a_sampled_test() -> None:

@@ -92,7 +92,7 @@ class A:
     Wire: 2 {LONG}
 
     Args:
-        one: first
+        one: first.
         two: {SHORT}
     """
 '''

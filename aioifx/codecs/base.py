@@ -10,6 +10,8 @@ from typing import Final, TypeAlias
 from aioifx.errors import DataError
 from aioifx.sqltypes import Value
 
+MAX_BYTES: Final = 2**31 - 1
+"""The largest offset in a text or binary column."""
 Decode: TypeAlias = Callable[[bytes], Value]
 """The whole field, head included -> its value, None for NULL. Raises DataError for invalid bytes."""
 

@@ -14,7 +14,7 @@ from struct import pack
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from aioifx.codecs.arrow_layout import Field, Layout
-from aioifx.codecs.base import Kind
+from aioifx.codecs.base import MAX_BYTES, Kind
 from aioifx.codecs.row_codegen import FALLBACK_ERRORS, make_decoder
 from aioifx.codecs.text import CodeSet
 from aioifx.sqltypes import Row, Value
@@ -22,9 +22,6 @@ from aioifx.wire.tuples import TUPLE_HEAD
 
 Buffer: TypeAlias = Any
 """An object with the buffer protocol, for which Python has a type since 3.12."""
-
-MAX_BYTES: Final = 2**31 - 1
-"""The largest offset in a text or binary column."""
 
 
 class Chunk(NamedTuple):

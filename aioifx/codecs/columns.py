@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aioifx.codecs.arrow_layout import Field, Floating, fields_for
-from aioifx.codecs.column_buffers import MAX_BYTES, Block, Chunk
+from aioifx.codecs.base import MAX_BYTES
+from aioifx.codecs.column_buffers import Block, Chunk
 from aioifx.codecs.native import make_columns
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import CodeSet

@@ -15,7 +15,6 @@ from decimal import Decimal
 from enum import Enum
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, cast
-from uuid import UUID
 
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Datetime, IntervalYM, SqlType, TypeCode, Value
@@ -52,7 +51,6 @@ ACCEPTED: Final = frozenset(
 _STANDARD: Final[Mapping[type[object], Convert | None]] = {
     **dict.fromkeys(ACCEPTED),
     Enum: _value_of,
-    UUID: str,
 }
 
 _MAX_CHAIN: Final = 4
@@ -99,9 +97,14 @@ class Adapter:
 
     def _found(self, kind: type[object]) -> Convert | None:
         known = self._known
-        if kind in known:
-            return known[kind]
-        return next((known[base] for base in kind.__mro__ if base in known), None)
+        for base in kind.__mro__:
+            if base in known:
+                return known[base]
+            if (
+                base.__module__ == "uuid" and base.__name__ == "UUID"
+            ):  # by name: importing it takes milliseconds
+                return str
+        return None
 
 
 def called(function: Convert, value: Value, what: str) -> Any:

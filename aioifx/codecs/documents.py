@@ -9,7 +9,6 @@ import json
 from collections.abc import Mapping
 from typing import Final, cast
 
-from aioifx.codecs.bson import decode_document, encode_document
 from aioifx.codecs.conversions import JSON, Conversions, Convert, JsonFunctions, called
 from aioifx.errors import DataError
 from aioifx.sqltypes import SqlType, TypeCode, Value
@@ -58,6 +57,8 @@ def _read_bson(data: str | bytes, load: Convert) -> Value:
             return load(data.decode())
         except UnicodeDecodeError:
             raise DataError("neither BSON nor JSON") from None
+    from aioifx.codecs.bson import decode_document  # rarely needed
+
     return decode_document(data)
 
 
@@ -101,5 +102,7 @@ def _encode_bson(value: Value) -> Value:
     if isinstance(value, bytearray):
         return bytes(value)
     if isinstance(value, Mapping):
+        from aioifx.codecs.bson import encode_document
+
         return encode_document(cast("Mapping[str, Value]", value))
     raise DataError(f"BSON does not accept {type(value).__name__}")

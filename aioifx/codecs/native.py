@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from aioifx.codecs import row_codegen
-from aioifx.codecs.arrow_layout import Field
-from aioifx.codecs.arrow_plan import ArrowFrame, Plan, param_plan, readings
-from aioifx.codecs.arrow_rows import ArrowRows, RowColumn
-from aioifx.codecs.base import Codec
-from aioifx.codecs.column_buffers import MAX_BYTES, Columns, PureColumns
+from aioifx.codecs.base import MAX_BYTES, Codec
 from aioifx.codecs.conversions import Adapters, with_adapters
 from aioifx.codecs.param_codegen import EncodeParamRows, EncodeResult, GeneratedParamEncoder
 from aioifx.codecs.param_plan import rules_for
@@ -24,6 +20,12 @@ from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import Cost, Done, Serials, TransactionState
 from aioifx.wire.replies import Reply, TryReadReply, read_nothing
 from aioifx.wire.tuples import RowReader
+
+if TYPE_CHECKING:
+    from aioifx.codecs.arrow_layout import Field
+    from aioifx.codecs.arrow_plan import ArrowFrame, Plan
+    from aioifx.codecs.arrow_rows import ArrowRows, RowColumn
+    from aioifx.codecs.column_buffers import Columns
 
 SWITCH: Final = "AIOIFX_SPEEDUPS"
 """0 in the environment forces pure Python."""
@@ -159,13 +161,14 @@ It stops at a row that needs `params.ParamEncoder`.
 
 # --- rows from Arrow's columns --------------------------------------------------------------------------------------
 
-EncodeArrow: TypeAlias = Callable[[ArrowRows, int, bytearray, int], int]
+EncodeArrow: TypeAlias = "Callable[[ArrowRows, int, bytearray, int], int]"
 """Rows, how many are encoded, where to, and how many bytes there may be before a row -> how many are encoded then."""
 
 
 def native_arrow_encoder(plans: Sequence[Plan], code_set: CodeSet, frame: ArrowFrame) -> EncodeArrow:
     """See `make_arrow_encoder`; only where the kernel is built."""
     from aioifx._speedups import arrow_encoder
+    from aioifx.codecs.arrow_plan import readings
 
     run = arrow_encoder.Encoder(plans, *frame, code_set.codec, code_set.errors_in_writing).run
 
@@ -208,6 +211,8 @@ def arrow_params(
     """The encoder of a statement's executions with the values of Arrow's columns; see `make_encoder`."""
     if len(row) != len(types) or len(types) > MAX_NATIVE:
         return leave_all
+    from aioifx.codecs.arrow_plan import ArrowFrame, param_plan  # rarely needed
+
     plans = [
         param_plan(column.field, rules_for(sql_type, code_set, adapter), code_set)
         for column, (sql_type, adapter) in zip(row, with_adapters(types, adapters), strict=True)
@@ -229,6 +234,8 @@ def native_columns(fields: Sequence[Field], code_set: CodeSet, most_bytes: int =
 
 def pure_columns(fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MAX_BYTES) -> Columns:
     """See `make_columns`."""
+    from aioifx.codecs.column_buffers import PureColumns
+
     return PureColumns(fields, code_set, most_bytes)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from aioifx.codecs.conversions import Adapter, Adapters, Conversions, Convert
 from aioifx.codecs.documents import document_encoder
-from aioifx.codecs.literal_writer import literal_writer
 from aioifx.codecs.text import CodeSet
 from aioifx.sqltypes import SqlType, Value
 
@@ -46,6 +45,8 @@ def _adapter_for(conversions: Conversions, sql_type: SqlType | None, code_set: C
     if conversions.json is None or sql_type is None:
         return before
     if sql_type.fields:
+        from aioifx.codecs.literal_writer import literal_writer  # rarely needed
+
         return _ObjectAdapter(before, literal_writer(sql_type, conversions, code_set), is_text=True)
     write = document_encoder(sql_type, conversions)
     if write is None:

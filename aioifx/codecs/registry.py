@@ -11,7 +11,6 @@ from aioifx.codecs.base import Codec, Decode, Kind
 from aioifx.codecs.conversions import PLAIN, Conversions, Convert
 from aioifx.codecs.documents import document_decoder
 from aioifx.codecs.large_objects import is_large_object, is_smart_object
-from aioifx.codecs.literal_reader import literal_reader
 from aioifx.codecs.text import CodeSet
 from aioifx.codecs.type_text import cached_by_type
 from aioifx.errors import NotSupportedError
@@ -135,6 +134,8 @@ def _decoder_of(sql_type: SqlType, conversions: Conversions, strip_char: bool) -
     """The function for values other than NULL, as decoded by default; None if they stay as they are."""
     if conversions.json is not None:
         if sql_type.fields:
+            from aioifx.codecs.literal_reader import literal_reader  # rarely needed
+
             return literal_reader(sql_type, conversions, strip_char=strip_char)
         document = document_decoder(sql_type, conversions)
         if document is not None:

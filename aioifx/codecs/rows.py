@@ -18,7 +18,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from aioifx.codecs.arrow_plan import ArrowFrame, field_plan
 from aioifx.codecs.arrow_rows import ArrowRows
 from aioifx.codecs.base import Codec, Kind
 from aioifx.codecs.conversions import PLAIN, STANDARD, Adapter, Adapters, Conversions
@@ -231,6 +230,8 @@ class RowEncoder:
     def _arrow_encoder(self, rows: ArrowRows) -> EncodeArrow:
         known, encode = self._arrow
         if known is not rows.row:
+            from aioifx.codecs.arrow_plan import ArrowFrame, field_plan  # rarely needed
+
             prefix, suffix = self._frame or (b"", b"")
             size_at = -1 if self._frame is None else len(prefix)
             head = prefix + (b"" if self._frame is None else bytes(4)) + suffix

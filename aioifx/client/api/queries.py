@@ -5,13 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
 
-from aioifx.client.bulk.field_formats import format_of
-from aioifx.client.bulk.load import Commit, LoadSpec, Progress, check_progress, load
-from aioifx.client.bulk.sources import RowSource, SourceReader, open_mappings, open_source
-from aioifx.client.bulk.text_formats import TextFormat, format_by_name
-from aioifx.client.bulk.unload import Target, unload
 from aioifx.client.config.checks import Lobs, check_flag, check_lobs, check_timeout
 from aioifx.client.execution.arrow_reader import ArrowTable
 from aioifx.client.execution.block_reader import BlockReader
@@ -42,11 +37,17 @@ from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Value
 
+if TYPE_CHECKING:
+    from aioifx.client.bulk.load import Commit, Progress
+    from aioifx.client.bulk.sources import RowSource, SourceReader
+    from aioifx.client.bulk.text_formats import TextFormat
+    from aioifx.client.bulk.unload import Target
+
 A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
 
-Format: TypeAlias = Literal["unload", "csv"] | TextFormat
+Format: TypeAlias = "Literal['unload', 'csv'] | TextFormat"
 """Format of a text file."""
 
 
@@ -422,6 +423,12 @@ class Queries(ABC, Generic[Item]):
             InterfaceError: invalid arguments.
             NotSupportedError: a column's type cannot be loaded, or Arrow's type has no equivalent.
         """
+        # Imported here because most programs never load or unload.
+        from aioifx.client.bulk.field_formats import format_of
+        from aioifx.client.bulk.load import LoadSpec, load
+        from aioifx.client.bulk.sources import open_mappings, open_source
+        from aioifx.client.bulk.text_formats import format_by_name
+
         check_flag("header", header)
         spec = LoadSpec(table, columns, block, commit, progress)
         check_dbdate(dbdate)
@@ -485,6 +492,11 @@ class Queries(ABC, Generic[Item]):
         Returns:
             The number of rows. After a failure, the rows already written remain.
         """
+        from aioifx.client.bulk.field_formats import format_of
+        from aioifx.client.bulk.load import check_progress
+        from aioifx.client.bulk.text_formats import format_by_name
+        from aioifx.client.bulk.unload import unload
+
         check_flag("header", header)
         check_progress(progress)
         check_dbdate(dbdate)

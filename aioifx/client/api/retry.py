@@ -113,6 +113,10 @@ class Retry:
         return self._uniform(0, longest) if self.jitter else longest
 
 
+# The public path, which pickles and messages name, also if the class was not imported by `aioifx` itself.
+Retry.__module__ = "aioifx"
+
+
 class RetryingFunction(Generic[P, R]):
     """A coroutine function run by `Retry`. Also awaitable itself, if it takes no arguments."""
 

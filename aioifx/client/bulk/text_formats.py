@@ -467,6 +467,10 @@ class CsvFormat:
         return names
 
 
+# The public path, which pickles and messages name, also if the class was not imported by `aioifx` itself.
+UnloadFormat.__module__ = CsvFormat.__module__ = "aioifx"
+
+
 _FORMULA: Final = re.compile(
     r"""(?! [-+]? \d+ (?: \.\d+ )? (?: [eE] [-+]? \d+ )? \Z ) [=+\-@\t\r\uff1d\uff0b\uff0d\uff20]""",
     re.VERBOSE,

@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
-from urllib.parse import unquote
 
 from aioifx.client.config.addresses import split_host
 from aioifx.errors import InterfaceError
@@ -29,6 +28,7 @@ _JDBC: Final = ("jdbc:informix-sqli:", "jdbc:informix:")
 _OPTION: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_ESCAPE: Final = re.compile(rb"%(..)")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 # Variables that have an option of their own, however they are written.
@@ -222,9 +222,11 @@ def _split_url(rest: str) -> Parts:
 def _unquoted(name: str, text: str) -> str:
     if _BAD_ESCAPE.search(text):
         raise InterfaceError(f"{name}: expected '%' to be written as %25 in a DSN")
+    if "%" not in text:
+        return text
     try:
-        return unquote(text, errors="strict")
-    except UnicodeDecodeError:
+        return _ESCAPE.sub(lambda found: bytes.fromhex(found[1].decode()), text.encode()).decode()
+    except UnicodeError:
         raise InterfaceError(f"{name}: expected %-escapes of UTF-8 text") from None
 
 

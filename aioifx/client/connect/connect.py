@@ -22,7 +22,6 @@ from aioifx.client.config.addresses import Address, addresses, names_in
 from aioifx.client.config.options import AllOptionFields, ConnectOptions, OptionFields
 from aioifx.client.config.password import password_of
 from aioifx.client.config.resolve import resolve_again
-from aioifx.client.config.sqlhosts import lookup
 from aioifx.client.connect.locales import log_in
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.connect.transport import StaggeredRace
@@ -208,6 +207,8 @@ def candidate_addresses(options: ConnectOptions) -> tuple[Address, ...]:
     """
     if options.host:
         return addresses(options.host, options.port, options.server)
+    from aioifx.client.config.sqlhosts import lookup  # rarely needed
+
     return tuple(
         address
         for name in names_in("server", options.server)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import logging
 import os
 import socket
@@ -252,9 +251,8 @@ async def _connect(
             )
     except (OSError, UnicodeError) as error:
         raise _connect_error(error, address, ip, hint) from error
-    if (
-        not channel.is_open
-    ):  # reset meanwhile, or closed in the handshake, which asyncio may report as success
+    # Reset meanwhile, or closed in the handshake, which asyncio may report as success.
+    if not channel.is_open:
         raise ConnectError(
             f"could not connect to {address}: it closed the connection immediately",
             sqlstate="08001",
@@ -351,11 +349,15 @@ async def _lookup(address: Address) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _is_ip(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+    # Not by `ipaddress`: importing it takes a millisecond.
+    text, percent, scope = host.partition("%")
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, text)
+        except (OSError, ValueError):
+            continue
+        return not percent or (family == socket.AF_INET6 and scope != "")
+    return False
 
 
 def _ip_text(sockaddr: tuple[Any, ...]) -> str:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aioifx.channel import Channel
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.session.cleanup import Cleanup, probe, put_close, put_release
-from aioifx.client.session.client_files import FileServer
 from aioifx.client.session.dispatcher import Dispatcher
 from aioifx.client.session.failures import session_ended
 from aioifx.client.session.in_flight import InFlight
@@ -32,6 +31,9 @@ from aioifx.wire.inbox import Reader
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import MAX_REPLY, Reply, ReplyReader
 from aioifx.wire.tuples import RowReader
+
+if TYPE_CHECKING:
+    from aioifx.client.session.client_files import FileServer
 
 
 def _exit_request() -> bytes:
@@ -201,6 +203,8 @@ class Conversation:
         if len(pending) > 1:
             raise ProtocolError("the server asks for a client's file while other requests are in flight")
         if self._files is None:
+            from aioifx.client.session.client_files import FileServer  # rarely needed
+
             self._files = FileServer(self.channel, self._code_set, self._client_files)
             self.dispatcher.on_drop = self._files.on_channel_closed
         self._files.on_request(
