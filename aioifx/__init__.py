@@ -69,6 +69,9 @@ if _typing.TYPE_CHECKING:
     from aioifx.tracing.events import TraceEvent
     from aioifx.wire.opcodes import PamStyle
 
+    __version__: str
+    """The version of the installed distribution."""
+
 __all__ = [
     "AuthenticationError",
     "BsonKind",
@@ -198,6 +201,10 @@ if not _typing.TYPE_CHECKING:
         import sys
         from importlib import import_module
 
+        if name == "__version__":
+            from importlib.metadata import version  # loads a parser of e-mail
+
+            return version(__name__)
         if name == "rows":
             return import_module("aioifx.rows")
         source = next((module for module, names in _SOURCES.items() if name in names.split()), "")
@@ -214,4 +221,4 @@ if not _typing.TYPE_CHECKING:
         return globals()[name]
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted([*__all__, *(name for name in globals() if name.startswith("__")), "__version__"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import importlib.metadata
 import inspect
 import json
 import pickle
@@ -212,7 +213,8 @@ def test_names_that_are_imported_on_use_are_the_same_for_type_checkers() -> None
     }
     with pytest.raises(AttributeError, match=r"^module 'aioifx' has no attribute 'nonsense'$"):
         _ = aioifx.nonsense  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
-    assert set(aioifx.__all__) <= set(dir(aioifx))
+    assert {name for name in dir(aioifx) if not name.startswith("__")} == {*aioifx.__all__}
+    assert aioifx.__version__ == importlib.metadata.version("aioifx")
 
 
 def test_the_package_has_exactly_the_names_in_all() -> None:
