@@ -433,9 +433,8 @@ def _arguments(type_obj: TypeEngine[Any], autogen_context: AutogenContext) -> li
 
 
 def _python(value: Any, autogen_context: AutogenContext) -> str:
-    from alembic.autogenerate.render import (
-        _repr_type as repr_type,
-    )  # Alembic is not complete when this module is loaded
+    # Alembic is not complete when this module is loaded.
+    from alembic.autogenerate.render import _repr_type as repr_type
 
     if isinstance(value, TypeEngine):
         return str(repr_type(value, autogen_context))

@@ -100,9 +100,8 @@ class Adapter:
         for base in kind.__mro__:
             if base in known:
                 return known[base]
-            if (
-                base.__module__ == "uuid" and base.__name__ == "UUID"
-            ):  # by name: importing it takes milliseconds
+            # By name: importing it takes milliseconds.
+            if base.__module__ == "uuid" and base.__name__ == "UUID":
                 return str
         return None
 

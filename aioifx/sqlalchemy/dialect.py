@@ -58,9 +58,8 @@ class InformixIdentifierPreparer(sql_compiler.IdentifierPreparer):
 
         Owners are always quoted: an ANSI database changes others to upper case (documented: Owner Name).
         """
-        if (
-            isinstance(schema, quoted_name) and schema.quote is False
-        ):  # the place of a schema to be translated
+        # The place of a schema to be translated.
+        if isinstance(schema, quoted_name) and schema.quote is False:
             return super().quote_schema(schema)
         database, colon, owner = schema.rpartition(":")
         if not owner:

@@ -124,7 +124,7 @@ class ExecutionsReader:
         """Always None: the parser reads many at once."""
 
     def parser(self, inbox: Inbox) -> Parser[None]:
-        """The parser."""
+        """Reads the replies to all executions of the batch."""
         return read_executions(inbox, self.capabilities, self.count, self.tally, self.on_reply)
 
 

@@ -65,7 +65,7 @@ class BlobReader:
         return reply
 
     def parser(self, inbox: Inbox) -> Parser[Reply]:
-        """The parser."""
+        """Reads the pieces of the value up to SQ_EOT."""
         return read_blob_reply(inbox, self._capabilities, self._take)
 
 

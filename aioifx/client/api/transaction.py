@@ -132,9 +132,8 @@ class Transaction(NotCopied):
 
     async def _begin(self) -> None:
         session = self._session
-        if (
-            session.observation is not None
-        ):  # a transaction may have ended or begun since the operation started
+        # A transaction may have ended or begun since the operation started.
+        if session.observation is not None:
             note(sql=self._begin_sql())
         if not session.transactions.is_open:
             await session.transactions.begin(read_only=self._read_only)

@@ -158,9 +158,8 @@ class RecordReader:
         """Number of records so far."""
         self._form = form
         self._ended = 0  # lines of complete records, and empty lines
-        self._shifts: deque[tuple[int, int]] = deque(
-            maxlen=_SHIFTS
-        )  # record number, and line number minus record number
+        # Record number, and line number minus record number.
+        self._shifts: deque[tuple[int, int]] = deque(maxlen=_SHIFTS)
         self._decoder = codecs.getincrementaldecoder(form.encoding)("strict")
         self._pieces: list[str] = []  # pieces of an incomplete line
         self._lines: list[str] = []  # lines of a record whose newlines are data
@@ -447,9 +446,8 @@ class CsvFormat:
         found = _csv_field(self.delimiter).finditer(text)
         return [
             None if field == self.null and written["closing"] is None else field
-            for field, written in zip(
-                texts, found, strict=False
-            )  # after the last field there is an empty match
+            # After the last field there is an empty match.
+            for field, written in zip(texts, found, strict=False)
         ]
 
     def names(self, record: Sequence[str | None]) -> tuple[str, ...]:

@@ -309,9 +309,8 @@ async def implicit_transaction(session: Session) -> AsyncGenerator[None, None]:
     try:
         await session.transactions.commit()
     except BaseException as error:
-        if not is_cancelled_or_timed_out(
-            error
-        ):  # otherwise COMMIT is in flight and its reply is checked on arrival
+        # Otherwise COMMIT is in flight and its reply is checked on arrival.
+        if not is_cancelled_or_timed_out(error):
             await session.transactions.rollback_or_close()
         raise
 

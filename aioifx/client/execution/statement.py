@@ -453,9 +453,8 @@ class Statement:
 
     def _on_executed(self, reply: Reply) -> None:
         self.session.on_executed(self.kind, reply, self.sql)
-        self.generation = (
-            self.session.generation
-        )  # a DATABASE statement belongs to the database that it opened
+        # A DATABASE statement belongs to the database that it opened.
+        self.generation = self.session.generation
 
     def put_executions(self, outbox: Outbox, rows: Iterator[Sequence[Value]], limit: int) -> EncodeResult:
         """Encode rows of a pipelined executemany, each as a separate group, up to *limit* bytes.

@@ -133,7 +133,7 @@ class LobParameters:
                 try:
                     found = await column_storage(self._session, column)
                 except DatabaseError as error:
-                    if not error.sqlcode:  # not of the server
+                    if not error.sqlcode:  # an error of the client, such as a lost connection
                         raise
             self._storage[index] = found
         return found

@@ -299,9 +299,8 @@ class Transactions:
         """
         self.check_logged()
         self._check_none()
-        self._on(
-            TransactionEvent.BEGINNING
-        )  # with pipelining, the reply to a deferred ROLLBACK may still be in flight
+        # With pipelining, the reply to a deferred ROLLBACK may still be in flight.
+        self._on(TransactionEvent.BEGINNING)
         try:
             if self._database.is_ansi:
                 self._on(TransactionEvent.BEGUN)

@@ -341,9 +341,8 @@ class Server:
             session.stop()
         if self._sessions:
             await asyncio.wait(list(self._sessions))
-        for connection in list(
-            self._connections
-        ):  # connections of ended sessions that still have unsent data
+        # Connections of ended sessions that still have unsent data.
+        for connection in list(self._connections):
             connection.abort()
             await connection.wait_closed()
         if self._listener is not None:

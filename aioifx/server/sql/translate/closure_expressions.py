@@ -128,9 +128,8 @@ class ClosureExpressions:
                 names.append(name)
                 parts.append(f"({name} := {source})")
                 tests.append(f"{name} is None")
-        if (
-            len(parts) == 1 and len(tests) == 1
-        ):  # the only operand that may be NULL is evaluated by its own test
+        # The only operand that may be NULL is evaluated by its own test.
+        if len(parts) == 1 and len(tests) == 1:
             return names, f"{parts[0]} is None"
         guard = " or ".join(tests)
         if parts:

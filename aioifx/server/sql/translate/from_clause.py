@@ -237,9 +237,8 @@ class FromClause:
             case "full":
                 left.require_closed()
                 right.require_closed()
-                if (
-                    len(left.text) > _LONGEST_SIDE
-                ):  # the text of a FULL JOIN contains its sides two or three times
+                # The text of a FULL JOIN contains its sides two or three times.
+                if len(left.text) > _LONGEST_SIDE:
                     raise SqlError(-999, token="FULL JOIN", offset=join.offset)
                 return self._full_join(left, right, condition)
             case _:
