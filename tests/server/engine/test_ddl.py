@@ -52,6 +52,20 @@ def test_the_schema_can_change_after_another_session_has_dropped_a_changed_table
     assert query(one, "SELECT d FROM u") == []
 
 
+@pytest.mark.parametrize("forbidden", ['NEW."qty"', '"qty"', 'it\'s NEW."qty"', "qty"])
+def test_a_check_of_a_renamed_column_still_refuses_a_text_that_contains_the_old_name(
+    engine: Engine, forbidden: str
+) -> None:
+    literal = "'" + forbidden.replace("'", "''") + "'"
+    run(engine, f"CREATE TABLE t (qty VARCHAR(20), CHECK (qty <> {literal}) CONSTRAINT c)")
+    run(engine, "RENAME COLUMN t.qty TO amount")
+    run(engine, "SET CONSTRAINTS c DISABLED")
+    run(engine, "SET CONSTRAINTS c ENABLED")
+    assert error_from(engine, f"INSERT INTO t VALUES ({literal})").sqlcode == -530
+    run(engine, "INSERT INTO t VALUES ('other')")
+    assert query(engine, "SELECT amount FROM t") == [("other",)]
+
+
 @pytest.mark.parametrize(
     "definition",
     [

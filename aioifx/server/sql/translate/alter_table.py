@@ -381,13 +381,12 @@ def _swapped(names: Sequence[str], old: str, new: str) -> tuple[str, ...]:
 
 def _renamed(table: Table, old: str, new: str) -> Table:
     columns = tuple(replace(each, name=new) if each.name == old else each for each in table.columns)
-    before, after = f"NEW.{identifier(old)}", f"NEW.{identifier(new)}"
     constraints = tuple(
         replace(
             each,
             columns=_swapped(each.columns, old, new),
             check=_check_renamed(each.check, old, new),
-            check_sql=each.check_sql.replace(before, after),
+            check_sql=_sql_renamed(each.check_sql, old, new),
         )
         for each in table.constraints
     )
@@ -443,13 +442,23 @@ def _check_renamed(text: str, old: str, new: str) -> str:
     return "".join((*parts, text[start:]))
 
 
+_QUOTED: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
+"""A text or a name in SQLite's SQL."""
+
+
+def _sql_renamed(sql: str, old: str, new: str) -> str:
+    """The SQLite text of a CHECK or an index key with another name of a column; in texts it is no name."""
+    before, after = identifier(old), identifier(new)
+    return _QUOTED.sub(lambda quoted: after if quoted[0] == before else quoted[0], sql)
+
+
 def _index_renamed(index: Index, old: str, new: str) -> Index:
     parts = tuple(
         replace(
             part,
             column=new if part.column == old else part.column,
             arguments=_swapped(part.arguments, old, new),
-            sql=part.sql.replace(identifier(old), identifier(new)),
+            sql=_sql_renamed(part.sql, old, new),
         )
         for part in index.parts
     )
