@@ -93,10 +93,10 @@ DEFECTS: Final = (
         POOL,
     ),
     Defect(
-        "deadline for connections that stay",
+        "max_idle for connections that stay",
         "aioifx/client/pool/decisions.py",
-        "if self.limits.max_idle and self.idle and self.size > self.limits.min_size:",
-        "if self.limits.max_idle and self.idle and self.size >= self.limits.min_size:",
+        "if longest and self.idle and self.size > self.limits.min_size:",
+        "if longest and self.idle and self.size >= self.limits.min_size:",
         POOL,
     ),
     Defect(
