@@ -1,7 +1,6 @@
 """Type codes, descriptions of columns, qualifiers, and values that Python lacks. Never: how a value looks in bytes.
 
 Source: type codes, flags and encoded lengths are documented (syscolumns, sqltypes.h) and were observed in
-
 SQ_DESCRIBE replies of 12.10, 14.10 and 15.
 """
 

@@ -1,7 +1,6 @@
 """BSON documents <-> Python values. Never: JSON text, the column that a document belongs to.
 
 Source: documented (bsonspec.org, version 1.1). A document is ``4 size · elements · 00`` and an element
-
 ``1 kind · name · 00 · value``, little-endian, unlike the rest of SQLI. Values of kinds that Python lacks are
 `BsonValue`s, so that no document is refused. An int that was stored in 8 bytes may be encoded in 4.
 """

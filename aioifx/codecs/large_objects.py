@@ -1,7 +1,6 @@
 """What a row or SQ_BIND holds in place of a large object: descriptors and locators. Never: the object's data.
 
 Evidence: the descriptor is the vendor's tblob_t (documented: OnLine Administrator's Guide 000-8697); the rest was
-
 observed: JDBC, lob.json, objects15.json. Servers of 12.10 to 15 accept and send 56 bytes (observed: informix-driver).
 """
 

@@ -1,7 +1,6 @@
 """What listens on a port, by the first bytes that it sends. Never: a socket.
 
 Source: documented: the banners of SSH (RFC 4253, 4.2), HTTP (RFC 9112, 4), SMTP (RFC 5321, 4.2), FTP (RFC 959, 5.4),
-
 POP3 (RFC 1939, 3), IMAP (RFC 9051, 7.1), VNC (RFC 6143, 7.1.1), TLS (RFC 8446, 5.1) and MySQL (Protocol::HandshakeV10);
 the header of DRDA's messages (DDM Reference, DSS). observed: the first bytes of a login reply of SQLI.
 """

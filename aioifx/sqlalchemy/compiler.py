@@ -5,7 +5,6 @@ other tables EXISTS, and FIRST in a subquery a derived table. GROUP BY and ORDER
 is not allowed. What has no counterpart is a `CompileError`: SKIP LOCKED, FETCH .. WITH TIES.
 
 Source: documented (Guide to SQL: Syntax; SELECT, UPDATE, DELETE, INSERT, MERGE, "Restricting return values with the
-
 SKIP, LIMIT, and FIRST options", "Dependencies between the GROUP BY and Projection clauses", "Optimizer Directives as
 Comments").
 """

@@ -10,7 +10,6 @@ Where an expression stands decides its text, and travels down the tree as the ke
 In the first three a condition becomes ``CASE WHEN .. THEN 't'::BOOLEAN ..``: Informix has no conditions as values.
 
 Source: documented (Guide to SQL: Syntax, "Expressions in the Select List": variables by themselves are not allowed
-
 there; Guide to SQL: Reference, BOOLEAN). DECODE takes two NULLs as equal (Syntax, "DECODE Function").
 """
 

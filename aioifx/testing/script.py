@@ -436,8 +436,8 @@ async def listening(*peers: Peer, ssl: tls.SSLContext | None = None) -> AsyncGen
         ssl: a context with a certificate, for TLS.
 
     Raises:
-        ScriptBroken: at the end of the block, a client deviated from its script, or opened a connection for which there
-            is no peer. `Peer.check` also tells whether it has sent everything.
+        ScriptBroken: at the end of the block, a client deviated from its script, or opened a connection without a peer.
+            `Peer.check` also tells whether it has sent everything.
     """
     coming = iter(peers)
     unexpected: list[Peer] = []

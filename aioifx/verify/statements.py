@@ -275,7 +275,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "routine-without-row",
         "A function in an expression that returns no row gives NULL.",
-        "server/sqlite/routine_calls.py: without a row the result is NULL",
+        "server/sqlite/routine_calls.py: NULL without a row",
         gives("vfy_none(1)", None),
         setup=(
             "CREATE FUNCTION vfy_none(a INT) RETURNING INT; IF a > 1 THEN RETURN a; END IF; END FUNCTION",

@@ -283,7 +283,7 @@ TRANSFERS: Final[tuple[Check, ...]] = (
     Check(
         "failed-put",
         "A row of SQ_PUT that fails keeps the rows before it, and drops those after it.",
-        ("server/protocol/cursor_handlers.py: and the rest of the group are dropped",),
+        ("server/protocol/cursor_handlers.py: rest of the group are dropped",),
         _failed_put,
     ),
     Check(

@@ -1,7 +1,6 @@
 """Login messages, both directions. Never: the source of a password.
 
 Evidence: the request has exactly the bytes that JDBC 15 sends (observed: JDBC; accepted by 11.50 to 15). The reply is
-
 as sent by IDS 12.10 and 15 and GBase 8s (observed: captures of three servers).
 """
 

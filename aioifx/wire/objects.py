@@ -4,7 +4,6 @@ BYTE and TEXT values are sent in pieces after the messages with their descriptor
 written through a handle that a routine call returns. On the fast path a routine is called without SQL, by its number.
 
 Evidence: layouts are as JDBC sends and accepts them (observed: lob.json). Real servers accepted and sent the same with
-
 other clients: BYTE and TEXT on 12.10 to 15, SQ_LODATA and the fast path on 14.10 and 15 (observed).
 """
 

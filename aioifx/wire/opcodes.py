@@ -1,7 +1,6 @@
 """The numeric constants of SQLI, with their evidence. Never: behaviour.
 
 Evidence: every tag below was observed on a real server (11.50 to 15) with at least one client, except the ones marked
-
 "observed: JDBC". IBM's JDBC driver 15.0.1.0 sends or accepts those, but they are in no public capture of a server.
 """
 

@@ -7,7 +7,6 @@ Invariants:
    internals is ignored.
 
 Source: the keywords of JDBC and ODBC are documented (JDBC Driver Guide, ODBC Driver Guide). The effect of JDBC's
-
 keywords on the wire was observed (session.json). The properties of jdbc:informix:, in any case, and their effects were
 observed with JDBC 15.0.1.0; that loginTimeout is in milliseconds there, too, is assumed.
 """

@@ -1,7 +1,6 @@
 """Environment variables sent to the server: the message and the order of each. Never: the process's own environment.
 
 Evidence: the message of each variable, login or SQ_INFO, and the order are observed. JDBC's login.json and session.json
-
 contain each variable alone. The orders are those of one Java hash table, so they also follow for combinations. The
 order of names that share a bucket and never occur together is assumed. Servers accept any order.
 """

@@ -1,7 +1,6 @@
 """The sqlhosts file: from the name of a server or group to addresses. Never: a connection, where the file is.
 
 Evidence: the file's format is documented (Administrator's Guide of the server, "The sqlhosts information"): fields,
-
 comments, network types and groups. Of two lines with the same name the first counts (documented). Windows stores the
 same in the registry instead, which is not supported.
 """

@@ -1,7 +1,6 @@
 """Routines written in SPL in the catalog: ifx_routines, sysprocedures, sysprocbody, sysproccolumns. Never: their calls.
 
 Source: the columns and their letters are documented (SQL Reference, sysprocedures, sysprocbody, sysproccolumns).
-
 assumed: sizes and costs are 0, since nothing of a routine is stored but its text.
 """
 

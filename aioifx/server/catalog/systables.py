@@ -1,7 +1,6 @@
 """The tables of the system catalog and of sysmaster, equal in all databases. Never: the contents of a database.
 
 Source: names, order and columns are documented (SQL Reference, "System catalog tables"); tabids follow that order.
-
 Columns are given for tables that the server fills or that tools query; a query on any other table is rejected.
 """
 

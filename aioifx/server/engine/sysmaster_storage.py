@@ -4,7 +4,6 @@ All databases are in one dbspace with one chunk, the directory of their files. I
 are its only logical log.
 
 Source: columns and their meaning are documented (Administrator's Reference, syschunks, syslogs, sysconfig,
-
 sysdri).
 """
 

@@ -5,7 +5,6 @@ Invariants:
 2. `definition` is a text that `syntax.types.parse_type` reads: the structure of a type without the names of types.
 
 Source: the texts that describe columns are lower case without blanks after commas (observed: informix-driver); their
-
 words for each type are documented (SQL Reference, data types).
 """
 

@@ -1,7 +1,6 @@
 """The text of rows and collections, split into its parts: ``SET{1, 'a'}``. Never: the types of parts, stored values.
 
 Source: the grammar is documented (Guide to SQL: Syntax, Literal Row, Literal Collection, Nested Quotation Marks): a
-
 part is a quoted text, a number, a DATETIME or INTERVAL literal, NULL, or another row or collection, which may be
 quoted. -1260 for any other text is assumed.
 """

@@ -3,7 +3,6 @@
 Functions for scalar parts are arguments, because those of `casts` are recursive with this module.
 
 Source: documented: elements of collections are not NULL; a SET has no duplicates, SETs and MULTISETs no order; a row
-
 is converted field by field (Guide to SQL: Syntax; Database Design and Implementation Guide). assumed: duplicates in a
 SET are dropped without an error; -9978 for NULL elements, -9634 for rows with a different number of fields.
 """

@@ -3,7 +3,6 @@
 A stored BSON is the document's bytes in hexadecimal digits.
 
 Source: documented (Guide to SQL: Syntax, BSON processing functions): names, arguments, result types; a field may be
-
 ``a.b``. assumed: NULL for a missing field and for a value of another kind; ``a.0`` is an element of an array; BSON_GET
 of ``a.b`` names its field ``b``; sizes are those of the encoded document.
 """

@@ -1,7 +1,6 @@
 """JSON text of documents <-> Python values, with the extensions of the server. Never: BSON's bytes, SQL types.
 
 Source: documented (Guide to SQL: Syntax, BSON_VALUE_VARCHAR, BSON_VALUE_DATE, BSON_GET): names without quotes,
-
 ``ISODate("2013-05-18T00:33:14.000Z")``, and compact text as output. assumed: ``ObjectId("..")``, ``{"$oid":".."}`` and
 ``{"$date":".."}`` as input; the first forms as output.
 """

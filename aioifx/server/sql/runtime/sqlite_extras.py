@@ -1,7 +1,6 @@
 """SQLite functions for translated SQL: NOT NULL, FIRST, JDBC's catalog routines. Never: rules of types.
 
 Source: what the routines ``get_data_type``, ``schema_*`` give is assumed from JDBC's getColumns, which maps their
-
 results to its own columns one to one.
 """
 

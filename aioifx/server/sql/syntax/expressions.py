@@ -7,7 +7,6 @@ Invariants:
 3. One function reads OR, AND and NOT, and another all arithmetic: fewer frames allow deeper nesting.
 
 Source: the order of operators is documented (SQL Reference, Operator Precedence): UNITS, sign, ``::``,
-
 ``* /``, ``+ -``, ``||``, comparisons, NOT, AND, OR.
 """
 

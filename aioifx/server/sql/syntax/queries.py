@@ -3,7 +3,6 @@
 Invariant: FROM is required; FOR UPDATE, FOR READ ONLY and INTO belong to the outermost query alone.
 
 Source: the grammar is documented (Guide to SQL: Syntax, SELECT statement), and -944 for SKIP, FIRST and LIMIT
-
 inside expressions is too.
 """
 

@@ -6,7 +6,6 @@ Invariants:
 3. An invalid token is refused here, with the position of its first character.
 
 Source: codes -202, -203, -204, -253, -282, -283 and -943 are documented (finderr); where their offsets point
-
 is assumed.
 """
 

@@ -447,7 +447,7 @@ _QUOTED: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
 
 
 def _sql_renamed(sql: str, old: str, new: str) -> str:
-    """The SQLite text of a CHECK or an index key with another name of a column; in texts it is no name."""
+    """The SQLite text of a CHECK or an index key with another name of a column; literals are kept."""
     before, after = identifier(old), identifier(new)
     return _QUOTED.sub(lambda quoted: after if quoted[0] == before else quoted[0], sql)
 

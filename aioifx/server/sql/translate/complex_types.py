@@ -1,7 +1,6 @@
 """Constructors, fields, IN and CARDINALITY of rows and collections -> SQLite text. Never: DDL, how values are stored.
 
 Source: documented: constructors, ``x IN collection``, CARDINALITY, ``column.field`` (Guide to SQL: Syntax). assumed:
-
 -9650 for IN on the right of which is not a collection; an empty collection whose type nothing requires is allowed.
 """
 

@@ -1,7 +1,6 @@
 """BSON_VALUE_*, BSON_GET, BSON_SIZE and genBSON -> SQLite text. Never: the contents of a document.
 
 Source: documented (Guide to SQL: Syntax, BSON processing functions, genBSON): names, arguments, result types. assumed:
-
 JSON is converted to BSON; the sizes of LVARCHAR and of an ObjectId's text.
 """
 

@@ -6,7 +6,6 @@ Invariants:
 2. WHERE filters the rows of the complete hierarchy.
 
 Source: documented: Hierarchical Clause, CONNECT BY Clause, ORDER SIBLINGS BY Clause; -26079 for a row that is its own
-
 ancestor; a join and a view that cannot be updated are refused. assumed: those by -201; the filter comes last; a
 condition without PRIOR has no cycles; CONNECT_BY_ISLEAF is 1 if all children are ancestors; CONNECT_BY_ISCYCLE needs
 NOCYCLE.

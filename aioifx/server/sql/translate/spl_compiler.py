@@ -6,7 +6,6 @@ Invariants:
 3. SQL statements are translated when they first run, since a routine may create the tables that it uses.
 
 Source: SPL's rules are documented (Guide to SQL: Syntax, SPL statements).
-
 Of several handlers of one block that fit, the last one runs (documented: ON EXCEPTION, IN clause).
 assumed: the offsets of errors in a running body are 0.
 """

@@ -1,7 +1,6 @@
 """CREATE ROW TYPE, CREATE DISTINCT TYPE, DROP TYPE, and the types of columns -> Plans. Never: rows of the catalog.
 
 Source: documented: statements, and that a subtype begins with the fields of its supertype. assumed: the SQLCODEs -9631
-
 for a name that exists and -9630 for a type in use.
 """
 
