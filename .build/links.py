@@ -1,4 +1,4 @@
-"""For `poe docs`: names of the reference that stand in single backticks in docstrings become links."""
+"""For `poe docs`: names of the reference in single backticks become links in docstrings."""
 
 from __future__ import annotations
 
