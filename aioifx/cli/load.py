@@ -21,7 +21,7 @@ from aioifx.cli.output import counted, say
 from aioifx.cli.parsing import Verbs, add_verb, examples, whole
 from aioifx.cli.progress import Update, progress
 from aioifx.cli.session import run_connected
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.errors import InterfaceError
 
@@ -116,7 +116,7 @@ async def _load_text(
         arguments.table,
         counted_file if is_regular else _piped(file.fileno()),
         columns=_columns(arguments),
-        format=text_format(arguments, conn.statements.session.file_code_set, reading=True),
+        format=text_format(arguments, statements_of(conn).session.file_code_set, reading=True),
         dbdate=arguments.dbdate,
         progress=lambda rows: update(rows, counted_file.done),
         **_commits(arguments),

@@ -24,7 +24,7 @@ from aioifx.cli.session import run_connected
 from aioifx.cli.statement import Parameters, add_statement, statement_of
 from aioifx.cli.table import LONGEST, Table
 from aioifx.cli.value_texts import text_writer
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.bulk.text_formats import CsvFormat
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import COMMANDS
@@ -105,7 +105,7 @@ async def _query(
     writer = (make or _WRITERS[form])(columns)
     lobs = [index for index, column in enumerate(columns) if is_smart_object(column.type)]
     left = sys.maxsize if limit is None else limit
-    async with BlockReader(conn.statements, sql, values, writer.plan, prefetch=limit is None) as reader:
+    async with BlockReader(statements_of(conn), sql, values, writer.plan, prefetch=limit is None) as reader:
         while left and (rows := await reader.next_block()):
             rows = rows[:left]
             left -= len(rows)

@@ -25,7 +25,7 @@ from aioifx.cli.parsing import Verbs, add_verb, examples
 from aioifx.cli.progress import progress
 from aioifx.cli.session import run_connected
 from aioifx.cli.statement import Parameters, add_statement, statement_of
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.bulk.unload import Target
 from aioifx.errors import InterfaceError
 
@@ -74,7 +74,7 @@ async def _unload(
         ):
             if name in TEXTS:
                 await prepared.close()  # the statement cache has it
-                form = text_format(arguments, conn.statements.session.file_code_set, reading=False)
+                form = text_format(arguments, statements_of(conn).session.file_code_set, reading=False)
                 out: Target = path or (
                     partial(_show, form.encoding) if is_terminal(sys.stdout) else write_bytes
                 )

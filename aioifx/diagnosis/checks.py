@@ -13,7 +13,7 @@ import time
 from contextlib import nullcontext
 from typing import Any, Final
 
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.config.options import STANDARD_FETCH_SIZE, ConnectOptions
 from aioifx.diagnosis.report import DiagnosisChange
 from aioifx.diagnosis.steps import Finding
@@ -48,7 +48,7 @@ database has more than 50 and none has more than 99 (documented: tabid of a user
 
 async def fetch_size(conn: Connection[Any], options: ConnectOptions) -> Finding:
     """Fetch blocks of known rows, and compare the bytes of each reply with the fetch size."""
-    session = conn.statements.session
+    session = statements_of(conn).session
     asked = options.fetch_size
     measured = min(max(asked, session.fetch_buffer.size), _MAX_BLOCK)
     rows = _BLOCKS * measured // _WIDTH + 1

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.config.addresses import Address
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.locales import log_in, query_locale, query_sysmaster
@@ -240,7 +240,7 @@ class Examination:
                 steps.fail("locale", began, failed)
             steps.fail("database", began, failed)
         self._opened.append(result.terminate)
-        database = result.statements.session.database
+        database = statements_of(result).session.database
         opened = Finding(f"{database.name} opened", details={"database": database.name})
         steps.add("database", time.perf_counter() - began, opened)
         began = time.perf_counter()

@@ -27,7 +27,7 @@ from sqlalchemy.connectors.asyncio import (
 )
 
 from aioifx import errors
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.api.cursor import Cursor
 from aioifx.client.config.resolve import resolve
 from aioifx.client.pool.pool import Pool
@@ -158,7 +158,7 @@ class AdaptedConnection(AsyncAdapt_terminate, AsyncAdapt_dbapi_connection):
     @property
     def binding(self) -> LoopBinding:
         """Event loop and process that the connection is bound to."""
-        return self.client.statements.base_session.dispatcher.binding
+        return statements_of(self.client).base_session.dispatcher.binding
 
     def close(self) -> None:
         if self.binding.is_gone:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.execution.statement_cache import DDL_VERBS
 from aioifx.client.sql.scanner import scan
 
@@ -53,4 +53,4 @@ class SchemaChanges:
 
 
 async def _forget_statements(connection: Connection[Any]) -> None:
-    connection.statements.invalidate()
+    statements_of(connection).invalidate()

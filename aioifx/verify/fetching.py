@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.config.options import STANDARD_FETCH_SIZE
 from aioifx.client.execution.large_values import LargeValues, large_columns
 from aioifx.client.execution.prepare import prepare
@@ -121,7 +121,9 @@ async def _no_rows_without_error(lab: Lab) -> None:
     _refuse_100(reply, "a fetch without rows")
     outbox = Outbox()
     sql = lab.named("UPDATE vfy_rows SET a = 1 WHERE a = 2")
-    requests.put_command(outbox, lab.conn.statements.session.conversation.capabilities, sql.encode("ascii"))
+    requests.put_command(
+        outbox, statements_of(lab.conn).session.conversation.capabilities, sql.encode("ascii")
+    )
     (reply,) = await exchange_all(lab.conn, [outbox])
     if not lab.conn.is_ansi:
         _refuse_100(reply, "an UPDATE of no rows")
@@ -167,7 +169,7 @@ async def _optofc_keeps_large_values(lab: Lab) -> None:
         fetching = statement.plans.fetching
         values = LargeValues(fetching, large_columns(statement.columns, PLAIN))
         try:
-            async with conn.statements.session:
+            async with statements_of(conn).session:
                 found = await values.fill(reply.rows)
         except DatabaseError as error:
             if not error.connection_usable:
@@ -218,7 +220,7 @@ async def _reopens_without_close(lab: Lab) -> None:
 async def _groups_in_one_write(lab: Lab) -> None:
     await lab.prepare(_TABLE)
     conn, query = lab.conn, lab.named(_QUERY)
-    async with conn.statements.session as session:
+    async with statements_of(conn).session as session:
         statement = await prepare(session, query)
     await open_and_fetch(conn, statement, 4096)
     close, release, another = (

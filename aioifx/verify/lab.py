@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, LockError, PermissionDenied
 from aioifx.sqltypes import Value
 
@@ -150,7 +150,7 @@ class Lab:
         Args:
             single_byte: whether each character must be one byte.
         """
-        codec = self.conn.statements.session.code_set.codec
+        codec = statements_of(self.conn).session.code_set.codec
         if single_byte and len(_IN_ALL_MULTI_BYTE.encode(codec, "ignore")) > 1:
             raise CannotTry("it needs a database in which each character is one byte")
         if ansi is not None and ansi is not self.conn.is_ansi:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.execution.prepare import prepare
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_requests import statement_request
@@ -25,7 +25,7 @@ async def exchange(conn: Connection[Any], outbox: Outbox, reader: Reader[Reply] 
     Raises:
         DatabaseError: the error in it.
     """
-    async with conn.statements.session as session:
+    async with statements_of(conn).session as session:
         reply = await session.conversation.exchange(outbox, reader)
     raise_for(reply)
     return reply
@@ -33,7 +33,7 @@ async def exchange(conn: Connection[Any], outbox: Outbox, reader: Reader[Reply] 
 
 async def exchange_all(conn: Connection[Any], outboxes: Sequence[Outbox]) -> list[Reply]:
     """Send several groups in one write, and return their replies, whatever is in them."""
-    async with conn.statements.session as session:
+    async with statements_of(conn).session as session:
         for outbox in outboxes:
             requests.put_eot(outbox)
         in_flight = [session.conversation.send(outbox.data) for outbox in outboxes]
@@ -43,19 +43,19 @@ async def exchange_all(conn: Connection[Any], outboxes: Sequence[Outbox]) -> lis
 @asynccontextmanager
 async def prepared(conn: Connection[Any], sql: str) -> AsyncGenerator[Statement, None]:
     """A statement of its own, outside the statement cache; released afterwards."""
-    async with conn.statements.session as session:
+    async with statements_of(conn).session as session:
         statement = await prepare(session, sql)
     try:
         yield statement
     finally:
-        if conn.statements.session.is_open:
+        if statements_of(conn).session.is_open:
             statement.release_later()
 
 
 def reader_of(conn: Connection[Any], statement: Statement) -> ReplyReader:
     """A reader of replies with the statement's rows."""
     rows = statement.plans.reader()
-    return conn.statements.session.conversation.reader(rows, REPLY_LIMIT)
+    return statements_of(conn).session.conversation.reader(rows, REPLY_LIMIT)
 
 
 async def open_and_fetch(
@@ -69,7 +69,7 @@ async def open_and_fetch(
     requests.put_open(outbox)
     requests.put_id(outbox, statement.statement_id)
     if ret_types and statement.ret_types:
-        capabilities = conn.statements.session.conversation.capabilities
+        capabilities = statements_of(conn).session.conversation.capabilities
         requests.put_ret_type(outbox, capabilities, statement.ret_types)
     requests.put_fetch(outbox, size)
     return await exchange(conn, outbox, reader_of(conn, statement))

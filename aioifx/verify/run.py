@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.connect.connect import connect
 from aioifx.errors import (
     ConnectionLost,
@@ -136,7 +136,7 @@ def select_checks(only: Sequence[str]) -> list[Check]:
 
 
 def _capabilities_of(conn: Connection[Any]) -> tuple[str, ...]:
-    capabilities = conn.statements.session.conversation.capabilities
+    capabilities = statements_of(conn).session.conversation.capabilities
     return tuple(name for name in capabilities.__slots__ if getattr(capabilities, name) is True)
 
 

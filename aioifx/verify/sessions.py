@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import Any, Final
 
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.config.isolation import MAX_LOCK_WAIT
 from aioifx.client.connect import login_replies
 from aioifx.client.pool.locks import diagnose_locks
@@ -51,7 +51,7 @@ async def _is_in_step(conn: Connection[Any]) -> None:
 
 
 async def _capability_bits(lab: Lab) -> None:
-    capabilities = lab.conn.statements.session.conversation.capabilities
+    capabilities = statements_of(lab.conn).session.conversation.capabilities
     missing = [name for name in _NEEDED if not getattr(capabilities, name)]
     if missing:
         raise Refuted(f"the server lacks {', '.join(missing)}")
@@ -139,7 +139,7 @@ async def _urgent_byte_keeps_transaction(lab: Lab) -> None:
 
 async def _interrupts_count_once(lab: Lab) -> None:
     async with lab.another(cancel_timeout=3) as conn:
-        channel = conn.statements.session.channel
+        channel = statements_of(conn).session.channel
         if not (channel.send_urgent(URGENT_BYTE) and channel.send_urgent(URGENT_BYTE)):
             raise CannotTry("this platform sends no urgent data")
         try:
@@ -156,7 +156,7 @@ async def _interrupts_count_once(lab: Lab) -> None:
 async def _interrupted_call(lab: Lab) -> None:
     await lab.prepare(f"CREATE FUNCTION vfy_slow() RETURNING INT; {_SLOW_BODY} END FUNCTION")
     await lab.prepare("CREATE FUNCTION vfy_quick() RETURNING INT; RETURN 1; END FUNCTION")
-    session = lab.conn.statements.session
+    session = statements_of(lab.conn).session
 
     async def call(name: str) -> object:
         async with session.turn(30):
@@ -219,7 +219,7 @@ async def _ansi_commit(lab: Lab) -> None:
         await conn.execute(lab.named("CREATE TEMP TABLE vfy_ansi (a INT)"))
         insert, rollback = Outbox(), Outbox()
         sql = lab.named("INSERT INTO vfy_ansi VALUES (1)").encode("ascii")
-        requests.put_command(insert, conn.statements.session.conversation.capabilities, sql)
+        requests.put_command(insert, statements_of(conn).session.conversation.capabilities, sql)
         session_requests.put_rollback(rollback)
         await exchange_all(conn, [insert, rollback])
         if await conn.fetchval(lab.named("SELECT COUNT(*) FROM vfy_ansi")):

@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
+from aioifx.client.api.connection import statements_of
 from aioifx.client.execution.insert_cursor import MAX_ROWS, InsertCursor
 from aioifx.errors import ConnectionLost, DatabaseError, QueryTimeout
 from aioifx.verify.check import Check, does, fails, rows, sql_check
@@ -48,7 +49,7 @@ async def _insert_describes_columns(lab: Lab) -> None:
 async def _put_of_most_rows(lab: Lab) -> None:
     await lab.prepare("CREATE TEMP TABLE vfy_put (a SMALLINT)")
     await lab.conn.load(lab.named("vfy_put"), [(n,) for n in range(MAX_ROWS)], block=MAX_ROWS)
-    if lab.conn.statements.session.behavior.takes_put is False:
+    if statements_of(lab.conn).session.behavior.takes_put is False:
         raise Refuted("the server refuses SQ_PUT")
     ((count,),) = await lab.run("SELECT COUNT(*) FROM vfy_put")
     if count != MAX_ROWS:
@@ -60,7 +61,7 @@ async def _failed_put(lab: Lab) -> None:
     async with prepared(lab.conn, lab.named("INSERT INTO vfy_put VALUES (?)")) as statement:
         cursor = InsertCursor(statement)
         messages = cursor.messages([cursor.encode([(number,) for number in range(10)], 0)], 10)
-        async with lab.conn.statements.session as session:
+        async with statements_of(lab.conn).session as session:
             reply = await session.dispatcher.reply(cursor.send(messages))
             await statement.close_and_wait()
     if reply.error is None:
@@ -94,7 +95,7 @@ async def _large_values_in_order(lab: Lab) -> None:
     await lab.prepare("CREATE TEMP TABLE vfy_large (a INT, t TEXT, b BYTE)")
     given = [(1, "first", b"second"), (2, None, _LARGE), (3, "", b"")]
     await lab.conn.load(lab.named("vfy_large"), given)
-    if lab.conn.statements.session.behavior.takes_put is False:
+    if statements_of(lab.conn).session.behavior.takes_put is False:
         raise Refuted("the server refuses SQ_PUT")
     found = [
         tuple(row)

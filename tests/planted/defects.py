@@ -1077,9 +1077,9 @@ DEFECTS: Final = (
         ("tests/client/connect/test_login.py",),
     ),
     Defect(
-        "pool reuses a connection that its reset has tainted",
+        "pool reuses a connection that its reset hook has left unusable",
         "aioifx/client/pool/manager.py",
-        "            self._return(pooled, pooled.session.unclean)\n\n    def _return(",
+        "            self._return(pooled, pooled.session.reset_failure)\n\n    def _return(",
         "            self._return(pooled)\n\n    def _return(",
         ("tests/client/pool/test_lifecycle.py",),
     ),
@@ -1091,9 +1091,9 @@ DEFECTS: Final = (
         ("tests/client/pool/test_lifecycle.py",),
     ),
     Defect(
-        "reset hook's leftovers are not checked in",
+        "what a reset hook leaves is not reset",
         "aioifx/client/pool/lifecycle.py",
-        "                    finally:\n                        session.check_in(conn)\n"
+        "                    finally:\n                        session.reset_after(conn)\n"
         "                    await session.wait_idle()",
         "                    finally:\n                        pass",
         ("tests/client/pool/test_lifecycle.py",),
@@ -1110,8 +1110,8 @@ DEFECTS: Final = (
     Defect(
         "transaction that the server has ended is left to the pool's next user",
         "aioifx/client/session/transactions.py",
-        "        self._update()\n        if self.is_open or self.is_aborted:\n            self.rollback_later()",
-        "        self._update()\n        if self.is_open:\n            self.rollback_later()",
+        "        if self.status.is_open or self.is_aborted:\n            self.rollback_later()",
+        "        if self.status.is_open:\n            self.rollback_later()",
         ("tests/client/pool/test_pool.py",),
     ),
     Defect(

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Protocol, Self, TypeVar, overload
 
 from aioifx.client.api.cursor import Cursor
 from aioifx.client.api.prepared import PreparedStatement
@@ -39,6 +39,14 @@ T = TypeVar("T")
 _SESSION_ID = "select dbinfo('sessionid') from informix.systables where tabid = 1"
 
 
+class ConnectionLease(Protocol):
+    """The use of a pooled connection by one task."""
+
+    def on_leaked(self) -> None:
+        """Called in any thread if the connection is garbage-collected without being released."""
+        ...
+
+
 class Connection(Queries[Item], NotCopied):
     """A session with an Informix server; `aioifx.connect` makes it.
 
@@ -52,7 +60,7 @@ class Connection(Queries[Item], NotCopied):
 
     Args:
         statements: for pooled connections: the shared cache.
-        on_leak: for pooled connections: called if the connection is garbage-collected without being released.
+        lease: for pooled connections that a task has acquired.
     """
 
     def __init__(
@@ -64,13 +72,13 @@ class Connection(Queries[Item], NotCopied):
         server_version: str,
         row_factory: RowFactory[Item] | None = None,
         statements: StatementCache | None = None,
-        on_leak: Callable[[], None] | None = None,
+        lease: ConnectionLease | None = None,
     ) -> None:
         self._session = session
         self._statements = StatementCache(session, statement_cache_size) if statements is None else statements
         super().__init__(row_factory)
         self._stack: list[Transaction] = []
-        self._on_leak = on_leak
+        self._lease = lease
         self._is_pooled = statements is not None
         self._address = address
         self.server_version = server_version
@@ -348,11 +356,6 @@ class Connection(Queries[Item], NotCopied):
         async with self._statements.session as session:
             await session.conversation.ping()
 
-    @property
-    def statements(self) -> StatementCache:
-        """The statement cache of this connection, for pools."""
-        return self._statements
-
     def set_type_codec(
         self,
         type: str,
@@ -387,26 +390,22 @@ class Connection(Queries[Item], NotCopied):
 
     # -- pooling ------------------------------------------------------------------------------------------------------
 
-    def _for_user(self, on_leak: Callable[[], None] | None) -> Connection[Item]:
+    def _for_user(self, statements: StatementCache, lease: ConnectionLease | None) -> Connection[Item]:
         """Another object for this session, for one user of a pool."""
         return Connection(
             self._session,
             address=self._address,
             server_version=self.server_version,
             row_factory=self._factory,
-            statements=self._statements.for_next_user(),
-            on_leak=on_leak,
+            statements=statements,
+            lease=lease,
         )
 
-    def _release(self) -> None:
-        """Invalidate this object and everything created from it, for the pool. Waits for nothing."""
-        self._on_leak = None
+    def _invalidate(self) -> None:
+        """Invalidate what refers to this object, before its pool closes its statements."""
+        self._lease = None
         if self._stack:
-            self._stack[0].invalidate()
-        session = self._session
-        if session.conversions is not session.base_conversions:
-            self._statements.clear()
-        self._statements.close()
+            self._stack[0]._invalidate()  # pyright: ignore[reportPrivateUsage] - part of this object
 
     # -- closing ------------------------------------------------------------------------------------------------------
 
@@ -470,8 +469,8 @@ class Connection(Queries[Item], NotCopied):
         if statements is None or statements.is_closed:
             return
         session = self._session
-        if self._on_leak is not None:
-            self._on_leak()
+        if self._lease is not None:
+            self._lease.on_leaked()
         elif self._is_pooled or session.channel.failure is not None:
             return
         elif session.channel.is_inherited:
@@ -484,6 +483,16 @@ class Connection(Queries[Item], NotCopied):
             else:
                 session.dispatcher.call_threadsafe(session.channel.abort)
             warnings.warn(message, ResourceWarning, stacklevel=1, source=self)
+
+
+def statements_of(conn: Connection[Any]) -> StatementCache:
+    """The statements of a connection and, through them, its session; for modules of this package."""
+    return conn._statements  # pyright: ignore[reportPrivateUsage] - of this module
+
+
+def lease_of(conn: Connection[Any]) -> ConnectionLease | None:
+    """The lease of a pooled connection until its release; for its pool."""
+    return conn._lease  # pyright: ignore[reportPrivateUsage] - of this module
 
 
 def no_attribute(pending: object, name: str) -> AttributeError:

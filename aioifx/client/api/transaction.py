@@ -213,7 +213,7 @@ class Transaction(NotCopied):
             _note_ended_before(error)
             raise
 
-    def invalidate(self) -> None:
+    def _invalidate(self) -> None:
         """Invalidate this transaction and those inside it; the caller undoes their work."""
         self._close(BlockState.ABORTED)
 

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
 
 from aioifx.channel import running_loop
-from aioifx.client.api.connection import Connection, no_attribute
+from aioifx.client.api.connection import Connection, no_attribute, statements_of
 from aioifx.client.config.addresses import Address, addresses, names_in
 from aioifx.client.config.options import AllOptionFields, ConnectOptions, OptionFields
 from aioifx.client.config.password import password_of
@@ -129,7 +129,7 @@ async def _open_observed(
         await _learn_session_id(connection, options)
     operation = running()
     if operation is not None:
-        connection.statements.base_session.identify(operation)
+        statements_of(connection).base_session.identify(operation)
     return connection
 
 
@@ -148,7 +148,7 @@ async def _learn_session_id(connection: Connection[Any], options: ConnectOptions
         async with asyncio.timeout(options.connect_timeout):
             await connection.session_id()
     except DatabaseError as error:
-        if not connection.statements.session.is_open:
+        if not statements_of(connection).session.is_open:
             raise ConnectError(
                 f"the connection was lost after the login: {error}", sqlstate="08001"
             ) from error
@@ -230,7 +230,7 @@ async def _reconnected(options: ConnectOptions, address: Address) -> AsyncGenera
     except Exception as error:
         raise ConnectError(f"{type(error).__name__}: {error}") from error
     try:
-        yield connection.statements.session
+        yield statements_of(connection).session
     except BaseException:
         connection.terminate()
         raise
@@ -344,7 +344,7 @@ class _Connector:
             attempt.failure = error
         else:
             if self.options.pam is None:  # whose answers may be valid once
-                session = connection.statements.base_session
+                session = statements_of(connection).base_session
                 session.reconnect = partial(_reconnected, attempt.options, attempt.address)
             return connection
         finally:

@@ -85,7 +85,8 @@ def _may_read_again(statement: Statement, large: LargeValues) -> bool:
         and not calls_routine(statement.sql)
         and not (session.transactions.is_open or session.database.is_ansi)
         and session.transactions.autocommit
-        and not (session.is_tainted or large.has_handles or statement.has_consumed)
+        and session.is_resettable
+        and not (large.has_handles or statement.has_consumed)
     )
 
 

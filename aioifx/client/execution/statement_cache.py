@@ -119,7 +119,7 @@ class StatementCache:
             raise InterfaceError("the connection was released to its pool")
         return self.base_session
 
-    def for_next_user(self) -> StatementCache:
+    def for_user(self) -> StatementCache:
         """The same cache for the next user of the session."""
         statements = StatementCache(self.base_session, self.size)
         statements._idle, statements._generation = self._idle, self._generation

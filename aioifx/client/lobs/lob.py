@@ -177,15 +177,6 @@ class Lob(NotCopied, Generic[Data]):
         self._check()
         return Lob(self._session, Locator(self.locator), is_text=self.is_text)
 
-    def belongs_to(self, session: Session) -> bool:
-        """Whether the value is at the server of *session*, in the same use of it.
-
-        Raises:
-            InterfaceError: the Lob can no longer be used.
-        """
-        self._check()
-        return self._session is session
-
     # -- closing ------------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
@@ -239,6 +230,16 @@ class Lob(NotCopied, Generic[Data]):
                 await transactions.commit_implicit()
             else:
                 transactions.commit_later()
+
+
+def belongs_to(lob: Lob[Any], session: Session) -> bool:
+    """Whether the value is at the server of *session*, in the same use of it.
+
+    Raises:
+        InterfaceError: the Lob can no longer be used.
+    """
+    lob._check()  # pyright: ignore[reportPrivateUsage] - of this module
+    return lob._session is session  # pyright: ignore[reportPrivateUsage] - likewise
 
 
 def encoded_data(session: Session, data: object, *, is_text: bool) -> bytes:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
-from aioifx.client.lobs.lob import Lob
+from aioifx.client.lobs.lob import Lob, belongs_to
 from aioifx.client.lobs.smart_object import DEFAULT_STORAGE, SmartObject, column_storage
 from aioifx.client.lobs.sources import ChunkSource
 from aioifx.client.session.session import Session
@@ -113,7 +113,7 @@ class LobParameters:
                 value = adapter(value)
                 if value is None:
                     sources[index] = None
-                elif value.__class__ is Lob and value.is_text is is_text and value.belongs_to(self._session):
+                elif value.__class__ is Lob and value.is_text is is_text and belongs_to(value, self._session):
                     sources[index] = Locator(value.locator)
                 else:
                     sources[index] = ChunkSource(self._session, value, is_text=is_text)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic
 
-from aioifx.client.api.connection import Connection, no_attribute
+from aioifx.client.api.connection import Connection, no_attribute, statements_of
 from aioifx.client.execution.block_reader import BlockReader, release_cursor
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement import Statement
@@ -58,8 +58,8 @@ class AcquireContext(Generic[Item]):
     def release(self) -> None:
         """Release the connection of the block, unless it is already released."""
         conn, self._conn = self._conn, None
-        if conn is not None and self._manager.owns(conn):  # possibly released inside the block
-            self._manager.release(conn)
+        if conn is not None:
+            self._manager.release_if_held(conn)  # not if it was released inside the block
 
 
 class PoolBlockReader(BlockReader):
@@ -86,7 +86,7 @@ class PoolBlockReader(BlockReader):
         acquired = self._acquire()
         acquiring = acquired.__aenter__()
         conn = await (acquiring if self.watch is None else within_operation(acquiring))
-        self._source = conn.statements
+        self._source = statements_of(conn)
         self._acquired = acquired
         return await super()._start()
 

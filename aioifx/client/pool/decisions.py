@@ -162,6 +162,12 @@ class PoolState(Generic[C, W]):
 
     # -- acquire and release ------------------------------------------------------------------------------------------
 
+    def acquire_idle(self, now: float) -> PooledConnection[C] | None:
+        """An idle connection, if the task need not wait and no action is due; None: `enqueue` it."""
+        if self.waiting or not self.idle or self.is_left or self.is_closing or now >= self._overdue_at:
+            return None
+        return None if self._is_check_due(self.idle[-1], now) else self._take()
+
     def enqueue(self, waiter: W, now: float) -> list[Action[C, W]]:
         """Add a waiter."""
         self.is_left = False
@@ -173,8 +179,10 @@ class PoolState(Generic[C, W]):
         if most and len(self.waiting) >= most and self.opening >= self._opening_limit:
             return [self._rejection(waiter, f"max_waiting: {most} tasks are already waiting")]
         self.waiting[waiter] = None
-        self.counters.most_waiting = max(self.counters.most_waiting, len(self.waiting))
-        return self.decide(now)
+        actions = self.decide(now)
+        if len(self.waiting) > self.counters.most_waiting:
+            self.counters.most_waiting = len(self.waiting)
+        return actions
 
     def requeue_first(self, waiter: W, now: float) -> list[Action[C, W]]:
         """Put a waiter first in the queue again, because the assigned connection was dead."""
@@ -294,7 +302,8 @@ class PoolState(Generic[C, W]):
             actions += self._close_overdue(now)
         while self.waiting and self.idle:
             waiter, _ = self.waiting.popitem(last=False)
-            actions.append(self._assign(waiter, self.idle.pop(), now))
+            check = self._is_check_due(self.idle[-1], now)
+            actions.append(Assign(waiter, self._take(), check))
         while self.waiting and self._rejects_waiters(now):
             waiter, _ = self.waiting.popitem(last=False)
             actions.append(self._rejection(waiter, "the server cannot be reached"))
@@ -343,10 +352,14 @@ class PoolState(Generic[C, W]):
             return "the pool is closed"
         return "max_size" if self.size >= self.limits.max_size else ""
 
-    def _assign(self, waiter: W, pooled: PooledConnection[C], now: float) -> Assign[C, W]:
+    def _is_check_due(self, pooled: PooledConnection[C], now: float) -> bool:
+        return now - pooled.idle_since > self.limits.check_after_idle
+
+    def _take(self) -> PooledConnection[C]:
+        pooled = self.idle.pop()
         self.in_use.add(pooled)
         pooled.uses += 1
-        return Assign(waiter, pooled, now - pooled.idle_since > self.limits.check_after_idle)
+        return pooled
 
     @property
     def _openings_needed(self) -> int:

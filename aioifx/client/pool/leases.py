@@ -1,19 +1,20 @@
 """Which connections of a pool are in use, by which task, since when. Never: a decision, a clock.
 
 Invariants:
-1. A lease does not keep its connection alive, so that a leaked connection can be collected.
+1. A lease does not refer to its `Connection`, so that a leaked connection can be collected.
 """
 
 from __future__ import annotations
 
 import asyncio
 import traceback
-import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from operator import attrgetter
+from typing import Final
 
-from aioifx.client.api.connection import Connection
+from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.observation.query_log import NOT_CALLERS
 from aioifx.client.pool.decisions import PooledConnection
 from aioifx.client.pool.lifecycle import PooledSession
@@ -71,17 +72,35 @@ class Holder:
     """Where it was acquired, as in a traceback; empty without ``debug=True``."""
 
 
-@dataclass(slots=True)
 class Lease:
-    """A connection in use."""
+    """A connection in use by one task.
 
-    pooled: PooledConnection[PooledSession]
-    since: float
-    by: Acquirer
+    Args:
+        on_leaked: called in any thread if the task's `Connection` is garbage-collected before its release.
+    """
+
+    __slots__ = ("_on_leaked", "by", "pooled", "since", "statements")
+
+    def __init__(
+        self,
+        pooled: PooledConnection[PooledSession],
+        since: float,
+        by: Acquirer,
+        statements: StatementCache,
+        on_leaked: Callable[[Lease], None],
+    ) -> None:
+        self.pooled = pooled
+        self.since = since
+        self.by = by
+        self.statements = statements
+        self._on_leaked = on_leaked
+
+    def on_leaked(self) -> None:
+        self._on_leaked(self)
 
 
-class Leases(weakref.WeakKeyDictionary[Connection[Any], Lease]):
-    """The leases of one pool, by connection. A subclass because wrapped methods would cost each acquire a call more."""
+class Leases(set[Lease]):
+    """The leases of one pool. A subclass because wrapped methods would cost each acquire a call more."""
 
     def __init__(self, debug: bool) -> None:
         super().__init__()
@@ -99,19 +118,19 @@ class Leases(weakref.WeakKeyDictionary[Connection[Any], Lease]):
         """The connections in use, longest held first."""
         return [
             Holder(
-                connection=repr(conn),
+                connection=repr(lease.pooled.session),
                 seconds=now - lease.since,
                 task=lease.by.task,
                 acquired_at=lease.by.stack,
             )
-            for conn, lease in self._by_age()
+            for lease in self._by_age()
         ]
 
     def longest(self, now: float) -> str:
         """Who has held a connection longest, in debug mode, for the pool's repr; else empty."""
         if not self._debug or not (held := self._by_age()):
             return ""
-        _, lease = held[0]
+        lease = held[0]
         return f" (longest: {lease.by.name} for {now - lease.since:.1f} s)"
 
     def note(self, now: float) -> str:
@@ -120,15 +139,12 @@ class Leases(weakref.WeakKeyDictionary[Connection[Any], Lease]):
             return ""
         held = self._by_age()
         lines = [
-            f"{lease.by.name} has held {conn!r} for {now - lease.since:.1f} s{lease.by.place}"
-            for conn, lease in islice(held, _NOTED)
+            f"{lease.by.name} has held {lease.pooled.session!r} for {now - lease.since:.1f} s{lease.by.place}"
+            for lease in islice(held, _NOTED)
         ]
         if len(held) > _NOTED:
             lines.append(f"and {len(held) - _NOTED} more")
         return "\n".join(lines)
 
-    def _by_age(self) -> list[tuple[Connection[Any], Lease]]:
-        # A leaked connection is reported in any thread, so this copies the keys in one step.
-        conns = [conn for ref in self.keyrefs() if (conn := ref()) is not None]
-        held = [(conn, lease) for conn in conns if (lease := self.get(conn)) is not None]
-        return sorted(held, key=lambda item: item[1].since)
+    def _by_age(self) -> list[Lease]:
+        return sorted(self, key=attrgetter("since"))

@@ -14,11 +14,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, ConnectionLease, statements_of
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.connect import open_connection
+from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.observation.observation import Observation, queueing, running
-from aioifx.client.session.session import Session
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError
 
 logger: Final = logging.getLogger("aioifx.pool")
@@ -41,78 +41,87 @@ class PooledSession:
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
-        self._session = connection.statements.session
+        self._statements = statements_of(connection)
+        self.session = self._statements.session
 
     def __repr__(self) -> str:
         return repr(self._connection)
 
-    @property
-    def session(self) -> Session:
-        return self._session
-
     # -- users --------------------------------------------------------------------------------------------------------
 
-    def check_out(self, on_leak: Callable[[], None] | None = None) -> Connection[Any]:
+    def statements_for_user(self) -> StatementCache:
+        """The session's statements for the next user, who has them until `reset`."""
+        return self._statements.for_user()
+
+    def connection_for_user(
+        self, statements: StatementCache | None = None, lease: ConnectionLease | None = None
+    ) -> Connection[Any]:
         """A connection for the next user.
 
         Args:
-            on_leak: called in any thread if the connection is garbage-collected before `check_in`.
+            statements: from `statements_for_user`; None: of this call.
+            lease: for a user outside the pool.
         """
-        return self._connection._for_user(on_leak)  # pyright: ignore[reportPrivateUsage] - the pool's side of it
+        statements = self._statements.for_user() if statements is None else statements
+        return self._connection._for_user(statements, lease)  # pyright: ignore[reportPrivateUsage] - the pool's side
 
-    def check_in(self, conn: Connection[Any]) -> None:
-        """Invalidate a user's connection and everything created from it. Waits for nothing.
+    def reset_after(self, conn: Connection[Any]) -> None:
+        """Invalidate a user's connection, and `reset`."""
+        conn._invalidate()  # pyright: ignore[reportPrivateUsage] - likewise
+        self.reset(statements_of(conn))
 
-        Cursors are closed, an open transaction is rolled back, isolation and lock mode return to the baseline.
+    def reset(self, statements: StatementCache) -> None:
+        """Reset the session after a user: `Pool.release` lists what that does. Waits for nothing.
+
+        Args:
+            statements: those of the user, who can use neither them nor what was made from them any longer.
         """
-        if conn.statements.is_closed:
+        if statements.is_closed:
             return
-        session = self._session
-        conn._release()  # pyright: ignore[reportPrivateUsage] - likewise
-        session.restore_baseline()
+        session = self.session
+        if session.conversions is not session.base_conversions:
+            statements.clear()
+        statements.close()
+        session.reset()
         if session.dispatcher.is_acquired:  # still in use by a task that holds a stale connection
             session.channel.abort(
                 ConnectionLost("the connection was released to its pool while another task used it")
             )
 
     async def wait_idle(self) -> None:
-        """Wait until all cleanup after `check_in` is done.
+        """Wait until all cleanup after `reset` is done.
 
         Raises:
             ConnectionLost, QueryTimeout: the cleanup failed.
         """
         while not self.is_idle:
-            async with self._session.turn(apply_settings=False, idle=True):
-                self._session.restore_baseline()
+            async with self.session.turn(apply_settings=False, idle=True):
+                self.session.reset()
 
     def save_baseline(self) -> None:
         """Make the current settings the baseline that each user starts with."""
-        self._session.save_baseline()
-        self._connection.statements.clear()
+        self.session.save_baseline()
+        self._statements.clear()
 
     # -- state --------------------------------------------------------------------------------------------------------
 
     @property
-    def is_open(self) -> bool:
-        return self._session.is_open
-
-    @property
     def is_idle(self) -> bool:
         """Whether no request is in flight and no transaction is open."""
-        session = self._session
-        return session.dispatcher.is_idle and not session.transactions.is_open
+        session = self.session
+        return session.dispatcher.is_idle and not session.transactions.status.is_open
 
     @property
-    def unclean(self) -> str:
-        """Why the session is not as good as new for another user; empty if it is, with its statements still prepared.
+    def reset_failure(self) -> str:
+        """Why no reset makes the session as good as new, so that the pool closes it; empty if it can be used again.
 
         Settings that cannot be restored, temporary tables, a change of database, or an uncertain interrupt. Also if the
         options ask for a primary server and the server no longer is one.
         """
-        session = self._session
-        if not session.is_open:
+        session = self.session
+        if not session.dispatcher.is_open:
             return "it was closed"
-        if session.is_tainted:
+        if not session.is_resettable:
             return "its settings, temporary tables or database cannot be restored"
         if session.options.sends_optofc and session.behavior.keeps_closed_values is False:
             return "its server drops BYTE and TEXT values with OPTOFC=1"
@@ -143,7 +152,7 @@ class PooledSession:
             if call is not None and session is not None:
                 call(session)
 
-        self._session.dispatcher.on_close = notify
+        self.session.dispatcher.on_close = notify
 
     async def close(self) -> None:
         """Close the session; a failure to do so is only logged."""
@@ -162,7 +171,7 @@ async def within_operation(acquiring: Awaitable[Connection[Any]]) -> Connection[
     with queueing():
         conn = await acquiring
     if (operation := running()) is not None:
-        conn.statements.base_session.identify(operation)
+        statements_of(conn).base_session.identify(operation)
     return conn
 
 
@@ -198,38 +207,32 @@ class ConnectionLifecycle:
         return session
 
     async def _run_init(self, session: PooledSession, init: Hook) -> None:
-        conn = session.check_out()
+        conn = session.connection_for_user()
         try:
             await init(conn)
             session.save_baseline()
-            session.check_in(conn)
+            session.reset_after(conn)
             await session.wait_idle()
         except BaseException:
-            session.check_in(conn)
+            session.reset_after(conn)
             session.terminate()
             raise
 
-    async def check_out(self, session: PooledSession, on_leak: Callable[[], None]) -> Connection[Any]:
-        """A connection for the next user, after the setup hook.
-
-        Args:
-            on_leak: called in any thread if the connection is garbage-collected without being released.
-        """
-        conn = session.check_out(on_leak)
+    async def run_setup(self, session: PooledSession, conn: Connection[Any]) -> None:
+        """Run the setup hook with the connection of the next user."""
         if self.setup is not None:
             try:
                 await self.setup(conn)
             except BaseException:
-                session.check_in(conn)
+                session.reset_after(conn)
                 raise
-        return conn
 
-    def needs_reset(self, session: PooledSession) -> bool:
-        """Whether the session must be reset before its next use."""
-        return self.reset is not None or not session.is_idle
+    def is_reset(self, session: PooledSession) -> bool:
+        """Whether the reset has ended with `PooledSession.reset`: nothing is to be awaited, and there is no hook."""
+        return self.reset is None and session.is_idle
 
-    async def clean_up(self, session: PooledSession, pool: object) -> None:
-        """Wait for the cleanup after a use and run the reset hook; close the session if one of them fails.
+    async def finish_reset(self, session: PooledSession, pool: object) -> None:
+        """Wait for the cleanup after `PooledSession.reset` and run the reset hook; close the session if one fails.
 
         Args:
             pool: named in log messages.
@@ -238,11 +241,11 @@ class ConnectionLifecycle:
             async with asyncio.timeout(self.options.cancel_timeout + _RESET_TIME):
                 await session.wait_idle()
                 if self.reset is not None:
-                    conn = session.check_out()
+                    conn = session.connection_for_user()
                     try:
                         await self.reset(conn)
                     finally:
-                        session.check_in(conn)
+                        session.reset_after(conn)
                     await session.wait_idle()
         except (DatabaseError, TimeoutError) as error:
             logger.info("%r: closed a connection that could not be reset: %s", pool, error)

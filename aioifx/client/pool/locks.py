@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.config.checks import check_seconds
 from aioifx.client.connect.locks import LockDiagnosis, diagnose
 from aioifx.client.observation.operation import Operation
@@ -41,7 +41,7 @@ async def diagnose_locks(
         if session is None:
             return LockDiagnosis("", failure="the pool has no connection")
     elif isinstance(conn_or_pool, Connection):  # pyright: ignore[reportUnnecessaryIsInstance]
-        session = conn_or_pool.statements.base_session
+        session = statements_of(conn_or_pool).base_session
     else:
         raise InterfaceError(
             f"conn_or_pool: expected a Connection or a Pool, got {type(conn_or_pool).__name__}"

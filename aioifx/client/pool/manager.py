@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, Final
 
 from aioifx.channel import running_loop
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, lease_of
 from aioifx.client.pool.decisions import (
     Action,
     Assign,
@@ -31,7 +31,7 @@ from aioifx.client.pool.decisions import (
     PoolState,
     Reject,
 )
-from aioifx.client.pool.leases import Acquirer, Holder, Lease, Leases
+from aioifx.client.pool.leases import Holder, Lease, Leases
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession, within_operation
 from aioifx.client.pool.listeners import PoolTimes, listeners_of
 from aioifx.client.session.loop_binding import LoopBinding
@@ -173,7 +173,30 @@ class PoolManager:
             return self._acquire(timeout)
         return self.observation.run("acquire", within_operation(self._acquire(timeout)))
 
+    def lease_idle(self) -> Lease | None:
+        """An idle connection, if there is one that needs neither a check nor the setup hook; `end` returns it."""
+        self._check_open()
+        if self._lifecycle.setup is not None:
+            return None
+        now = self._now()
+        pooled = self.state.acquire_idle(now)
+        if pooled is None:
+            return None
+        if not pooled.session.session.dispatcher.is_open:
+            self._drop(pooled, "it does not answer")
+            return None
+        self._times.on_acquired(0.0)
+        lease = self._lease(pooled, now)
+        self._leases.add(lease)
+        return lease
+
+    def _lease(self, pooled: PooledConnection[PooledSession], now: float) -> Lease:
+        acquirer = self._leases.acquirer()
+        return Lease(pooled, now, acquirer, pooled.session.statements_for_user(), self._on_leaked)
+
     async def _acquire(self, timeout: float) -> Connection[Any]:
+        if (lease := self.lease_idle()) is not None:
+            return lease.pooled.session.connection_for_user(lease.statements, lease)
         loop = self._check_open()
         limit = asyncio.timeout(timeout)
         try:
@@ -199,7 +222,7 @@ class PoolManager:
             if future.done() and not future.cancelled() and future.exception() is None:
                 # Assigned just before the cancellation.
                 pooled = future.result().pooled
-                self._return(pooled, pooled.session.unclean, used=False)
+                self._return(pooled, pooled.session.reset_failure, used=False)
             raise
 
     async def _prepare(
@@ -207,18 +230,19 @@ class PoolManager:
     ) -> Connection[Any] | None:
         """The connection, ready for use; None if it turns out to be dead."""
         pooled, session = assigned.pooled, assigned.pooled.session
-        acquirer = self._leases.acquirer()
         try:
-            if not session.is_open or (assigned.check and not await session.is_alive()):
+            if not session.session.is_open or (assigned.check and not await session.is_alive()):
                 self._drop(pooled, "it does not answer")
                 return None
-            conn = await self._lifecycle.check_out(session, partial(self._on_leaked, pooled, acquirer))
+            lease = self._lease(pooled, self._now())
+            conn = session.connection_for_user(lease.statements, lease)
+            await self._lifecycle.run_setup(session, conn)
         except BaseException:  # a reply is pending, or the setup hook ended half-way
             self._drop(pooled, "its check or setup failed")
             raise
-        now = self._now()
-        self._leases[conn] = Lease(pooled, now, acquirer)
-        self._times.on_acquired(now - asked_at)
+        lease.since = self._now()
+        self._leases.add(lease)
+        self._times.on_acquired(lease.since - asked_at)
         return conn
 
     def release(self, conn: Connection[Any]) -> None:
@@ -227,42 +251,50 @@ class PoolManager:
         Raises:
             InterfaceError: the connection is not from this pool, or is already released.
         """
-        self._check_loop()
-        lease = self._leases.pop(conn, None)
-        if lease is None:
+        if not self.release_if_held(conn):
             raise InterfaceError(
                 f"conn: expected a connection of {self!r} that is not yet released, got {conn!r}"
             )
+
+    def release_if_held(self, conn: Connection[Any]) -> bool:
+        """Release a connection, unless it is already released or not from this pool. Returns whether it did."""
+        lease = lease_of(conn)
+        if not isinstance(lease, Lease) or lease not in self._leases:
+            return False
+        self._check_loop()
+        conn._invalidate()  # pyright: ignore[reportPrivateUsage] - the pool's side of it
+        self.end(lease)
+        return True
+
+    def end(self, lease: Lease) -> None:
+        """Release the connection of *lease*, which has not ended."""
+        self._leases.discard(lease)
         now = self._now()
         held = now - lease.since
         self._times.on_released(held)
         if self._slow_release is not None and held > self._slow_release:
             logger.warning("%r: a connection was held for %.1f s%s", self, held, lease.by)
         pooled, session = lease.pooled, lease.pooled.session
-        session.check_in(conn)
-        if unclean := session.unclean:
-            self._return(pooled, unclean)
-        elif not self._lifecycle.needs_reset(session):
+        session.reset(lease.statements)
+        if failure := session.reset_failure:
+            self._return(pooled, failure)
+        elif self._lifecycle.is_reset(session):
             self._perform(self.state.release(pooled, now))
         else:
-            task = self._spawn(self._lifecycle.clean_up(session, self), self._resetting)
+            task = self._spawn(self._lifecycle.finish_reset(session, self), self._resetting)
             task.add_done_callback(partial(self._on_reset_done, pooled))
 
     def holders(self) -> list[Holder]:
         """The connections in use, longest held first."""
         return self._leases.holders(self._now())
 
-    def owns(self, conn: Connection[Any]) -> bool:
-        """Whether this connection is from this pool and not yet released."""
-        return conn in self._leases
-
     def _on_reset_done(self, pooled: PooledConnection[PooledSession], task: asyncio.Task[None]) -> None:
-        """Called when a reset has ended: the connection is clean or closed, or the task was cancelled."""
+        """Called when a reset has ended: the connection is reset or closed, or the task was cancelled."""
         if task.cancelled():
             self._on_left()
             self._drop(pooled, "its reset was cancelled")
         else:
-            self._return(pooled, pooled.session.unclean)
+            self._return(pooled, pooled.session.reset_failure)
 
     def _return(
         self, pooled: PooledConnection[PooledSession], unhealthy: str = "", *, used: bool = True
@@ -275,21 +307,22 @@ class PoolManager:
         pooled.session.terminate()
         self._return(pooled, reason)
 
-    def _on_leaked(self, pooled: PooledConnection[PooledSession], acquirer: Acquirer) -> None:
+    def _on_leaked(self, lease: Lease) -> None:
         """Called in any thread when a connection is garbage-collected without being released."""
         if self._binding is None or self._binding.is_inherited:
             return
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed, so there is nothing to update
-                self._loop.call_soon_threadsafe(self._reclaim_leaked, pooled)
+                self._loop.call_soon_threadsafe(self._reclaim_leaked, lease)
         if not self.state.is_closing:  # last, because a warning may be an error
             warnings.warn(
-                f"a connection of {self!r} was not released{acquirer}", ResourceWarning, stacklevel=2
+                f"a connection of {self!r} was not released{lease.by}", ResourceWarning, stacklevel=2
             )
 
-    def _reclaim_leaked(self, pooled: PooledConnection[PooledSession]) -> None:
-        if pooled in self.state.in_use:
-            self._drop(pooled, "it was not released")
+    def _reclaim_leaked(self, lease: Lease) -> None:
+        if lease in self._leases:
+            self._leases.discard(lease)
+            self._drop(lease.pooled, "it was not released")
 
     def _on_closed(self, session: PooledSession) -> None:
         """Called when a connection has been closed by either side."""
@@ -371,7 +404,7 @@ class PoolManager:
             match action:
                 case Assign():
                     if action.waiter.future.done():  # cancelled just before
-                        self._return(action.pooled, action.pooled.session.unclean, used=False)
+                        self._return(action.pooled, action.pooled.session.reset_failure, used=False)
                     else:
                         action.waiter.future.set_result(action)
                 case Open():
@@ -383,7 +416,8 @@ class PoolManager:
                 case Reject():
                     if not action.waiter.future.done():
                         action.waiter.future.set_exception(self._rejection(action))
-        self._notify()
+        if self._changed is not None:
+            self._notify()
         self._schedule()
 
     def _rejection(self, rejected: Reject[Waiter]) -> PoolTimeout | PoolClosed:
@@ -494,7 +528,8 @@ class PoolManager:
             raise PoolClosed(f"{self!r}: the pool is closed")
         if self._loop is None:
             raise InterfaceError("the pool is not started: await it, or use async with")
-        self._check_loop()
+        if self._binding is not None and not self._binding.is_running:  # as `_check_loop`, without a call
+            raise self._wrong_loop(self._binding)
         return self._loop
 
     def _check_loop(self) -> None:

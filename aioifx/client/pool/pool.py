@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, Unpack, overload
 
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.api.queries import Queries
 from aioifx.client.config.checks import check_flag, check_seconds, check_wait, check_whole
 from aioifx.client.config.options import OptionFields
@@ -100,9 +100,16 @@ class Pool(Queries[Item], NotCopied):
         return AcquireContext(self._manager, self._acquire_timeout if timeout is None else timeout)
 
     def release(self, conn: Connection[Any]) -> Awaitable[None]:
-        """Release a connection. Waits for nothing: anything still open on it is cleaned up afterwards.
+        """Release a connection, which is reset for the next task. Waits for nothing.
 
         The connection is released when the call returns. Awaiting the result is allowed but not needed.
+
+        The reset closes cursors, streams and Lobs, and rolls back an open transaction. It restores autocommit,
+        isolation, lock mode and codecs to what the options and *init* have set. Prepared statements stay cached. What
+        must be sent for it, and the *reset* hook, run before the next task has the connection.
+
+        A connection whose state cannot be restored is closed instead. Its user has run SET ENVIRONMENT, made a
+        temporary table or changed the database, for example, or the reset has failed.
 
         Raises:
             InterfaceError: the connection is not from this pool, or is already released.
@@ -127,8 +134,13 @@ class Pool(Queries[Item], NotCopied):
                 return call(statements, sql, params, action, argument, timeout)
 
             return await self._run(name, sql, len(params), function)
+        if (lease := self._manager.lease_idle()) is not None:  # neither a wait nor a Connection is needed
+            try:
+                return await call(lease.statements, sql, params, action, argument, timeout)
+            finally:
+                self._manager.end(lease)
         async with self.acquire() as conn:
-            return await call(conn.statements, sql, params, action, argument, timeout)
+            return await call(statements_of(conn), sql, params, action, argument, timeout)
 
     async def _run(
         self,
@@ -144,14 +156,14 @@ class Pool(Queries[Item], NotCopied):
                 name, work, sql=sql, parameters=parameters, batch_size=batch_size
             )
         async with self.acquire() as conn:
-            return await function(conn.statements)
+            return await function(statements_of(conn))
 
     async def _run_observed(self, function: Callable[[StatementCache], Awaitable[T]]) -> T:
         """`_run` within an operation, which waits for a connection and then has its server."""
         acquired = self.acquire()
         conn = await within_operation(acquired.__aenter__())
         try:
-            return await function(conn.statements)
+            return await function(statements_of(conn))
         finally:
             acquired.release()
 

@@ -97,7 +97,7 @@ class Dispatcher:
 
     @property
     def is_open(self) -> bool:
-        return self.channel.is_open and not self._is_closing
+        return self.channel.failure is None and not self._is_closing
 
     def check_open(self) -> None:
         """Raise the error that ended the session, if it has ended."""

@@ -119,8 +119,8 @@ class Session:
         """Whether the server is no longer the primary that the options require."""
         self.reconnect: Callable[[], AbstractAsyncContextManager[Session]] | None = None
         """Another session at the same server that sees the same, with OPTOFC=0; None: not available."""
-        self.is_tainted = False
-        """Whether a statement has changed session state that cannot be restored, such as SET ENVIRONMENT."""
+        self.is_resettable = True
+        """Whether `reset` restores the session. No longer after a statement such as SET ENVIRONMENT."""
         self.generation = 0
         """Incremented when statements prepared before become invalid or change their meaning."""
         self.users = 0
@@ -277,19 +277,19 @@ class Session:
             self.transactions.on_executed(statement_type, sql)
         elif statement_type in (StatementType.DATABASE, StatementType.CREATE_DATABASE):
             self.on_database_opened(named_database(sql), reply)
-            self.is_tainted = True
+            self.is_resettable = False
         elif statement_type == StatementType.CLOSE_DATABASE:
             self.on_database_opened("", Reply())
-            self.is_tainted = True
+            self.is_resettable = False
         elif statement_type == StatementType.SELECT_INTO_TEMP:
-            self.is_tainted = True
+            self.is_resettable = False
         elif sql:
             verb = scan(sql).verb
             if verb == "set":
                 self.settings.on_user_set(sql)
             # A table's lock ends with its transaction (documented); where there is none, with the session.
             locks = verb == "lock" and not self.database.is_logged
-            self.is_tainted = self.is_tainted or locks or alters_session(sql)
+            self.is_resettable = self.is_resettable and not (locks or alters_session(sql))
 
     def on_database_opened(self, database: str, reply: Reply) -> None:
         """Called when a database was opened; *reply* holds its properties.
@@ -309,13 +309,14 @@ class Session:
 
     # -- baseline -----------------------------------------------------------------------------------------------------
 
-    def restore_baseline(self) -> None:
-        """Undo the settings of one user of the session: transaction, isolation, lock mode."""
+    def reset(self) -> None:
+        """Undo what one user of the session has left. `Pool.release` lists what that is."""
         self.users += 1
-        for large_object in [*self.open_objects.values()]:
-            large_object.close_later()
-        self.transactions.restore_baseline()
-        self.settings.restore_baseline()
+        if self.open_objects:
+            for large_object in [*self.open_objects.values()]:
+                large_object.close_later()
+        self.transactions.reset()
+        self.settings.reset()
         self.conversions = self.base_conversions
 
     def save_baseline(self) -> None:
@@ -323,9 +324,9 @@ class Session:
         self.settings.save_baseline()
         self.transactions.save_baseline()
         self.base_conversions = self.conversions
-        if self.is_tainted:
+        if not self.is_resettable:
             self.reconnect = None
-        self.is_tainted = False
+        self.is_resettable = True
 
 
 def command_type(reply: Reply, sql: str) -> int:

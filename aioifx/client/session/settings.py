@@ -110,14 +110,15 @@ class SessionSettings:
             self._overrides.remove(override)
             self._recompute()
 
-    def restore_baseline(self) -> None:
-        """Return to the values of the options: discard blocks and the user's own SETs."""
-        self._overrides.clear()
-        self._isolation.configured, self._lock_mode.configured = self._baseline
-        self._recompute()
+    def reset(self) -> None:
+        """Return to the baseline: discard blocks and the user's own SETs."""
+        if self._overrides or (self._isolation.configured, self._lock_mode.configured) != self._baseline:
+            self._overrides.clear()
+            self._isolation.configured, self._lock_mode.configured = self._baseline
+            self._recompute()
 
     def save_baseline(self) -> None:
-        """Make the current base the one that `restore_baseline` returns to."""
+        """Make the current base the one that `reset` returns to."""
         self._baseline = self._isolation.configured, self._lock_mode.configured
 
     def _recompute(self) -> None:

@@ -275,15 +275,16 @@ class Transactions:
     def _commits_implicitly(self) -> bool:
         return self._database.is_ansi and self.autocommit and not self.is_open and not self.ended_inside
 
-    def restore_baseline(self) -> None:
+    def reset(self) -> None:
         """Undo what one user of the session has left: an open transaction, another autocommit."""
-        self.autocommit = self._base_autocommit
-        self._update()
-        if self.is_open or self.is_aborted:
+        if self.autocommit != self._base_autocommit:
+            self.autocommit = self._base_autocommit
+            self._update()
+        if self.status.is_open or self.is_aborted:
             self.rollback_later()
 
     def save_baseline(self) -> None:
-        """Make the current autocommit the one that `restore_baseline` returns to."""
+        """Make the current autocommit the one that `reset` returns to."""
         self._base_autocommit = self.autocommit
 
     # -- BEGIN, COMMIT, ROLLBACK --------------------------------------------------------------------------------------

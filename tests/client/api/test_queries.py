@@ -316,8 +316,7 @@ async def test_a_call_has_a_limit_of_time_of_its_own(
 ) -> None:
     task = asyncio.ensure_future(call(db, 60.0))
     await eventually(lambda: any(session.running for session in server.stats.sessions))
-    (session,) = (each.session for each in db._manager.state.in_use) if isinstance(db, Pool) else (db,)
-    time_is_up(session._session)
+    time_is_up(next(iter(db._manager.state.in_use)).session.session if isinstance(db, Pool) else db._session)
     with pytest.raises(QueryTimeout, match=r"no answer within 60 s; the statement was interrupted"):
         await task
     assert await db.fetchval("select count(*) from item") == 3, "the limit was that call's alone"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aioifx.client.api.connection import Connection
+from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.errors import Deadlock, InterfaceError, QueryTimeout
@@ -39,7 +39,7 @@ ahead_or_not = pytest.mark.parametrize("prefetch", [True, False], ids=["ahead", 
 
 
 def reader_of(conn: Connection, **options: Any) -> BlockReader:
-    return BlockReader(conn.statements, QUERY, (), RowPlans.plain, **options)
+    return BlockReader(statements_of(conn), QUERY, (), RowPlans.plain, **options)
 
 
 async def test_a_reader_yields_blocks_and_releases_the_statement_with_the_last_one() -> None:

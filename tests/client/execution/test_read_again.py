@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import aioifx
+from aioifx.client.api.connection import statements_of
 from aioifx.client.session.session import Session
 from aioifx.codecs.large_objects import row_descriptor
 from aioifx.errors import DatabaseError
@@ -102,12 +103,12 @@ async def test_reading_again_has_the_time_limit_of_the_call() -> None:
     @asynccontextmanager
     async def silent() -> AsyncGenerator[Session, None]:
         await asyncio.Event().wait()
-        yield conn.statements.session
+        yield statements_of(conn).session
 
     async with serve(ServerOptions(quirks=DROPS)) as server:
         await seeded(server)
         async with aioifx.connect(server.dsn) as conn:
-            conn.statements.session.reconnect = silent
+            statements_of(conn).session.reconnect = silent
             with pytest.raises(DatabaseError, match="optofc=False") as caught:
                 await conn.fetch(QUERY, timeout=0.3)
             assert "time limit of the call" in caught.value.__notes__[0]
@@ -309,7 +310,7 @@ NOTHING = b"\0\x27\0\0" + done() + EOT
 
 @asynccontextmanager
 async def _session_of(conn: aioifx.Connection) -> AsyncGenerator[Session, None]:
-    yield conn.statements.session
+    yield statements_of(conn).session
 
 
 @pytest.mark.parametrize("answer", [error(-602) + EOT, NOTHING], ids=["an error", "no bytes"])
@@ -320,7 +321,7 @@ async def test_a_value_that_is_dropped_there_too_is_an_error_and_never_empty(ans
         talking(*CLOSING_QUERY, (FETCHED, answer), release(1)) as (conn, _),
         talking(*again, optofc=False) as (other, _),
     ):
-        conn.statements.session.reconnect = partial(_session_of, other)
+        statements_of(conn).session.reconnect = partial(_session_of, other)
         with pytest.raises(DatabaseError, match="the server may have dropped the value") as caught:
             await conn.fetchval("select t from doc")
         assert "optofc=False" not in str(caught.value)

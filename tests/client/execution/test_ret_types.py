@@ -10,6 +10,7 @@ import pytest
 import aioifx
 import aioifx.arrow
 import aioifx.server
+from aioifx.client.api.connection import statements_of
 from aioifx.client.execution.ret_types import ret_types_of
 from aioifx.client.session.server_behavior import ServerBehavior
 from aioifx.errors import DatabaseError, ProtocolError, UndefinedTable
@@ -155,7 +156,7 @@ async def test_the_fetch_size_is_not_blamed_for_a_refusal() -> None:
         behavior=ServerBehavior(),
     ) as (conn, _):
         assert await conn.fetch("select flag from t") == [(True,)]
-        assert conn.statements.session.fetch_buffer.size == 1_000_000
+        assert statements_of(conn).session.fetch_buffer.size == 1_000_000
         assert conn.server_behavior.ret_type_with_open is False
 
 
@@ -173,7 +174,7 @@ async def test_a_refused_size_says_nothing_of_the_types() -> None:
         behavior=ServerBehavior(),
     ) as (conn, _):
         assert await conn.fetch("select flag from t") == [(True,)]
-        assert conn.statements.session.fetch_buffer.size == 32767
+        assert statements_of(conn).session.fetch_buffer.size == 32767
         assert conn.server_behavior.ret_type_with_open is None
 
 
@@ -187,7 +188,7 @@ async def test_an_opening_without_a_fetch_says_nothing_of_the_size() -> None:
     ) as (conn, _):
         with pytest.raises(DatabaseError):
             await conn.fetch("select flag from t")
-        assert conn.statements.session.fetch_buffer.size == 1_000_000
+        assert statements_of(conn).session.fetch_buffer.size == 1_000_000
 
 
 async def test_a_statement_that_may_be_opened_again_is_not_to_go_with_its_cursor() -> None:

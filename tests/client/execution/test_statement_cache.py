@@ -495,10 +495,10 @@ async def test_in_an_ansi_database_a_querys_transaction_is_committed_on_release(
     query: list[Exchange] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
     async with talking(query, closing(2), COMMIT, warnings=ANSI) as (conn, _):
         session = PooledSession(conn)
-        acquired = session.check_out()
+        acquired = session.connection_for_user()
         stream = acquired.stream(QUERY, prefetch=False)
         await anext(stream)
-        session.check_in(acquired)
+        session.reset_after(acquired)
         await session.wait_idle()
 
 

@@ -382,7 +382,7 @@ async def test_a_lob_ends_with_the_use_of_a_pooled_connection() -> None:
     async with with_lobs() as (conn, peer):
         lob = blob(conn, peer, b"abc")
         assert await lob.read(1) == b"a"
-        conn._session.restore_baseline()
+        conn._session.reset()
         await at_rest(conn._session)
         assert not peer.opened
         with pytest.raises(InterfaceError, match=r"^the connection of the Lob was released to its pool$"):

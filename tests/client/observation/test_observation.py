@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import aioifx
 from aioifx import Connection, Operation
+from aioifx.client.api.connection import statements_of
 from aioifx.server import Server, ServerOptions, serve
 from tests.client.observing import Recorder, fields
 from tests.injection import eventually
@@ -320,7 +321,7 @@ async def test_a_traced_connection_can_be_observed(server: Server, recorder: Rec
 
 async def test_without_an_observer_nothing_is_metered(server: Server) -> None:
     async with aioifx.connect(server.dsn) as conn:
-        session = conn.statements.session
+        session = statements_of(conn).session
         assert session.observation is None
         assert type(session.channel).__name__ == "Channel"
         assert type(session.dispatcher).__name__ == "Dispatcher"
@@ -558,7 +559,7 @@ async def test_a_prepared_statement_has_the_operations_of_a_connection(
 # -- transactions, cancel ---------------------------------------------------------------------------------------------
 
 
-def statements_of(recorder: Recorder) -> list[tuple[str, str, bool]]:
+def ended_statements(recorder: Recorder) -> list[tuple[str, str, bool]]:
     return [(one.name, one.sql, one.error is None) for one in recorder.ended]
 
 
@@ -572,7 +573,7 @@ async def test_the_ends_of_a_transaction_are_operations(conn: Connection, record
     transaction = conn.transaction()
     await transaction.start()
     await transaction.rollback()
-    assert statements_of(recorder) == [
+    assert ended_statements(recorder) == [
         ("begin", "BEGIN WORK", True),
         ("begin", "SAVEPOINT aioifx_1", True),
         ("commit", "RELEASE SAVEPOINT aioifx_1", True),
@@ -609,7 +610,7 @@ async def test_a_cancelled_transaction_is_rolled_back_later(conn: Connection, re
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert statements_of(recorder) == [("begin", "BEGIN WORK", True), ("rollback", "ROLLBACK WORK", True)]
+    assert ended_statements(recorder) == [("begin", "BEGIN WORK", True), ("rollback", "ROLLBACK WORK", True)]
     assert recorder.last.round_trips == 0
     await conn.ping()
     assert len(recorder.ended) == 2

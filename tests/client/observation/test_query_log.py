@@ -14,6 +14,7 @@ import pytest
 
 import aioifx
 from aioifx import Connection, Operation
+from aioifx.client.api.connection import statements_of
 from aioifx.client.observation.query_log import QueryLog, called_at
 from aioifx.server import Server, serve
 from tests.injection import eventually
@@ -153,7 +154,7 @@ async def test_the_log_is_on_if_its_level_is_when_the_connection_is_made(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with aioifx.connect(server.dsn) as conn:
-        assert conn.statements.session.observation is None
+        assert statements_of(conn).session.observation is None
     with caplog.at_level(logging.DEBUG, "aioifx.query"):
         async with aioifx.connect(server.dsn) as conn:
             await conn.fetch(QUERY, 4)

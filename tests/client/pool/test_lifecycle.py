@@ -286,8 +286,8 @@ async def test_a_connection_that_does_not_answer_is_replaced_unnoticed(server: S
     async with pooled(server, min_size=2, max_size=2, check_after_idle=30) as pool:
         await pool.wait_ready(20)
         for one in pool._manager.state.idle:
-            one.session._session.dispatcher.on_close = None  # the pool is not notified
-            one.session._session.channel.abort()
+            one.session.session.dispatcher.on_close = None  # the pool is not notified
+            one.session.session.channel.abort()
         assert await pool.fetchval("select count(*) from log") == 0
         await pool.wait_ready(20)
 

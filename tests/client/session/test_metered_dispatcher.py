@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 import aioifx
+from aioifx.client.api.connection import statements_of
 from aioifx.client.observation import observation
 from aioifx.client.session.metered_dispatcher import MeteredDispatcher
 from aioifx.server import Server, serve
@@ -29,12 +30,12 @@ async def test_cleanup_belongs_to_no_operation(server: Server, pipelining: bool)
     async with aioifx.connect(
         server.dsn, observer=recorder, pipelining=pipelining, statement_cache_size=0
     ) as conn:
-        assert isinstance(conn.statements.session.dispatcher, MeteredDispatcher)
+        assert isinstance(statements_of(conn).session.dispatcher, MeteredDispatcher)
         for _ in range(3):
             async with conn.cursor() as cursor:  # leaves a cursor and a statement to release
                 await cursor.execute("select tabname from systables")
         recorder.clear()
-        channel = conn.statements.session.channel
+        channel = statements_of(conn).session.channel
         await conn.ping()
         before = channel.bytes_out
         for _ in range(3):
@@ -66,7 +67,7 @@ async def test_a_call_after_another_waits_in_the_queue(
     monkeypatch.setattr(observation, "_now", lambda: seconds)
     async with aioifx.connect(server.dsn, observer=recorder) as conn:
         await conn.fetch(QUERY, 4)
-        async with conn.statements.session:
+        async with statements_of(conn).session:
             task = asyncio.create_task(conn.fetch(QUERY, 5))
             await eventually(lambda: len(recorder.started) > len(recorder.ended))
             seconds = 5.0

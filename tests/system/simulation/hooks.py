@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import aioifx
+from aioifx.client.api.connection import statements_of
 
 STUCK: Final = 1500.0
 """Seconds that a hook takes which never ends."""
@@ -46,7 +47,7 @@ async def reset_hook(calls: Iterator[int], kind: str, conn: aioifx.Connection) -
     """
     if next(calls) % 2:
         return await probe(conn)
-    transport: Any = conn.statements.base_session.channel.transport
+    transport: Any = statements_of(conn).base_session.channel.transport
     match kind:
         case "table":
             await conn.execute("CREATE TEMP TABLE mine (a INTEGER)")

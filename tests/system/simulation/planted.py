@@ -131,7 +131,7 @@ DEFECTS: Final = {
     "session lent twice": Defect(
         "A pool assigned one connection to two tasks.",
         "aioifx.client.pool.decisions",
-        "PoolState.decide",
+        "PoolState._take",
         "self.idle.pop()",
         "self.idle[-1]",
         20,
@@ -305,7 +305,7 @@ DEFECTS: Final = {
     "former primary kept": Defect(
         "A pool that asks for a primary server kept connections to one that had become a secondary.",
         "aioifx.client.pool.lifecycle",
-        "PooledSession.unclean",
+        "PooledSession.reset_failure",
         "if session.has_lost_primary:",
         "if False:",
         200,
@@ -313,7 +313,7 @@ DEFECTS: Final = {
     "idle connection not checked": Defect(
         "A pool assigned a connection that had broken long ago without a round trip that shows it.",
         "aioifx.client.pool.decisions",
-        "PoolState._assign",
+        "PoolState._is_check_due",
         "now - pooled.idle_since > self.limits.check_after_idle",
         "False",
         0,
@@ -340,14 +340,14 @@ DEFECTS: Final = {
         "A pool kept a connection whose reset hook had left a temporary table or another database.",
         "aioifx.client.pool.manager",
         "PoolManager._on_reset_done",
-        "self._return(pooled, pooled.session.unclean)",
+        "self._return(pooled, pooled.session.reset_failure)",
         "self._return(pooled)",
         300,
     ),
     "connection whose reset failed": Defect(
         "A pool kept a connection whose reset hook had failed.",
         "aioifx.client.pool.lifecycle",
-        "ConnectionLifecycle.clean_up",
+        "ConnectionLifecycle.finish_reset",
         "else:\n        return\n    session.terminate()",
         "else:\n        return",
         450,
@@ -457,7 +457,7 @@ DEFECTS: Final = {
     "connection with a late interrupt kept": Defect(
         "A pool kept a connection on which a statement was interrupted that nobody had interrupted.",
         "aioifx.client.pool.lifecycle",
-        "PooledSession.unclean",
+        "PooledSession.reset_failure",
         "if interrupter.has_unasked:",
         "if False:",
         0,

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
 import aioifx
+from aioifx.client.api.connection import statements_of
 from tests.system.simulation.loop import SimulatedLoop
 from tests.system.simulation.model.session import ISAM_SECONDARY
 from tests.system.simulation.scenario import Operation
@@ -189,12 +190,12 @@ class World:
             if other.pool == wait.pool and other.order < wait.order and id(other.task._fut_waiter) in queue:
                 other.overtaken_by += 1
         self.waits.append(wait)
-        session = id(conn.statements.base_session)
+        session = id(statements_of(conn).base_session)
         if session in self.held:
             self.wrong.append(f"{who} was given a session that {self.held[session]} still holds")
         if conn.is_in_transaction():
             self.wrong.append(f"{who} was given a connection inside a transaction")
-        entry.transport = conn.statements.base_session.channel.transport
+        entry.transport = statements_of(conn).base_session.channel.transport
         self.trace(f"{who} is given connection {entry.transport.connection.number}")
         self._used[entry.pool].add(entry.transport.number)
         if entry.transport.number in expired:

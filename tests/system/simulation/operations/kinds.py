@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import aioifx
+from aioifx.client.api.connection import statements_of
 from tests.system.simulation.model.database import WIDE, wide_text
 from tests.system.simulation.model.differences import Difference
 from tests.system.simulation.world import INTERRUPTED, Entry, World, Wrong
@@ -65,7 +66,7 @@ async def fetch_after_interrupt(conn: aioifx.Connection) -> None:
     try:
         check_rows(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
     except aioifx.DatabaseError as error:
-        transport: Any = conn.statements.base_session.channel.transport
+        transport: Any = statements_of(conn).base_session.channel.transport
         is_late = Difference.LATE_INTERRUPTS in transport.peer.protocol.server.differs
         if error.sqlcode == INTERRUPTED and not is_late:
             raise Wrong("the interrupt of an earlier statement has reached a later one") from error

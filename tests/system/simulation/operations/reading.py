@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import Any, Final
 
 import aioifx
+from aioifx.client.api.connection import statements_of
 from tests.system.simulation.model.database import ACCOUNTS, BALANCE, WIDE
 from tests.system.simulation.operations.kinds import (
     ACCOUNT,
@@ -171,7 +172,7 @@ async def _check_cursors(conn: aioifx.Connection) -> None:
     """After a query has failed, and another one has succeeded, no cursor is open at the server."""
     check_rows(await conn.fetch(WIDE_ROWS, 5, 8), 5, 8)
     await conn.ping()  # where the last row closes no cursor, its CLOSE comes before this
-    transport: Any = conn.statements.base_session.channel.transport
+    transport: Any = statements_of(conn).base_session.channel.transport
     if open_cursors := transport.peer.protocol.open_cursors:
         raise Wrong(f"{open_cursors} cursors are open after a query has failed")
 
@@ -195,7 +196,7 @@ async def _interrupt(world: World, entry: Entry) -> None:
         try:
             await asyncio.sleep(entry.operation.size / 1000)
             conn.cancel()
-            dispatcher = conn.statements.base_session.dispatcher
+            dispatcher = statements_of(conn).base_session.dispatcher
             is_interrupted = dispatcher.interrupter.is_pending or not dispatcher.is_open
             limit = world.options[entry.pool]["cancel_timeout"] if is_interrupted else None
             with world.limited(f"operation {entry.operation.number}, cancel", limit):
