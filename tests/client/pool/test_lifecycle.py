@@ -295,7 +295,7 @@ async def test_a_connection_that_does_not_answer_is_replaced_unnoticed(server: S
 async def test_a_connection_whose_check_takes_too_long_is_not_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lifecycle, "_CHECK_TIME", 0)
     silent: Any = SimpleNamespace(
-        statements=SimpleNamespace(session=None), ping=asyncio.get_running_loop().create_future
+        _statements=SimpleNamespace(session=None), ping=asyncio.get_running_loop().create_future
     )
     assert not await PooledSession(silent).is_alive()
 
