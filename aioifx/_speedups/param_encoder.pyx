@@ -173,7 +173,7 @@ cdef bint put_number(Buffer* buffer, PackRule* rule, const char* text, Py_ssize_
 @cython.final
 @cython.no_gc_clear
 cdef class Encoder:
-    """An EncodeParamRows of `aioifx.codecs.param_codegen`.
+    """An EncodeParamRows of `aioifx.codecs.params`.
 
     Args:
         parameters: the PackRules of each parameter.

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from aioifx.codecs import row_codegen
 from aioifx.codecs.base import MAX_BYTES, Codec
 from aioifx.codecs.conversions import Adapters, with_adapters
-from aioifx.codecs.param_codegen import EncodeParamRows, EncodeResult, GeneratedParamEncoder
 from aioifx.codecs.param_plan import rules_for
+from aioifx.codecs.params import EncodeParamRows, ParamEncoder
 from aioifx.codecs.row_codegen import FALLBACK_ERRORS, DecodeRun
 from aioifx.codecs.text import CodeSet
 from aioifx.codecs.tuple_frames import Frame
-from aioifx.sqltypes import Row, SqlType, Value
+from aioifx.sqltypes import Row, SqlType
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import Cost, Done, Serials, TransactionState
 from aioifx.wire.replies import Reply, TryReadReply, read_nothing
@@ -50,7 +50,7 @@ def _native_is_here() -> bool:
 
 
 MAX_COMPILED: Final = 500
-"""The most columns or parameters of a compiled function. Compiling one for 32,767 takes seconds."""
+"""The most columns of a compiled function. Compiling one for 32,767 takes seconds."""
 MAX_NATIVE: Final = 8_000
 """The most parameters of a native encoder. Making one takes about 2 microseconds for each."""
 
@@ -106,10 +106,7 @@ def native_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame 
 
 def pure_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame | None) -> EncodeRows:
     """See `make_row_encoder`."""
-    if len(codecs) > MAX_COMPILED:
-        return lambda rows, reference: b"".join(map(reference, rows))
-    run = row_codegen.encode_run_for(tuple(codecs), frame)
-    return lambda rows, reference: b"".join(run(rows, reference))
+    return lambda rows, reference: b"".join(map(reference, rows))
 
 
 make_row_encoder: Final = native_row_encoder if NATIVE else pure_row_encoder
@@ -129,7 +126,7 @@ def native_encoder(
     from aioifx._speedups import param_encoder
 
     if len(types) > MAX_NATIVE:
-        return _take_none
+        return pure_encoder(types, code_set, head, tail, adapters)
     pairs = with_adapters(types, adapters)
     known = {pair: rules_for(pair[0], code_set, pair[1]) for pair in set(pairs)}
     rules = [known[pair] for pair in pairs]
@@ -140,15 +137,7 @@ def pure_encoder(
     types: Sequence[SqlType | None], code_set: CodeSet, head: bytes, tail: bytes, adapters: Adapters = ()
 ) -> EncodeParamRows:
     """See `make_encoder`."""
-    if len(types) > MAX_COMPILED:
-        return _take_none
-    return GeneratedParamEncoder(tuple(types), code_set, head, tail, adapters)
-
-
-def _take_none(rows: Iterator[Sequence[Value]], data: bytearray, limit: int) -> EncodeResult:
-    """Leave every execution to the reference."""
-    row = next(rows, None)
-    return 0, None if row is None else (row,)
+    return ParamEncoder(types, code_set, adapters).for_runs(head, tail)
 
 
 make_encoder: Final = native_encoder if NATIVE else pure_encoder

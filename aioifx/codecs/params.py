@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Context, Decimal
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from aioifx.codecs.base import Decode
 from aioifx.codecs.base100 import unpack
@@ -19,6 +19,15 @@ from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError, InterfaceError, NotSupportedError, ProtocolError
 from aioifx.sqltypes import FLOATING_SCALE, SqlType, TypeCode, Value
 from aioifx.wire.opcodes import MAX_COLUMNS
+
+EncodeResult: TypeAlias = tuple[int, tuple[Any] | None]
+"""How many rows were encoded, and the next one if `ParamEncoder.encode` must encode it."""
+
+EncodeParamRows: TypeAlias = Callable[[Iterator[Sequence[Value]], bytearray, int], EncodeResult]
+"""Appends ``head · entries · tail`` to the buffer for each row.
+
+It stops when the buffer has as many bytes as the limit, at a row that `ParamEncoder.encode` must encode, and at the
+end. No row is read before there is room for it. Errors of the iterator propagate."""
 
 
 class ParamEncoder:
@@ -62,6 +71,29 @@ class ParamEncoder:
             place = f"parameter {len(parts)}" if row is None else f"row {row}, parameter {len(parts)}"
             raise type(error)(f"{place}: {error}", row_index=row, parameter=len(parts)) from error.__cause__
         return b"".join(parts)
+
+    def for_runs(self, head: bytes, tail: bytes) -> EncodeParamRows:
+        """An encoder of whole runs. It stops at what is not a row, and at values that `encode` refuses."""
+        binders = self._binders
+
+        def run(rows: Iterator[Sequence[Value]], out: bytearray, limit: int) -> EncodeResult:
+            count = 0
+            for row in rows:
+                if not isinstance(row, (tuple, list)) or len(row) != len(binders):
+                    return count, (row,)
+                try:
+                    entries = [binder(value) for binder, value in zip(binders, row, strict=True)]
+                except Exception:
+                    return count, (row,)
+                out += b"".join(
+                    (head, *entries, tail)
+                )  # at once: a row is in the buffer as a whole, or not at all
+                count += 1
+                if len(out) >= limit:
+                    break
+            return count, None
+
+        return run
 
 
 # --- the server's side ----------------------------------------------------------------------------------------------

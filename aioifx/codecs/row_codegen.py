@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from aioifx.codecs.base import ENVELOPE_HEAD, Codec, Kind
 from aioifx.codecs.numbers import FLOAT, INT8, SMALLFLOAT
-from aioifx.codecs.temporal import DATE, date_of, datetime_decoder, highest_pair
+from aioifx.codecs.temporal import date_of, datetime_decoder, highest_pair
 from aioifx.codecs.text import CodeSet
-from aioifx.codecs.tuple_frames import TUPLE_FRAME, Frame, whole_size
+from aioifx.codecs.tuple_frames import whole_size
 from aioifx.errors import DataError
-from aioifx.sqltypes import Qualifier, Row, SqlType, TypeCode, Unit, Value, datetime_qualifier
+from aioifx.sqltypes import Qualifier, Row, SqlType, TypeCode, Unit, datetime_qualifier
 from aioifx.wire.tuples import TUPLE, TUPLE_HEAD
 
 DecodeRun: TypeAlias = Callable[[bytearray, int, int, list[Row]], int]
@@ -32,9 +32,6 @@ It stops, without an error, before a message that is not SQ_TUPLE, is incomplete
 
 DecodeWindow: TypeAlias = Callable[..., int]
 """A window that begins with a tuple, rows, their class -> how many bytes of the window were decoded."""
-
-EncodePieces: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], list[bytes]]
-"""Rows -> their bytes in pieces, frames included; the callable encodes rows that need the reference."""
 
 FALLBACK_ERRORS: Final = (struct.error, ValueError, LookupError, ArithmeticError, TypeError, DataError)
 
@@ -94,9 +91,6 @@ _CLOCK: Final = datetime_qualifier(Unit.HOUR, Unit.SECOND)
 _CLOCK_HEAD: Final = 0xC0 + highest_pair(_CLOCK)
 _decode_clock: Final = datetime_decoder(SqlType(TypeCode.DATETIME, _CLOCK.encoded))
 _CLOCKS: Final = _Cache(_clock, {})
-
-
-# --- decoding -------------------------------------------------------------------------------------------------------
 
 
 class _Decoder:
@@ -299,101 +293,6 @@ class _Decoder:
         return f"{self.base} + {at}" if at else self.base
 
 
-# --- encoding -------------------------------------------------------------------------------------------------------
-
-
-def _refuse(value: Value) -> Value:
-    raise ValueError
-
-
-def _checked_nan(value: Value) -> float:
-    """A float of another class, or a NaN; FLOAT refuses the NULL pattern."""
-    FLOAT.encode(value)
-    return float(value)
-
-
-_DAYS: Final = _Cache(lambda day: int.from_bytes(DATE.encode(day), "big", signed=True), {None: -(1 << 31)})
-
-
-class _Encoder:
-    """Collects the pieces of one encoding function; a piece is a packed run of fixed fields, or a variable field."""
-
-    def __init__(self, codecs: Sequence[Codec], frame: Frame | None) -> None:
-        self.names: dict[str, Any] = {
-            "FallbackErrors": FALLBACK_ERRORS,
-            "prefix": frame.prefix if frame else b"",
-            "suffix": frame.suffix if frame else b"",
-            "DAYS": _DAYS,
-            "refuse": _refuse,
-            "null_double": struct.unpack(">d", b"\xff" * 8)[0],
-            "checked_nan": _checked_nan,
-        }
-        self.columns = [f"v{index}, " for index in range(len(codecs))]
-        self.variable = [index for index, codec in enumerate(codecs) if codec.head]
-        self.fixed_size = sum(codec.width for codec in codecs if not codec.head)
-        self.pieces: list[str] = []
-        self.format, self.values = ">", list[str]()
-        if frame is not None:
-            self.format = f">{len(frame.prefix)}si{len(frame.suffix)}s"
-            self.values = ["prefix", "size", "suffix"]
-        for index, codec in enumerate(codecs):
-            self.names[f"encode{index}"] = codec.encode
-            if codec.head:
-                self._end_run()
-                self.pieces.append(f"f{index}")
-            else:
-                self._fixed(f"v{index}", f"encode{index}", codec)
-        self._end_run()
-
-    def source(self) -> str:
-        """The function, as text."""
-        pieces = "".join(f"{piece}, " for piece in self.pieces)
-        size = " + ".join([str(self.fixed_size), *(f"len(f{index})" for index in self.variable)])
-        lines = [
-            "def run(rows, reference):",
-            "    parts = []",
-            "    extend = parts.extend",
-            "    for row in rows:",
-            "        try:",
-            f"            ({''.join(self.columns)}) = row",
-            *(f"            f{index} = encode{index}(v{index})" for index in self.variable),
-            f"            size = {size}",
-            f"            extend(({pieces}b'\\0') if size & 1 else ({pieces}))",
-            "        except FallbackErrors:",
-            "            parts.append(reference(row))",
-            "    return parts",
-        ]
-        return "\n".join(lines)
-
-    def _end_run(self) -> None:
-        if self.values:
-            pack = f"pack{len(self.pieces)}"
-            self.names[pack] = struct.Struct(self.format).pack
-            self.pieces.append(f"{pack}({', '.join(self.values)})")
-        self.format, self.values = ">", []
-
-    def _fixed(self, name: str, encode: str, codec: Codec) -> None:
-        match codec.kind:
-            case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
-                null = _NULLS[codec.kind]
-                self.format += _FORMATS[codec.kind]
-                value = f"{null} if {name} is None else {name} if {name} != {null} else refuse({name})"
-            case Kind.FLOAT:
-                self.format += "d"
-                common = f"{name} if {name}.__class__ is float and {name} == {name}"
-                value = f"{common} else null_double if {name} is None else checked_nan({name})"
-            case Kind.DATE:
-                self.format += "i"
-                value = f"DAYS[{name}]"
-            case _:
-                self.format += f"{codec.width}s"
-                value = f"{encode}({name})"
-        self.values.append(value)
-
-
-# --- compiling ------------------------------------------------------------------------------------------------------
-
-
 def _compiled(source: str, names: dict[str, Any]) -> Callable[..., Any]:
     # The source comes from our own tables; nothing of the server's is in it.
     exec(compile(source, "<aioifx rows>", "exec"), names)
@@ -426,10 +325,3 @@ def make_decoder(codecs: tuple[Codec, ...], code_set: CodeSet, row_type: type[Ro
         return pos
 
     return run
-
-
-@lru_cache(maxsize=512)
-def encode_run_for(codecs: tuple[Codec, ...], frame: Frame | None = TUPLE_FRAME) -> EncodePieces:
-    """The encoding function for rows of these codecs, each in its *frame*, if they have any."""
-    encoder = _Encoder(codecs, frame)
-    return _compiled(encoder.source(), encoder.names)

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from aioifx.codecs.registry import codecs_for
-from aioifx.codecs.row_codegen import FALLBACK_ERRORS, decode_run_for, encode_run_for
+from aioifx.codecs.row_codegen import FALLBACK_ERRORS, decode_run_for
+from aioifx.codecs.rows import RowEncoder
 from aioifx.errors import DataError
 from aioifx.sqltypes import Row, SqlType, TypeCode
 from tests.codecs.samples import BOOLEAN, INTEGER, LATIN1, LVARCHAR, UTF8, columns_of, decimal_type
@@ -12,14 +13,9 @@ SEVEN = bytes.fromhex("000e 0000 00000004 00000007")
 INTEGERS = codecs_for(columns_of(INTEGER), LATIN1)
 
 
-def refuse(row: Row) -> bytes:
-    raise AssertionError(row)
-
-
 def test_the_same_shape_is_compiled_once() -> None:
     codecs, again = (codecs_for(columns_of(*TYPES), LATIN1) for _ in range(2))
     assert decode_run_for(codecs, LATIN1) is decode_run_for(again, LATIN1)
-    assert encode_run_for(codecs) is encode_run_for(again)
 
 
 def test_names_of_columns_do_not_reach_the_source() -> None:
@@ -58,29 +54,11 @@ def test_a_negative_size_stops_the_run_and_never_loops() -> None:
     assert decode_run_for(INTEGERS, LATIN1)(bytes.fromhex("000e 0000 fffffff0 00000007"), rows) == 0
 
 
-def test_encoding_falls_back_to_the_reference_and_continues() -> None:
-    rejected: list[Row] = []
-
-    def reference(row: Row) -> bytes:
-        rejected.append(row)
-        return b"<row>"
-
-    pieces = encode_run_for(INTEGERS)([(7,), ("x",), (7, 8), (7,)], reference)
-    assert b"".join(pieces) == SEVEN + b"<row><row>" + SEVEN
-    assert rejected == [("x",), (7, 8)]
-
-
-def test_encoding_pads_an_odd_row() -> None:
-    varchar = codecs_for(columns_of(SqlType(TypeCode.VARCHAR, 20)), LATIN1)
-    assert b"".join(encode_run_for(varchar)([("ab",)], refuse)) == bytes.fromhex(
-        "000e 0000 00000003 026162 00"
-    )
-
-
 def test_a_very_wide_row_is_compiled_and_decoded() -> None:
-    codecs = codecs_for(columns_of(*TYPES * 120), LATIN1)
+    columns = columns_of(*TYPES * 120)
+    codecs = codecs_for(columns, LATIN1)
     row: Row = (7, "a", True, None, "b") * 120
-    data = b"".join(encode_run_for(codecs)([row], refuse))
+    data = bytes(RowEncoder(columns, LATIN1).encode([row]))
     rows: list[Row] = []
     assert decode_run_for(codecs, LATIN1)(data, rows) == len(data)
     assert rows == [row]
@@ -91,7 +69,6 @@ def test_a_row_without_columns_is_an_empty_tuple() -> None:
     empty = bytes.fromhex("000e 0000 00000000")
     assert decode_run_for((), LATIN1)(empty * 2, rows) == 16
     assert rows == [(), ()]
-    assert b"".join(encode_run_for(())([(), ()], refuse)) == empty * 2
 
 
 def test_generated_code_leaves_a_refused_value_to_the_reference() -> None:

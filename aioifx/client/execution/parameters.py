@@ -15,8 +15,7 @@ from aioifx.codecs.arrow_rows import RowColumn
 from aioifx.codecs.conversions import Adapters
 from aioifx.codecs.native import EncodeArrow, arrow_params, make_encoder
 from aioifx.codecs.objects import takes_objects
-from aioifx.codecs.param_codegen import EncodeParamRows
-from aioifx.codecs.params import ParamEncoder
+from aioifx.codecs.params import EncodeParamRows, ParamEncoder
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DatabaseError, DataError, InterfaceError, NotSupportedError
 from aioifx.sqltypes import Column, SqlType, TypeCode, Value

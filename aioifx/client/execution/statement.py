@@ -42,7 +42,7 @@ from aioifx.client.sql.scanner import is_for_update, scan
 from aioifx.codecs.arrow_rows import ArrowRows
 from aioifx.codecs.native import EncodeArrow, leave_all, make_encoder
 from aioifx.codecs.objects import adapters_for
-from aioifx.codecs.param_codegen import EncodeParamRows, EncodeResult
+from aioifx.codecs.params import EncodeParamRows, EncodeResult
 from aioifx.errors import InterfaceError, ProtocolError
 from aioifx.sqltypes import Row, SqlType, Value
 from aioifx.wire import requests
