@@ -125,7 +125,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _names_of(columns: Sequence[Column]) -> tuple[str, ...]:
-    return tuple(column.name for column in columns)
+    return tuple([column.name for column in columns])
 
 
 def unique_names(columns: Sequence[Column]) -> list[str]:

@@ -167,6 +167,8 @@ class Conversions:
         self.integral_decimals = integral_decimals
         self.json = json
         self.dbdate = dbdate
+        self.known_codecs: dict[object, dict[SqlType, Any]] = {}
+        """The codecs of columns with these conversions, by the other options of `registry.codecs_for`. A cache."""
         self._plain = Adapter(self._adapters) if self._adapters else STANDARD
         self._by_codec = {
             name: Adapter(self._adapters, codec.encoder, name) if codec.encoder else self._plain

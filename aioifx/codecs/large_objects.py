@@ -82,6 +82,10 @@ class Locator(NamedTuple):
     data: bytes
 
 
+MAY_BE_LARGE: Final = frozenset({TypeCode.BYTE, TypeCode.TEXT, TypeCode.UDTFIXED, TypeCode.OPAQUE})
+"""Codes of types for which `is_large_object` may be true. The usual column has another, and needs no call."""
+
+
 def is_large_object(sql_type: SqlType) -> bool:
     """Whether a row has only a descriptor or locator of the value."""
     return sql_type.code in (TypeCode.BYTE, TypeCode.TEXT) or is_smart_object(sql_type)

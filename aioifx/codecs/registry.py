@@ -12,7 +12,7 @@ from aioifx.codecs.conversions import PLAIN, Conversions, Convert
 from aioifx.codecs.documents import document_decoder
 from aioifx.codecs.large_objects import is_large_object, is_smart_object
 from aioifx.codecs.text import CodeSet
-from aioifx.codecs.type_text import cached_by_type
+from aioifx.codecs.type_text import cached_by_type, may_be_large
 from aioifx.errors import NotSupportedError
 from aioifx.sqltypes import Column, SqlType, TypeCode, Value
 
@@ -62,6 +62,10 @@ BY_CODE_SET: Final[Mapping[int, _ByText]] = {
 """Types that hold text, and rows and collections, whose literals are text."""
 
 
+_MAX_KNOWN: Final = 1024
+"""The most types whose codecs a connection's conversions keep."""
+
+
 @cached_by_type
 def codec_for(
     sql_type: SqlType, code_set: CodeSet, *, strip_char: bool = False, padded_varchar: bool = False
@@ -103,9 +107,10 @@ def codecs_for(
         NotSupportedError: names the column and its type.
     """
     found: list[Codec] = []
-    known: dict[SqlType, Codec] = {}
+    here: dict[SqlType, Codec] = {}
+    known = conversions.known_codecs.setdefault((code_set, strip_char, padded_varchar), {})
     for column in columns:
-        codec = known.get(column.type)
+        codec = known.get(column.type) or here.get(column.type)
         if codec is None:
             try:
                 codec = codec_for(column.type, code_set, strip_char=strip_char, padded_varchar=padded_varchar)
@@ -113,7 +118,8 @@ def codecs_for(
                 raise NotSupportedError(f"column {column.name!r}: {error}") from None
             if conversions is not PLAIN:
                 codec = _converted(codec, column.type, conversions, strip_char)
-            known[column.type] = codec
+            # Types are few, unless a program makes them up.
+            (here if may_be_large(column.type) or len(known) >= _MAX_KNOWN else known)[column.type] = codec
         found.append(codec)
     return tuple(found)
 

@@ -86,7 +86,7 @@ def field_plans(
     codecs = codecs_for(
         columns, code_set, strip_char=strip_char, padded_varchar=padded_varchar, conversions=conversions
     )
-    return tuple(FieldPlan(column.name, codec) for column, codec in zip(columns, codecs, strict=True))
+    return tuple([FieldPlan(column.name, codec) for column, codec in zip(columns, codecs, strict=True)])
 
 
 def _decode_fields(payload: bytes, plans: Sequence[FieldPlan]) -> Row:
@@ -137,7 +137,7 @@ class RowDecoder:
         )
         self.code_set = code_set
         self.row_type = row_type
-        self._codecs = tuple(plan.codec for plan in self.fields)
+        self._codecs = tuple([plan.codec for plan in self.fields])
         self._run: DecodeRun | None = None
 
     def __call__(self, data: bytearray, pos: int, end: int, rows: list[Row]) -> int:

@@ -60,11 +60,11 @@ async def read_describe(inbox: Inbox, capabilities: Capabilities) -> Description
     await inbox.need(padded(names_size))
     names = inbox.take(names_size)
     inbox.skip(padded(names_size) - names_size)
-    columns = tuple(
+    columns = [
         Column(_name_at(names, index, capabilities.encoding), sqltype, nullable, start)
         for index, start, sqltype, nullable in fields
-    )
-    return Description(kind, statement_id, columns, row_size, estimate)
+    ]
+    return Description(kind, statement_id, tuple(columns), row_size, estimate)
 
 
 _Field: TypeAlias = tuple[int, int, SqlType, bool]

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.codecs import numbers
+from aioifx.codecs import numbers, registry
+from aioifx.codecs.conversions import Conversions, TypeCodec
 from aioifx.codecs.large_objects import Descriptor, Locator, is_large_object
 from aioifx.codecs.registry import codec_for, codecs_for
 from aioifx.errors import NotSupportedError
 from aioifx.sqltypes import DISTINCT, DISTINCT_BOOLEAN, DISTINCT_LVARCHAR, Column, SqlType, TypeCode
-from tests.codecs.samples import BOOLEAN, INTEGER, LATIN1, LVARCHAR
+from tests.codecs.samples import BOOLEAN, INTEGER, LATIN1, LVARCHAR, decimal_type
 
 LARGE = {
     "BYTE": SqlType(TypeCode.BYTE, 56),
@@ -87,3 +88,19 @@ def test_the_same_type_has_the_same_codec() -> None:
     assert codec_for(SqlType(TypeCode.VARCHAR, 20), LATIN1) is codec_for(
         SqlType(TypeCode.VARCHAR, 20), LATIN1
     )
+
+
+def test_conversions_keep_the_codecs_of_types_but_not_of_those_that_programs_make_up() -> None:
+    conversions = Conversions({"integer": TypeCodec(decoder=str)})
+    large = SqlType(TypeCode.ROW, 0, extended_name="row(a integer)", fields=(Column("a", INTEGER),))
+    columns = [Column("a", INTEGER), Column("b", large)]
+    first, again = (codecs_for(columns, LATIN1, conversions=conversions) for _ in range(2))
+    assert first[0] is again[0]
+    assert first[0].decode(b"\0\0\0\7") == "7"
+    assert [[*known] for known in conversions.known_codecs.values()] == [[INTEGER]]
+    for precision in range(1, 33):
+        for scale in range(precision + 1):
+            codecs_for([Column("c", decimal_type(precision, scale))] * 2, LATIN1, conversions=conversions)
+    for size in range(1, 1024):
+        codecs_for([Column("d", SqlType(TypeCode.CHAR, size))], LATIN1, conversions=conversions)
+    assert [len(known) for known in conversions.known_codecs.values()] == [registry._MAX_KNOWN]

@@ -23,6 +23,7 @@ from aioifx.client.session.failures import note_sql, raise_for
 from aioifx.client.session.session import Session
 from aioifx.codecs.conversions import Conversions
 from aioifx.codecs.large_objects import (
+    MAY_BE_LARGE,
     Descriptor,
     Locator,
     is_character_object,
@@ -306,7 +307,7 @@ def large_columns(columns: Sequence[Column], conversions: Conversions) -> tuple[
     """The columns whose rows hold only descriptors or locators."""
     found: list[LargeColumn] = []
     for index, column in enumerate(columns):
-        if is_large_object(column.type):
+        if column.type.code in MAY_BE_LARGE and is_large_object(column.type):
             decoder = conversions.decoder_for(column.type)
             found.append(LargeColumn(index, column, is_character_object(column.type), decoder))
     return tuple(found)

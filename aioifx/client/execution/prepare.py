@@ -61,9 +61,8 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
     try:
         if placeholders:
             parameters = await _describe_parameters(session, prepared, placeholders)
-        if any(column.type.extended_name for column in description.columns) or any(
-            sql_type is not None and sql_type.extended_name for sql_type in parameters
-        ):
+        types = [column.type for column in description.columns]
+        if any([sql_type is not None and sql_type.extended_name for sql_type in (*types, *parameters)]):
             description, parameters = await _resolve_types(session, description, parameters)
             prepared.description = description
     except BaseException:
