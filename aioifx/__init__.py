@@ -15,21 +15,16 @@ if _typing.TYPE_CHECKING:
     from aioifx.client.config.options import ConnectOptions
     from aioifx.client.config.resolve import parse_dsn
     from aioifx.client.connect.connect import connect
-    from aioifx.client.connect.locks import LockDiagnosis, LockSession, TableLock
     from aioifx.client.execution.result import ExecuteResult
     from aioifx.client.execution.stream import Stream
     from aioifx.client.lobs.lob import Lob
     from aioifx.client.observation.operation import Observer, Operation
     from aioifx.client.pool.leases import Holder
-    from aioifx.client.pool.locks import diagnose_locks
     from aioifx.client.pool.pool import Pool, create_pool
     from aioifx.client.pool.stats import Histogram, PoolStats
     from aioifx.client.session.stats import Stats
-    from aioifx.codecs.bson import BsonKind, BsonValue, ObjectId
     from aioifx.codecs.conversions import TypeCodec
     from aioifx.codecs.native import speedups
-    from aioifx.diagnosis.diagnose import diagnose
-    from aioifx.diagnosis.report import DiagnosisChange, DiagnosisReport, DiagnosisStep
     from aioifx.errors import (
         AuthenticationError,
         CheckViolation,
@@ -74,8 +69,6 @@ if _typing.TYPE_CHECKING:
 
 __all__ = [
     "AuthenticationError",
-    "BsonKind",
-    "BsonValue",
     "CheckViolation",
     "Column",
     "ConnectError",
@@ -88,9 +81,6 @@ __all__ = [
     "DatabaseError",
     "Datetime",
     "Deadlock",
-    "DiagnosisChange",
-    "DiagnosisReport",
-    "DiagnosisStep",
     "Error",
     "ExecuteResult",
     "ForeignKeyViolation",
@@ -102,13 +92,10 @@ __all__ = [
     "IntervalYM",
     "Lob",
     "LocaleError",
-    "LockDiagnosis",
     "LockError",
-    "LockSession",
     "LockTimeout",
     "NotNullViolation",
     "NotSupportedError",
-    "ObjectId",
     "Observer",
     "Operation",
     "OperationalError",
@@ -131,7 +118,6 @@ __all__ = [
     "SqlType",
     "Stats",
     "Stream",
-    "TableLock",
     "TraceEvent",
     "Transaction",
     "TypeCode",
@@ -145,8 +131,6 @@ __all__ = [
     "Warning",
     "connect",
     "create_pool",
-    "diagnose",
-    "diagnose_locks",
     "parse_dsn",
     "rows",
     "speedups",
@@ -162,21 +146,16 @@ _SOURCES = {
     "aioifx.client.config.options": "ConnectOptions",
     "aioifx.client.config.resolve": "parse_dsn",
     "aioifx.client.connect.connect": "connect",
-    "aioifx.client.connect.locks": "LockDiagnosis LockSession TableLock",
     "aioifx.client.execution.result": "ExecuteResult",
     "aioifx.client.execution.stream": "Stream",
     "aioifx.client.lobs.lob": "Lob",
     "aioifx.client.observation.operation": "Observer Operation",
     "aioifx.client.pool.leases": "Holder",
-    "aioifx.client.pool.locks": "diagnose_locks",
     "aioifx.client.pool.pool": "Pool create_pool",
     "aioifx.client.pool.stats": "Histogram PoolStats",
     "aioifx.client.session.stats": "Stats",
-    "aioifx.codecs.bson": "BsonKind BsonValue ObjectId",
     "aioifx.codecs.conversions": "TypeCodec",
     "aioifx.codecs.native": "speedups",
-    "aioifx.diagnosis.diagnose": "diagnose",
-    "aioifx.diagnosis.report": "DiagnosisChange DiagnosisReport DiagnosisStep",
     "aioifx.errors": """
         AuthenticationError CheckViolation ConnectError ConnectionLost DataError DatabaseError Deadlock
         Error ForeignKeyViolation IntegrityError InterfaceError InternalError LocaleError LockError

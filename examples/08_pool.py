@@ -27,7 +27,7 @@ async def main() -> None:
         failed = sum(error is not None for error in await asyncio.gather(*calls, return_exceptions=True))
         free = await pool.fetchval("SELECT free FROM seats")
         print(failed, "bookings were rolled back,", free, "seats are free")
-        stats = pool.stats()
+        stats = pool.stats
         print(stats.opened, "connections were acquired", stats.acquired, "times")
 
 

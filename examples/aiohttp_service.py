@@ -125,7 +125,7 @@ def parsed(what: Callable[[T], R], given: T) -> R:
 @routes.get("/health")
 async def health(request: web.Request) -> web.Response:
     """Needs no connection, so that it answers when there is none."""
-    return answer(asdict(request.app[POOL].stats()))
+    return answer(asdict(request.app[POOL].stats))
 
 
 @routes.get(r"/items/{id:\d{1,9}}")

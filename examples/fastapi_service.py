@@ -87,7 +87,7 @@ router = APIRouter()
 @router.get("/health")
 async def health(request: Request) -> dict[str, Any]:
     """Needs no connection, so that it answers when there is none."""
-    return asdict(request.app.state.pool.stats())
+    return asdict(request.app.state.pool.stats)
 
 
 @router.get("/items/{item_id}")

@@ -216,7 +216,7 @@ async def test_a_pool_acquires_and_releases_a_connection(dsn: str) -> None:
         assert sum([batch.num_rows async for batch in fetch_batches(pool, query, batch_rows=1)]) == 3000
         async with aclosing(fetch_batches(pool, query, batch_rows=1)) as batches:
             async for _ in batches:
-                assert pool.stats().in_use == 1
+                assert pool.stats.in_use == 1
                 break
         assert await pool.fetchval("SELECT COUNT(*) FROM numbers") == 3000
 
@@ -484,7 +484,9 @@ async def test_columns_are_found_by_their_names(people: aioifx.Connection[Any]) 
     await people.load("people", named=moved, columns=["name", "id", "rate"])
     await people.load("people", moved.rename_columns(["a", "b", "c"]), columns=["rate", "id", "name"])
     await people.executemany("INSERT INTO people VALUES (:id, :name, :rate)", named=moved)
-    async with await people.prepare("INSERT INTO people VALUES (:id, :name, :rate)", named=True) as statement:
+    async with await people.prepare(
+        "INSERT INTO people VALUES (:id, :name, :rate)", style="named"
+    ) as statement:
         await statement.executemany(named=moved)
     assert await stored(people) == sorted(PEOPLE_ROWS * 5, key=repr)
 

@@ -198,17 +198,17 @@ async def test_a_client_that_hangs_up_frees_its_connection(
         running = await asked(port, request_bytes)
         await eventually(lambda: any(session.running for session in shop.stats.sessions))
         waiting = [await asked(port, request_bytes) for _ in range(3)]
-        await eventually(lambda: pool.stats().waiting == 3)
+        await eventually(lambda: pool.stats.waiting == 3)
         for writer in (*waiting, running):
             if reset:
                 writer.transport.abort()
             else:
                 writer.close()
-        await eventually(lambda: (pool.stats().in_use, pool.stats().waiting) == (0, 0))
+        await eventually(lambda: (pool.stats.in_use, pool.stats.waiting) == (0, 0))
         await eventually(lambda: shop.stats.interrupts >= 1)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /ready HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
         answer = await reader.read()
         writer.close()
         assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"1")
-        assert pool.stats().opened == 1
+        assert pool.stats.opened == 1

@@ -18,7 +18,9 @@ from typing import Any
 import pytest
 
 import aioifx
+import aioifx.bson
 import aioifx.dbapi
+import aioifx.diagnosis
 import aioifx.server
 import aioifx.testing
 import aioifx.testing.messages
@@ -155,6 +157,8 @@ def directives(options: str = "") -> list[str]:
 def public_classes() -> dict[str, type]:
     named = [
         ("aioifx", aioifx),
+        ("aioifx.bson", aioifx.bson),
+        ("aioifx.diagnosis", aioifx.diagnosis),
         ("aioifx.server", aioifx.server),
         ("aioifx.testing", aioifx.testing),
         ("aioifx.verify", aioifx.verify),
@@ -185,7 +189,8 @@ def public_members(cls: type) -> set[str]:
 
 def test_every_public_name_is_in_the_reference() -> None:
     public = {f"aioifx.{name}" for name in aioifx.__all__} - {"aioifx.rows", "aioifx.speedups"}
-    public |= {f"aioifx.server.{name}" for name in aioifx.server.__all__}
+    for module in (aioifx.bson, aioifx.diagnosis, aioifx.server):
+        public |= {f"{module.__name__}.{name}" for name in module.__all__}
     public |= {f"aioifx.testing.{name}" for name in aioifx.testing.__all__}
     public |= {
         f"aioifx.dbapi.{name}"

@@ -404,7 +404,7 @@ async def test_a_pool_is_measured(server: Server, telemetry: Telemetry) -> None:
     async with aioifx.create_pool(server.dsn, max_size=2, name="web", observer=observer) as pool:
         async with pool.acquire(), pool.acquire():
             waiting = asyncio.create_task(pool.fetchval("select name from item"))
-            await eventually(lambda: pool.stats().waiting == 1)
+            await eventually(lambda: pool.stats.waiting == 1)
             assert sizes("pending_requests") == {("web",): 1}
             with pytest.raises(aioifx.PoolTimeout):
                 await pool.acquire(timeout=0)

@@ -202,7 +202,7 @@ async def test_a_type_codec_holds_for_every_way_of_rows(shop: aioifx.Connection)
         assert [row["price"] for row in await cursor.fetchall()] == PRICES
     async with shop.cursor(scroll=True) as scrolling:
         await scrolling.execute(query)
-        last = await scrolling.fetch_last()
+        last = await scrolling.fetch_absolute(-1)
         assert last is not None and last["price"] == PRICES[-1]
     async with await shop.prepare(query) as statement:
         assert [row["price"] for row in await statement.fetch()] == PRICES
@@ -312,7 +312,7 @@ async def _all_of_cursor(conn: aioifx.Connection, query: str) -> list[Any]:
 async def _last_of_scroll_cursor(conn: aioifx.Connection, query: str) -> Any:
     async with conn.cursor(scroll=True) as cursor:
         await cursor.execute(query)
-        return await cursor.fetch_last()
+        return await cursor.fetch_absolute(-1)
 
 
 WAYS: dict[str, Callable[[aioifx.Connection, str], Awaitable[Any]]] = {
@@ -594,7 +594,7 @@ async def test_lists_and_mappings_are_values_by_name_too(people: aioifx.Connecti
     insert = "INSERT INTO person (id, home, past, likes) VALUES (:id, :home, :past, :likes)"
     values = {"id": 1, "home": {"street": "A", "city": "B"}, "past": [("C", "D")], "likes": {"a": []}}
     await people.execute(insert, named=values)
-    statement = await people.prepare(insert, named=True)
+    statement = await people.prepare(insert, style="named")
     await statement.execute(named=values)
     await people.executemany(insert, named=[values])
     rows = await people.fetch(

@@ -52,7 +52,7 @@ def add_parser(verbs: Verbs) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
-    from aioifx.diagnosis.diagnose import diagnose
+    from aioifx.diagnosis.run import diagnose
 
     dsn, options = destination(arguments)
     options.pop("command_timeout", None)

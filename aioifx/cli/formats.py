@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import PurePath
 from typing import Final
 
 from aioifx.cli.parsing import Parser
+from aioifx.client.bulk.arguments import TextFormat
 from aioifx.client.bulk.field_formats import format_of
-from aioifx.client.bulk.text_formats import CsvFormat, TextFormat, format_by_name
+from aioifx.client.bulk.text_formats import CsvFormat, UnloadFormat, format_by_name
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import InterfaceError
 
@@ -68,7 +68,7 @@ def format_name(arguments: argparse.Namespace) -> str:
     return name
 
 
-def text_format(arguments: argparse.Namespace, code_set: CodeSet, *, reading: bool) -> TextFormat:
+def text_format(arguments: argparse.Namespace, code_set: CodeSet) -> TextFormat:
     """The format of a text file.
 
     Args:
@@ -77,18 +77,16 @@ def text_format(arguments: argparse.Namespace, code_set: CodeSet, *, reading: bo
     Raises:
         InterfaceError: an option is invalid.
     """
-    name = format_name(arguments)
-    form = format_of(
-        name,
-        code_set,
-        delimiter=arguments.delimiter,
-        header=name == "csv" and not arguments.no_header,
-        encoding=arguments.encoding,
-        reading=reading,
+    delimiter, encoding = arguments.delimiter, arguments.encoding
+    if format_name(arguments) == "unload":
+        return format_of(UnloadFormat("|" if delimiter is None else delimiter, encoding), code_set)
+    return CsvFormat(
+        "," if delimiter is None else delimiter,
+        header=not arguments.no_header,
+        null=arguments.null or "",
+        encoding=encoding,
+        escape_formulas=_escapes(arguments),
     )
-    if isinstance(form, CsvFormat):
-        return replace(form, null=arguments.null or "", escape_formulas=_escapes(arguments))
-    return form
 
 
 def _escapes(arguments: argparse.Namespace) -> bool:

@@ -116,7 +116,7 @@ async def _load_text(
         arguments.table,
         counted_file if is_regular else _piped(file.fileno()),
         columns=_columns(arguments),
-        format=text_format(arguments, statements_of(conn).session.file_code_set, reading=True),
+        format=text_format(arguments, statements_of(conn).session.file_code_set),
         dbdate=arguments.dbdate,
         progress=lambda rows: update(rows, counted_file.done),
         **_commits(arguments),

@@ -26,7 +26,7 @@ from aioifx.cli.progress import progress
 from aioifx.cli.session import run_connected
 from aioifx.cli.statement import Parameters, add_statement, statement_of
 from aioifx.client.api.connection import Connection, statements_of
-from aioifx.client.bulk.unload import Target
+from aioifx.client.bulk.arguments import Target
 from aioifx.errors import InterfaceError
 
 
@@ -74,9 +74,9 @@ async def _unload(
         ):
             if name in TEXTS:
                 await prepared.close()  # the statement cache has it
-                form = text_format(arguments, statements_of(conn).session.file_code_set, reading=False)
+                form = text_format(arguments, statements_of(conn).session.file_code_set)
                 out: Target = path or (
-                    partial(_show, form.encoding) if is_terminal(sys.stdout) else write_bytes
+                    partial(_show, form.encoding or "utf-8") if is_terminal(sys.stdout) else write_bytes
                 )
                 count = await conn.unload(
                     statement.sql, out, *values, format=form, dbdate=arguments.dbdate,

@@ -302,3 +302,7 @@ class _Decoder:
             case _:
                 raise DataError(f"BSON: unknown kind {kind:#04x} at offset {start}")
         return BsonValue(BsonKind(kind), self.data[start : self.position])
+
+
+for _class in (BsonKind, BsonValue, ObjectId):  # tracebacks, reprs and pickles show the public path
+    _class.__module__ = "aioifx.bson"

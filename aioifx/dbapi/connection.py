@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from aioifx import errors
 from aioifx.client.api.connection import Connection as AsyncConnection
-from aioifx.client.api.cursor import ColumnDescription
+from aioifx.client.api.cursor import ColumnDescription, fetch_block
 from aioifx.client.api.cursor import Cursor as AsyncCursor
 from aioifx.client.execution.arrow_reader import ArrowTable
 from aioifx.client.execution.execute import OnError, call_of
@@ -283,7 +283,7 @@ class Cursor(NotCopied):
 
         async def work() -> list[Any]:
             await cursor.execute(operation, values, named=named, timeout=timeout)
-            return await cursor.fetch_block() if self._reads_ahead and cursor.columns else []
+            return await fetch_block(cursor) if self._reads_ahead and cursor.columns else []
 
         self._reset()
         rows = self._run(work)
@@ -433,8 +433,8 @@ class Cursor(NotCopied):
         cursor = self._cursor
 
         async def work() -> list[Any]:
-            found = await cursor.fetch_block()
-            while (left is None or len(found) < left) and (block := await cursor.fetch_block()):
+            found = await fetch_block(cursor)
+            while (left is None or len(found) < left) and (block := await fetch_block(cursor)):
                 found += block
             return found
 

@@ -1,1 +1,23 @@
-"""Diagnosis of a connection, step by step, for `aioifx.diagnose` and the command line. Never: the embedded server."""
+"""Why a connection fails, step by step, and which locks caused an error. Never: the embedded server."""
+
+from __future__ import annotations
+
+from aioifx.client.connect.locks import LockDiagnosis, LockSession, TableLock
+from aioifx.client.pool.locks import diagnose_locks
+from aioifx.diagnosis.report import DiagnosisChange, DiagnosisReport, DiagnosisStep
+from aioifx.diagnosis.run import diagnose
+
+__all__ = [
+    "DiagnosisChange",
+    "DiagnosisReport",
+    "DiagnosisStep",
+    "LockDiagnosis",
+    "LockSession",
+    "TableLock",
+    "diagnose",
+    "diagnose_locks",
+]
+
+# Tracebacks, reprs and pickles show the public path, so that the defining modules can move.
+for _name in __all__:
+    globals()[_name].__module__ = __name__

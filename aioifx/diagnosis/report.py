@@ -58,7 +58,7 @@ class DiagnosisStep:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisReport:
-    """What `aioifx.diagnose` found.
+    """What `aioifx.diagnosis.diagnose` found.
 
     Attributes:
         steps: all steps in the order in which they were made. Each server has the same steps, tried or skipped.

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 import aioifx.server
-from aioifx import DiagnosisChange, DiagnosisReport, DiagnosisStep
 from aioifx.cli import doctor
 from aioifx.cli.doctor import View, exit_code_of
 from aioifx.cli.main import main
 from aioifx.cli.output import LinePrinter
-from aioifx.diagnosis import checks, examination
+from aioifx.diagnosis import DiagnosisChange, DiagnosisReport, DiagnosisStep, checks, examination
 from tests.cli.test_output import use_terminal
 from tests.diagnosis.ports import closed
 
@@ -203,7 +202,7 @@ def test_the_time_limit_is_of_each_step(monkeypatch: pytest.MonkeyPatch) -> None
         given.update(options)
         return DiagnosisReport(STEPS[:1])
 
-    monkeypatch.setattr("aioifx.diagnosis.diagnose.diagnose", diagnose)
+    monkeypatch.setattr("aioifx.diagnosis.run.diagnose", diagnose)
     assert main(["doctor", "informix://app@db1/shop?server=s", "--timeout", "2.5", "--no-password"]) == 0
     assert given["step_timeout"] == 2.5 and "command_timeout" not in given
 

@@ -48,9 +48,8 @@ def test_options_of_another_format_are_refused(line: str) -> None:
 
 
 def test_text_formats() -> None:
-    assert text_format(parse("a.csv"), LATIN, reading=True) == CsvFormat(header=True)
-    assert text_format(parse("a.csv"), LATIN, reading=False) == CsvFormat(header=True, encoding="utf-8")
+    assert text_format(parse("a.csv"), LATIN) == CsvFormat(header=True)
     given = parse("a.csv", "--delimiter", ";", "--null", "NULL", "--no-header", "--encoding", "ascii")
-    assert text_format(given, LATIN, reading=True) == CsvFormat(";", False, "NULL", encoding="ascii")
-    assert text_format(parse("a.unl"), LATIN, reading=True) == UnloadFormat(encoding=LATIN.codec)
-    assert text_format(parse("a.unl", "--delimiter", ";"), LATIN, reading=False).join(["a"]) == "a;\n"
+    assert text_format(given, LATIN) == CsvFormat(";", False, "NULL", encoding="ascii")
+    assert text_format(parse("a.unl"), LATIN) == UnloadFormat(encoding=LATIN.codec)
+    assert text_format(parse("a.unl", "--delimiter", ";"), LATIN).join(["a"]) == "a;\n"

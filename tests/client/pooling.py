@@ -47,7 +47,7 @@ def own_tasks(pool: Pool) -> set[asyncio.Task[None]]:
 
 
 def assert_shut(pool: Pool) -> None:
-    stats = pool.stats()
+    stats = pool.stats
     assert (stats.size, stats.opening, stats.waiting) == (0, 0, 0)
     assert "closed" in repr(pool)
     assert not own_tasks(pool)
@@ -60,7 +60,7 @@ async def session_of(conn: Connection) -> Any:
 
 
 async def queued(pool: Pool, count: int) -> None:
-    await eventually(lambda: pool.stats().waiting == count)
+    await eventually(lambda: pool.stats.waiting == count)
 
 
 def move_clock(pool: Pool, seconds: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from aioifx import DiagnosisChange, DiagnosisReport, DiagnosisStep
+from aioifx.diagnosis import DiagnosisChange, DiagnosisReport, DiagnosisStep
 from aioifx.diagnosis.report import STEPS
 
 PORT = DiagnosisChange("port", "9088")

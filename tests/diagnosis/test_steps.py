@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from aioifx import DiagnosisChange, DiagnosisStep
+from aioifx.diagnosis import DiagnosisChange, DiagnosisStep
 from aioifx.diagnosis.steps import SERVER_STEPS, Failed, Finding, Steps
 from aioifx.errors import ConnectError, Error
 

@@ -111,12 +111,12 @@ async def test_a_pool_of_aioifx_gets_its_connections_back(dsn: str) -> None:
                 if key == 1:
                     await conn.execute(sa.text("CREATE TABLE t (k INTEGER)"))
                 await conn.execute(sa.text("INSERT INTO t VALUES (:k)"), {"k": key})
-                assert pool.stats().in_use == 1
-            assert pool.stats().in_use == 0
+                assert pool.stats.in_use == 1
+            assert pool.stats.in_use == 0
         async with pool.acquire() as conn:
             assert conn.autocommit
             assert await conn.fetchval("SELECT SUM(k) FROM t") == 3
-        assert pool.stats().size == 1
+        assert pool.stats.size == 1
 
 
 async def test_a_lost_connection_leaves_no_gap_in_a_pool_of_aioifx(dsn: str) -> None:
@@ -133,4 +133,4 @@ async def test_a_lost_connection_leaves_no_gap_in_a_pool_of_aioifx(dsn: str) -> 
             await conn.invalidate()
         async with engine.connect() as conn:
             assert await conn.scalar(TABLES) == 1
-        assert pool.stats().in_use == 0
+        assert pool.stats.in_use == 0

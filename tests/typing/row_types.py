@@ -62,7 +62,7 @@ async def of_a_pool() -> None:
     _ = assert_type(pool.acquire(), AcquireContext[Item])
     async with pool.acquire() as conn:
         assert_type(conn, aioifx.Connection[Item])
-    assert_type(pool.stats(), aioifx.PoolStats)
+    assert_type(pool.stats, aioifx.PoolStats)
 
 
 async def literals(conn: aioifx.Connection) -> None:

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar, overload
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, overload
 
 from aioifx.client.api.cursor import Cursor
 from aioifx.client.api.prepared import PreparedStatement
@@ -35,6 +35,9 @@ from aioifx.sqltypes import Value
 A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
+
+ParamStyle: TypeAlias = Literal["qmark", "named"]
+"""How a statement writes its parameters, in the words of PEP 249."""
 
 _SESSION_ID = "select dbinfo('sessionid') from informix.systables where tabid = 1"
 
@@ -187,17 +190,22 @@ class Connection(Queries[Item], NotCopied):
 
     @overload
     async def prepare(
-        self, sql: str, *, named: bool = False, row_factory: None = None, timeout: float | None = None
+        self, sql: str, *, style: ParamStyle = "qmark", row_factory: None = None, timeout: float | None = None
     ) -> PreparedStatement[Item]: ...
     @overload
     async def prepare(
-        self, sql: str, *, named: bool = False, row_factory: RowFactory[R], timeout: float | None = None
+        self,
+        sql: str,
+        *,
+        style: ParamStyle = "qmark",
+        row_factory: RowFactory[R],
+        timeout: float | None = None,
     ) -> PreparedStatement[R]: ...
     async def prepare(
         self,
         sql: str,
         *,
-        named: bool = False,
+        style: ParamStyle = "qmark",
         row_factory: RowFactory[Any] | None = None,
         timeout: float | None = None,
     ) -> PreparedStatement[Any]:
@@ -205,18 +213,17 @@ class Connection(Queries[Item], NotCopied):
 
         Args:
             sql: one statement.
-            named: its parameters are ``:name`` or ``:1``; each call passes their values as *named*.
+            style: how it writes parameters: "qmark", as ``?``; "named", as ``:name`` or ``:1``, with the values of each
+                call as *named*.
             row_factory: for the rows of its queries; None: the connection's.
             timeout: seconds for the preparation; None: command_timeout.
         """
-        if not isinstance(named, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InterfaceError(
-                f"named: expected True or False, got {type(named).__name__}; pass the values to each call"
-            )
+        if style not in ("qmark", "named"):
+            raise InterfaceError(f'style: expected "qmark" or "named", got {style!r:.40}')
         if row_factory is None:
             row_factory = self._factory
         check_row_factory(row_factory)
-        names = named_statement(sql) if named else None
+        names = named_statement(sql) if style == "named" else None
         text = sql if names is None else names.sql
         statement = await self._session.observed("prepare", self._prepare(text, timeout), text)
         return PreparedStatement(self._statements, statement, row_factory, names)

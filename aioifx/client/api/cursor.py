@@ -295,11 +295,7 @@ class Cursor(NotCopied, Generic[R]):
         self._fetched += len(rows)
         return _map_rows(rows, convert)
 
-    async def fetch_block(self) -> list[R]:
-        """The rest of the block of rows in memory, or else the next block; empty at the end.
-
-        The size of a block is the option fetch_size, in bytes. A scroll cursor has blocks of one row.
-        """
+    async def _fetch_block(self) -> list[R]:
         convert = self._check_result()
         rows = list(self._rows)
         if not rows and await self._more():
@@ -335,32 +331,20 @@ class Cursor(NotCopied, Generic[R]):
         if not await self._scroll(lambda rows: rows.position(value, relative=mode == "relative")):
             raise IndexError(f"scroll({value}, {mode!r}) is outside the result")
 
-    async def fetch_first(self) -> R | None:
-        """The first row, or None if the result is empty."""
-        return await self._fetch_at(lambda rows: rows.absolute(1))
-
-    async def fetch_last(self) -> R | None:
-        """The last row, or None if the result is empty."""
-        return await self._fetch_at(lambda rows: rows.last())
-
-    async def fetch_next(self) -> R | None:
-        """The next row, as `fetchone`; None after the last."""
-        return await self._fetch_at(lambda rows: rows.next())
-
-    async def fetch_prior(self) -> R | None:
-        """The row before the one that was fetched last; None before the first. After the last row it gives the last."""
-        return await self._fetch_at(lambda rows: rows.relative(-1))
-
     async def fetch_absolute(self, number: int) -> R | None:
-        """The row with this 1-based number; a negative number counts from the end, -1 is the last row.
+        """FETCH ABSOLUTE: the row with this 1-based number; a negative number counts from the end, -1 is the last row.
 
-        A number that no row has gives None; the cursor is then before the first row or after the last.
+        PEP 249 has no way to the last row, and no move that fails without an exception. A number that no row has gives
+        None; the cursor is then before the first row or after the last.
         """
         _check_number("number", number)
         return await self._fetch_at(lambda rows: rows.absolute(number))
 
     async def fetch_relative(self, offset: int) -> R | None:
-        """The row at *offset* from the one fetched last; 0 fetches the same row again. None outside the result."""
+        """FETCH RELATIVE: the row at *offset* from the one fetched last, such as -1; None outside the result.
+
+        After the last row, -1 gives the last row. 0 fetches the same row again.
+        """
         _check_number("offset", offset)
         return await self._fetch_at(lambda rows: rows.relative(offset))
 
@@ -493,3 +477,11 @@ def _describe(column: Column) -> ColumnDescription:
         sqltype.scale,
         column.nullable,
     )
+
+
+async def fetch_block(cursor: Cursor[R]) -> list[R]:
+    """The rest of the block of rows in memory, or else the next block; empty at the end. For modules of this package.
+
+    The size of a block is the option fetch_size, in bytes. A scroll cursor has blocks of one row.
+    """
+    return await cursor._fetch_block()  # pyright: ignore[reportPrivateUsage] - of this module

@@ -114,7 +114,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
 
         Args:
             args: values of the placeholders ``?``.
-            named: values of ``:name`` or ``:1`` instead, if prepared with ``named=True``.
+            named: values of ``:name`` or ``:1`` instead, if prepared with ``style="named"``.
             lobs: as in `Connection.fetch`.
             timeout: seconds for this call; None: command_timeout.
         """
@@ -391,8 +391,8 @@ def _release(statements: StatementCache, statement: Statement) -> None:
 
 
 _HOW_NAMED = (
-    "named: expected values by position, got values by name; the statement was prepared without named=True"
+    'named: expected values by position, got values by name; the statement was prepared without style="named"'
 )
 _NAMED_ONLY = (
-    "named: missing; the statement was prepared with named=True and does not accept values by position"
+    'named: missing; the statement was prepared with style="named" and does not accept values by position'
 )

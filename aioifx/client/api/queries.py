@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from aioifx.client.config.checks import Lobs, check_flag, check_lobs, check_timeout
+from aioifx.client.bulk.arguments import Commit, Format, Progress, RowSource, Target
+from aioifx.client.config.checks import Lobs, check_lobs, check_timeout
 from aioifx.client.execution.arrow_reader import ArrowTable
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
@@ -38,17 +39,11 @@ from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Value
 
 if TYPE_CHECKING:
-    from aioifx.client.bulk.load import Commit, Progress
-    from aioifx.client.bulk.sources import RowSource, SourceReader
-    from aioifx.client.bulk.text_formats import TextFormat
-    from aioifx.client.bulk.unload import Target
+    from aioifx.client.bulk.sources import SourceReader
 
 A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
-
-Format: TypeAlias = "Literal['unload', 'csv'] | TextFormat"
-"""Format of a text file."""
 
 
 class Queries(ABC, Generic[Item]):
@@ -385,9 +380,6 @@ class Queries(ABC, Generic[Item]):
         named: MappingRows | ArrowTable | None = None,
         columns: Sequence[str] | None = None,
         format: Format | None = None,
-        delimiter: str | None = None,
-        header: bool = False,
-        encoding: str | None = None,
         dbdate: str = ISO_DATES,
         block: int | None = None,
         commit: Commit = "end",
@@ -406,9 +398,9 @@ class Queries(ABC, Generic[Item]):
             named: an iterable or async iterable of mappings by column name instead, or a table.
             columns: names of the columns in each row. None: the names in the header, in the first mapping or of the
                 Arrow data's columns, else all columns of the table.
-            format: "unload", "csv" or a TextFormat. None: by the name of a file, .unl or .csv. Its details:
-                *delimiter*, *header* (the first record holds the column names), *encoding* and *dbdate* (the format of
-                dates).
+            format: "unload", "csv", or an object such as `CsvFormat(header=True)`. None: by the name of a file, .unl or
+                .csv.
+            dbdate: the form of dates in text, as in DBDATE.
             block: rows to send, and with commit="block" to commit, at a time. None: 128 KB of rows.
             commit: "end", or "block" to commit after each block; committed blocks remain after a later failure.
             progress: called with the number of rows so far after each block; an exception ends the load.
@@ -429,13 +421,10 @@ class Queries(ABC, Generic[Item]):
         from aioifx.client.bulk.sources import open_mappings, open_source
         from aioifx.client.bulk.text_formats import format_by_name
 
-        check_flag("header", header)
         spec = LoadSpec(table, columns, block, commit, progress)
         check_dbdate(dbdate)
         check_timeout(timeout)
         format = format or format_by_name(rows)
-        if format is None and (header or delimiter is not None or encoding is not None):
-            raise InterfaceError("format: missing; delimiter, header and encoding need one")
         if named is not None and (rows is not None or format is not None):
             raise InterfaceError("named: cannot be combined with rows or format")
 
@@ -444,16 +433,7 @@ class Queries(ABC, Generic[Item]):
                 return open_mappings(named, columns)
             if rows is None:
                 raise InterfaceError("rows: expected an iterable or async iterable, got NoneType")
-            form = None
-            if format is not None:
-                form = format_of(
-                    format,
-                    statements.session.file_code_set,
-                    delimiter=delimiter,
-                    header=header,
-                    encoding=encoding,
-                    reading=True,
-                )
+            form = None if format is None else format_of(format, statements.session.file_code_set)
             return open_source(rows, form, dbdate)
 
         return await self._run(
@@ -470,9 +450,6 @@ class Queries(ABC, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         format: Format | None = None,
-        delimiter: str | None = None,
-        header: bool = False,
-        encoding: str | None = None,
         dbdate: str = ISO_DATES,
         progress: Progress | None = None,
         timeout: float | None = None,
@@ -483,9 +460,9 @@ class Queries(ABC, Generic[Item]):
             out: a path, an open file (text or binary), or a function, async or not, called with bytes.
             args: values of the placeholders ``?``.
             named: values of ``:name`` instead.
-            format: "unload", "csv" or a TextFormat. None: "csv" for a file named so, else "unload". Its details:
-                *delimiter*, *header* (the first record holds the column names), *encoding* and *dbdate* (the format of
-                dates).
+            format: "unload", "csv", or an object such as `CsvFormat(header=True)`. None: by the name of a file, .unl or
+                .csv; else "unload".
+            dbdate: the form of dates in text, as in DBDATE.
             progress: called with the number of rows so far after each block; an exception ends the unload.
             timeout: seconds for each block; None: command_timeout.
 
@@ -497,7 +474,6 @@ class Queries(ABC, Generic[Item]):
         from aioifx.client.bulk.text_formats import format_by_name
         from aioifx.client.bulk.unload import unload
 
-        check_flag("header", header)
         check_progress(progress)
         check_dbdate(dbdate)
         check_timeout(timeout)
@@ -508,7 +484,7 @@ class Queries(ABC, Generic[Item]):
         def start(statements: StatementCache) -> Awaitable[int]:
             code_set = statements.session.file_code_set
             name = format or format_by_name(out) or "unload"
-            form = format_of(name, code_set, delimiter=delimiter, header=header, encoding=encoding)
+            form = format_of(name, code_set)
             blocks = BlockReader(statements, query, args, RowPlans.plain, prefetch=True, timeout=timeout)
             return unload(blocks, out, form, dbdate=dbdate, progress=progress)
 

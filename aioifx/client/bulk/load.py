@@ -14,16 +14,17 @@ Invariants:
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
+from aioifx.client.bulk.arguments import Commit, Progress
 from aioifx.client.bulk.batches import Batch, Batches, check_block
 from aioifx.client.bulk.sources import SourceReader
 from aioifx.client.execution.execute import implicit_transaction
 from aioifx.client.execution.insert_cursor import InsertCursor
-from aioifx.client.execution.pipeline import execute_many
+from aioifx.client.execution.pipeline import run_pipeline
 from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
@@ -35,12 +36,6 @@ from aioifx.client.sql.identifiers import check_column_names, column_name, objec
 from aioifx.errors import DatabaseError, Error, InterfaceError
 from aioifx.wire.batch_replies import BatchTally
 from aioifx.wire.completion import ServerError
-
-Progress: TypeAlias = Callable[[int], object]
-"""Called with the number of rows so far."""
-
-Commit: TypeAlias = Literal["end", "block"]
-"""When a load commits."""
 
 _BEGINNING: Final = b"aioifx_load"
 """Savepoint before a load within the user's transaction."""
@@ -298,7 +293,7 @@ class _Load:
     async def _execute(self, batch: Batch) -> BatchTally:
         """Execute the INSERT for each row of *batch*."""
         try:
-            return (await execute_many(self._statement, batch.rows))[0]
+            return (await run_pipeline(self._statement, batch.rows))[0]
         except DatabaseError as error:
             if (index := error.row_index) is not None:
                 error.row_index = batch.first + index

@@ -16,31 +16,18 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from operator import countOf
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
+from aioifx.client.bulk.arguments import Chunk, Readable, RowSource, TextFormat, TextRecord, TextSource
 from aioifx.client.bulk.field_text import FieldParser, field_parser
-from aioifx.client.bulk.text_formats import (
-    Chunk,
-    CsvFormat,
-    Readable,
-    RecordReader,
-    TextFormat,
-    TextRecord,
-    TextSource,
-    async_records,
-    records,
-)
+from aioifx.client.bulk.text_formats import CsvFormat, RecordReader, async_records, records
 from aioifx.client.execution.arrow_reader import ArrowReader, ArrowTable, indices_of, is_arrow
 from aioifx.client.execution.parameters import check_rows, check_sequence
-from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.session.threads import in_thread
 from aioifx.client.sql.placeholders import MappingRows
 from aioifx.codecs.temporal_text import ISO_DATES
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, Row, Value
-
-RowSource: TypeAlias = ParamRows | ArrowTable | TextSource | AsyncIterable[Chunk]
-"""Rows, or a table with Arrow's PyCapsule interface; with a format a path, an open file, or chunks of text or bytes."""
 
 
 def open_mappings(rows: MappingRows | ArrowTable, columns: Sequence[str] | None) -> SourceReader:

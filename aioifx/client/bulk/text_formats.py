@@ -25,58 +25,14 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Ma
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
-from typing import Final, Literal, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Final, Literal, cast
 
+from aioifx.client.bulk.arguments import Chunk, Readable, TextFormat, TextRecord, TextSource
+from aioifx.client.config.checks import check_flag
 from aioifx.errors import DataError, InterfaceError
-
-TextRecord: TypeAlias = list[str | None]
-"""The fields of one record; None is NULL."""
-
-Chunk: TypeAlias = str | bytes | bytearray | memoryview
-
-
-@runtime_checkable
-class Readable(Protocol):
-    """An open file, binary or text. A text file needs newline="", or Python turns a CR in a field into a newline."""
-
-    def read(self, size: int, /) -> str | bytes: ...
-
-
-TextSource: TypeAlias = str | os.PathLike[str] | Readable | Iterable[Chunk]
-"""Source of records; a str is a path."""
 
 MAX_RECORD: Final = 16 * 1024 * 1024
 _CHUNK: Final = 64 * 1024
-
-
-class TextFormat(Protocol):
-    """The part of a text format that `RecordReader` does not implement."""
-
-    @property
-    def encoding(self) -> str:
-        """Python name of the encoding of bytes."""
-        ...
-
-    @property
-    def max_record(self) -> int:
-        """Maximum length of a record, in characters."""
-        ...
-
-    def continues(self, line: str, inside: bool) -> bool:
-        """Whether the newline after *line* is data; *inside* is the same for the newline before it."""
-        ...
-
-    def split(self, text: str) -> TextRecord:
-        """The fields of a record without its newline; an empty list for an empty line.
-
-        Raises:
-            DataError: the record is not in this format.
-        """
-        ...
-
-    def join(self, fields: Sequence[str | None]) -> str:
-        """One record, with its newline."""
-        ...
 
 
 _SHIFTS: Final = 200_000
@@ -151,7 +107,18 @@ def _chunks(source: TextSource) -> Iterator[Chunk]:
 class RecordReader:
     """Converts chunks to records, and tracks the position. The caller reads the chunks."""
 
-    __slots__ = ("_decoder", "_ended", "_form", "_held", "_inside", "_lines", "_pieces", "_shifts", "count")
+    __slots__ = (
+        "_decoder",
+        "_encoding",
+        "_ended",
+        "_form",
+        "_held",
+        "_inside",
+        "_lines",
+        "_pieces",
+        "_shifts",
+        "count",
+    )
 
     def __init__(self, form: TextFormat) -> None:
         self.count = 0
@@ -160,7 +127,8 @@ class RecordReader:
         self._ended = 0  # lines of complete records, and empty lines
         # Record number, and line number minus record number.
         self._shifts: deque[tuple[int, int]] = deque(maxlen=_SHIFTS)
-        self._decoder = codecs.getincrementaldecoder(form.encoding)("strict")
+        self._encoding = form.encoding or "utf-8-sig"
+        self._decoder = codecs.getincrementaldecoder(self._encoding)("strict")
         self._pieces: list[str] = []  # pieces of an incomplete line
         self._lines: list[str] = []  # lines of a record whose newlines are data
         self._held = 0  # characters in both
@@ -208,7 +176,7 @@ class RecordReader:
             good = max(0, error.start - (len(error.object) - len(data)))
             self._decoder.setstate(before)
             yield from self._split(self._decoder.decode(data[:good]))
-            byte, encoding = error.object[error.start], self._form.encoding
+            byte, encoding = error.object[error.start], self._encoding
             place = self.place(self.count + 1)
             raise DataError(f"{place}: byte {byte:#04x} cannot be decoded as {encoding}") from None
         yield from self._split(text)
@@ -268,11 +236,11 @@ def _check_delimiter(delimiter: object, unfit: str) -> None:
         )
 
 
-def _check_reading(encoding: str, max_record: int) -> None:
-    if not isinstance(encoding, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+def _check_reading(encoding: str | None, max_record: int) -> None:
+    if not (encoding is None or isinstance(encoding, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InterfaceError(f"encoding: expected a str, got {type(encoding).__name__}")
     try:
-        b"a".decode(encoding, "ignore")  # decoding an empty string would not check the name
+        b"a".decode(encoding or "utf-8", "ignore")  # decoding an empty string would not check the name
     except (LookupError, ValueError):
         raise InterfaceError(f"encoding: unknown text encoding {encoding!r}") from None
     if max_record < 1:
@@ -294,12 +262,12 @@ class UnloadFormat:
 
     Args:
         delimiter: the character after each field.
-        encoding: Python name of the encoding of bytes.
+        encoding: Python name of the encoding of bytes; None: that of the connection's code set, as with LOAD.
         max_record: maximum length of a record, in characters.
     """
 
     delimiter: str = "|"
-    encoding: str = "utf-8"
+    encoding: str | None = None
     max_record: int = MAX_RECORD
 
     def __post_init__(self) -> None:
@@ -376,7 +344,7 @@ class CsvFormat:
         header: the first record holds the column names; it is returned like any other record, see `names`.
         null: the text of NULL.
         quoted_null: the text of NULL is NULL in quotes, too.
-        encoding: Python name of the encoding of bytes; the default skips a byte order mark.
+        encoding: Python name of the encoding of bytes; None: UTF-8. A load skips its byte order mark.
         max_record: maximum length of a record, in characters.
         escape_formulas: a ' is written before text that a spreadsheet would execute as a formula; it is not removed
             when the file is read.
@@ -386,11 +354,12 @@ class CsvFormat:
     header: bool = False
     null: str = ""
     quoted_null: bool = False
-    encoding: str = "utf-8-sig"
+    encoding: str | None = None
     max_record: int = MAX_RECORD
     escape_formulas: bool = False
 
     def __post_init__(self) -> None:
+        check_flag("header", self.header)
         _check_delimiter(self.delimiter, '"\r\n')
         _check_reading(self.encoding, self.max_record)
         if set(self.null) & {'"', "\r", "\n", self.delimiter}:

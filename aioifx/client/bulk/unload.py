@@ -13,32 +13,18 @@ import io
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, BinaryIO, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, BinaryIO, cast
 
+from aioifx.client.bulk.arguments import Progress, Target, TextFormat, Writable, WriteFunction
 from aioifx.client.bulk.field_text import field_formatter
-from aioifx.client.bulk.load import Progress
-from aioifx.client.bulk.text_formats import CsvFormat, TextFormat
+from aioifx.client.bulk.text_formats import CsvFormat
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.session.threads import in_thread
 from aioifx.codecs.temporal_text import ISO_DATES
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, Row
-
-
-@runtime_checkable
-class Writable(Protocol):
-    """An open file, binary or text. A text file needs newline="", or Windows writes other newlines."""
-
-    def write(self, data: Any, /) -> object: ...
-
-
-WriteFunction: TypeAlias = Callable[[bytes], object] | Callable[[bytes], Awaitable[object]]
-"""A function, async or not, called with bytes of text: any number of whole records."""
-
-Target: TypeAlias = "str | os.PathLike[str] | Writable | WriteFunction"
-"""Destination of text."""
 
 
 async def unload(
@@ -55,7 +41,7 @@ async def unload(
         Error: as `Connection.unload`.
     """
     count = 0
-    writer = _writer_for(target, form.encoding)
+    writer = _writer_for(target, form.encoding or "utf-8")
     form_rows: Callable[[Sequence[Row]], str] | None = None
     try:
         async with blocks:

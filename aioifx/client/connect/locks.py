@@ -315,3 +315,7 @@ async def _times(conn: Connection[Any], database: str, numbers: Iterable[int]) -
 
 def _list(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, sorted(numbers)))
+
+
+for _class in (LockDiagnosis, LockSession, TableLock):  # tracebacks, reprs and pickles show the public path
+    _class.__module__ = "aioifx.diagnosis"

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 from aioifx.client.config.options import MIN_FETCH_SIZE
 from aioifx.client.execution.arrow_reader import ArrowData, ArrowTable, is_arrow
 from aioifx.client.execution.parameters import check_rows
-from aioifx.client.execution.pipeline import BatchRows, ParamRows, execute_many, is_single_use
+from aioifx.client.execution.pipeline import BatchRows, ParamRows, is_single_use, run_pipeline
 from aioifx.client.execution.read_again import fill
 from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.row_plan import converted
@@ -141,9 +141,9 @@ def executemany(
     collect: bool = False,
     timeout: float | None = None,
 ) -> Awaitable[ExecuteResult]:
-    """Execute once for each row, in a transaction; see `executemany_statement`."""
+    """Execute once for each row, pipelined, in a transaction; see `_executemany`."""
     once = is_single_use(rows, source.session)
-    work = call(source, sql, None, executemany_statement, (rows, collect), timeout, once)
+    work = call(source, sql, None, _executemany, (rows, collect), timeout, once)
     return _with_arrow(rows, work) if isinstance(rows, ArrowData) else work
 
 
@@ -265,7 +265,7 @@ async def execute_statement(statement: Statement, params: Sequence[Value], _: No
     )
 
 
-async def executemany_statement(
+async def _executemany(
     statement: Statement, _: Sequence[Value], batch: tuple[BatchRows, bool]
 ) -> ExecuteResult:
     """Execute once for each row, in a transaction: outside one, a transaction is started for all rows.
@@ -281,13 +281,13 @@ async def executemany_statement(
         note(parameters=len(statement.parameters))
     if not session.database.is_logged or session.transactions.is_open:
         try:
-            outcome = await execute_many(statement, rows, collect=collect)
+            outcome = await run_pipeline(statement, rows, collect=collect)
         except DatabaseError as error:
             statement.is_partly_executed = error.row_index != 0
             raise
     else:
         async with implicit_transaction(session):
-            outcome = await execute_many(statement, rows, collect=collect)
+            outcome = await run_pipeline(statement, rows, collect=collect)
     tally, errors = outcome
     if session.observation is not None:
         note(batch_size=tally.answered + sum(not error.sqlcode for error in errors))

@@ -322,7 +322,7 @@ def is_single_use(rows: BatchRows, session: Session) -> bool:
     return not (isinstance(source, (list, tuple)) and session.database.is_logged)
 
 
-async def execute_many(
+async def run_pipeline(
     statement: Statement, rows: BatchRows, *, collect: bool = False
 ) -> tuple[BatchTally, tuple[DatabaseError, ...]]:
     """Execute *statement* once for each row, pipelined. The caller holds the session's lock.

@@ -72,10 +72,6 @@ class ScrollCursor:
         """The next row; None after the last."""
         return None if self._row is None else await self._go(self._row + 1, stepping=True)
 
-    async def last(self) -> Row | None:
-        """Move to the last row; None if there are no rows."""
-        return await self._go(await self._size())
-
     async def absolute(self, number: int) -> Row | None:
         """Move to a row by its number; a negative number counts from the end, -1 is the last row.
 

@@ -182,6 +182,7 @@ class Pool(Queries[Item], NotCopied):
 
     # -- size and health ----------------------------------------------------------------------------------------------
 
+    @property
     def stats(self) -> PoolStats:
         """Sizes, counters and times at this moment. Valid in any thread."""
         state, counters = self._manager.state, self._manager.state.counters
@@ -212,7 +213,7 @@ class Pool(Queries[Item], NotCopied):
 
         For one reader that reports at intervals. Several readers use `stats` and subtract.
         """
-        stats = self.stats()
+        stats = self.stats
         self._manager.state.counters.reset(stats.waiting)
         return stats
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import random
 from collections import deque
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ import aioifx
 import aioifx.server
 from aioifx import rows
 from aioifx.client.api.connection import Connection
-from aioifx.client.api.cursor import Cursor
+from aioifx.client.api.cursor import Cursor, fetch_block
 from aioifx.client.execution.stream import Stream
 from aioifx.errors import (
     ConnectionLost,
@@ -101,11 +102,11 @@ async def test_a_block_is_what_is_left_of_it_or_the_next_one() -> None:
         cursor = await conn.cursor().execute(QUERY)
         assert cursor.is_fetching and cursor.result is None
         assert await cursor.fetchone() == (1,)
-        assert await cursor.fetch_block() == [(2,)]
+        assert await fetch_block(cursor) == [(2,)]
         assert cursor.rownumber == 2
-        assert await cursor.fetch_block() == [(3,), (4,), (5,)]
+        assert await fetch_block(cursor) == [(3,), (4,), (5,)]
         assert not cursor.is_fetching
-        assert await cursor.fetch_block() == []
+        assert await fetch_block(cursor) == []
 
 
 async def test_a_cursor_is_iterated() -> None:
@@ -147,7 +148,7 @@ async def test_the_result_of_an_insert_is_returned() -> None:
         cursor = await conn.cursor().execute(INSERT, (7,))
         assert (cursor.rowcount, cursor.lastrowid, cursor.description) == (1, 42, None)
         assert cursor.result is not None and cursor.result.serial == 42 and not cursor.is_fetching
-        for fetch in (cursor.fetchone, cursor.fetchmany, cursor.fetchall, cursor.fetch_block):
+        for fetch in (cursor.fetchone, cursor.fetchmany, cursor.fetchall, partial(fetch_block, cursor)):
             with pytest.raises(InterfaceError, match="no result"):
                 await fetch()
 

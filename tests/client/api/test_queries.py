@@ -226,7 +226,7 @@ async def test_load_with_mappings(db: Queries) -> None:
 async def test_a_prepared_statement_with_names(server: Server) -> None:
     async with aioifx.connect(server.dsn) as conn:
         statement = await conn.prepare(
-            "select id, name from item where id >= :least and id <= :most", named=True
+            "select id, name from item where id >= :least and id <= :most", style="named"
         )
         assert await statement.fetch(named={"least": 2, "most": 9}) == [(2, "two"), (3, "three")]
         assert await statement.fetchrow(named={"least": 2, "most": 9}) == (2, "two")
@@ -234,14 +234,14 @@ async def test_a_prepared_statement_with_names(server: Server) -> None:
         assert [row["id"] async for row in statement.stream(named={"most": 1, "least": 0})] == [1]
         with pytest.raises(InterfaceError, match=r"no value for parameter :most"):
             await statement.fetch(named={"least": 2})
-        some = await conn.prepare("select id from item where id in (:ids)", named=True)
+        some = await conn.prepare("select id from item where id in (:ids)", style="named")
         with pytest.raises(
             InterfaceError, match=r":ids: expected one value for a prepared statement, got list"
         ):
             await some.fetch(named={"ids": [1, 2]})
         with pytest.raises(InterfaceError, match=r"named: missing"):
             await statement.fetch(1, 2)
-        insert = await conn.prepare("insert into item values (:id, :name)", named=True)
+        insert = await conn.prepare("insert into item values (:id, :name)", style="named")
         assert (await insert.execute(named={"id": 4, "name": "four"})).rowcount == 1
         assert (await insert.executemany(named=[{"id": 5, "name": "five"}])).rowcount == 1
         with pytest.raises(InterfaceError, match=r"named: missing"):
@@ -251,9 +251,9 @@ async def test_a_prepared_statement_with_names(server: Server) -> None:
 async def test_a_prepared_statement_without_names(server: Server) -> None:
     async with aioifx.connect(server.dsn) as conn:
         statement = await conn.prepare("insert into item values (?, ?)")
-        with pytest.raises(InterfaceError, match=r"prepared without named=True"):
+        with pytest.raises(InterfaceError, match=r'prepared without style="named"'):
             await statement.execute(named={"id": 1})
-        with pytest.raises(InterfaceError, match=r"prepared without named=True"):
+        with pytest.raises(InterfaceError, match=r'prepared without style="named"'):
             await statement.executemany(named=[{"id": 1}])
         with pytest.raises(
             InterfaceError, match=r"rows: expected an iterable or async iterable, got NoneType"
@@ -261,9 +261,9 @@ async def test_a_prepared_statement_without_names(server: Server) -> None:
             await statement.executemany()
         result = await statement.executemany([(1, "x"), (4, "four")], on_error="collect")
         assert [error.row_index for error in result.errors] == [0]
-        with pytest.raises(InterfaceError, match=r"named: expected True or False"):
-            named: Any = {"id": 1}
-            await conn.prepare("select id from item where id = :id", named=named)
+        with pytest.raises(InterfaceError, match=r"style: expected \"qmark\" or \"named\", got 'pyformat'"):
+            style: Any = "pyformat"
+            await conn.prepare("select id from item where id = :id", style=style)
 
 
 async def test_a_cursor_takes_names(server: Server) -> None:
@@ -398,18 +398,18 @@ async def test_a_pools_stream_gives_its_connection_back_however_it_ends(server: 
     async with pooled(server, cancel_timeout=0.5) as pool:
         with pytest.raises(SQLSyntaxError):
             await anext(pool.stream("select from"))
-        assert pool.stats().in_use == 0
+        assert pool.stats.in_use == 0
         stream = pool.stream("select a.tabid from systables a, systables b")
         await anext(stream)
-        assert pool.stats().in_use == 1
+        assert pool.stats.in_use == 1
         await stream.aclose()
         await stream.aclose()
         assert [row async for row in stream] == []
-        assert pool.stats().in_use <= 1  # it may be cleared up still
+        assert pool.stats.in_use <= 1  # it may be cleared up still
         assert await pool.fetchval("select count(*) from item") == 3
         stream = pool.stream(ENDLESS)
         task = asyncio.ensure_future(anext(stream))
-        await eventually(lambda: pool.stats().in_use == 1)
+        await eventually(lambda: pool.stats.in_use == 1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -418,14 +418,14 @@ async def test_a_pools_stream_gives_its_connection_back_however_it_ends(server: 
         await unused.aclose()
         del unused, stream
         gc.collect()
-        assert pool.stats().acquired == 5
+        assert pool.stats.acquired == 5
 
 
 async def test_a_pools_stream_that_is_closed_by_another_task(server: Server) -> None:
     async with pooled(server) as pool:
         stream = pool.stream("select a.tabid from systables a, systables b")
         task = asyncio.ensure_future(stream.__anext__())
-        await eventually(lambda: pool.stats().in_use == 1)
+        await eventually(lambda: pool.stats.in_use == 1)
         await stream.aclose()
         with pytest.raises(StopAsyncIteration):
             await task
@@ -495,7 +495,7 @@ async def test_after_a_release_autocommit_is_again_as_configured(server: Server)
             assert await conn.fetchval("select name from item where id = 1") == "one"
             await conn.execute("update item set name = 'y' where id = 1")
             assert not conn.is_in_transaction()
-        assert pool.stats().opened == 1
+        assert pool.stats.opened == 1
 
 
 async def test_an_init_hook_may_set_autocommit(server: Server) -> None:

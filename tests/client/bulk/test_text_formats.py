@@ -13,11 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from aioifx.client.bulk.arguments import TextFormat, TextRecord
 from aioifx.client.bulk.text_formats import (
     CsvFormat,
     RecordReader,
-    TextFormat,
-    TextRecord,
     UnloadFormat,
     async_records,
     format_by_name,
@@ -317,7 +316,7 @@ def test_bytes_that_are_no_text_are_refused_by_their_record(encoding: str, size:
 def test_bytes_that_end_within_a_character_are_refused() -> None:
     assert outcome([b"1|\n2|\xc3"], UNLOAD) == (
         [["1"]],
-        "record 2, line 2: byte 0xc3 cannot be decoded as utf-8",
+        "record 2, line 2: byte 0xc3 cannot be decoded as utf-8-sig",
     )
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import aioifx
 import aioifx.server
-from aioifx.client.bulk.text_formats import CsvFormat
+from aioifx.client.bulk.text_formats import CsvFormat, UnloadFormat
 from aioifx.errors import DataError, InterfaceError, NotSupportedError, UndefinedTable
 from aioifx.testing.messages import EOT, column, described, done, ints
 from aioifx.testing.script import PREPARE, opening, release
@@ -171,7 +171,9 @@ async def test_a_file_that_cannot_be_written_leaves_the_connection_usable(tmp_pa
 async def test_parameters_delimiter_and_dates_are_as_requested() -> None:
     out = io.StringIO()
     async with table(10) as conn:
-        count = await conn.unload("select id, day from t where id > ?", out, 8, delimiter=";", dbdate="DMY4.")
+        count = await conn.unload(
+            "select id, day from t where id > ?", out, 8, format=UnloadFormat(";"), dbdate="DMY4."
+        )
     assert (count, out.getvalue()) == (1, "9;31.01.2026;\n")
 
 
@@ -179,7 +181,7 @@ async def test_parameters_delimiter_and_dates_are_as_requested() -> None:
 async def test_csv_has_a_header_when_it_is_wanted_even_without_rows(count: int) -> None:
     out, bare = io.BytesIO(), io.BytesIO()
     async with table(count) as conn:
-        assert await conn.unload(QUERY, out, format="csv", header=True) == count
+        assert await conn.unload(QUERY, out, format=CsvFormat(header=True)) == count
         assert await conn.unload(QUERY, bare, format="csv") == count
     assert out.getvalue().decode() == "id,name,day\n" + expected(count, ",", "\n")
     assert bare.getvalue().decode() == expected(count, ",", "\n")
@@ -196,7 +198,7 @@ async def test_text_that_the_encoding_lacks_is_an_error_that_shows_nothing_of_it
     async with table(1) as conn:
         await conn.execute("update t set name = ?", "Käthe")
         with pytest.raises(DataError, match="a character that is not in ascii") as caught:
-            await conn.unload(QUERY, io.BytesIO(), encoding="ascii")
+            await conn.unload(QUERY, io.BytesIO(), format=UnloadFormat(encoding="ascii"))
     assert "K" not in str(caught.value)
 
 
@@ -284,7 +286,7 @@ ROWS = st.lists(
 
 
 @examples(30)
-@given(ROWS, st.sampled_from(["unload", "csv"]), st.booleans())
+@given(ROWS, st.sampled_from(["unload", CsvFormat(header=True)]), st.booleans())
 def test_what_was_unloaded_loads_as_the_same_table(rows: list[Any], format: Any, in_text: bool) -> None:
     async def there_and_back() -> tuple[list[Any], list[Any]]:
         async with (
@@ -295,10 +297,9 @@ def test_what_was_unloaded_loads_as_the_same_table(rows: list[Any], format: Any,
                 await conn.execute(f"create table {name} ({', '.join(COLUMNS)})")
             await conn.load("first", rows)
             out = io.StringIO(newline="") if in_text else io.BytesIO()
-            header = format == "csv"
-            assert await conn.unload("select * from first", out, format=format, header=header) == len(rows)
+            assert await conn.unload("select * from first", out, format=format) == len(rows)
             out.seek(0)
-            assert (await conn.load("second", out, format=format, header=header)).rowcount == len(rows)
+            assert (await conn.load("second", out, format=format)).rowcount == len(rows)
             both = [await conn.fetch(f"select * from {name} order by id") for name in ("first", "second")]
             return both[0], both[1]
 

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 import aioifx
-from aioifx import Connection, LockDiagnosis, LockError, LockSession, RowLocked, TableLock
+import aioifx.diagnosis
+from aioifx import Connection, LockError, RowLocked
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect import locks
 from aioifx.client.connect.locks import diagnose
 from aioifx.client.observation.operation import Operation
+from aioifx.diagnosis import LockDiagnosis, LockSession, TableLock
 from aioifx.errors import ConnectError, DatabaseError, UndefinedTable
 from aioifx.server import Server, ServerOptions, serve
 from aioifx.testing.messages import EOT, error
@@ -64,7 +66,7 @@ async def test_the_holder_is_named_and_the_failed_connection_sends_nothing(
     async with aioifx.connect(dsn) as conn:
         refused = await failed(conn)
         sent = conn.stats.round_trips
-        found = await aioifx.diagnose_locks(conn, refused)
+        found = await aioifx.diagnosis.diagnose_locks(conn, refused)
         assert conn.stats.round_trips == sent
         (lock,) = found.locks
         assert (found.database, lock.table, lock.type, lock.count) == ("shop", "item", "X", 1)
@@ -81,7 +83,7 @@ async def test_the_holder_is_named_and_the_failed_connection_sends_nothing(
 async def test_a_closed_connection_can_be_diagnosed(dsn: str, holder: Connection) -> None:
     async with aioifx.connect(dsn) as conn:
         refused = await failed(conn)
-    assert len((await aioifx.diagnose_locks(conn, refused)).locks) == 1
+    assert len((await aioifx.diagnosis.diagnose_locks(conn, refused)).locks) == 1
 
 
 async def test_all_locks_of_the_database_are_shown_if_none_is_on_a_table_of_the_statement(
@@ -90,7 +92,7 @@ async def test_all_locks_of_the_database_are_shown_if_none_is_on_a_table_of_the_
     async with aioifx.connect(dsn) as conn:
         refused = await failed(conn)
         refused.sql, refused.token = "insert into view_of_item values (1)", ""
-        assert {lock.table for lock in (await aioifx.diagnose_locks(conn, refused)).locks} == {
+        assert {lock.table for lock in (await aioifx.diagnosis.diagnose_locks(conn, refused)).locks} == {
             "item",
             "other",
         }
@@ -101,7 +103,7 @@ async def test_the_first_waiter_is_named(server: Server, dsn: str, holder: Conne
         number = await waiting.session_id()
         task = asyncio.ensure_future(waiting.execute("insert into item values (3)"))
         await eventually(lambda: any(session.waiting for session in server.stats.sessions))
-        found = await aioifx.diagnose_locks(conn, await failed(conn))
+        found = await aioifx.diagnosis.diagnose_locks(conn, await failed(conn))
         (lock,) = found.locks
         assert lock.waiter is not None and lock.waiter.session_id == number and lock.waiter.is_waiting
         assert f"; first waiter: session {number} (" in str(found)
@@ -115,7 +117,7 @@ async def test_a_lock_that_is_gone_is_not_invented(dsn: str) -> None:
         async with one.transaction():
             await one.execute("lock table item in exclusive mode")
             refused = await failed(conn)
-        found = await aioifx.diagnose_locks(conn, refused)
+        found = await aioifx.diagnosis.diagnose_locks(conn, refused)
     assert found == LockDiagnosis("shop")
     assert str(found) == "locks: no other session has a lock in shop any more"
 
@@ -224,7 +226,7 @@ async def test_a_server_that_does_not_answer_leaves_the_error_as_it_is(before: l
         async with aioifx.connect(**options_for(listener.port, database="stores")) as conn:
             with pytest.raises(RowLocked) as caught:
                 await conn.execute("update item set n = 1")
-            found = await aioifx.diagnose_locks(conn, caught.value, timeout=0.1)
+            found = await aioifx.diagnosis.diagnose_locks(conn, caught.value, timeout=0.1)
             assert str(found) == "locks: unknown: no answer within 0.1 s"
             await asyncio.wait_for(silent.gone.wait(), 10)
             assert conn.is_closed() is False
@@ -236,7 +238,7 @@ async def test_a_rejected_login_is_the_failure(dsn: str) -> None:
         async with aioifx.connect(**options_for(listener.port, database="stores")) as conn:
             with pytest.raises(RowLocked) as caught:
                 await conn.execute("update item set n = 1")
-            found = await aioifx.diagnose_locks(conn, caught.value)
+            found = await aioifx.diagnosis.diagnose_locks(conn, caught.value)
     assert found.failure.startswith("ConnectError: 127.0.0.1") and not found.locks
 
 
@@ -259,7 +261,7 @@ async def test_a_diagnosis_cancelled_at_any_step_leaves_nothing_open(
         refused = await failed(conn)
 
         async def ask() -> None:
-            await aioifx.diagnose_locks(conn, refused)
+            await aioifx.diagnosis.diagnose_locks(conn, refused)
 
         point = 1
         while await is_cancelled(ask, manner, point):
@@ -277,7 +279,7 @@ async def test_a_diagnosis_cancelled_at_any_step_leaves_nothing_open(
 )
 async def test_arguments_are_checked(arguments: Any, words: str) -> None:
     with pytest.raises(aioifx.InterfaceError, match=words):
-        await aioifx.diagnose_locks(*arguments)
+        await aioifx.diagnosis.diagnose_locks(*arguments)
 
 
 # -- the option -------------------------------------------------------------------------------------------------------
@@ -348,7 +350,7 @@ async def test_lock_errors_of_many_tasks_share_the_queries(dsn: str, holder: Con
         errors = await asyncio.gather(*(failed(pool) for _ in range(size)))
         assert all(f"by session {number} (" in error.__notes__[0] for error in errors)
         assert 1 <= logins <= size // 2
-        assert pool.stats().opened == size
+        assert pool.stats.opened == size
 
 
 async def test_queries_of_locks_end_when_no_task_waits_for_them(
@@ -420,7 +422,7 @@ async def test_the_sessions_own_locks_are_not_those_of_others(dsn: str) -> None:
         assert conn._session.session_id is not None
         async with conn.transaction():
             await conn.execute("insert into item values (2)")
-            found = await aioifx.diagnose_locks(conn, RowLocked("made up", sql="insert into item"))
+            found = await aioifx.diagnosis.diagnose_locks(conn, RowLocked("made up", sql="insert into item"))
             assert found.locks == () and found.own_locks == ()
 
 

@@ -331,7 +331,7 @@ async def test_a_scroll_cursor_completes_its_row() -> None:
     ]
     async with talking(script) as (conn, _), conn.cursor(scroll=True, lobs="inline") as cursor:
         await cursor.execute(QUERY)
-        assert await cursor.fetch_first() == (1, b"x")
+        assert await cursor.fetch_absolute(1) == (1, b"x")
 
 
 # -- the guard for memory --------------------------------------------------------------------------------------------

@@ -93,21 +93,21 @@ async def _from_the_end(cursor: Cursor[Any]) -> list[Any]:
 
 
 async def _next_and_behind_the_last(cursor: Cursor[Any]) -> list[Any]:
-    rows = [await cursor.fetch_next(), await cursor.fetch_relative(0), await cursor.fetch_last()]
-    return [*rows, await cursor.fetch_next(), await cursor.fetch_prior()]
+    rows = [await cursor.fetchone(), await cursor.fetch_relative(0), await cursor.fetch_absolute(-1)]
+    return [*rows, await cursor.fetchone(), await cursor.fetch_relative(-1)]
 
 
 async def _everywhere(cursor: Cursor[Any]) -> list[Any]:
-    rows = [await cursor.fetch_next(), await cursor.fetch_next()]
-    rows += [await cursor.fetch_last(), await cursor.fetch_first(), await cursor.fetch_absolute(10)]
-    rows += [await cursor.fetch_relative(5), await cursor.fetch_relative(-3), await cursor.fetch_prior()]
+    rows = [await cursor.fetchone(), await cursor.fetchone()]
+    rows += [await cursor.fetch_absolute(-1), await cursor.fetch_absolute(1), await cursor.fetch_absolute(10)]
+    rows += [await cursor.fetch_relative(5), await cursor.fetch_relative(-3), await cursor.fetch_relative(-1)]
     rows += [await cursor.fetch_absolute(-1), await cursor.fetch_absolute(-5)]
-    rows += [await cursor.fetch_absolute(201), await cursor.fetch_prior()]
-    return [*rows, await cursor.fetch_first()]
+    rows += [await cursor.fetch_absolute(201), await cursor.fetch_relative(-1)]
+    return [*rows, await cursor.fetch_absolute(1)]
 
 
 async def _in_nothing(cursor: Cursor[Any]) -> list[Any]:
-    return [await cursor.fetch_first(), await cursor.fetch_last(), await cursor.fetch_next()]
+    return [await cursor.fetch_absolute(1), await cursor.fetch_absolute(-1), await cursor.fetchone()]
 
 
 async def _one_by_one(cursor: Cursor[Any]) -> list[Any]:
@@ -119,7 +119,7 @@ async def _third(cursor: Cursor[Any]) -> list[Any]:
 
 
 async def _next(cursor: Cursor[Any]) -> list[Any]:
-    return [await cursor.fetch_next()]
+    return [await cursor.fetchone()]
 
 
 def _without_ret_type(script: list[Exchange]) -> list[Exchange]:
@@ -238,8 +238,8 @@ async def test_a_held_scroll_cursor_survives_a_commit_as_jdbcs_does(
     ):
         async with conn.transaction():
             await cursor.execute("select rows_5 from t")
-            assert (await cursor.fetch_last() or ())[:2] == (5, "name5")
-        assert (await cursor.fetch_first() or ())[:2] == (1, "name1")
+            assert (await cursor.fetch_absolute(-1) or ())[:2] == (5, "name5")
+        assert (await cursor.fetch_absolute(1) or ())[:2] == (1, "name1")
 
 
 def test_every_recorded_case_is_played() -> None:
@@ -301,7 +301,7 @@ async def moved(rows: ScrollCursor, move: str, by: int) -> Any:
         case "next":
             row = await rows.next()
         case "last":
-            row = await rows.last()
+            row = await rows.absolute(-1)
         case "to":
             row = await rows.absolute(by)
         case "by":
@@ -345,7 +345,7 @@ def test_going_forward_requests_each_row_once_and_once_for_the_end(count: int) -
     assert [ran(scrolling.next()) for _ in range(count)] == [(n,) for n in range(1, count + 1)]
     assert [ran(scrolling.next()) for _ in range(3)] == [None] * 3
     assert server.asked == [(Orientation.NEXT, n) for n in range(1, count + 2)]
-    assert ran(scrolling.last()) == ((count,) if count else None)
+    assert ran(scrolling.absolute(-1)) == ((count,) if count else None)
     assert server.asked[count + 1 :] == (
         [(Orientation.ABSOLUTE, count)] if count else []
     )  # by now it is known which
@@ -415,8 +415,8 @@ async def test_after_the_last_row_the_position_is_known_if_the_count_is() -> Non
         async with conn.cursor(scroll=True) as cursor:
             await cursor.execute(QUERY)
             assert await cursor.fetch_absolute(9) is None and cursor.rownumber is None
-            assert await cursor.fetch_prior() == (5,) and cursor.rownumber == 5
-            assert await cursor.fetch_next() is None and cursor.rownumber == 5
+            assert await cursor.fetch_relative(-1) == (5,) and cursor.rownumber == 5
+            assert await cursor.fetchone() is None and cursor.rownumber == 5
 
 
 async def test_a_cursor_that_goes_forward_only_refuses_to_scroll_before_anything_is_sent() -> None:
@@ -435,10 +435,6 @@ async def test_a_cursor_that_goes_forward_only_refuses_to_scroll_before_anything
 
 def scrolling_calls(cursor: Cursor[Any]) -> list[Callable[[], Awaitable[Any]]]:
     return [
-        cursor.fetch_first,
-        cursor.fetch_last,
-        cursor.fetch_next,
-        cursor.fetch_prior,
         lambda: cursor.fetch_absolute(1),
         lambda: cursor.fetch_relative(1),
         lambda: cursor.scroll(1),
@@ -479,7 +475,7 @@ async def test_the_form_of_the_columns_is_requested_with_every_row(chunks: Chunk
     async with talking(script, closing(2), chunks=chunks, warnings=UNLOGGED) as (conn, _):
         async with conn.cursor(scroll=True) as cursor:
             await cursor.execute("select text, flag from t")
-            assert await cursor.fetch_first() == ("1", True)
+            assert await cursor.fetch_absolute(1) == ("1", True)
             assert await cursor.fetch_absolute(5) == ("5", True)
 
 
@@ -489,7 +485,7 @@ async def test_the_buffer_is_never_smaller_than_a_row() -> None:
     async with talking(script, closing(2), warnings=UNLOGGED) as (conn, _):
         async with conn.cursor(scroll=True) as cursor:
             await cursor.execute(QUERY)
-            assert await cursor.fetch_next() == (1,)
+            assert await cursor.fetchone() == (1,)
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------
@@ -504,7 +500,7 @@ async def test_a_failed_open_leaves_no_result_and_no_statement() -> None:
         assert caught.value.sqlcode == -526
         assert (cursor.name, cursor.description, cursor.rownumber) == (None, None, None)
         with pytest.raises(InterfaceError, match="no result"):
-            await cursor.fetch_first()
+            await cursor.fetch_absolute(1)
 
 
 async def test_a_failed_fetch_does_not_look_like_the_end_of_rows() -> None:
@@ -514,7 +510,7 @@ async def test_a_failed_fetch_does_not_look_like_the_end_of_rows() -> None:
         with pytest.raises(Deadlock):
             await cursor.fetchall()
         with pytest.raises(InterfaceError, match="a fetch failed"):
-            await cursor.fetch_first()
+            await cursor.fetch_absolute(1)
         assert await conn.fetch(QUERY) == [(9,)]
 
 
@@ -533,8 +529,8 @@ async def test_of_several_rows_the_last_has_the_number_and_the_cursor_stands_the
     ):
         async with conn.cursor(scroll=True) as cursor:
             await cursor.execute(QUERY)
-            assert [await cursor.fetch_next() for _ in range(3)] == [(1,), (2,), (3,)]
-            assert await cursor.fetch_last() == (9,)
+            assert [await cursor.fetchone() for _ in range(3)] == [(1,), (2,), (3,)]
+            assert await cursor.fetch_absolute(-1) == (9,)
 
 
 @pytest.mark.parametrize(
@@ -552,7 +548,7 @@ async def test_a_row_that_was_not_requested_ends_the_connection(answer: bytes, m
     async with talking(started, moving(Orientation.ABSOLUTE, 1, answer), warnings=UNLOGGED) as (conn, _):
         cursor = await conn.cursor(scroll=True).execute(QUERY)
         with pytest.raises(ProtocolError, match=message):
-            await cursor.fetch_first()
+            await cursor.fetch_absolute(1)
         assert conn.is_closed()
 
 
@@ -563,7 +559,7 @@ async def test_a_connection_that_breaks_in_a_scroll_fetch_is_lost() -> None:
     ):
         cursor = await conn.cursor(scroll=True).execute(QUERY)
         with pytest.raises(ConnectionLost):
-            await cursor.fetch_first()
+            await cursor.fetch_absolute(1)
         await cursor.close()
 
 
@@ -617,7 +613,7 @@ async def test_a_cancelled_scroll_open_leaves_no_result_and_a_usable_connection(
         await cancel_at(held, cursor.execute(QUERY))
         held.release()
         with pytest.raises(InterfaceError, match="no result"):
-            await cursor.fetch_first()
+            await cursor.fetch_absolute(1)
         assert await conn.fetch(QUERY) == [(9,)]
 
 
@@ -663,7 +659,10 @@ async def test_one_statement_scrolls_and_reads_forward_alternately(dsn: str) -> 
         for _ in range(3):
             async with conn.cursor(scroll=True) as cursor:
                 await cursor.execute(sql)
-                assert [await cursor.fetch_last(), await cursor.fetch_first()] == [every[6], every[0]]
+                assert [await cursor.fetch_absolute(-1), await cursor.fetch_absolute(1)] == [
+                    every[6],
+                    every[0],
+                ]
                 assert await cursor.fetchall() == every[1:]
             assert await conn.fetch(sql) == every
             async with conn.cursor() as cursor:
@@ -683,9 +682,9 @@ async def test_a_held_scroll_cursor_outlives_its_transaction_and_another_does_no
             await cursor.execute("SELECT n FROM t ORDER BY n")
             assert await cursor.fetch_absolute(2) == (1,)
         await getattr(transaction, end)()
-        assert await held.fetch_last() == (4,)
+        assert await held.fetch_absolute(-1) == (4,)
         with pytest.raises(DatabaseError) as caught:
-            await bound.fetch_last()
+            await bound.fetch_absolute(-1)
         assert caught.value.sqlcode == -267
         await held.close()
 
@@ -696,7 +695,7 @@ async def test_rows_of_a_scroll_cursor_do_not_follow_the_table(dsn: str) -> None
         await conn.executemany("INSERT INTO t VALUES (?)", [(n,) for n in range(5)])
         async with conn.cursor(scroll=True) as cursor:
             await cursor.execute("SELECT n FROM t WHERE n > ? ORDER BY n", (1,))
-            assert await cursor.fetch_last() == (4,)
+            assert await cursor.fetch_absolute(-1) == (4,)
             await conn.execute("DELETE FROM t")
-            assert await cursor.fetch_first() == (2,)
+            assert await cursor.fetch_absolute(1) == (2,)
             assert await cursor.fetchall() == [(3,), (4,)]

@@ -514,7 +514,7 @@ async def test_a_scroll_cursor_counts_the_rows_that_it_returns(
     conn = small_blocks
     async with conn.cursor(scroll=True) as cursor:
         await cursor.execute(ALL, (0,))
-        assert await cursor.fetch_last() and await cursor.fetch_first()
+        assert await cursor.fetch_absolute(-1) and await cursor.fetch_absolute(1)
         assert await cursor.fetch_absolute(5000) is None
         assert len(await cursor.fetchmany(2)) == 0
         trips = recorder.started[0].round_trips
@@ -685,7 +685,7 @@ class Caller:
             case "scroll":
                 cursor = conn.cursor(scroll=True)
                 await cursor.execute("select * from thing")
-                await cursor.fetch_last()
+                await cursor.fetch_absolute(-1)
             case "prepare":
                 statement = await conn.prepare("select * from thing where id = ?")
                 await statement.fetch(3)

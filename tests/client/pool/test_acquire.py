@@ -37,12 +37,12 @@ async def test_a_connection_is_acquired_and_released(server: Server) -> None:
     async with pooled(server) as pool:
         conn = await pool.acquire()
         first = await session_of(conn)
-        assert pool.stats().in_use == 1
+        assert pool.stats.in_use == 1
         await pool.release(conn)
         assert conn.is_closed()
         async with pool.acquire() as conn:
             assert await session_of(conn) == first
-        assert pool.stats().acquired == 2
+        assert pool.stats.acquired == 2
 
 
 async def test_a_connection_is_released_once_and_to_its_own_pool(server: Server) -> None:
@@ -62,7 +62,7 @@ async def test_a_release_within_the_block_is_enough(server: Server) -> None:
             async with pool.acquire() as conn:
                 await pool.release(conn)
                 raise ZeroDivisionError
-        assert pool.stats().idle == 1
+        assert pool.stats.idle == 1
 
 
 async def test_one_acquire_is_for_one_block(server: Server) -> None:
@@ -72,7 +72,7 @@ async def test_one_acquire_is_for_one_block(server: Server) -> None:
             with pytest.raises(InterfaceError, match="entered only once"):
                 async with acquiring:
                     pytest.fail("two blocks")
-        assert pool.stats().in_use == 0
+        assert pool.stats.in_use == 0
 
 
 async def test_the_connection_released_last_is_acquired_first(server: Server) -> None:
@@ -104,7 +104,7 @@ async def test_waiters_are_served_in_their_order(server: Server) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
         assert order == [0, 2, 3, 4]
         assert tasks[1].cancelled()
-        assert pool.stats().most_waiting == 5
+        assert pool.stats.most_waiting == 5
 
 
 async def test_one_is_opened_for_each_that_waits_while_there_is_room(server: Server) -> None:
@@ -123,17 +123,17 @@ async def test_a_waiter_that_waits_too_long_raises(server: Server) -> None:
         assert isinstance(caught.value, OperationalError)
         assert not isinstance(caught.value, InterfaceError)
         assert not caught.value.outcome_unknown
-        assert pool.stats().timed_out == 1
-        assert pool.stats().waiting == 0
+        assert pool.stats.timed_out == 1
+        assert pool.stats.waiting == 0
 
 
 async def test_a_connection_is_back_when_release_returns_awaited_or_not(server: Server) -> None:
     async with pooled(server) as pool:
         for awaited in (False, True):
             conn = await pool.acquire()
-            assert pool.stats().in_use == 1
+            assert pool.stats.in_use == 1
             released = pool.release(conn)
-            assert (pool.stats().in_use, pool.stats().idle) == (0, 1)
+            assert (pool.stats.in_use, pool.stats.idle) == (0, 1)
             if awaited:
                 await released
             with pytest.raises(InterfaceError, match="not yet released"):
@@ -156,7 +156,7 @@ async def test_a_timeout_of_the_caller_is_raised_unchanged(server: Server) -> No
             async with asyncio.timeout(0):
                 await pool.acquire()
         assert not isinstance(caught.value, OperationalError)
-        assert pool.stats().timed_out == 0
+        assert pool.stats.timed_out == 0
 
 
 async def test_too_many_waiters_are_refused_at_once(server: Server) -> None:
@@ -166,7 +166,7 @@ async def test_too_many_waiters_are_refused_at_once(server: Server) -> None:
             await queued(pool, 1)
             with pytest.raises(PoolTimeout, match="max_waiting: 1 tasks are already waiting"):
                 await pool.acquire()
-            assert pool.stats().rejected == 1
+            assert pool.stats.rejected == 1
         assert await waiting == 0
 
 
@@ -175,7 +175,7 @@ async def test_a_failing_body_gives_its_connection_back(server: Server) -> None:
         with pytest.raises(UndefinedTable):
             async with pool.acquire() as conn:
                 await conn.fetch("select * from nowhere")
-        assert pool.stats().idle == 1
+        assert pool.stats.idle == 1
 
 
 # -- calls of the pool's ----------------------------------------------------------------------------------------------
@@ -191,13 +191,13 @@ async def test_the_calls_of_a_connection_are_the_pools_too(server: Server) -> No
         assert (await pool.execute("insert into log (note) values (?)", "x")).rowcount == 1
         assert (await pool.executemany("insert into log (note) values (?)", [("y",), ("z",)])).rowcount == 2
         assert await pool.fetch("select count(*) from log", row_factory=aioifx.rows.tuple_row) == [(3,)]
-        assert pool.stats().in_use == 0
+        assert pool.stats.in_use == 0
 
 
 async def test_a_stream_holds_its_connection_until_its_last_block_has_come(server: Server) -> None:
     async with pooled(server) as pool:
         stream = pool.stream("select id, name from thing")
-        in_use = [(len(block), pool.stats().in_use) async for block in stream.blocks()]
+        in_use = [(len(block), pool.stats.in_use) async for block in stream.blocks()]
         assert sum(rows for rows, _ in in_use) == ROWS
         assert len(in_use) > 2
         assert [held for _, held in in_use] == [1] * (len(in_use) - 1) + [0]
@@ -214,7 +214,7 @@ async def test_a_stream_that_is_left_early_gives_its_connection_back(server: Ser
             break  # it is given back when it is garbage
         gc.collect()
         assert await pool.fetchval("select count(*) from log") == 0
-        assert pool.stats().opened == 1
+        assert pool.stats.opened == 1
 
 
 async def test_a_stream_in_a_cancelled_scope_gives_its_connection_back(server: Server) -> None:

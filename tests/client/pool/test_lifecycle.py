@@ -68,7 +68,7 @@ async def test_what_init_has_set_holds_at_each_acquire(server: Server) -> None:
                 assert server.stats.sessions[0].isolation == "DIRTY READ"
                 if number == 1:
                     await conn.execute("set isolation to repeatable read")
-        assert pool.stats().opened == 1
+        assert pool.stats.opened == 1
 
 
 async def test_a_connection_kept_by_a_hook_is_unusable_after_it(server: Server) -> None:
@@ -121,7 +121,7 @@ async def test_an_init_that_hangs_once_keeps_no_place_in_the_pool(server: Server
 
     async with pooled(server, min_size=0, init=init, connect_timeout=2) as pool:
         assert await pool.fetchval("select count(*) from log") == 0
-        assert (pool.stats().failed, pool.stats().opened) == (1, 1)
+        assert (pool.stats.failed, pool.stats.opened) == (1, 1)
 
 
 async def test_a_timeout_of_inits_own_is_not_the_pools(server: Server) -> None:
@@ -139,7 +139,7 @@ async def test_a_setup_that_hangs_falls_under_the_time_to_acquire(server: Server
     async with pooled(server, setup=hang) as pool:
         with pytest.raises(PoolTimeout, match="within 0"):
             await pool.acquire(timeout=0.05)
-        assert pool.stats().timed_out == 1
+        assert pool.stats.timed_out == 1
 
 
 async def test_a_setup_that_fails_is_raised_by_acquire_and_closes_the_connection(server: Server) -> None:
@@ -159,7 +159,7 @@ async def test_a_setup_that_fails_is_raised_by_acquire_and_closes_the_connection
         gc.collect()
         fails = False
         assert await pool.fetchval("select count(*) from log") == 0
-        assert pool.stats().opened == 2
+        assert pool.stats.opened == 2
 
 
 async def test_a_timeout_of_the_setups_is_not_the_pools(server: Server) -> None:
@@ -193,7 +193,7 @@ async def test_a_reset_that_fails_closes_the_connection(
                 first = await session_of(conn)
             async with pool.acquire() as conn:
                 assert await session_of(conn) != first
-            assert pool.stats().opened == 2
+            assert pool.stats.opened == 2
     assert len([record for record in caplog.records if record.name == "aioifx.pool"]) == 1
 
 
@@ -217,7 +217,7 @@ async def test_a_reset_that_leaves_what_cannot_be_restored_closes_the_connection
             assert await session_of(conn) != first
             assert conn.database == "shop"
             await conn.execute("create temp table mine (a int)")
-        assert pool.stats().opened == 2
+        assert pool.stats.opened == 2
 
 
 async def test_what_a_reset_leaves_that_can_be_undone_is_undone(server: Server) -> None:
@@ -233,7 +233,7 @@ async def test_what_a_reset_leaves_that_can_be_undone_is_undone(server: Server) 
                 assert await conn.fetchval("select count(*) from log") == 0
                 (seen,) = server.stats.sessions
                 assert (seen.in_transaction, seen.isolation) == (False, "COMMITTED READ")
-        assert pool.stats().opened == 1
+        assert pool.stats.opened == 1
 
 
 async def test_a_reset_that_hangs_does_not_hold_up_the_end(server: Server) -> None:
@@ -333,4 +333,4 @@ async def test_what_is_left_open_is_cleaned_up_with_pipelining_too(
         async with pool.acquire() as conn:
             assert not conn.is_in_transaction()
             assert await conn.fetchval("select count(*) from log") == 0
-        assert pool.stats().opened == 1
+        assert pool.stats.opened == 1

@@ -61,7 +61,7 @@ async def use(server: Server, **options: Any) -> None:
         async with pool.acquire():
             with pytest.raises(PoolTimeout):
                 await pool.acquire(timeout=0)
-        stats = pool.stats()
+        stats = pool.stats
     assert (stats.wait_time.count, stats.use_time.count, stats.create_time.count, stats.timed_out) == (
         1,
         1,

@@ -60,10 +60,10 @@ async def test_a_connection_that_ends_while_it_is_idle_is_replaced_before_the_ne
             pass
         for session in list(server._sessions.values()):
             session.stop()
-        await eventually(lambda: pool.stats().closed == 2)
+        await eventually(lambda: pool.stats.closed == 2)
         await pool.wait_ready(20)
         assert await pool.fetchval("select count(*) from log") == 0
-        assert pool.stats().opened == 4
+        assert pool.stats.opened == 4
 
 
 async def test_one_that_was_closed_while_acquired_is_replaced(server: Server) -> None:
@@ -86,16 +86,16 @@ async def test_connections_idle_for_too_long_are_closed(server: Server) -> None:
     async with pooled(server, max_size=3, max_idle=100) as pool:
         async with pool.acquire(), pool.acquire(), pool.acquire():
             pass
-        assert pool.stats().idle == 3
+        assert pool.stats.idle == 3
         move_clock(pool, 101)
-        assert pool.stats().idle == 1
+        assert pool.stats.idle == 1
         await eventually(lambda: len(server.stats.sessions) == 1)
 
 
 async def test_the_timer_that_closes_idle_connections_goes_off(server: Server) -> None:
     async with pooled(server, min_size=0, max_idle=0.01) as pool:
         await pool.fetchval("select count(*) from log")
-        await eventually(lambda: not pool.stats().size)
+        await eventually(lambda: not pool.stats.size)
 
 
 async def test_connections_opened_before_an_expire_are_not_acquired_again(server: Server) -> None:
@@ -107,18 +107,18 @@ async def test_connections_opened_before_an_expire_are_not_acquired_again(server
         await pool.wait_ready(20)
         async with pool.acquire() as one, pool.acquire() as two:
             assert first not in {await session_of(one), await session_of(two)}
-        assert pool.stats().closed == 2
+        assert pool.stats.closed == 2
 
 
 async def test_a_pool_may_grow_and_shrink(server: Server) -> None:
     async with pooled(server) as pool:
         pool.resize(3, 3)
         await pool.wait_ready(20)
-        assert pool.stats().idle == 3
+        assert pool.stats.idle == 3
         async with pool.acquire():
             pool.resize(0, 1)
             await eventually(lambda: len(server.stats.sessions) == 1)
-        assert (pool.stats().idle, pool.stats().max_size) == (1, 1)
+        assert (pool.stats.idle, pool.stats.max_size) == (1, 1)
         with pytest.raises(InterfaceError, match="min_size"):
             pool.resize(3, 2)
 
@@ -126,7 +126,7 @@ async def test_a_pool_may_grow_and_shrink(server: Server) -> None:
 async def test_stats_are_a_picture_of_one_moment(server: Server) -> None:
     async with pooled(server, name="orders", max_size=2) as pool:
         async with pool.acquire():
-            stats = pool.stats()
+            stats = pool.stats
         fields = dataclasses.asdict(stats)
         times = [fields.pop(name)["count"] for name in ("wait_time", "use_time", "create_time")]
         assert times == [1, 0, 1]
@@ -171,13 +171,13 @@ async def test_a_pool_outlives_its_server(tmp_path: Any, caplog: pytest.LogCaptu
         with pytest.raises(PoolTimeout, match="no connection within 1 s") as caught:
             await asyncio.gather(*(pool.acquire(timeout=1) for _ in range(5)))
         assert isinstance(caught.value.__cause__, ConnectError)
-        await eventually(lambda: not pool.stats().waiting)
+        await eventually(lambda: not pool.stats.waiting)
         with pytest.raises(PoolTimeout):
             await pool.wait_ready(0)
 
         async with serve(dataclasses.replace(options, port=port)) as second:
             await pool.wait_ready()
-            assert pool.stats().size == 2
+            assert pool.stats.size == 2
             assert await pool.fetch("select * from kept") == []
             assert len(second.stats.sessions) == 2
             await pool.close()
@@ -193,8 +193,8 @@ async def test_an_outage_counts_once_however_many_wait_for_it(
         port = silent.getsockname()[1]
         pool = await create_pool(server.dsn, port=port, min_size=0, max_size=10)
         waiting = [asyncio.create_task(pool.fetchval("select count(*) from log")) for _ in range(10)]
-        await eventually(lambda: pool.stats().failed >= 10)
-        assert pool.stats().rejected == 0, "one moment without a server is no outage yet"
+        await eventually(lambda: pool.stats.failed >= 10)
+        assert pool.stats.rejected == 0, "one moment without a server is no outage yet"
     async with serve(dataclasses.replace(OPTIONS, port=port)):
         async with asyncio.timeout(20):
             assert await asyncio.gather(*waiting) == [0] * 10
@@ -234,7 +234,7 @@ async def test_a_close_that_may_not_wait_drops_acquired_connections(server: Serv
     pool = await create_pool(server.dsn)
     conn = await pool.acquire()
     waiting = asyncio.create_task(pool.acquire(timeout=20).__aenter__())
-    await eventually(lambda: pool.stats().waiting + pool.stats().in_use == 2)
+    await eventually(lambda: pool.stats.waiting + pool.stats.in_use == 2)
     await pool.close(timeout=0)
     if not waiting.done() or waiting.exception() is None:
         other = await waiting
@@ -297,7 +297,7 @@ async def test_a_pool_may_be_terminated_in_any_state(server: Server, state: str)
         await pool.close()
     pool.terminate()
     pool.terminate()
-    assert not pool.stats().idle
+    assert not pool.stats.idle
     for conn in conns:
         with pytest.raises(ConnectionLost):
             await conn.ping()
@@ -392,7 +392,7 @@ async def test_a_pool_that_is_left_when_its_loop_ends_opens_nothing(
     # In a thread, whose loop ends before the server's.
     pool = await asyncio.to_thread(asyncio.run, begin())
     assert "ended" not in opened
-    assert pool.stats().opening == 0
+    assert pool.stats.opening == 0
     pool.terminate()
     kept.clear()
     del pool
@@ -405,12 +405,12 @@ async def test_a_pool_whose_tasks_were_cancelled_goes_on_when_it_is_used(server:
         (task,) = pool._manager._opening
         task.cancel()
         await eventually(lambda: task.done())
-        assert (pool.stats().size, pool.stats().opening) == (1, 0)
+        assert (pool.stats.size, pool.stats.opening) == (1, 0)
         if use == "acquire":
             async with pool.acquire():
                 pass
         await pool.wait_ready()
-        assert pool.stats().size == 2
+        assert pool.stats.size == 2
 
 
 # -- connections that are not released --------------------------------------------------------------------------------
@@ -444,7 +444,7 @@ async def test_a_leaked_connection_warns_and_frees_its_place(server: Server, how
         assert place(str(warning.message)), "debug mode names the task that acquired it"
         async with asyncio.timeout(20):
             assert await pool.fetchval("select count(*) from log") == 0
-        assert pool.stats().opened == 2
+        assert pool.stats.opened == 2
 
 
 async def test_a_leaked_connection_frees_its_place_even_where_warnings_are_errors(
@@ -535,7 +535,7 @@ async def test_a_connection_that_ended_while_idle_is_logged_at_debug(
     async with pooled(server) as pool:
         for session in list(server._sessions.values()):
             session.stop()
-        await eventually(lambda: pool.stats().closed == 1)
+        await eventually(lambda: pool.stats.closed == 1)
         assert any(message.endswith(": it ended while idle") for message in pool_log(caplog))
 
 
@@ -559,10 +559,10 @@ async def test_failed_attempts_are_one_warning_an_interval_with_their_number(
         silent.bind(("127.0.0.1", 0))
         pool = await create_pool(server.dsn, port=silent.getsockname()[1], min_size=0)
         waiting = asyncio.ensure_future(pool.acquire())
-        await eventually(lambda: pool.stats().failed >= 5)
+        await eventually(lambda: pool.stats.failed >= 5)
         move_clock(pool, WARNING_INTERVAL)
         await eventually(lambda: len(caplog.records) == 2)
-        failed = pool.stats().failed
+        failed = pool.stats.failed
         waiting.cancel()
         await pool.close()
     first, second = (record.getMessage() for record in caplog.records)
@@ -582,7 +582,7 @@ async def test_an_init_hook_that_raises_anything_is_a_failed_attempt(
 
     async with pooled(server, min_size=0, init=init) as pool:
         assert await pool.fetchval("select count(*) from log") == 0
-        assert pool.stats().failed == 1
+        assert pool.stats.failed == 1
     (record,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert record.getMessage().endswith(f": connecting failed: {kind.__name__}")
 

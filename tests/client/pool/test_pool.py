@@ -8,6 +8,7 @@ import gc
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -54,7 +55,7 @@ MOST = 60
 async def test_a_pool_opens_what_it_must_have(server: Server) -> None:
     async with pooled(server, min_size=3, max_size=4) as pool:
         await pool.wait_ready(20)
-        assert pool.stats().idle == 3
+        assert pool.stats.idle == 3
         assert len(server.stats.sessions) == 3
 
 
@@ -154,7 +155,7 @@ async def test_neither_a_repr_nor_an_error_has_the_password(server: Server) -> N
         async with pool.acquire() as conn:
             with pytest.raises(PoolTimeout) as caught:
                 await pool.acquire(timeout=0)
-            assert "secret" not in f"{pool!r} {caught.value!r} {conn!r} {pool.stats()!r}"
+            assert "secret" not in f"{pool!r} {caught.value!r} {conn!r} {pool.stats!r}"
         assert "shop" in repr(pool)
     assert repr(create_pool(server.dsn, name="orders")).startswith("<Pool 'orders' new")
 
@@ -195,8 +196,8 @@ async def an_open_cursor(conn: Connection, held: list[Any]) -> None:
 async def a_scroll_cursor(conn: Connection, held: list[Any]) -> None:
     cursor = conn.cursor(scroll=True)
     await cursor.execute("select id, name from thing")
-    await cursor.fetch_last()
-    held += [cursor.fetch_first, cursor.fetchall]
+    await cursor.fetch_absolute(-1)
+    held += [partial(cursor.fetch_absolute, 1), cursor.fetchall]
 
 
 async def a_cursor_for_update(conn: Connection, held: list[Any]) -> None:
@@ -417,7 +418,7 @@ async def test_a_statement_that_was_cancelled_ends_before_the_next_acquire(serve
             async with pool.acquire() as conn:
                 assert await conn.fetchval("select count(*) from log") == 0
                 assert not any(seen.waiting for seen in server.stats.sessions)
-        assert pool.stats().opened == 1
+        assert pool.stats.opened == 1
         assert await pool.fetchval("select name from thing where id = 1") == "locked"
 
 
@@ -448,7 +449,7 @@ async def test_a_connection_costs_nothing_more_when_nothing_was_changed(server: 
                 assert await conn.fetchval("select name from thing where id = ?", 7) == "thing 7"
                 # The statement is prepared once, for all tasks that acquire the connection.
                 assert conn.stats.round_trips - before == (1 if number else 3)
-            assert pool.stats().idle == 1, "it is there at once"
+            assert pool.stats.idle == 1, "it is there at once"
 
 
 async def test_a_blocks_isolation_is_restored_with_the_next_call(server: Server) -> None:
@@ -485,7 +486,7 @@ async def test_a_transaction_that_the_server_has_ended_is_not_the_next_users() -
                     await conn.execute("delete from thing")
             async with pool.acquire() as conn:
                 assert (await conn.execute("delete from thing")).rowcount == 1
-            assert pool.stats().opened == 1
+            assert pool.stats.opened == 1
         listener.peers[0].check()
 
 
@@ -564,7 +565,7 @@ async def test_a_cancellation_at_any_await_loses_no_connection(
             async with asyncio.timeout(20), pool.acquire() as conn:
                 await eventually(lambda: len(server.stats.sessions) == 1)
                 await assert_as_new(conn, server)
-            stats = pool.stats()
+            stats = pool.stats
             assert (stats.waiting, stats.opening) == (0, 0)
             assert stats.size <= 1
             if not injection.reached:
@@ -590,7 +591,7 @@ async def test_a_cancelled_waiter_passes_its_connection_on(server: Server, manne
         with pytest.raises(TimeoutError if manner is Manner.TIMEOUT else asyncio.CancelledError):
             await waiting
         assert await behind == 0
-        assert pool.stats().opened == 1
+        assert pool.stats.opened == 1
 
 
 async def test_release_and_the_end_of_a_block_never_wait(server: Server) -> None:
@@ -677,13 +678,13 @@ async def test_many_acquires_and_cancellations_lose_nothing(server: Server) -> N
     async with pooled(server, max_size=3, lock_wait=20) as pool:
         tasks = [asyncio.create_task(use(number)) for number in range(40)]
         for number in range(0, 40, 5):
-            await eventually(lambda number=number: pool.stats().acquired >= number // 2)  # type: ignore[misc]
+            await eventually(lambda number=number: pool.stats.acquired >= number // 2)  # type: ignore[misc]
             tasks[number].cancel()
         for outcome in await asyncio.gather(*tasks, return_exceptions=True):
             assert outcome is None or isinstance(outcome, asyncio.CancelledError)
             assert not isinstance(outcome, DatabaseError)
-        await eventually(lambda: pool.stats().idle == pool.stats().size)
-        assert pool.stats().waiting == 0
+        await eventually(lambda: pool.stats.idle == pool.stats.size)
+        assert pool.stats.waiting == 0
 
 
 async def test_arguments_of_a_wrong_type_are_interface_errors(server: Server) -> None:

@@ -76,7 +76,7 @@ async def test_wait_and_use_are_timed(server: Server) -> None:
         move_clock(pool, 3)
         await pool.release(conn)
         await waiting
-        stats = pool.stats()
+        stats = pool.stats
     assert (stats.wait_time.count, stats.wait_time.counts[7]) == (2, 1)
     assert (stats.use_time.count, stats.use_time.counts[7]) == (2, 1)
     assert 3 <= stats.use_time.longest < 5
@@ -90,14 +90,14 @@ async def test_a_wait_that_fails_is_counted_and_not_timed(server: Server) -> Non
         async with pool.acquire():
             with pytest.raises(PoolTimeout):
                 await pool.acquire(timeout=0)
-        stats = pool.stats()
+        stats = pool.stats
     assert (stats.timed_out, stats.wait_time.count, stats.use_time.count) == (1, 1, 1)
 
 
 async def test_stats_are_a_json_document(server: Server) -> None:
     async with pooled(server) as pool:
         await pool.fetchval("select count(*) from log")
-        document = json.loads(json.dumps(asdict(pool.stats())))
+        document = json.loads(json.dumps(asdict(pool.stats)))
     assert document["use_time"]["bounds"] == list(BOUNDS)
     assert sum(document["use_time"]["counts"]) == document["use_time"]["count"] == 1
 
@@ -108,7 +108,7 @@ async def test_pop_stats_returns_the_counters_and_resets_them(server: Server) ->
             waiting = asyncio.create_task(pool.fetchval("select count(*) from log"))
             await queued(pool, 1)
             popped = pool.pop_stats()
-            after = pool.stats()
+            after = pool.stats
             assert await conn.fetchval("select count(*) from log") == 0
         await waiting
         assert (popped.name, popped.size, popped.in_use, popped.waiting) == ("orders", 1, 1, 1)
@@ -118,7 +118,7 @@ async def test_pop_stats_returns_the_counters_and_resets_them(server: Server) ->
         assert (after.opened, after.acquired, after.wait_time.count, after.create_time.count) == (0, 0, 0, 0)
         last = pool.pop_stats()
         assert (last.opened, last.acquired, last.use_time.count, last.most_waiting) == (0, 1, 2, 1)
-        assert pool.stats().most_waiting == 0
+        assert pool.stats.most_waiting == 0
 
 
 async def test_a_connection_for_a_task_that_was_cancelled_is_not_an_acquire(server: Server) -> None:
@@ -129,5 +129,5 @@ async def test_a_connection_for_a_task_that_was_cancelled_is_not_an_acquire(serv
         waiting.cancel()  # it has been assigned the connection, but has not run since
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        stats = pool.stats()
+        stats = pool.stats
     assert (stats.acquired, stats.wait_time.count, stats.use_time.count) == (1, 1, 1)

@@ -216,7 +216,7 @@ async def cursor(conn: Connection) -> None:
 async def scroll_cursor(conn: Connection) -> None:
     async with conn.cursor(scroll=True) as cur:
         await cur.execute("select id, name from thing order by id")
-        last, first = await cur.fetch_last(), await cur.fetch_first()
+        last, first = await cur.fetch_absolute(-1), await cur.fetch_absolute(1)
         assert last is not None and first is not None
         assert (last[0], first[0]) == (ROWS, 1)
 

@@ -112,7 +112,7 @@ async def cursor(conn: Connection, _: Any) -> object:
 async def scroll(conn: Connection, _: Any) -> object:
     async with conn.cursor(scroll=True) as cur:
         await cur.execute("select id from thing order by id")
-        found = [await cur.fetch_last(), await cur.fetch_first(), await cur.fetch_absolute(5)]
+        found = [await cur.fetch_absolute(-1), await cur.fetch_absolute(1), await cur.fetch_absolute(5)]
         return [row and tuple(row) for row in found]
 
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 import aioifx
-from aioifx import DiagnosisReport
-from aioifx.diagnosis import checks, examination
+import aioifx.diagnosis
+from aioifx.diagnosis import DiagnosisReport, checks, examination
 from aioifx.diagnosis.report import STEPS
 from aioifx.server import Server, ServerOptions, serve
 from tests.system.faults.proxy import Fault, Kind, Proxy, Urgent, Way, proxied
@@ -31,7 +31,7 @@ async def server() -> AsyncIterator[Server]:
 
 async def diagnose(server: Server, proxy: Proxy, step_timeout: float) -> DiagnosisReport:
     dsn = server.dsn.replace(f":{server.port}/", f":{proxy.port}/")
-    report = await aioifx.diagnose(dsn, cancel_timeout=0.1, step_timeout=step_timeout)
+    report = await aioifx.diagnosis.diagnose(dsn, cancel_timeout=0.1, step_timeout=step_timeout)
     assert [step.name for step in report.steps] == [*STEPS]
     assert SECRET not in json.dumps(report.as_dict())
     return report

@@ -82,7 +82,7 @@ async def proxied_server() -> AsyncIterator[ProxiedServer]:
 
 
 def check_invariants(pool: Pool) -> None:
-    stats, state = pool.stats(), pool._manager.state
+    stats, state = pool.stats, pool._manager.state
     assert stats.size + stats.opening <= MOST
     assert stats.size == stats.idle + stats.in_use
     assert not set(state.idle) & state.in_use
@@ -146,8 +146,8 @@ async def attempt(proxied_server: ProxiedServer, fault: Fault, calls: int) -> Co
         proxied_server.proxy.drop_links()  # whatever is stalled, or will be, ends now
         await healed(pool)
         check_invariants(pool)
-        assert pool.stats().waiting == 0
-    assert pool.stats().size == pool.stats().opening == 0
+        assert pool.stats.waiting == 0
+    assert pool.stats.size == pool.stats.opening == 0
     proxied_server.proxy.drop_links()
     await eventually(lambda: not proxied_server.server.stats.sessions)
     return outcomes
@@ -218,6 +218,6 @@ async def test_waiters_raise_when_the_server_stays_down(proxied_server: ProxiedS
 
         async with asyncio.timeout(BOUND):
             assert set(await asyncio.gather(*(wait() for _ in range(TASKS)))) == {"refused"}
-        assert pool.stats().waiting == 0
+        assert pool.stats.waiting == 0
         proxied_server.proxy.fault = None
         await healed(pool)

@@ -36,8 +36,8 @@ def pool_of(client: Client) -> aioifx.Pool:
 async def test_the_pool_lives_as_long_as_the_application(shop: Server) -> None:
     async with TestClient(TestServer(service(shop.dsn))) as client:
         pool = pool_of(client)
-        assert pool.stats().idle == len(shop.stats.sessions) == 1
-    assert pool.stats().size == 0
+        assert pool.stats.idle == len(shop.stats.sessions) == 1
+    assert pool.stats.size == 0
     with pytest.raises(aioifx.PoolClosed):
         await pool.acquire()
 

@@ -38,7 +38,7 @@ async def stock_of(conn: aioifx.Connection, item: int) -> dict[str, int]:
 
 def is_at_rest(service: Running, shop: Server) -> bool:
     """Whether no task holds or awaits a connection, and nothing is open at the server."""
-    stats = service.pool.stats()
+    stats = service.pool.stats
     left = any(
         session.cursors or session.in_transaction or session.running for session in shop.stats.sessions
     )
@@ -192,7 +192,7 @@ async def test_fifty_requests_at_once_share_five_connections(
     assert [answer.status_code for answer in answers] == [201] * 20 + [200] * 30
     assert await stock_of(conn, 1) == {"shop": 140, "depot": 860}
     await eventually(lambda: is_at_rest(service, shop))
-    stats = service.pool.stats()
+    stats = service.pool.stats
     assert 1 <= stats.idle == stats.size <= 5
     assert (stats.acquired, stats.failed, stats.rejected, stats.timed_out) == (50, 0, 0, 0)
 
@@ -216,7 +216,7 @@ async def test_errors_do_not_cost_connections(
     for body in (transfer(1, 5000), transfer(9, 1)) * 5:
         assert (await client.post("/transfers", json=body)).status_code in (404, 409)
     await eventually(lambda: is_at_rest(service, shop))
-    assert (service.pool.stats().opened, service.pool.stats().size) == (1, 1)
+    assert (service.pool.stats.opened, service.pool.stats.size) == (1, 1)
 
 
 # -- clients that hang up ---------------------------------------------------------------------------------------------
@@ -230,12 +230,12 @@ async def test_a_stream_whose_client_hangs_up_gives_its_connection_back(
         async with client.stream("GET", "/movements") as answer:
             async for _chunk in answer.aiter_raw():
                 break
-            assert service.pool.stats().in_use == 1
+            assert service.pool.stats.in_use == 1
             assert sum(session.cursors for session in shop.stats.sessions) == 1, (
                 "the result is not at its end"
             )
         await eventually(lambda: is_at_rest(service, shop))
-    assert service.pool.stats().opened == 1, "it is the same connection all the time"
+    assert service.pool.stats.opened == 1, "it is the same connection all the time"
     assert (await client.get("/items/1")).status_code == 200
 
 
@@ -250,7 +250,7 @@ async def test_a_statement_whose_client_hangs_up_is_interrupted(
         with pytest.raises(asyncio.CancelledError):
             await request
         await eventually(lambda: shop.stats.interrupts == 1)
-        await eventually(lambda: service.pool.stats().in_use == 0)
+        await eventually(lambda: service.pool.stats.in_use == 0)
     assert await stock_of(conn, 1) == {"shop": 0, "depot": 1000}
     assert (await client.post("/transfers", json=transfer(1, 10))).status_code == 201
 
@@ -260,15 +260,15 @@ async def test_a_client_that_hangs_up_while_waiting_for_a_connection_leaves_the_
 ) -> None:
     held = [await service.pool.acquire() for _ in range(5)]
     requests = [asyncio.create_task(client.get("/items/1")) for _ in range(10)]
-    await eventually(lambda: service.pool.stats().waiting == 10)
+    await eventually(lambda: service.pool.stats.waiting == 10)
     for request in requests[1:]:
         request.cancel()
-    await eventually(lambda: service.pool.stats().waiting == 1)
+    await eventually(lambda: service.pool.stats.waiting == 1)
     for conn in held:
         await service.pool.release(conn)
     assert (await requests[0]).status_code == 200
     await asyncio.gather(*requests[1:], return_exceptions=True)
-    assert (service.pool.stats().in_use, service.pool.stats().idle) == (0, 5)
+    assert (service.pool.stats.in_use, service.pool.stats.idle) == (0, 5)
 
 
 async def cancelled_after(turns: int, request: Coroutine[Any, Any, Any]) -> bool:
@@ -305,7 +305,7 @@ async def test_a_storm_of_clients_that_hang_up_leaves_nothing_behind(
         await asyncio.gather(*(cancelled_after(chance.randrange(200), request()) for _ in range(20)))
     await eventually(lambda: is_at_rest(service, shop))
 
-    stats = service.pool.stats()
+    stats = service.pool.stats
     assert stats.idle == stats.size <= 5
     assert stats.timed_out == 0
     stock = await stock_of(conn, 1)
@@ -332,7 +332,7 @@ async def test_shutting_down_waits_for_requests_in_flight(
             rest = [line async for line in lines]
         await stopping
     assert len([first, *rest]) == MOVEMENTS
-    assert service.pool.stats().size == 0
+    assert service.pool.stats.size == 0
     await eventually(lambda: len(shop.stats.sessions) == 1)  # the test's own
 
 
@@ -347,7 +347,7 @@ async def test_shutting_down_without_grace_cancels_requests_in_flight(
         await service.stop()
         with pytest.raises(httpx.HTTPError):  # uvicorn answers with 500, aiohttp hangs up
             (await request).raise_for_status()
-    assert service.pool.stats().size == 0
+    assert service.pool.stats.size == 0
     await eventually(lambda: len(shop.stats.sessions) == 1)
     await conn.execute("COMMIT WORK")
     assert await stock_of(conn, 1) == {"shop": 0, "depot": 1000}

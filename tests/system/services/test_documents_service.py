@@ -65,7 +65,7 @@ async def body(chunks: int, digest: hashlib._Hash | None = None) -> AsyncIterato
 
 
 async def until_idle(pool: aioifx.Pool) -> None:
-    await eventually(lambda: not pool.stats().in_use)
+    await eventually(lambda: not pool.stats.in_use)
 
 
 async def count_of(server: Server, query: str) -> int:
@@ -129,7 +129,7 @@ async def test_a_client_that_hangs_up_in_the_middle_of_a_download(web: Running) 
                 break
         await until_idle(web.pool)
         assert (await client.get("/documents/long")).content == CHUNK * 60
-        assert web.pool.stats().size == 1
+        assert web.pool.stats.size == 1
 
 
 async def test_a_name_that_is_taken_or_missing(web: Running) -> None:

@@ -35,8 +35,8 @@ async def test_the_pool_lives_as_long_as_the_application(shop: Server) -> None:
     app = service(shop.dsn)
     async with app.router.lifespan_context(app):
         pool: aioifx.Pool = app.state.pool
-        assert pool.stats().idle == len(shop.stats.sessions) == 1
-    assert pool.stats().size == 0
+        assert pool.stats.idle == len(shop.stats.sessions) == 1
+    assert pool.stats.size == 0
     with pytest.raises(aioifx.PoolClosed):
         await pool.acquire()
 
@@ -87,11 +87,11 @@ async def test_only_a_stream_holds_its_connection_while_it_is_sent(app: FastAPI)
             return {}
 
         async def send(_: Message, seen: set[int] = seen) -> None:
-            seen.add(pool.stats().in_use)
+            seen.add(pool.stats.in_use)
 
         await app(request_for(path), receive, send)
         assert seen == {in_use}, path
-    assert pool.stats().in_use == 0
+    assert pool.stats.in_use == 0
 
 
 def request_for(path: str) -> Scope:

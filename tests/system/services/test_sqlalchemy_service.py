@@ -41,7 +41,7 @@ class Service:
 
     def in_use(self) -> int:
         if self.pool is not None:
-            return self.pool.stats().in_use
+            return self.pool.stats.in_use
         pool: Any = self.engine.pool
         used: int = pool.checkedout()
         return used

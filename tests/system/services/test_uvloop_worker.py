@@ -96,7 +96,7 @@ async def test_every_job_is_done_once(pool: aioifx.Pool, conn: aioifx.Connection
     assert await states(conn) == "D" * 40
     assert sorted(done) == list(range(1, 41))
     assert await pieces(conn) == 60
-    assert (pool.stats().in_use, pool.stats().waiting) == (0, 0)
+    assert (pool.stats.in_use, pool.stats.waiting) == (0, 0)
 
 
 async def test_as_many_jobs_run_at_a_time_as_configured(pool: aioifx.Pool, conn: aioifx.Connection) -> None:
@@ -171,7 +171,7 @@ async def test_a_second_signal_puts_running_jobs_back(
     assert await states(conn) == "RRR"
     assert await conn.fetchval("SELECT SUM(tries) FROM job") == 0
     assert await pieces(conn) == 100
-    assert pool.stats().in_use == 0
+    assert pool.stats.in_use == 0
 
 
 async def test_a_cancelled_worker_puts_back_what_runs(pool: aioifx.Pool, conn: aioifx.Connection) -> None:
@@ -192,7 +192,7 @@ async def test_an_empty_queue_is_looked_at_again(
     gate = Gate()
     gate.open.set()
     async with working(pool, gate, tasks=2) as (worker, _):
-        await eventually(lambda: pool.stats().acquired >= 6)
+        await eventually(lambda: pool.stats.acquired >= 6)
         await add_orders(conn, 3)
         await eventually(lambda: len(gate.ended) == 3)
         worker.stop()

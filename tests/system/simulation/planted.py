@@ -122,7 +122,7 @@ DEFECTS: Final = {
     "rows there twice": Defect(
         "A batch whose statement became stale midway was executed again, although its first rows were stored.",
         "aioifx.client.execution.execute",
-        "executemany_statement",
+        "_executemany",
         "statement.is_partly_executed = error.row_index != 0",
         "pass",
         0,
@@ -208,7 +208,7 @@ DEFECTS: Final = {
     "rows stored unsaid": Defect(
         "A batch whose transaction the server ended did not say that rows in flight may be stored.",
         "aioifx.client.execution.pipeline",
-        "execute_many",
+        "run_pipeline",
         "pipeline.note_stored(error)",
         "pass",
         0,

@@ -269,7 +269,7 @@ class _Simulation:
             limit = began + connect_limit(options) + options["acquire_timeout"] + RECOVERY
             if {"reject", "change role", "redirect in a circle"} & set(self.faults.happened):
                 limit += REFUSED
-            was_down = not pool.stats().size
+            was_down = not pool.stats.size
             while True:
                 try:
                     async with asyncio.timeout(KEEPALIVE + RECOVERY):
@@ -305,7 +305,7 @@ class _Simulation:
             if (session.open_cursors or session.transaction is not None or len(session.statements) > most)
             and not session.transport.peer.is_closed
         ]
-        for stats in (pool.stats() for pool in self.world.pools):
+        for stats in (pool.stats for pool in self.world.pools):
             if stats.size + stats.opening < stats.min_size:
                 left.append(f"pool {stats.name} has {stats.size} connections, min_size is {stats.min_size}")
         return left

@@ -206,7 +206,7 @@ class World:
         if session in dead:
             self.wrong.append(f"{who} was given a connection that had broken while it was idle")
         self._leased[entry.pool] += 1
-        stats = self.pools[entry.pool].stats()
+        stats = self.pools[entry.pool].stats
         largest = max(self._leased[entry.pool], stats.size + stats.opening)
         if largest > self._most[entry.pool]:
             self.wrong.append(f"as {who} was given a connection, the pool had {largest}")

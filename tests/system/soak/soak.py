@@ -243,7 +243,7 @@ async def work(pool: Pool, dice: random.Random, until: float, report: Report) ->
             for error in leaves(group):
                 report.outcomes[type(error).__name__] += 1
                 report.wrong.append(f"{operation.__name__}: {error!r}")
-        stats = pool.stats()
+        stats = pool.stats
         if stats.size != stats.idle + stats.in_use or stats.size + stats.opening > MOST:
             report.wrong.append(f"after {operation.__name__}: {stats}")
 
@@ -424,10 +424,10 @@ async def check(pool: Pool, place: Place, report: Report) -> None:
         for _ in range(3 * MOST):
             if await pool.fetchval("select sum(balance) from account") != TOTAL:
                 report.wrong.append("money was made or lost")
-        await eventually(lambda: not pool.stats().in_use)
+        await eventually(lambda: not pool.stats.in_use)
     except (aioifx.Error, AssertionError) as error:
         report.wrong.append(f"it does not work again: {error!r}")
-    stats = pool.stats()
+    stats = pool.stats
     report.pools.append(
         f"{place.name}: lent {stats.acquired:,}, opened {stats.opened:,}, failed {stats.failed:,},"
         f" refused {stats.rejected:,}, timed out {stats.timed_out:,}; now {stats.size} of {stats.max_size}"

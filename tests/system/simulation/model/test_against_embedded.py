@@ -134,10 +134,10 @@ async def _scroll(
         return [
             each and each[0]
             for each in (
-                await cursor.fetch_last(),
+                await cursor.fetch_absolute(-1),
                 await cursor.fetch_absolute(row),
-                await cursor.fetch_next(),
-                await cursor.fetch_first(),
+                await cursor.fetchone(),
+                await cursor.fetch_absolute(1),
                 await cursor.fetch_absolute(-1),
             )
         ]

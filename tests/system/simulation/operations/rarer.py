@@ -243,7 +243,7 @@ async def _close_pool(world: World, entry: Entry) -> None:
             await pool.close(timeout=limit)
         with world.limited(f"{who}, calls of a closed pool", 0.0):
             await asyncio.wait(tasks)
-        if size := pool.stats().size:
+        if size := pool.stats.size:
             raise Wrong(f"a closed pool has {size} connections, and its tasks ended by {ended}")
     finally:
         pool.terminate()

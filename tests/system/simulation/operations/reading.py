@@ -80,8 +80,8 @@ async def _scroll(world: World, entry: Entry) -> None:
     start, stop = range_of(entry)
     async with world.acquire(entry) as conn, conn.cursor(scroll=True) as cursor:
         await cursor.execute(WIDE_ROWS, (start, stop))
-        check_rows([await cursor.fetch_last()], stop - 1, stop)
-        check_rows([await cursor.fetch_first()], start, start + 1)
+        check_rows([await cursor.fetch_absolute(-1)], stop - 1, stop)
+        check_rows([await cursor.fetch_absolute(1)], start, start + 1)
         check_rows([await cursor.fetch_absolute(entry.operation.size)], stop - 1, stop)
 
 

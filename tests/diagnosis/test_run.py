@@ -17,9 +17,10 @@ import pytest
 import trustme
 
 import aioifx
+import aioifx.diagnosis
 import aioifx.server
-from aioifx import DiagnosisChange, DiagnosisReport, DiagnosisStep
 from aioifx.client.connect import locales
+from aioifx.diagnosis import DiagnosisChange, DiagnosisReport, DiagnosisStep
 from aioifx.diagnosis.listener import ListeningChannel
 from aioifx.diagnosis.report import STEPS
 from aioifx.errors import InterfaceError
@@ -69,7 +70,7 @@ def authority() -> trustme.CA:
 async def diagnose(dsn: str | None = None, **options: Any) -> DiagnosisReport:
     """A diagnosis that shows no password."""
     reported: list[DiagnosisStep] = []
-    report = await aioifx.diagnose(dsn, on_step=reported.append, **options)
+    report = await aioifx.diagnosis.diagnose(dsn, on_step=reported.append, **options)
     assert tuple(reported) == report.steps
     for text in (repr(report), json.dumps(report.as_dict())):
         assert SECRET not in text and QUOTED not in text
@@ -207,7 +208,7 @@ async def test_a_wrong_option_is_named(
 
 async def test_a_step_timeout_must_be_a_time() -> None:
     with pytest.raises(InterfaceError, match="step_timeout"):
-        await aioifx.diagnose("informix://", step_timeout=0)
+        await aioifx.diagnosis.diagnose("informix://", step_timeout=0)
 
 
 @pytest.mark.parametrize(
@@ -685,6 +686,6 @@ async def test_a_cancelled_diagnosis_leaves_nothing(manner: Manner, server: Serv
     for point in (1, 2, 3, 5, 8, 13, 21):
         injection = Injection(manner, point)
         with pytest.raises((asyncio.CancelledError, TimeoutError)):
-            await injection.into(aioifx.diagnose(server.dsn))
+            await injection.into(aioifx.diagnosis.diagnose(server.dsn))
         assert injection.reached
     await all_gone(server)

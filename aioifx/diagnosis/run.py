@@ -1,4 +1,4 @@
-"""`aioifx.diagnose`: options, addresses, then one server after another. Never: what a step does.
+"""`aioifx.diagnosis.diagnose`: options, addresses, then one server after another. Never: what a step does.
 
 Invariants:
 1. A wrong setting is a failed step of the report, never an exception.
