@@ -686,7 +686,9 @@ def test_any_parameters_are_the_references_from_each(numbers: range, is_exhausti
     assert encodable > len(tried)  # or the cases are not worth their time
 
 
-@pytest.mark.parametrize("make_params", [native.native_encoder, native.pure_encoder])
+@pytest.mark.parametrize(
+    "make_params", [pytest.param(native.native_encoder, marks=built), native.pure_encoder]
+)
 def test_executions_of_very_many_parameters_are_the_references(make_params: Any) -> None:
     types, row, data = [INTEGER] * 32_767, tuple(range(32_767)), bytearray()
     assert make_params(types, UTF8, b"", b"")(iter((row,)), data, 0) == (1, None)
