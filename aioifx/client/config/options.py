@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import ssl as tls
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any, Final, Literal, TypedDict
 
@@ -27,15 +27,30 @@ from aioifx.client.config.checks import (
     check_locale,
     check_pam,
     check_row_factory,
-    check_seconds,
     check_text,
     check_tls,
-    check_whole,
     check_words,
     got,
 )
 from aioifx.client.config.environment import checked_variables, login_pairs, session_pairs
 from aioifx.client.config.isolation import Isolation, isolation_clause, lock_mode_clause
+from aioifx.client.config.option_kinds import (
+    FLAG,
+    PATH,
+    SECONDS,
+    SECONDS_OR_0,
+    TEXT,
+    Kind,
+    flag_from_text,
+    in_code,
+    keepalive_from_text,
+    kinds_of,
+    lock_wait_from_text,
+    option,
+    value_checked,
+    whole,
+    word,
+)
 from aioifx.client.config.password import Password, Secret
 from aioifx.client.config.tls import context_of
 from aioifx.client.config.tracing import Tracer, tracer_of
@@ -133,6 +148,23 @@ class AllOptionFields(OptionFields, total=False):
     row_factory: RowFactory[Any] | None
 
 
+def _check_role(role: object) -> None:
+    if role not in ROLES:
+        raise InterfaceError(f"role: expected one of {', '.join(ROLES)}{got(role)}")
+
+
+def _check_auto(locale: object) -> None:
+    if locale != "auto":
+        raise InterfaceError(f'locale: expected "auto" or None{got(locale)}; use db_locale for a locale')
+
+
+def _check_ssl(ssl: object) -> None:
+    if not isinstance(ssl, (bool, tls.SSLContext)):
+        raise InterfaceError(
+            f"ssl: expected None, True, False or an ssl.SSLContext, got {type(ssl).__name__}"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectOptions:
     """All options of a connection, checked on creation.
@@ -140,116 +172,118 @@ class ConnectOptions:
     Frozen. ``repr`` and a pickle omit the password, and ``asdict`` hides it; ``options.password.reveal()`` returns it.
     """
 
-    host: str = ""
+    host: str = option("", TEXT)
     """Host name or address. Several are separated by commas, each with an optional port: ``db1,db2:9089``. Empty: the
     server is looked up in *sqlhosts*."""
-    port: int = DEFAULT_PORT
+    port: int = option(DEFAULT_PORT, whole(1, MAX_PORT, show=False))
     """Port of hosts given without one."""
-    user: str = ""
+    user: str = option("", TEXT)
     """Required here; in `connect`, it defaults to the user of the operating system."""
-    password: Password | None = field(default=None, repr=False)
+    password: Password | None = option(None, TEXT, repr=False)
     """A text is stored as a `Secret`, which repr, `asdict` and pickle do not show."""
-    database: str = ""
+    database: str = option("", TEXT)
     """Database to open; empty: none."""
-    server: str = ""
+    server: str = option("", TEXT)
     """The DBSERVERNAME or an alias; required, because the server compares it. With several hosts: one for all, or one
     for each. With *sqlhosts*: servers or groups, tried in order."""
-    sqlhosts: str = ""
+    sqlhosts: str = option("", TEXT)
     """File in which servers are looked up if no host is given."""
-    role: Role = "any"
+    role: Role = option("any", word(_check_role))
     """Required role of the server in a cluster. Requires a database, since a server reports its role on opening one."""
-    allow_redirect_to: str = ""
+    allow_redirect_to: str = option("", TEXT)
     """Hosts to which a connection manager may redirect the login, with user and password: comma-separated patterns such
     as ``db*.example.com``. Empty: none."""
-    ssl: bool | tls.SSLContext | None = None
+    ssl: bool | tls.SSLContext | None = option(None, Kind(value_checked(_check_ssl), flag_from_text))
     """None or False: no TLS. True: TLS with verification of the certificate and the host name."""
-    ssl_ca: str = ""
+    ssl_ca: str = option("", PATH)
     """PEM file of trusted authorities; turns TLS on. Empty: the system's authorities."""
-    ssl_cert: str = ""
+    ssl_cert: str = option("", PATH)
     """PEM file of the client certificate, and of its key unless *ssl_key* is given; turns TLS on."""
-    ssl_key: str = ""
-    connect_timeout: float = 20.0
+    ssl_key: str = option("", PATH)
+    connect_timeout: float = option(20.0, SECONDS)
     """Seconds from the first packet to the open database, for all hosts together."""
-    connect_retries: int = 0
+    connect_retries: int = option(0, whole(0, 1000))
     """Number of further rounds over all hosts when none could be reached, spread over *connect_timeout*."""
-    stagger: float = 1.0
+    stagger: float = option(1.0, SECONDS)
     """Seconds after which the next host is tried in parallel."""
-    command_timeout: float | None = None
+    command_timeout: float | None = option(None, SECONDS)
     """Time limit in seconds for a call, from queueing to the last reply; for a stream, cursor or executemany it applies
     to each block. None: no limit."""
-    cancel_timeout: float = 5.0
+    cancel_timeout: float = option(5.0, SECONDS_OR_0)
     """Time limit in seconds for the reply to a cancelled call, after which the connection is dropped. 0: drop it
     immediately, without an interrupt."""
-    locale: Literal["auto"] | None = None
+    locale: Literal["auto"] | None = option(None, word(_check_auto))
     """ "auto": query the database's locale from the server if none is given or the given one is rejected."""
-    client_locale: str | None = None
+    client_locale: str | None = option(None, TEXT)
     """Locale of the client; None: same as the database's."""
-    db_locale: str | None = None
+    db_locale: str | None = option(None, TEXT)
     """Locale of the database, whose code set is used for text on the wire; None: *client_locale*."""
-    encoding_errors: str = "strict"
+    encoding_errors: str = option("strict", TEXT)
     """Python's error handler for bytes that cannot be decoded: "strict", "replace", "surrogateescape" ..."""
-    application_name: str = ""
+    application_name: str = option("", TEXT)
     """Shown in the server's session list."""
-    environment: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    environment: Mapping[str, str] = option(dict[str, str], in_code(), hash=False)
     """Informix environment variables for the session, such as PDQPRIORITY; unknown ones are rejected."""
-    autocommit: bool = True
+    autocommit: bool = option(True, FLAG)
     """False: a transaction is started before the first statement, and ended by `commit` or `rollback`, as in PEP
     249."""
-    isolation: Isolation | None = None
+    isolation: Isolation | None = option(None, word(isolation_clause))
     """As in `Connection.transaction`; None: the database's default."""
-    lock_wait: float | None = None
+    lock_wait: float | None = option(None, Kind(value_checked(lock_mode_clause), lock_wait_from_text))
     """Seconds to wait for a lock; 0: do not wait, -1 or infinity: no limit. None: the server's default, 0."""
-    read_only: bool = False
+    read_only: bool = option(False, FLAG)
     """Queries only: changes are rejected, by the client outside transactions and by the server inside."""
-    fetch_size: int = STANDARD_FETCH_SIZE
+    fetch_size: int = option(STANDARD_FETCH_SIZE, whole(MIN_FETCH_SIZE, MAX_FETCH_SIZE))
     """Bytes (not rows) per block of rows. More than 32767 needs a server with capability 63; without it, or if the
     server rejects the size, the connection uses 32767."""
-    optofc: bool = True
+    optofc: bool = option(True, FLAG)
     """Whether the server closes the cursor of a query with its last row, which saves the round trip of CLOSE. OPTOFC in
     *environment* takes precedence."""
-    statement_cache_size: int = 100
+    statement_cache_size: int = option(100, whole(0, MAX_STATEMENTS))
     """Maximum statements that stay prepared at the server between calls; 0: none, for no hidden state."""
-    pipelining: bool = False
+    pipelining: bool = option(False, FLAG)
     """Whether deferred cleanup (CLOSE, RELEASE) is sent together with the next request; see the page Protocol flow."""
-    keepalive: bool | tuple[int, int, int] = True
+    keepalive: bool | tuple[int, int, int] = option(
+        True, Kind(value_checked(check_keepalive), keepalive_from_text)
+    )
     """Whether TCP detects that the server's machine is unreachable. Three numbers: idle seconds before the first probe,
     seconds between probes, and unanswered probes until the connection is dropped."""
-    strip_char: bool = False
+    strip_char: bool = option(False, FLAG)
     """Whether trailing blanks of CHAR and NCHAR values are removed."""
-    integral_decimals: bool = True
+    integral_decimals: bool = option(True, FLAG)
     """Whether DECIMAL and MONEY of scale 0, such as the result of COUNT, are returned as int instead of Decimal."""
-    lobs: Lobs = "handles"
+    lobs: Lobs = option("handles", word(check_lobs))
     """"handles" returns BLOB and CLOB as handles, "inline" as bytes and str. Both return BYTE and TEXT as bytes and
     str. "stream" returns each value of a `stream` as a series of chunks; other calls then return handles."""
-    max_lob_size: int = 64 * 1024 * 1024
+    max_lob_size: int = option(64 * 1024 * 1024, whole(1, MAX_FETCH_SIZE))
     """Maximum bytes of one large value in memory; a larger one raises DataError. Not for "stream"."""
-    client_files: ClientFiles | None = field(default=None, hash=False)
+    client_files: ClientFiles | None = option(None, in_code(check_client_files), hash=False)
     """Where a server may read and write files of the client, for ``lotofile``, ``filetoblob`` and ``filetoclob`` with
     'client': a directory, or a function that opens files. None: nowhere."""
-    pam: PamHandler | None = field(default=None, hash=False)
+    pam: PamHandler | None = option(None, in_code(check_pam), hash=False)
     """Answers the questions of a server with PAM: a callable or coroutine function of a `PamStyle` and the question's
     text. It returns the answer, or None to end the login. Without it, the password answers the first question of style
     ECHO_OFF, and the login ends at any other."""
-    type_codecs: TypeCodecs = field(default_factory=dict[str, TypeCodec], hash=False)
+    type_codecs: TypeCodecs = option(dict[str, TypeCodec], in_code(), hash=False)
     """Encoders and decoders by Informix type name; see `Connection.set_type_codec`."""
-    adapters: Mapping[type[Any], Convert] = field(default_factory=dict[type[Any], Convert], hash=False)
+    adapters: Mapping[type[Any], Convert] = option(dict[type[Any], Convert], in_code(), hash=False)
     """Functions that convert parameters, by class; also used for subclasses. For example ``{uuid.UUID: str}``."""
-    json_loads: JsonLoads | None = None
+    json_loads: JsonLoads | None = option(None, in_code())
     """Function from the text of a JSON value to an object, such as ``orjson.loads``; None: `json.loads`."""
-    json_dumps: JsonDumps | None = None
+    json_dumps: JsonDumps | None = option(None, in_code())
     """Function from an object to JSON, as str or UTF-8, such as ``orjson.dumps``; None: `json.dumps`, without NaN."""
-    observer: Observers | None = field(default=None, hash=False, repr=False)
+    observer: Observers | None = option(None, in_code(checked_observers), hash=False, repr=False)
     """An `Observer`, or a sequence of them; called at the start and at the end of each operation."""
-    slow_query: float | None = None
+    slow_query: float | None = option(None, SECONDS_OR_0)
     """Seconds after which a call is logged at WARNING by ``aioifx.query``, with its statement, its caller and where the
     time went; 0: each call. None: none."""
-    lock_diagnosis: bool = False
+    lock_diagnosis: bool = option(False, FLAG)
     """Whether a `LockError` gets notes about the sessions that hold the locks, as by `diagnose_locks`."""
-    trace: TraceTarget | None = field(default=None, hash=False)
+    trace: TraceTarget | None = option(None, in_code(), hash=False)  # not in an address: it writes files
     """File to which events of the protocol are appended, or a function that is called with each `TraceEvent`."""
-    trace_values: bool = False
+    trace_values: bool = option(False, Kind(check_flag))
     """Whether the trace holds values, literals and passwords."""
-    row_factory: RowFactory[Any] | None = None
+    row_factory: RowFactory[Any] | None = option(None, in_code(check_row_factory))
     conversions: Conversions = field(default=PLAIN, init=False, repr=False, compare=False)
     """Combines *integral_decimals*, *type_codecs*, *adapters*, *json_loads*, *json_dumps* and DBDATE."""
     code_set: CodeSet = field(init=False, repr=False, compare=False)
@@ -266,57 +300,24 @@ class ConnectOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", checked_variables(self.environment))
-        if self.locale not in (None, "auto"):
-            raise InterfaceError(
-                f'locale: expected "auto" or None{got(self.locale)}; use db_locale for a locale'
-            )
         check_locale("client_locale", self.client_locale, self.encoding_errors)
         check_locale("db_locale", self.db_locale, self.encoding_errors)
         client = self.client_locale or self.db_locale or DEFAULT_LOCALE
         database = self.db_locale or client
         object.__setattr__(self, "client_code_set", code_set_of(client, self.encoding_errors))
         object.__setattr__(self, "code_set", code_set_of(database, self.encoding_errors))
-        code_set = self.client_code_set
-        check_text("host", self.host, code_set)
-        check_text("sqlhosts", self.sqlhosts, code_set)
-        if not (self.host or self.sqlhosts):
-            raise InterfaceError("host: missing, and no sqlhosts file is given")
-        for name in ("server", "user"):
-            check_text(name, getattr(self, name), code_set, required=True)
+        for name, kind in KINDS.items():
+            value = getattr(self, name)
+            if kind.check is not None and not (value is None and name in _MAY_BE_NONE):
+                kind.check(name, value)
+        for name in _TEXTS:
+            check_text(name, getattr(self, name), self.client_code_set, required=name in ("server", "user"))
         check_text("database", self.database, self.code_set)
-        check_text("application_name", self.application_name, code_set)
-        check_words(self.server, self.database)
+        self._check_server()
         if not (self.password is None or isinstance(self.password, Secret) or callable(self.password)):
-            check_text("password", self.password, code_set)
+            check_text("password", self.password, self.client_code_set)
             object.__setattr__(self, "password", Secret(self.password))
-        check_whole("port", self.port, 1, MAX_PORT, show=False)
-        if self.host:
-            addresses(self.host, self.port, self.server)
-        self._check_cluster(code_set)
-        check_whole("fetch_size", self.fetch_size, MIN_FETCH_SIZE, MAX_FETCH_SIZE)
-        check_whole("statement_cache_size", self.statement_cache_size, 0, MAX_STATEMENTS)
-        check_seconds("connect_timeout", self.connect_timeout)
-        check_seconds("stagger", self.stagger)
-        check_whole("connect_retries", self.connect_retries, 0, 1000)
-        for name in ("ssl_ca", "ssl_cert", "ssl_key"):
-            check_text(name, getattr(self, name), code_set)
         check_tls(self.ssl, self.ssl_ca, self.ssl_cert, self.ssl_key)
-        if self.command_timeout is not None:
-            check_seconds("command_timeout", self.command_timeout)
-        check_seconds("cancel_timeout", self.cancel_timeout, zero=True)
-        for name in ("autocommit", "read_only"):
-            check_flag(name, getattr(self, name))
-        isolation_clause(self.isolation)
-        lock_mode_clause(self.lock_wait)
-        check_flag("optofc", self.optofc)
-        check_flag("pipelining", self.pipelining)
-        check_keepalive(self.keepalive)
-        check_flag("strip_char", self.strip_char)
-        check_flag("integral_decimals", self.integral_decimals)
-        check_lobs(self.lobs)
-        check_client_files(self.client_files)
-        check_pam(self.pam)
-        check_whole("max_lob_size", self.max_lob_size, 1, MAX_FETCH_SIZE)
         conversions = checked_conversions(
             self.type_codecs,
             self.adapters,
@@ -326,25 +327,16 @@ class ConnectOptions:
             dbdate="" if "GL_DATE" in self.environment else self.environment.get("DBDATE", ISO_DATES),
         )
         object.__setattr__(self, "conversions", conversions)
-        if not (self.ssl is None or isinstance(self.ssl, (bool, tls.SSLContext))):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InterfaceError(
-                f"ssl: expected None, True, False or an ssl.SSLContext, got {type(self.ssl).__name__}"
-            )
-        if self.row_factory is not None:
-            check_row_factory(self.row_factory)
-        checked_observers(self.observer)
-        check_flag("lock_diagnosis", self.lock_diagnosis)
-        check_flag("trace_values", self.trace_values)
         object.__setattr__(self, "tracer", tracer_of(self.trace, self.trace_values))
-        if self.slow_query is not None:
-            check_seconds("slow_query", self.slow_query, zero=True)
 
-    def _check_cluster(self, code_set: CodeSet) -> None:
-        if self.role not in ROLES:
-            raise InterfaceError(f"role: expected one of {', '.join(ROLES)}{got(self.role)}")
+    def _check_server(self) -> None:
+        if not (self.host or self.sqlhosts):
+            raise InterfaceError("host: missing, and no sqlhosts file is given")
+        check_words(self.server, self.database)
+        if self.host:
+            addresses(self.host, self.port, self.server)
         if self.role != "any" and not self.database:
             raise InterfaceError("role: requires a database, since a server reports its role on opening one")
-        check_text("allow_redirect_to", self.allow_redirect_to, code_set)
         if self.allow_redirect_to:
             names_in("allow_redirect_to", self.allow_redirect_to)
             if any(
@@ -447,6 +439,24 @@ class ConnectOptions:
     def without_optofc(self) -> ConnectOptions:
         """The same options with OPTOFC=0."""
         return replace(self, environment={**self.environment, "OPTOFC": "0"})
+
+
+KINDS: Final = kinds_of(ConnectOptions)
+"""The kinds of all options, by name."""
+
+_MAY_BE_NONE: Final = {each.name for each in fields(ConnectOptions) if each.default is None}
+_TEXTS: Final = (
+    "host",
+    "sqlhosts",
+    "server",
+    "user",
+    "application_name",
+    "allow_redirect_to",
+    "ssl_ca",
+    "ssl_cert",
+    "ssl_key",
+)
+"""Sent, or used, in the client's code set."""
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,8 @@ from typing import Any, Final
 from aioifx.client.config.checks import check_seconds
 from aioifx.client.config.dsn import split_dsn
 from aioifx.client.config.environment import OPTION_OF, checked_variables
-from aioifx.client.config.options import MIN_FETCH_SIZE, AllOptionFields, ConnectOptions
+from aioifx.client.config.option_kinds import whole_from_text
+from aioifx.client.config.options import KINDS, MIN_FETCH_SIZE, AllOptionFields, ConnectOptions
 from aioifx.client.config.process_environment import raw_environment
 from aioifx.client.sql.suggest import did_you_mean
 from aioifx.errors import InterfaceError
@@ -59,7 +60,7 @@ def resolve(
     _add_environ(given, variables, environ)
     if "fetch_size" not in given and (size := variables.get("FET_BUF_SIZE")) is not None:
         # As in JDBC: the variable sets the buffer size, and a value below 4096 is ignored (observed: select.json).
-        given["fetch_size"] = max(_whole_from_text("FET_BUF_SIZE", size), MIN_FETCH_SIZE)
+        given["fetch_size"] = max(whole_from_text("FET_BUF_SIZE", size), MIN_FETCH_SIZE)
     for name, value in defaults.items():
         given.setdefault(name, value)
     if not given.get("user"):
@@ -116,7 +117,7 @@ def _add_environ(given: dict[str, Any], variables: dict[str, str], environ: Mapp
             given["sqlhosts"] = os.path.join(environ["INFORMIXDIR"], "etc", "sqlhosts")
     seconds = variables.get("INFORMIXCONTIME") or environ.get("INFORMIXCONTIME")
     if "connect_timeout" not in given and seconds:
-        given["connect_timeout"] = float(_whole_from_text("INFORMIXCONTIME", seconds))
+        given["connect_timeout"] = float(whole_from_text("INFORMIXCONTIME", seconds))
         check_seconds("INFORMIXCONTIME", given["connect_timeout"])
 
 
@@ -159,64 +160,11 @@ def _check_known(name: str, also: Collection[str] = ()) -> None:
     raise InterfaceError(f"{name}: unknown option{hint}")
 
 
-# -- text of a DSN to a value -----------------------------------------------------------------------------------------
-
-_FLAGS: Final = {
-    "1": True, "true": True, "yes": True, "on": True,
-    "0": False, "false": False, "no": False, "off": False,
-}  # fmt: skip
-
-
 def _from_text(name: str, text: str) -> object:
-    if name in ("port", "fetch_size", "statement_cache_size", "connect_retries", "max_lob_size"):
-        return _whole_from_text(name, text)
-    if name in ("connect_timeout", "command_timeout", "cancel_timeout", "stagger", "slow_query"):
-        try:
-            return float(text)
-        except ValueError:
-            raise InterfaceError(f"{name}: expected a number of seconds") from None
-    if name == "lock_wait":
-        return _lock_wait_from_text(text)
-    if name == "keepalive" and "," in text:
-        return tuple(_whole_from_text(name, part.strip()) for part in text.split(","))
-    if name in (
-        "ssl",
-        "keepalive",
-        "strip_char",
-        "integral_decimals",
-        "optofc",
-        "pipelining",
-        "autocommit",
-        "read_only",
-        "lock_diagnosis",
-    ):
-        if text.lower() not in _FLAGS:
-            raise InterfaceError(f"{name}: expected true or false")
-        return _FLAGS[text.lower()]
-    if name in (
-        "environment",
-        "row_factory",
-        "type_codecs",
-        "adapters",
-        "json_loads",
-        "json_dumps",
-        "client_files",
-        "pam",
-        "observer",
-        "trace",  # an address from elsewhere must not write files or record values
-        "trace_values",
-    ):
+    read = KINDS[name].from_text
+    if read is None:
         raise InterfaceError(f"{name}: not supported in a DSN under this name")
-    if name.startswith("ssl_") and not text:
-        # An unset variable in a DSN template must not turn TLS off silently.
-        raise InterfaceError(f"{name}: expected a path, got an empty text")
-    return text
-
-
-def _lock_wait_from_text(text: str) -> float:
-    if text in ("-1", "inf"):
-        return -1
-    return _whole_from_text("lock_wait", text)
+    return read(name, text)
 
 
 def _port_of(service: str) -> int:
@@ -227,9 +175,3 @@ def _port_of(service: str) -> int:
         raise InterfaceError(
             "SERVICE: expected a port or a name in this machine's list of services"
         ) from None
-
-
-def _whole_from_text(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
-        raise InterfaceError(f"{name}: expected a whole number in digits")
-    return int(text)
