@@ -61,25 +61,38 @@ class TypeCode(IntEnum):
     BIGSERIAL = 53
 
 
-INTEGER_CODES: Final = frozenset(
-    {
-        TypeCode.SMALLINT,
-        TypeCode.INTEGER,
-        TypeCode.SERIAL,
-        TypeCode.INT8,
-        TypeCode.SERIAL8,
-        TypeCode.BIGINT,
-        TypeCode.BIGSERIAL,
-    }
-)
-"""Types of whole numbers."""
-NUMBER_CODES: Final = INTEGER_CODES | {
-    TypeCode.FLOAT,
-    TypeCode.SMALLFLOAT,
-    TypeCode.DECIMAL,
-    TypeCode.MONEY,
+class TypeTraits(NamedTuple):
+    """What is true of every value of a type that has one size."""
+
+    size: int
+    """Bytes of a value in a row and in SQ_BIND (observed: binds.json)."""
+    digits: int
+    """Digits of the largest value; for DATE, characters of its text."""
+    is_integer: bool = True
+    serial_of: TypeCode | None = None
+    """The type of the values, for a column that the server numbers."""
+
+
+TRAITS: Final[dict[int, TypeTraits]] = {
+    TypeCode.SMALLINT: TypeTraits(2, 5),
+    TypeCode.INTEGER: TypeTraits(4, 10),
+    TypeCode.SERIAL: TypeTraits(4, 10, serial_of=TypeCode.INTEGER),
+    TypeCode.INT8: TypeTraits(10, 19),
+    TypeCode.SERIAL8: TypeTraits(10, 19, serial_of=TypeCode.INT8),
+    TypeCode.BIGINT: TypeTraits(8, 19),
+    TypeCode.BIGSERIAL: TypeTraits(8, 19, serial_of=TypeCode.BIGINT),
+    TypeCode.FLOAT: TypeTraits(8, 15, is_integer=False),
+    TypeCode.SMALLFLOAT: TypeTraits(4, 7, is_integer=False),
+    TypeCode.DATE: TypeTraits(4, 10, is_integer=False),
 }
+"""The types of one size. Other tables of types refer to this one, and add only what is theirs."""
+
+INTEGER_CODES: Final = frozenset(code for code, traits in TRAITS.items() if traits.is_integer)
+"""Types of whole numbers."""
+NUMBER_CODES: Final = INTEGER_CODES | {TypeCode.FLOAT, TypeCode.SMALLFLOAT, TypeCode.DECIMAL, TypeCode.MONEY}
 """Types of all numbers."""
+SERIALS: Final = {code: traits.serial_of for code, traits in TRAITS.items() if traits.serial_of is not None}
+"""Types of columns that the server numbers -> the types of their values."""
 
 
 NOT_NULL: Final = 0x0100
@@ -280,6 +293,12 @@ class SqlType:
             return TypeCode(kind).name
         except ValueError:
             return f"TYPE {kind}"
+
+
+SIMPLE_TYPES: Final = {
+    TypeCode(code).name.lower(): SqlType(code, traits.size) for code, traits in TRAITS.items()
+}
+"""The types of one size by their names in SQL."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,11 @@ from aioifx.sqltypes import (
     DISTINCT,
     DISTINCT_BOOLEAN,
     DISTINCT_LVARCHAR,
+    INTEGER_CODES,
+    NUMBER_CODES,
+    SERIALS,
+    SIMPLE_TYPES,
+    TRAITS,
     Datetime,
     IntervalYM,
     Qualifier,
@@ -227,3 +232,15 @@ def test_intervals_reckon_and_sort_as_their_months(left: int, right: int) -> Non
 def test_a_name_of_a_type_is_shown_without_control_characters() -> None:
     for flags in (0, DISTINCT):
         assert str(SqlType(TypeCode.UDTVAR, 8, 2048, "", "a\x1b[2Jb", flags=flags)).isprintable()
+
+
+def test_a_serial_has_the_traits_of_the_type_of_its_values() -> None:
+    assert SERIALS == {
+        TypeCode.SERIAL: TypeCode.INTEGER,
+        TypeCode.SERIAL8: TypeCode.INT8,
+        TypeCode.BIGSERIAL: TypeCode.BIGINT,
+    }
+    for code, base in SERIALS.items():
+        assert TRAITS[code]._replace(serial_of=None) == TRAITS[base]
+    assert {type_.code for type_ in SIMPLE_TYPES.values()} == TRAITS.keys()
+    assert INTEGER_CODES < NUMBER_CODES

@@ -59,6 +59,7 @@ from aioifx.sqltypes import (
     Value,
     datetime_qualifier,
 )
+from aioifx.wire.fields import is_named
 
 Binder: TypeAlias = Callable[[Value], bytes]
 """A value -> its entry. Raises DataError."""
@@ -78,11 +79,6 @@ MAX_SHORT_TEXT: Final = 32_767
 
 NULL: Final = _SHORTS.pack(TypeCode.CHAR, -1, 0)
 """NULL for any type (observed: 12.10 to 15)."""
-
-
-def is_named(code: int) -> bool:
-    """Whether entries of this type carry owner and name."""
-    return code > TypeCode.SERIAL8 and code not in (TypeCode.BIGINT, TypeCode.BIGSERIAL)
 
 
 def is_character(sql_type: SqlType) -> bool:

@@ -11,13 +11,19 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Final, NamedTuple, TypeAlias
 
-from aioifx.codecs.bind_values import Binder, binder_for, is_character, is_named
+from aioifx.codecs.bind_values import Binder, binder_for, is_character
 from aioifx.codecs.conversions import STANDARD, Adapter
 from aioifx.codecs.large_objects import is_large_object
 from aioifx.codecs.temporal import common_step, qualifier_of
 from aioifx.codecs.text import CodeSet
 from aioifx.codecs.type_text import cached_by_type
-from aioifx.sqltypes import SqlType, TypeCode, Unit
+from aioifx.sqltypes import (
+    SERIALS,
+    SqlType,
+    TypeCode,
+    Unit,
+)
+from aioifx.wire.fields import is_named
 
 
 class PackOp(IntEnum):
@@ -156,14 +162,11 @@ def _truth(sql_type: SqlType | None, bind: Binder) -> Mapping[type[object], Pack
     return {bool: PackRule(PackOp.TRUTH, bind, bind(True), bind(False))}
 
 
-_BY_TYPE: Final[Mapping[int, _ByType]] = {
+_BY_TYPE: Final[dict[int, _ByType]] = {
     TypeCode.SMALLINT: _integer(PackOp.SMALL, 2),
     TypeCode.INTEGER: _integer(PackOp.INT, 4),
-    TypeCode.SERIAL: _integer(PackOp.INT, 4),
     TypeCode.BIGINT: _integer(PackOp.LONG, 8),
-    TypeCode.BIGSERIAL: _integer(PackOp.LONG, 8),
     TypeCode.INT8: _int8,
-    TypeCode.SERIAL8: _int8,
     TypeCode.FLOAT: _float,
     TypeCode.SMALLFLOAT: _smallfloat,
     TypeCode.DATE: _date,
@@ -172,6 +175,7 @@ _BY_TYPE: Final[Mapping[int, _ByType]] = {
     TypeCode.DATETIME: _datetime,
     TypeCode.BOOLEAN: _truth,
 }
+_BY_TYPE.update({code: _BY_TYPE[base] for code, base in SERIALS.items()})
 
 
 @cached_by_type

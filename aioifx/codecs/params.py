@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from aioifx.codecs.base import Decode
 from aioifx.codecs.base100 import unpack
-from aioifx.codecs.bind_values import binder_for, is_named
+from aioifx.codecs.bind_values import binder_for
 from aioifx.codecs.conversions import Adapters, with_adapters
 from aioifx.codecs.large_objects import Descriptor, Locator
 from aioifx.codecs.numbers import decimal_of
@@ -18,6 +18,7 @@ from aioifx.codecs.temporal import datetime_decoder, interval_decoder
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError, InterfaceError, NotSupportedError, ProtocolError
 from aioifx.sqltypes import FLOATING_SCALE, SqlType, TypeCode, Value
+from aioifx.wire.fields import is_named
 from aioifx.wire.opcodes import MAX_COLUMNS
 
 EncodeResult: TypeAlias = tuple[int, tuple[Any] | None]

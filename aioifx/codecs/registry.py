@@ -14,24 +14,28 @@ from aioifx.codecs.large_objects import is_large_object, is_smart_object
 from aioifx.codecs.text import CodeSet
 from aioifx.codecs.type_text import cached_by_type, may_be_large
 from aioifx.errors import NotSupportedError
-from aioifx.sqltypes import Column, SqlType, TypeCode, Value
+from aioifx.sqltypes import (
+    SERIALS,
+    Column,
+    SqlType,
+    TypeCode,
+    Value,
+)
 
 _ByType: TypeAlias = Callable[[SqlType], Codec]
 _ByText: TypeAlias = Callable[[SqlType, CodeSet, bool], Codec]
 
-FIXED: Final[Mapping[int, Codec]] = {
+FIXED: Final[dict[int, Codec]] = {
     TypeCode.SMALLINT: numbers.SMALLINT,
     TypeCode.INTEGER: numbers.INTEGER,
-    TypeCode.SERIAL: numbers.INTEGER,
     TypeCode.BIGINT: numbers.BIGINT,
-    TypeCode.BIGSERIAL: numbers.BIGINT,
     TypeCode.INT8: numbers.INT8,
-    TypeCode.SERIAL8: numbers.INT8,
     TypeCode.SMALLFLOAT: numbers.SMALLFLOAT,
     TypeCode.FLOAT: numbers.FLOAT,
     TypeCode.DATE: temporal.DATE,
 }
 """Types that are always the same."""
+FIXED.update({code: FIXED[base] for code, base in SERIALS.items()})
 
 BY_LENGTH: Final[Mapping[int, _ByType]] = {
     TypeCode.DECIMAL: numbers.decimal,

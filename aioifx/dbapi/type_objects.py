@@ -51,7 +51,7 @@ STRING: Final = TypeObject(
 BINARY: Final = TypeObject("BINARY", TypeCode.BYTE, extended_ids=(EXTENDED_BLOB,))
 """BYTE and BLOB."""
 
-NUMBER: Final = TypeObject("NUMBER", *NUMBER_CODES)
+NUMBER: Final = TypeObject("NUMBER", *map(TypeCode, NUMBER_CODES))
 """Numbers of all types, SERIAL included."""
 
 DATETIME: Final = TypeObject("DATETIME", TypeCode.DATE, TypeCode.DATETIME)

@@ -27,16 +27,20 @@ from aioifx.sqlalchemy.types import (
     TIME,
     VARCHAR,
 )  # fmt: skip
-from aioifx.sqltypes import DISTINCT, Qualifier, SqlType, TypeCode, Unit
+from aioifx.sqltypes import (
+    DISTINCT,
+    SERIALS,
+    Qualifier,
+    SqlType,
+    TypeCode,
+    Unit,
+)
 
 _SIMPLE: Final[Mapping[int, Callable[[], sqltypes.TypeEngine[Any]]]] = {
     TypeCode.SMALLINT: sqltypes.SMALLINT,
     TypeCode.INTEGER: sqltypes.INTEGER,
-    TypeCode.SERIAL: sqltypes.INTEGER,
     TypeCode.BIGINT: sqltypes.BIGINT,
-    TypeCode.BIGSERIAL: sqltypes.BIGINT,
     TypeCode.INT8: INT8,
-    TypeCode.SERIAL8: INT8,
     TypeCode.FLOAT: sqltypes.FLOAT,
     TypeCode.SMALLFLOAT: SMALLFLOAT,
     TypeCode.DATE: sqltypes.DATE,
@@ -71,6 +75,7 @@ def type_for(sql_type: SqlType) -> sqltypes.TypeEngine[Any]:
     kind = sql_type.kind
     if sql_type.extended_name and sql_type.flags & DISTINCT:
         return NamedType(sql_type.extended_name, sql_type.owner or None)
+    kind = SERIALS.get(kind, kind)
     if kind in _SIMPLE:
         return _SIMPLE[kind]()
     if kind in _SIZED:

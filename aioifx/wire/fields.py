@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from aioifx.errors import ProgrammingError, ProtocolError
-from aioifx.sqltypes import TypeCode
+from aioifx.sqltypes import (
+    TRAITS,
+    TypeCode,
+)
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.opcodes import MAX_TEXT
@@ -18,18 +21,7 @@ Assumed: servers use these sizes as JDBC does."""
 
 # Number of bytes of a value's data, by type (observed: binds.json; wire.md section 12.7). Values of other types without
 # a name start with a short length, values of named types with an int length.
-_FIXED_DATA: Final[dict[int, int]] = {
-    TypeCode.SMALLINT: 2,
-    TypeCode.INTEGER: 4,
-    TypeCode.SERIAL: 4,
-    TypeCode.DATE: 4,
-    TypeCode.FLOAT: 8,
-    TypeCode.SMALLFLOAT: 4,
-    TypeCode.INT8: 10,
-    TypeCode.SERIAL8: 10,
-    TypeCode.BIGINT: 8,
-    TypeCode.BIGSERIAL: 8,
-}
+_FIXED_DATA: Final[dict[int, int]] = {code: traits.size for code, traits in TRAITS.items()}
 _BLOBS: Final = frozenset({int(TypeCode.BYTE), int(TypeCode.TEXT)})
 
 

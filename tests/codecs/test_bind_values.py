@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from aioifx.codecs import base
-from aioifx.codecs.bind_values import MAX_SHORT_TEXT, NULL, binder_for, is_named
+from aioifx.codecs.bind_values import MAX_SHORT_TEXT, NULL, binder_for
 from aioifx.codecs.large_objects import Descriptor
 from aioifx.codecs.params import decode_value
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import DataError, NotSupportedError
 from aioifx.sqltypes import Datetime, IntervalYM, SqlType, TypeCode, Unit, datetime_qualifier
+from aioifx.wire.fields import is_named
 from tests.codecs.samples import BOOLEAN, INTEGER, LATIN1, LVARCHAR, UTF8, decimal_type, described, vectors
 
 BINDS = vectors("binds.json")["vectors"]

@@ -18,7 +18,12 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Query
 from aioifx.server.sql.model.storage import form_of
 from aioifx.server.sqlite.databases import LogMode
-from aioifx.sqltypes import Column, SqlType, TypeCode
+from aioifx.sqltypes import (
+    SERIALS,
+    Column,
+    SqlType,
+    TypeCode,
+)
 from aioifx.wire import completion, replies, requests
 from aioifx.wire.opcodes import StatementType
 
@@ -252,9 +257,7 @@ def _retyped_one(described: SqlType, wanted: SqlType) -> SqlType:
 
 
 _TWINS: Final[dict[int, int]] = {
-    TypeCode.SERIAL: TypeCode.INTEGER,
-    TypeCode.SERIAL8: TypeCode.INT8,
-    TypeCode.BIGSERIAL: TypeCode.BIGINT,
+    **SERIALS,
     TypeCode.MONEY: TypeCode.DECIMAL,
 }
 """Types with the same encoding in a row."""

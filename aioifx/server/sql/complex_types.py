@@ -21,6 +21,7 @@ from aioifx.sqltypes import (
     DISTINCT_LVARCHAR,
     EXTENDED_BOOLEAN,
     EXTENDED_LVARCHAR,
+    SERIALS,
     Qualifier,
     SqlType,
     TypeCode,
@@ -128,13 +129,6 @@ def undistinguished(type_: SqlType) -> SqlType:
     return SqlType(type_.code, type_.length, extended, "informix" if name else "", name)
 
 
-_SERIALS: Final = {
-    TypeCode.SERIAL: TypeCode.INTEGER,
-    TypeCode.SERIAL8: TypeCode.INT8,
-    TypeCode.BIGSERIAL: TypeCode.BIGINT,
-}
-"""A value of a serial column in a row is an integer."""
-
 _OPAQUE_NAMES: Final = {
     EXTENDED_LVARCHAR: "lvarchar",
     EXTENDED_BOOLEAN: "boolean",
@@ -165,7 +159,7 @@ def _anonymous(type_: SqlType) -> SqlType:
 def _text(type_: SqlType, part_text: Callable[[SqlType], str]) -> str:
     if isinstance(type_, ComplexType):
         return _complex_text(type_, part_text)
-    kind = _SERIALS.get(TypeCode(type_.kind), TypeCode(type_.kind))
+    kind = SERIALS.get(type_.kind, TypeCode(type_.kind))  # a value of a serial column in a row is an integer
     if kind in (TypeCode.VARCHAR, TypeCode.NVARCHAR) and type_.length >> 8:
         return f"{kind.name.lower()}({type_.length & 0xFF},{type_.length >> 8})"
     if type_.size is not None:

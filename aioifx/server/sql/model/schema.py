@@ -16,12 +16,13 @@ from typing import Final, Protocol
 
 from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.server.sql.syntax.nodes import Fragment
-from aioifx.sqltypes import SqlType, TypeCode
+from aioifx.sqltypes import (
+    SERIALS,
+    SqlType,
+)
 
 FIRST_USER_TABID: Final = 100
 """The first tabid of user tables; system catalog tables are below (documented: SQL Reference, systables)."""
-
-SERIAL_CODES: Final = frozenset({TypeCode.SERIAL, TypeCode.SERIAL8, TypeCode.BIGSERIAL})
 
 
 class DefaultKind(StrEnum):
@@ -66,7 +67,7 @@ class ColumnDef:
     @property
     def is_serial(self) -> bool:
         """Whether the server generates its values."""
-        return self.type.code in SERIAL_CODES
+        return self.type.code in SERIALS
 
 
 class ConstraintKind(StrEnum):

@@ -14,7 +14,14 @@ from typing import Final, TypeAlias
 from aioifx.server.sql.builtin_types import EXTENDED_BSON, EXTENDED_JSON, bson, json
 from aioifx.server.sql.complex_types import ComplexType, definition
 from aioifx.server.sql.syntax.parser import parse_type_text
-from aioifx.sqltypes import EXTENDED_BLOB, EXTENDED_CLOB, Qualifier, SqlType, TypeCode
+from aioifx.sqltypes import (
+    EXTENDED_BLOB,
+    EXTENDED_CLOB,
+    INTEGER_CODES,
+    Qualifier,
+    SqlType,
+    TypeCode,
+)
 
 TypeNumber: TypeAlias = int | str
 """A type in SQLite text."""
@@ -59,13 +66,7 @@ class Form(Enum):
 
 
 _FORMS: Final[dict[int, Form]] = {
-    TypeCode.SMALLINT: Form.INTEGER,
-    TypeCode.INTEGER: Form.INTEGER,
-    TypeCode.SERIAL: Form.INTEGER,
-    TypeCode.INT8: Form.INTEGER,
-    TypeCode.SERIAL8: Form.INTEGER,
-    TypeCode.BIGINT: Form.INTEGER,
-    TypeCode.BIGSERIAL: Form.INTEGER,
+    **dict.fromkeys(INTEGER_CODES, Form.INTEGER),
     TypeCode.FLOAT: Form.FLOAT,
     TypeCode.SMALLFLOAT: Form.FLOAT,
     TypeCode.DECIMAL: Form.DECIMAL,

@@ -18,6 +18,9 @@ from aioifx.sqltypes import (
     EXTENDED_BLOB,
     EXTENDED_CLOB,
     FLOATING_SCALE,
+    INTEGER_CODES,
+    SERIALS,
+    TRAITS,
     Qualifier,
     SqlType,
     TypeCode,
@@ -69,14 +72,8 @@ class Family(Enum):
 NUMERIC: Final = frozenset({Family.INTEGER, Family.DECIMAL, Family.FLOAT})
 INTERVALS: Final = frozenset({Family.MONTHS, Family.TIME})
 
-_FAMILIES: Final = {
-    TypeCode.SMALLINT: Family.INTEGER,
-    TypeCode.INTEGER: Family.INTEGER,
-    TypeCode.SERIAL: Family.INTEGER,
-    TypeCode.INT8: Family.INTEGER,
-    TypeCode.SERIAL8: Family.INTEGER,
-    TypeCode.BIGINT: Family.INTEGER,
-    TypeCode.BIGSERIAL: Family.INTEGER,
+_FAMILIES: Final[dict[int, Family]] = {
+    **dict.fromkeys(INTEGER_CODES, Family.INTEGER),
     TypeCode.DECIMAL: Family.DECIMAL,
     TypeCode.MONEY: Family.DECIMAL,
     TypeCode.FLOAT: Family.FLOAT,
@@ -97,7 +94,7 @@ _FAMILIES: Final = {
     TypeCode.LIST: Family.COLLECTION,
 }
 
-_PLAIN: Final = {TypeCode.SERIAL: INTEGER, TypeCode.SERIAL8: INT8, TypeCode.BIGSERIAL: BIGINT}
+_PLAIN: Final = {code: SqlType(base, TRAITS[base].size) for code, base in SERIALS.items()}
 
 
 def family_of(type_: SqlType) -> Family:
@@ -126,7 +123,7 @@ def is_large(type_: SqlType) -> bool:
 
 def plain(type_: SqlType) -> SqlType:
     """The type without SERIAL: the type of an expression over a serial column."""
-    return _PLAIN.get(TypeCode(type_.code), type_)
+    return _PLAIN.get(type_.code, type_)
 
 
 def is_national(type_: SqlType) -> bool:

@@ -32,7 +32,11 @@ from aioifx.server.sql.runtime.decimals import (
     round_decimal,
     truncate_decimal,
 )
-from aioifx.sqltypes import TypeCode, Value
+from aioifx.sqltypes import (
+    SERIALS,
+    TypeCode,
+    Value,
+)
 
 Number: TypeAlias = int | float | str
 """A stored number."""
@@ -61,12 +65,10 @@ _BIGINT: Final = IntegerRange(64, -1284)
 RANGES: Final[dict[int, IntegerRange]] = {
     TypeCode.SMALLINT: _SMALLINT,
     TypeCode.INTEGER: _INTEGER,
-    TypeCode.SERIAL: _INTEGER,
     TypeCode.INT8: _BIGINT,
-    TypeCode.SERIAL8: _BIGINT,
     TypeCode.BIGINT: _BIGINT,
-    TypeCode.BIGSERIAL: _BIGINT,
 }
+RANGES.update({code: RANGES[base] for code, base in SERIALS.items()})
 
 FLOATS: Final = frozenset({TypeCode.FLOAT, TypeCode.SMALLFLOAT})
 

@@ -17,6 +17,9 @@ from aioifx.sqltypes import (
     EXTENDED_CLOB,
     EXTENDED_LVARCHAR,
     NOT_NULL,
+    NUMBER_CODES,
+    SERIALS,
+    TRAITS,
     Qualifier,
     SqlType,
     TypeCode,
@@ -43,14 +46,13 @@ def count(value: Stored) -> Stored:
 
 # --- What JDBC asks of every column -----------------------------------------------------------------------------------
 
-_JDBC_TYPES: Final = {
+_JDBC_TYPES: Final[dict[int, int]] = {
     TypeCode.CHAR: 1,
     TypeCode.SMALLINT: 5,
     TypeCode.INTEGER: 4,
     TypeCode.FLOAT: 8,
     TypeCode.SMALLFLOAT: 7,
     TypeCode.DECIMAL: 3,
-    TypeCode.SERIAL: 4,
     TypeCode.DATE: 91,
     TypeCode.MONEY: 3,
     TypeCode.DATETIME: 93,
@@ -61,42 +63,14 @@ _JDBC_TYPES: Final = {
     TypeCode.NCHAR: 1,
     TypeCode.NVARCHAR: 12,
     TypeCode.INT8: -5,
-    TypeCode.SERIAL8: -5,
     TypeCode.BIGINT: -5,
-    TypeCode.BIGSERIAL: -5,
 }
+_JDBC_TYPES.update({code: _JDBC_TYPES[base] for code, base in SERIALS.items()})
 """java.sql.Types by type code (documented: java.sql.Types and the JDBC guide's table of types)."""
 
 _VARCHAR, _OTHER = 12, 1111
 _OPAQUE_NAMES: Final = {EXTENDED_BOOLEAN: "boolean", EXTENDED_BLOB: "blob", EXTENDED_CLOB: "clob"}
 _OPAQUE_JDBC_TYPES: Final = {EXTENDED_BOOLEAN: 16, EXTENDED_BLOB: 2004, EXTENDED_CLOB: 2005}
-_NUMBERS: Final = frozenset(
-    {
-        TypeCode.SMALLINT,
-        TypeCode.INTEGER,
-        TypeCode.SERIAL,
-        TypeCode.INT8,
-        TypeCode.SERIAL8,
-        TypeCode.BIGINT,
-        TypeCode.BIGSERIAL,
-        TypeCode.DECIMAL,
-        TypeCode.MONEY,
-        TypeCode.FLOAT,
-        TypeCode.SMALLFLOAT,
-    }
-)
-_DIGITS: Final = {
-    TypeCode.SMALLINT: 5,
-    TypeCode.INTEGER: 10,
-    TypeCode.SERIAL: 10,
-    TypeCode.INT8: 19,
-    TypeCode.SERIAL8: 19,
-    TypeCode.BIGINT: 19,
-    TypeCode.BIGSERIAL: 19,
-    TypeCode.FLOAT: 15,
-    TypeCode.SMALLFLOAT: 7,
-    TypeCode.DATE: 10,
-}
 _TEXTS: Final = frozenset({TypeCode.CHAR, TypeCode.NCHAR, TypeCode.VARCHAR, TypeCode.NVARCHAR})
 
 
@@ -134,7 +108,7 @@ def type_precision(coltype: int, extended: int, length: int) -> int:
         return (length >> 8) + len(units.units) - 1
     if code in (TypeCode.VARCHAR, TypeCode.NVARCHAR):
         return length & 0xFF
-    return _DIGITS.get(TypeCode(code), length)
+    return TRAITS[code].digits if code in TRAITS else length
 
 
 def type_scale(coltype: int, length: int) -> int | None:
@@ -146,12 +120,12 @@ def type_scale(coltype: int, length: int) -> int | None:
     if code in (TypeCode.DATETIME, TypeCode.INTERVAL):
         qualifier = Qualifier.from_encoded(length)
         return qualifier.scale if qualifier.last == Unit.FRACTION else 0
-    return 0 if code in _NUMBERS else None
+    return 0 if code in NUMBER_CODES else None
 
 
 def type_radix(coltype: int) -> int | None:
     """``schema_numprecradix``"""
-    return 10 if _code(coltype) in _NUMBERS else None
+    return 10 if _code(coltype) in NUMBER_CODES else None
 
 
 def is_nullable(coltype: int) -> int:
@@ -194,8 +168,7 @@ def type_text(coltype: int, extended: int, length: int) -> str:
 
 def increments_word(coltype: int) -> str:
     """``schema_isautoincr``"""
-    serials = (TypeCode.SERIAL, TypeCode.SERIAL8, TypeCode.BIGSERIAL)
-    return "YES" if _code(coltype) in serials else "NO"
+    return "YES" if _code(coltype) in SERIALS else "NO"
 
 
 def default_text(coltype: int, extended: int, length: int, default: str) -> str:

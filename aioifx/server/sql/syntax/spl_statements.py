@@ -43,9 +43,9 @@ from aioifx.server.sql.syntax.spl_nodes import (
 )
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_qualified_name
 from aioifx.server.sql.syntax.types import parse_type
-from aioifx.sqltypes import TypeCode
-
-_SERIALS: Final = (TypeCode.SERIAL, TypeCode.SERIAL8, TypeCode.BIGSERIAL)
+from aioifx.sqltypes import (
+    SERIALS,
+)
 
 _ENDS: Final = ("end", "elif", "else", "when")
 """Words after a block."""
@@ -138,7 +138,7 @@ def parse_declared_type(s: TokenStream) -> DeclaredType:
     type_ = parse_type(s)
     if type_ in (BYTE, TEXT):
         raise s.refusal(token)
-    if type_.kind in _SERIALS:
+    if type_.kind in SERIALS:
         raise SqlError(SERIAL_VARIABLE, offset=token.offset)
     return type_
 

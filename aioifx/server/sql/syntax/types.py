@@ -22,19 +22,24 @@ from aioifx.server.sql.complex_types import COLLECTIONS, TypeName, collection_of
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_owner, parse_qualified_name
 from aioifx.server.sql.syntax.tokens import Token, TokenKind
-from aioifx.sqltypes import FLOATING_SCALE, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
+from aioifx.sqltypes import (
+    FLOATING_SCALE,
+    SERIALS,
+    SIMPLE_TYPES,
+    Qualifier,
+    SqlType,
+    TypeCode,
+    Unit,
+    datetime_qualifier,
+)
 
 BAD_QUALIFIER: Final = -1268
 
+_SERIALS: Final = {name: each for name, each in SIMPLE_TYPES.items() if each.code in SERIALS}
 _FIXED: Final = {
-    "smallint": SqlType(TypeCode.SMALLINT, 2),
-    "int": SqlType(TypeCode.INTEGER, 4),
-    "integer": SqlType(TypeCode.INTEGER, 4),
-    "bigint": SqlType(TypeCode.BIGINT, 8),
-    "int8": SqlType(TypeCode.INT8, 10),
-    "smallfloat": SqlType(TypeCode.SMALLFLOAT, 4),
-    "real": SqlType(TypeCode.SMALLFLOAT, 4),
-    "date": SqlType(TypeCode.DATE, 4),
+    **{name: SIMPLE_TYPES[name] for name in ("smallint", "integer", "bigint", "int8", "smallfloat", "date")},
+    "int": SIMPLE_TYPES["integer"],
+    "real": SIMPLE_TYPES["smallfloat"],
     "boolean": boolean(),
     "byte": BYTE,
     "text": TEXT,
@@ -43,12 +48,7 @@ _FIXED: Final = {
     "json": json(),
     "bson": bson(),
 }
-_FLOAT: Final = SqlType(TypeCode.FLOAT, 8)
-_SERIALS: Final = {
-    "serial": SqlType(TypeCode.SERIAL, 4),
-    "serial8": SqlType(TypeCode.SERIAL8, 10),
-    "bigserial": SqlType(TypeCode.BIGSERIAL, 8),
-}
+_FLOAT: Final = SIMPLE_TYPES["float"]
 _DECIMALS: Final = frozenset({"decimal", "dec", "numeric"})
 _SIZED: Final = {"char": TypeCode.CHAR, "character": TypeCode.CHAR, "nchar": TypeCode.NCHAR}
 _VARYING: Final = {"varchar": TypeCode.VARCHAR, "nvarchar": TypeCode.NVARCHAR}

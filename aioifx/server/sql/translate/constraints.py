@@ -33,7 +33,10 @@ from aioifx.server.sql.translate.scopes import Context, Scope, Source, SourceCol
 from aioifx.server.sql.translate.select import QueryTranslator
 from aioifx.server.sql.translate.sqlite_text import identifier
 from aioifx.server.sql.translate.typed import Typed, assigned
-from aioifx.sqltypes import TypeCode
+from aioifx.sqltypes import (
+    SERIALS,
+    TypeCode,
+)
 
 _LETTERS: Final = {
     ConstraintKind.PRIMARY: "u",
@@ -298,7 +301,7 @@ def _check_sql(context: Context, table: Table, condition: nodes.Expression) -> s
     return Expressions(context, scope, QueryTranslator(context)).condition(condition)
 
 
-_SERIAL8: Final = frozenset({TypeCode.SERIAL8, TypeCode.BIGSERIAL})
+_SERIAL8: Final = SERIALS.keys() - {TypeCode.SERIAL}
 
 
 def check_columns(columns: Sequence[ColumnDef], offset: int) -> None:

@@ -20,12 +20,16 @@ from aioifx.server.sql.complex_types import (
 )
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Definition, Nothing, Plan, PutType, RemoveType
-from aioifx.server.sql.model.schema import SERIAL_CODES, ColumnDef, UserType
+from aioifx.server.sql.model.schema import ColumnDef, UserType
 from aioifx.server.sql.model.type_rules import is_large
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.large_objects import refuse_nested
 from aioifx.server.sql.translate.scopes import Context
-from aioifx.sqltypes import SqlType, TypeCode
+from aioifx.sqltypes import (
+    SERIALS,
+    SqlType,
+    TypeCode,
+)
 from aioifx.wire.opcodes import StatementType
 
 _Statement: TypeAlias = nodes.CreateRowType | nodes.CreateDistinctType | nodes.DropType
@@ -84,7 +88,7 @@ def _create_distinct_type(node: nodes.CreateDistinctType, context: Context) -> P
     if not _is_new(node.name, context, node.if_not_exists):
         return Plan(StatementType.CREATE_DISTINCT_TYPE, Nothing())
     base = context.resolved(node.base)
-    if base.code in SERIAL_CODES or (isinstance(base, ComplexType) and not is_named(base)):
+    if base.code in SERIALS or (isinstance(base, ComplexType) and not is_named(base)):
         raise SqlError(-201, offset=node.offset)  # documented: not allowed; the number is assumed
     if is_large(base):
         raise SqlError(-999, token=f"CREATE DISTINCT TYPE AS {base}", offset=node.offset)
