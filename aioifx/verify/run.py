@@ -94,7 +94,17 @@ async def verify(
         DatabaseError: the first connection failed, or after a lost connection the next one. Notes of any exception name
             what was left at the server.
     """
-    checks = select_checks(only)
+    return await try_checks(select_checks(only), dsn, on_finding=on_finding, **options)
+
+
+async def try_checks(
+    checks: Sequence[Check],
+    dsn: str | None = None,
+    *,
+    on_finding: Callable[[Finding], None] | None = None,
+    **options: Any,
+) -> Report:
+    """`verify` with these checks."""
     trace = CheckTrace()
     merged: dict[str, Any] = {**_OPTIONS, "trace": trace.add, "trace_values": False, **options}
 

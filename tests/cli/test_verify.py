@@ -17,7 +17,7 @@ from tests.injection import eventually
 
 ROOT = Path(__file__).parents[2]
 
-_TWO = ["--only", "optofc-closes", "--only", "integer-*"]
+_TWO = ["--only", "optofc-closes", "--only", "decimal-rounds-*"]
 
 
 async def call(dsn: str, *arguments: str) -> int:
@@ -28,9 +28,9 @@ async def test_checks_that_hold_end_with_0(capsys: pytest.CaptureFixture[str]) -
     async with running() as dsn:
         assert await call(dsn, *_TWO) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("held       optofc-closes      With OPTOFC=1 the server closes a cursor")
+    assert lines[0].startswith("held       optofc-closes           With OPTOFC=1 the server closes a cursor")
     assert lines[1] == (
-        "held       integer-cast-cuts  A conversion of a decimal to an integer cuts, and does not round."
+        "held       decimal-rounds-half-up  A value with more digits than its column is rounded half up."
     )
     assert ", database logged: 2 held, 0 refuted, 0 could not be tried, in " in lines[-1]
 
@@ -98,5 +98,5 @@ async def test_a_narrow_terminal_cuts_facts(
     async with running(quirks=["no-optofc"]) as dsn:
         assert await call(dsn, *_TWO) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "REFUTED    optofc-closes      With OPTOFC=1 the server cl..."
+    assert lines[0] == "REFUTED    optofc-closes           With OPTOFC=1 the serv..."
     assert max(map(len, lines[:-1])) == 60

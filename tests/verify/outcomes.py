@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from aioifx.server import running
-from aioifx.verify import Check, Outcome, Report, verify
+from aioifx.verify import Check, Outcome, Report
+from aioifx.verify.run import select_checks, try_checks
 
 NEVER_TRIED = {"call-is-interrupted", "ansi-needs-commit", "distinct-of-clob-parameter"}
 """Checks that cannot be tried at an embedded server with its default options."""
@@ -14,9 +15,11 @@ NEVER_TRIED = {"call-is-interrupted", "ansi-needs-commit", "distinct-of-clob-par
 
 async def report_of(checks: Iterable[Check | str], **options: Any) -> Report:
     """The report on some checks at an embedded server with these options."""
-    only = [check if isinstance(check, str) else check.name for check in checks]
+    chosen = [
+        each for check in checks for each in (select_checks([check]) if isinstance(check, str) else [check])
+    ]
     async with running(**options) as dsn:
-        return await verify(dsn, only=only)
+        return await try_checks(chosen, dsn)
 
 
 def names_of(report: Report, outcome: Outcome) -> set[str]:

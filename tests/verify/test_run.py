@@ -22,9 +22,6 @@ from aioifx.verify.sessions import SESSIONS
 from aioifx.verify.transfers import TRANSFERS
 from tests.verify.outcomes import NEVER_TRIED, names_of, report_of
 
-_NOT_SLOW = [
-    check.name for check in CHECKS if check.name != "too-many-columns"
-]  # which has a test of its own
 _FINE = sql_check("fine", "It holds.", "mark", gives("5", 5))
 
 
@@ -175,9 +172,9 @@ async def test_names_and_patterns_select_checks() -> None:
 async def test_findings_are_reported_as_they_come() -> None:
     seen: list[Finding] = []
     async with running() as dsn:
-        report = await verify(dsn, only=["integer-cast-cuts", "boolean-texts"], on_finding=seen.append)
+        report = await verify(dsn, only=["decimal-rounds-half-up", "to-char-width"], on_finding=seen.append)
     assert seen == report.findings
-    assert [finding.check.name for finding in seen] == ["integer-cast-cuts", "boolean-texts"]
+    assert [finding.check.name for finding in seen] == ["decimal-rounds-half-up", "to-char-width"]
     assert report.log_mode == "logged"
     assert "IBM Informix" in report.server_version
     assert "bigint" in report.capabilities
@@ -191,7 +188,7 @@ async def test_without_a_server_there_is_no_report(unused_tcp_port: int) -> None
 @pytest.mark.exhaustive
 async def test_nothing_is_left_behind_by_all_checks() -> None:
     async with running() as dsn:
-        report = await verify(dsn, only=_NOT_SLOW)
+        report = await verify(dsn, only=())
         async with aioifx.connect(dsn) as conn:
             for table, column in (
                 ("systables", "tabname"),
@@ -209,7 +206,7 @@ async def test_nothing_is_left_behind_by_all_checks() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("log_mode", [LogMode.ANSI, LogMode.UNLOGGED])
 async def test_no_check_is_refuted_in_databases_of_other_log_modes(log_mode: LogMode) -> None:
-    report = await report_of(_NOT_SLOW, log_mode=log_mode)
+    report = await report_of(CHECKS, log_mode=log_mode)
     assert {finding.check.name: finding.detail for finding in report.of(Outcome.REFUTED)} == {}
     assert report.left_behind == []
 
@@ -272,6 +269,6 @@ async def test_quirks_refute_exactly_the_checks_about_them(quirks: tuple[Quirk, 
 
 @pytest.mark.exhaustive
 async def test_all_other_quirks_together_refute_no_check() -> None:
-    report = await report_of(_NOT_SLOW, quirks=[quirk for quirk in Quirk if quirk not in _REFUTED_BY])
+    report = await report_of(CHECKS, quirks=[quirk for quirk in Quirk if quirk not in _REFUTED_BY])
     assert names_of(report, Outcome.REFUTED) == set()
     assert report.left_behind == []

@@ -1,4 +1,4 @@
-"""Checks of rows, collections and documents in SQL. Never: how their values travel."""
+"""Facts that the embedded server assumes of servers: rows, collections, documents. Never: what the client needs."""
 
 from __future__ import annotations
 
@@ -18,20 +18,12 @@ _DOCUMENTS: Final = (
 _OBJECT_ID: Final = "507f1f77bcf86cd799439011"
 
 COMPOSITES: Final[tuple[Check, ...]] = (
-    # -- rows and collections -----------------------------------------------------------------------------------------
     sql_check(
         "set-drops-duplicates",
         "Duplicates in a SET are dropped without an error.",
         "server/sql/runtime/complex_values.py: assumed: duplicates in a",
         does("INSERT INTO vfy_coll VALUES (2, SET{1,1,2}, NULL)"),
         rows("SELECT CARDINALITY(s) FROM vfy_coll WHERE a = 2", (2,)),
-        setup=_COLLECTIONS,
-    ),
-    sql_check(
-        "collection-without-null",
-        "A NULL element of a collection fails with -9978.",
-        ("errors.py: an element of a collection cannot be NULL",),
-        fails("INSERT INTO vfy_coll VALUES (2, SET{1,NULL}, NULL)", -9978),
         setup=_COLLECTIONS,
     ),
     sql_check(
@@ -46,16 +38,6 @@ COMPOSITES: Final[tuple[Check, ...]] = (
         "A text that is not the literal of a collection fails with -1260.",
         "server/sql/runtime/complex_literals.py: -1260 for any other text",
         fails("INSERT INTO vfy_coll VALUES (2, 'abc', NULL)", -1260),
-        setup=_COLLECTIONS,
-    ),
-    sql_check(
-        "in-needs-a-collection",
-        "IN with something else than a collection on its right fails with -9650.",
-        (
-            "server/sql/translate/complex_types.py: on the right of which is not a collection",
-            "errors.py: right side of IN is not a collection",
-        ),
-        fails("SELECT a FROM vfy_coll WHERE 1 IN a", -9650),
         setup=_COLLECTIONS,
     ),
     sql_check(
@@ -116,17 +98,6 @@ COMPOSITES: Final[tuple[Check, ...]] = (
             "INSERT INTO vfy_ints VALUES (ROW(1, 2, 3, 4))",
         ),
     ),
-    # -- documents ----------------------------------------------------------------------------------------------------
-    sql_check(
-        "not-json",
-        "A text that is not JSON fails with -9652.",
-        (
-            "server/sql/runtime/json_text.py: the number of the error for text that is not JSON",
-            "errors.py: value is not a JSON object",
-        ),
-        fails("INSERT INTO vfy_doc VALUES (2, NULL, 'abc')", -9652),
-        setup=_DOCUMENTS,
-    ),
     sql_check(
         "missing-document-field",
         "A missing field, or one of another kind, is NULL; a.0 is an element of an array.",
@@ -182,13 +153,6 @@ COMPOSITES: Final[tuple[Check, ...]] = (
         "genBSON names fields f1 and so on for expressions that are not columns.",
         "server/sql/translate/documents.py: and so on for other expressions",
         rows("SELECT BSON_VALUE_INT(genBSON(ROW(a, a + 1), 0, 0), 'f2') FROM vfy_doc", (2,)),
-        setup=_DOCUMENTS,
-    ),
-    sql_check(
-        "text-is-not-bson",
-        "A text is not converted to BSON without ::JSON.",
-        "codecs/documents.py: so the text is parsed here",
-        fails("""INSERT INTO vfy_doc VALUES (2, '{"a":1}', NULL)""", -9634),
         setup=_DOCUMENTS,
     ),
 )

@@ -1,10 +1,10 @@
-"""Checks of queries: LATERAL, windows, hierarchies. Never: statements that change rows or tables."""
+"""Facts that the embedded server assumes of servers: queries and hierarchies. Never: what the client needs."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from aioifx.verify.check import ANY_ERROR, ONE_ROW, Check, Step, does, fails, rows, sql_check
+from aioifx.verify.check import ANY_ERROR, Check, Step, does, fails, rows, sql_check
 
 _TREE: Final = (
     "CREATE TEMP TABLE vfy_tree (a INT, b INT)",
@@ -15,16 +15,6 @@ _TREE: Final = (
 """The rows 1, 2 and 3, each the child of the one before, and 1 the child of 3."""
 
 QUERIES: Final[tuple[Check, ...]] = (
-    sql_check(
-        "lateral-in-subquery",
-        "A lateral table in a subquery may refer to the tables of the outer query.",
-        "sqlalchemy/compiler.py: to those of an outer query, too",
-        rows(
-            f"SELECT t.a, (SELECT s.b FROM LATERAL (SELECT t.a + 1 {ONE_ROW}) AS s (b)) FROM vfy_lateral t",
-            (1, 2),
-        ),
-        setup=("CREATE TEMP TABLE vfy_lateral (a INT)", "INSERT INTO vfy_lateral VALUES (1)"),
-    ),
     sql_check(
         "ratio-to-report",
         "RATIO_TO_REPORT has the type of a division, and is NULL where the sum is 0.",
@@ -47,7 +37,6 @@ QUERIES: Final[tuple[Check, ...]] = (
         "server/sql/translate/select.py: assumed: -1215 for a greater one",
         fails("SELECT FIRST 99999999999 tabid FROM informix.systables", -1215),
     ),
-    # -- texts of several statements ----------------------------------------------------------------------------------
     sql_check(
         "several-statements",
         "A text of several statements tells the number of rows of the last one.",
@@ -70,7 +59,6 @@ QUERIES: Final[tuple[Check, ...]] = (
         fails("DELETE FROM vfy_text; INSERT INTO vfy_text VALUES (?)", -555, "a"),
         setup=("CREATE TEMP TABLE vfy_text (a TEXT)",),
     ),
-    # -- CONNECT BY ---------------------------------------------------------------------------------------------------
     sql_check(
         "connect-by-join",
         "CONNECT BY over a join is a syntax error.",

@@ -1,4 +1,4 @@
-"""Checks of DDL, DML, transactions, the catalog and routines. Never: rows, collections and documents."""
+"""Facts that the embedded server assumes of servers: statements and the catalog. Never: what the client needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ _TEXTS: Final = ("CREATE TEMP TABLE vfy_text (a INT, t TEXT)", "INSERT INTO vfy_
 _CLOBS: Final = ("CREATE TEMP TABLE vfy_clob (a INT, c CLOB)", "INSERT INTO vfy_clob VALUES (1, NULL)")
 
 STATEMENTS: Final[tuple[Check, ...]] = (
-    # -- DML and queries ----------------------------------------------------------------------------------------------
     sql_check(
         "merge-matches-twice",
         "MERGE fails with -284 if two rows of the source match the same row.",
@@ -26,13 +25,6 @@ STATEMENTS: Final[tuple[Check, ...]] = (
             "INSERT INTO vfy_from VALUES (1, 20)",
             "INSERT INTO vfy_from VALUES (1, 30)",
         ),
-    ),
-    sql_check(
-        "not-null-names-column",
-        "The error -391 names the column, at the end of its token.",
-        "errors.py: before a column's name is assumed",
-        fails("INSERT INTO vfy_null VALUES (NULL)", -391, token="needed"),
-        setup=("CREATE TEMP TABLE vfy_null (needed INT NOT NULL)",),
     ),
     sql_check(
         "union-of-texts",
@@ -64,7 +56,6 @@ STATEMENTS: Final[tuple[Check, ...]] = (
         fails("INSERT INTO vfy_clob VALUES (2, FILETOCLOB('vfy', 'elsewhere'))", ANY_ERROR),
         setup=_CLOBS,
     ),
-    # -- definitions --------------------------------------------------------------------------------------------------
     sql_check(
         "drop-restrict",
         "DROP TABLE .. RESTRICT is refused while a view depends on the table.",
@@ -137,7 +128,6 @@ STATEMENTS: Final[tuple[Check, ...]] = (
         "server/sql/model/limits.py: more than Informix allows",
         fails(f"CREATE TEMP TABLE vfy_wide ({', '.join(f'c{number} INT' for number in range(32768))})", -528),
     ),
-    # -- transactions -------------------------------------------------------------------------------------------------
     sql_check(
         "savepoint-unique",
         "A second savepoint of the name of a UNIQUE one fails with -743.",
@@ -158,7 +148,6 @@ STATEMENTS: Final[tuple[Check, ...]] = (
         fails("ROLLBACK WORK TO SAVEPOINT vfy_other", -278),
         logged=True,
     ),
-    # -- catalog ------------------------------------------------------------------------------------------------------
     sql_check(
         "catalog-marks",
         "systables has rows for GL_COLLATE and GL_CTYPE, each with a leading blank, below 100.",
@@ -260,7 +249,6 @@ STATEMENTS: Final[tuple[Check, ...]] = (
         "server/sql/model/settings.py: so this part is empty",
         does(f"SELECT DBINFO('version', 'os') {ONE_ROW}"),
     ),
-    # -- routines -----------------------------------------------------------------------------------------------------
     sql_check(
         "routine-not-resolved",
         "A routine is found by name and number of arguments; a mismatch of either fails with -674.",

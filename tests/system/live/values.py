@@ -1,16 +1,14 @@
-"""Checks of literals, casts, arithmetic, functions and syntax of scalar types. Never: rows, collections, documents."""
+"""Facts that the embedded server assumes of servers: values and expressions. Never: what the client needs."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from decimal import Decimal
 from typing import Final
 
 from aioifx.sqltypes import IntervalYM
-from aioifx.verify.check import ANY_ERROR, ONE_ROW, Check, Step, does, fails, gives, refused, rows, sql_check
+from aioifx.verify.check import ANY_ERROR, ONE_ROW, Check, Step, fails, gives, refused, rows, sql_check
 
 VALUES: Final[tuple[Check, ...]] = (
-    # -- numbers ------------------------------------------------------------------------------------------------------
     sql_check(
         "integer-cast-cuts",
         "A conversion of a decimal to an integer cuts, and does not round.",
@@ -46,15 +44,6 @@ VALUES: Final[tuple[Check, ...]] = (
         ),
     ),
     sql_check(
-        "decimal-rounds-half-up",
-        "A value with more digits than its column is rounded half up.",
-        "codecs/numbers.py: A value with more digits is rounded half up",
-        does("INSERT INTO vfy_round VALUES (1.005)"),
-        does("INSERT INTO vfy_round VALUES (-1.005)"),
-        rows("SELECT d FROM vfy_round ORDER BY d", (Decimal("-1.01"),), (Decimal("1.01"),)),
-        setup=("CREATE TEMP TABLE vfy_round (d DECIMAL(10,2))",),
-    ),
-    sql_check(
         "number-masks",
         "TO_CHAR pads with the mask's symbols, and rounds halves away from zero.",
         "server/sql/runtime/masks.py: where two kinds of symbols meet",
@@ -62,15 +51,6 @@ VALUES: Final[tuple[Check, ...]] = (
         gives("TO_CHAR(-2.345, '-##.##')", "- 2.35"),
         gives("TO_CHAR(12.5, '*##.##')", "*12.50"),
         gives("TO_CHAR(1234.5, '###,###.##')", "  1,234.50"),
-    ),
-    sql_check(
-        "to-char-width",
-        "TO_CHAR returns a VARCHAR(255).",
-        (
-            "server/sql/translate/builtins.py: 255 bytes, and -881 for a longer result",
-            "docs/howto/test-your-application.md: 255 bytes in the result of TO_CHAR",
-        ),
-        gives("TO_CHAR(1, '&&')", "01", type="VARCHAR(255)"),
     ),
     sql_check(
         "row-limits-refuse-negatives",
@@ -90,7 +70,6 @@ VALUES: Final[tuple[Check, ...]] = (
             "INSERT INTO vfy_big VALUES (9223372036854775807, 1)",
         ),
     ),
-    # -- texts --------------------------------------------------------------------------------------------------------
     sql_check(
         "text-functions-count-characters",
         "SUBSTR and LPAD count characters; LENGTH, OCTET_LENGTH and subscripts count bytes.",
@@ -157,7 +136,6 @@ VALUES: Final[tuple[Check, ...]] = (
         gives(f"LENGTH('{'x' * 32767}')", 32767),
         refused(f"LENGTH('{'x' * 32768}')", -280),
     ),
-    # -- dates, datetimes and intervals -------------------------------------------------------------------------------
     sql_check(
         "interval-text",
         "An INTERVAL as a text has no blanks before its leading field, and one sign.",
@@ -200,7 +178,6 @@ VALUES: Final[tuple[Check, ...]] = (
         refused("NEXT_DAY(TODAY, 'xxx')", -1277),
         refused("TRUNC(CURRENT, 'qq')", -1277),
     ),
-    # -- parameters and conditions in expressions ---------------------------------------------------------------------
     sql_check(
         "parameter-beside-operator",
         "A ? beside a number has its type; beside a DATE, days; beside a DATETIME, an INTERVAL.",
@@ -227,7 +204,6 @@ VALUES: Final[tuple[Check, ...]] = (
         rows(f"SELECT 5 {ONE_ROW} AND ('t'::BOOLEAN)", (5,)),
         rows(f"SELECT 5 {ONE_ROW} AND CASE WHEN tabid = 1 THEN 't'::BOOLEAN ELSE 'f'::BOOLEAN END", (5,)),
     ),
-    # -- syntax -------------------------------------------------------------------------------------------------------
     sql_check(
         "syntax-error-offset",
         "The offset of -201 is the beginning of the offending token.",
