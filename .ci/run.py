@@ -42,7 +42,7 @@ ENV = {name: value for name, value in os.environ.items() if name not in UNSET} |
 LAYERS = ("client", "codecs", "server", "testing", "verify", "wire")
 """About half of the exhaustive work, apart from faults and cancellation."""
 EVERYWHERE = ["--ignore=tests/" + path for path in (
-    "bench diagnosis server/sql verify system/budget system/histories system/interop system/migrations system/orm "
+    "diagnosis server/sql verify system/budget system/histories system/interop system/migrations system/orm "
     "system/services system/volume test_docs.py test_examples.py test_layout.py test_vocabulary.py"
 ).split()] + ["tests"]  # fmt: skip
 """Leaves out what is the same on every CPython: texts, services in frameworks, and the translation of SQL."""
@@ -295,6 +295,12 @@ def all_parts() -> list[Part]:
             *both,
         ),
         Part("pure", "the tests in pure Python", pure, *both),
+        Part(
+            "bench",
+            "the benches, once, and their tests",
+            lambda part: part.pytest("tests/bench", "-m", ""),
+            *both,
+        ),
         Part("compliance", "SQLAlchemy's suite for dialects", poe("compliance", *quiet), *both),
         Part("oldest-sqlalchemy", "the oldest SQLAlchemy", oldest_sqlalchemy, *both),
         Part("types", "types", poe("types"), *both),

@@ -31,6 +31,7 @@ settings.register_profile("sample", settings.get_profile("ci"), max_examples=5)
 
 
 SYSTEM = Path(__file__).parent / "system"
+BENCH = Path(__file__).parent / "bench"
 
 collect_ignore = ["compliance"]  # a session of its own: `poe compliance`
 
@@ -113,6 +114,12 @@ def is_exhaustive(pytestconfig: pytest.Config) -> bool:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("informix") and not os.environ.get("AIOIFX_TEST_DSN"):
         pytest.skip("AIOIFX_TEST_DSN names no Informix")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the benches and their tests, unless they are named: they are not tests of the package."""
+    is_named = any("bench" in argument for argument in config.args)
+    return True if collection_path == BENCH and not is_named else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at its options

@@ -1,121 +1,131 @@
-"""Retired words and long sentences: what is left of them only becomes less, see `tests.vocabulary`."""
+"""Names that were replaced do not come back, and the glossary is in order."""
 
 from __future__ import annotations
 
 import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests import sentences, vocabulary
+ROOT = Path(__file__).parents[1]
+GLOSSARY = ROOT / "docs" / "development" / "glossary.md"
+SUBAREAS = {"client", "codecs", "server", "wire", "_speedups"}
 
-GLOSSARY = vocabulary.ROOT / "docs" / "development" / "glossary.md"
+# Names that have been replaced, by the package that used them; the package's tests are checked, too. "" is everywhere.
+RETIRED_NAMES = {
+    "": """
+        Acquiring Attempt Chore Connecting Desk Dialect Executions Expected Journey Keeper Lending Line Making
+        Manners Portions Receiver Retried Roster Scrolling SqlFault Staggered Taken Ticket Upkeep Wish
+        DISLIKED KEPT MAX_UNASKED PATIENCE RECEIVED_AT_ONCE comes_but_once in_runs lent make_taker native_taker
+        take_nothing TakeReply Taker told
+    """,
+    "wire": "DEFAULT_LIMIT _take_alike _take_end _take_tuples _take_usual _united agreed by_field executions",
+    "codecs": "Form Forms Op Packer Step disliked usual _Template _Templates",
+    "_speedups": "disliked",
+    "client": """
+        Blocks Feed Lend Tally Order Refuse Slot Statements Take Use _Group _Journey _Opening _Pipeline _Sink
+        ABOUT_DATABASES ABOUT_ROWS _CHANGING _HOPELESS _addressed _again _agree _ahead _around_all _around_each
+        _arrived_in_part _as_a_part _asks_to_free _begun _came _clock _commits_itself _doomed _each_stays _explain
+        _filled _forgotten _frees_itself _give_up _granted _in_its_own _interrupt _is_guarded _is_part _judge _kept
+        _leaving _let_go _lingers _look_ahead _look_later _loose _lose_patience_later _made _made_ready _not_before
+        _open_now _out_of_patience _pass_on _place_in_queue _pump _queued _refused _rested _rests _ring _ring_at
+        _send_chores _set_manners _settled _sought _stored _taken _tell _tell_change _typed_once _unanswered _untold
+        _weigh _write_off abort_to_savepoint abort_transaction admits_all arrived as_it_is autocommit_later
+        bare_turn belongs_into_transaction borrow check_reading check_reading_type clear_up executed_text feed_of
+        give_back give_turn give_up_transaction hand_out has_lent has_moved hopeless in_doubt is_altered is_as_new
+        is_at_rest is_worth_another_try keep_as_new leave_as_new leave_savepoint leave_transaction leaves_work lend
+        may_be_kept next_look note_end_of one_size put_cursor_down put_down recall renewed restart_clock send_blocks
+        submit take_back take_turn turn_now wait_first wait_outside was_abandoned when_ended work_lost
+        _is_busy due_settings goes_on is_free is_in_use is_over isolation_words lock_mode_words make_room mended
+        observe_error settle wanted_type was_interrupted
+    """,
+    "server": """
+        Act ACTS LARGEST_PORTION Member Outcome Rules Slot Slots _ANYBODY _BEHIND_A_TYPE _BEHIND_A_VALUE _Level
+        _NOBODY _THE_LOST _Terms _Work _admit _ansi _bound _called _executed _for_good _kept _opened _renewed _saved
+        _stops_for _talk for_good putting schema_changed take_serial taken_serials tell_version
+    """,
+}
+
+# Retired names that are right in some folders, because a library's own term is meant.
+FOREIGN_NAMES = {
+    "Dialect": (
+        "aioifx/sqlalchemy",
+        "aioifx/alembic",
+        "tests/sqlalchemy",
+        "tests/alembic",
+        "tests/compliance",
+    ),
+}
+
+# Modules, likewise: file names, and words of imports.
+RETIRED_MODULES = {
+    "": "errorbook",
+    "wire": "dialect executions",
+    "codecs": "arrays binds forms generated kernel packing",
+    "_speedups": "columns params replies rows tuples",
+    "client": """
+        admission attempt blocks delimited feed fetch_buffer formats keeper lending line literals manners moments
+        named reach route scrolling sqltext statements upkeep
+    """,
+    "server": """
+        alterations binders binding calendars callouts changes connections controls conversions cursor_acts
+        definitions desk executions extras fault insertions listener loads locks merges moments monitor names
+        operands portions registered roster seeds session_acts sessions slots statement_acts statements texts tree
+        urgent violations writes
+    """,
+}
 
 
-def phrases_in(text: str, *, with_short_strings: bool = True) -> list[tuple[str, int]]:
-    prose, _ = vocabulary.prose_and_code(text, with_short_strings)
-    return [(" ".join(match[0].split()), vocabulary.line_of(match)) for match in vocabulary.banned_in(prose)]
+def area_of(path: str) -> str:
+    """The package of a module, or of its tests."""
+    area = path.split("/")[1]
+    return area if area in SUBAREAS else ""
+
+
+def retired_in(path: str, source: str) -> Iterator[tuple[int, str]]:
+    """Lines and retired names in the code of a module, and of the modules that it imports."""
+    area = area_of(path)
+    names = {*f"{RETIRED_NAMES['']} {RETIRED_NAMES.get(area, '')}".split()}
+    names -= {name for name, folders in FOREIGN_NAMES.items() if path.startswith(folders)}
+    modules = {*f"{RETIRED_MODULES['']} {RETIRED_MODULES.get(area, '')}".split()}
+    if (stem := Path(path).stem.removeprefix("test_")) in modules:
+        yield 1, stem
+    lines = iter(source.splitlines(keepends=True))
+    for token in tokenize.generate_tokens(lambda: next(lines, "")):
+        if token.type == tokenize.NAME:
+            is_import = re.match(r" *(from (aioifx|\.)|import aioifx)", token.line) is not None
+            if token.string in names or (is_import and token.string in modules):
+                yield token.start[0], token.string
 
 
 @pytest.mark.exhaustive
-def test_what_is_left_is_what_is_recorded() -> None:
-    found, recorded = vocabulary.counted(vocabulary.all_hits()), vocabulary.recorded()
-    places = {(area, kind) for counts in (found, recorded) for area in counts for kind in vocabulary.KINDS}
-    different = [
-        f"{area}: {now} {kind}, {before} recorded"
-        for area, kind in sorted(places)
-        if (now := found.get(area, {}).get(kind, 0)) != (before := recorded.get(area, {}).get(kind, 0))
-        and not (kind == "sentences" and now < before)  # docstrings become shorter in many commits
-    ]
-    advice = "`python -m tests.vocabulary AREA` lists them; `python -m tests.vocabulary` records lower counts"
-    assert different == [], advice
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("# Nobody\n# waits in front\n# of it.\n", [("Nobody", 1), ("in front of", 2)]),
-        ('x = "no option is "\ny = "called so"\n', []),
-        ('x = (\n    "no option is "\n    "called so"\n)\n', [("is called so", 2)]),
-        ('x = f"{behind} is no {house}"\n', [("is no", 1)]),
-        ('def f():\n    """Waits\n    behind it."""\n', [("behind", 3)]),
-        ("def test_whoever_comes_waits() -> None: ...\n", [("whoever", 1)]),
-        ("behind = nobody  # there is no floor division\n", []),
-        ("# behind a proxy; is no longer; FLOOR(x); any-room; the head\n", []),
-    ],
-)
-def test_phrases_are_found_in_prose_only(source: str, expected: list[tuple[str, int]]) -> None:
-    assert phrases_in(source) == expected
-
-
-def test_in_tests_short_strings_are_data() -> None:
-    assert phrases_in("x = 'behind'  # behind\n", with_short_strings=False) == [("behind", 1)]
-
-
-def test_identifiers_are_found_in_code_only() -> None:
-    _, code = vocabulary.prose_and_code("x = Line('Line')  # Line\n", with_short_strings=True)
-    assert [word for word in code.replace("(", " ").split() if word == "Line"] == ["Line"]
-
-
-LONG = " ".join(["word"] * 26)
-SHORT = " ".join(["word"] * 25)
-
-
-@pytest.mark.parametrize(
-    ("page", "expected"),
-    [
-        (f"A {LONG}.", [1]),
-        (f"{SHORT}. A {SHORT[5:]}.", []),
-        (f"# {LONG}\n\n| {LONG} |\n\n```\n{LONG}\n```\n\n{LONG}", [9]),
-        (f"One.\n\n- a\n- {LONG[:60]}\n  {LONG[60:]}\n- c", [4]),
-        (f"See [{SHORT}](page.md#{'-'.join('x' * 30)}) and `{LONG}`.", [1]),
-        ("`a`, `b`, `c` and `d` are " + SHORT[10:], []),
-        (f"{SHORT}, e.g. {SHORT}", [1]),
-    ],
-)
-def test_long_sentences_are_found_in_running_text_only(page: str, expected: list[int]) -> None:
+def test_no_retired_name_is_used() -> None:
     found = [
-        line
-        for line, text in sentences.paragraphs(page)
-        for sentence in sentences.sentences(text)
-        if sentences.length(sentence) > sentences.MOST_WORDS
+        f"{name}:{line}: {word}"
+        for tree in ("aioifx", "tests")
+        for path in sorted((ROOT / tree).rglob("*.py"))
+        if (name := path.relative_to(ROOT).as_posix()) != "tests/test_vocabulary.py"
+        for line, word in retired_in(name, path.read_text("utf-8"))
     ]
-    assert found == expected
+    assert found == []
 
 
-def test_docstrings_are_read_by_section_without_their_drawings() -> None:
-    source = f'''
-class A:
-    """Text.
-
-        a drawing {LONG}
-
-    Wire: 2 {LONG}
-
-    Args:
-        one: first.
-        two: {SHORT}
-    """
-'''
-    texts = [sentence for _, text in sentences.docstrings(source) for sentence in sentences.sentences(text)]
-    assert texts == ["Text.", "one: first", f"two: {SHORT}"]
-
-
-def test_docstrings_and_comments_of_cython_are_read_without_c_and_directives() -> None:
-    source = f'''# cython: {LONG}
-"""Text. Never: this.
-"""
-cdef extern from *:
-    """
-    /* {LONG} */
-    """
-# --- heading ---
-cdef int value = 1  # of one
-# Two lines
-# are one.
-SEPARATOR = "#"
-'''
-    found = [(line, text) for line, text in sentences.cython_texts(source)]
-    assert found == [(2, "Text. this."), (9, "of one"), (10, "Two lines are one.")]
+@pytest.mark.parametrize(
+    ("path", "source", "expected"),
+    [
+        ("aioifx/client/x.py", "class Slot: ...\n", ["Slot"]),
+        ("aioifx/wire/x.py", "class Slot: ...\n", []),
+        ("tests/client/test_x.py", "x = 'Slot'  # Slot\nlend(Lend)\n", ["lend", "Lend"]),
+        ("aioifx/client/moments.py", "", ["moments"]),
+        ("aioifx/client/x.py", "from aioifx.client.feed import y\nfeed = 1\n", ["feed"]),
+        ("aioifx/sqlalchemy/x.py", "Dialect = 1\n", []),
+        ("aioifx/dbapi/x.py", "Dialect = 1\n", ["Dialect"]),
+    ],
+)
+def test_retired_names_are_found_in_code_only(path: str, source: str, expected: list[str]) -> None:
+    assert [word for _, word in retired_in(path, source)] == expected
 
 
 def test_the_glossary_is_sorted_and_names_modules_that_exist() -> None:
@@ -125,6 +135,6 @@ def test_the_glossary_is_sorted_and_names_modules_that_exist() -> None:
     terms = [term.replace("`", "").lower() for term, _ in entries]
     assert terms == sorted(set(terms))
     modules = {name for _, names in entries for name in re.findall(r"`([^`]+)`", names)}
-    package = vocabulary.ROOT / "aioifx"
+    package = ROOT / "aioifx"
     missing = {name for name in modules if not list(package.glob(name + "*"))}
     assert missing == set()

@@ -31,7 +31,7 @@ from examples.bulk_read_lab.strategies import STRATEGIES, Outcome, read_each, st
 from tests.injection import eventually
 from tests.system.faults.proxy import Fault, Kind, Proxy, Way, proxied
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ROWS = 3000
 JOB = Job("", ROWS, "strict", page=700, partitions=5, connections=2, processes=2, fetch_size=4096)
 CUT = Fault(
