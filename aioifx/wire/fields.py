@@ -39,7 +39,7 @@ class BindEntry(NamedTuple):
 
 def is_named(code: int) -> bool:
     """Whether the owner and name of a type follow its code (observed: JDBC, binds.json)."""
-    return code > TypeCode.SERIAL8 and code not in (TypeCode.BIGINT, TypeCode.BIGSERIAL)
+    return code > TypeCode.SERIAL8 and code not in TRAITS
 
 
 async def read_name(inbox: Inbox, capabilities: Capabilities) -> str:

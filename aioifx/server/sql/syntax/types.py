@@ -37,7 +37,7 @@ BAD_QUALIFIER: Final = -1268
 
 _SERIALS: Final = {name: each for name, each in SIMPLE_TYPES.items() if each.code in SERIALS}
 _FIXED: Final = {
-    **{name: SIMPLE_TYPES[name] for name in ("smallint", "integer", "bigint", "int8", "smallfloat", "date")},
+    **{name: each for name, each in SIMPLE_TYPES.items() if name not in (*_SERIALS, "float")},
     "int": SIMPLE_TYPES["integer"],
     "real": SIMPLE_TYPES["smallfloat"],
     "boolean": boolean(),
