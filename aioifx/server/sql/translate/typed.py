@@ -23,11 +23,11 @@ from aioifx.server.sql.model.type_rules import (
     varchar,
 )
 from aioifx.server.sql.runtime.decimals import decimal_text
+from aioifx.server.sql.runtime.numerics import RANGES
 from aioifx.server.sql.translate.sqlite_text import collated, string, type_literal
 from aioifx.sqltypes import SqlType, TypeCode
 
 BIGGEST: Final = 2**63 - 1
-_LIMITS: Final = {TypeCode.SMALLINT: 2**15 - 1, TypeCode.INTEGER: 2**31 - 1, TypeCode.SERIAL: 2**31 - 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def is_stored_alike(source: SqlType, target: SqlType) -> bool:
 
 
 def _greatest(type_: SqlType) -> int:
-    return _LIMITS.get(TypeCode(type_.code), BIGGEST)
+    return RANGES[type_.code].highest if type_.code in RANGES else BIGGEST
 
 
 def folded(value: Typed, target: SqlType) -> str | None:
