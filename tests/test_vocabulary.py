@@ -72,7 +72,7 @@ RETIRED_MODULES = {
     "server": """
         alterations binders binding calendars callouts changes connections controls conversions cursor_acts
         definitions desk executions extras fault insertions listener loads locks merges moments monitor names
-        operands portions registered roster seeds session_acts sessions slots statement_acts statements texts tree
+        operands portions registered roster seeds session_acts sessions slots statement_acts statements texts
         urgent violations writes
     """,
 }

@@ -42,9 +42,10 @@ from aioifx.server.sql.model.schema import (
     UserType,
 )
 from aioifx.server.sql.model.spl import SplRoutine
+from aioifx.server.sql.sqlite.render import identifier
 from aioifx.server.sql.syntax.nodes import Fragment
 from aioifx.server.sql.translate.sqlite_ddl import object_table_steps
-from aioifx.server.sql.translate.sqlite_text import affinity, identifier
+from aioifx.server.sql.translate.sqlite_text import affinity
 from aioifx.sqltypes import Column, SqlType
 
 SqlValue: TypeAlias = str | int | float | None
@@ -423,6 +424,7 @@ def _user_type_from(text: str) -> UserType:
 def _constraint_from(fields: _Fields) -> Constraint:
     fields["columns"] = tuple(fields["columns"])
     fields["parent_columns"] = tuple(fields["parent_columns"])
+    fields["check_sql"] = tuple(fields["check_sql"])
     fields["kind"] = ConstraintKind(fields["kind"])
     return Constraint(**fields)
 
@@ -441,4 +443,5 @@ def _index_from(fields: _Fields) -> Index:
 
 def _index_part_from(fields: _Fields) -> IndexPart:
     fields["arguments"] = tuple(fields["arguments"])
+    fields["sql"] = tuple(fields["sql"])
     return IndexPart(**fields)

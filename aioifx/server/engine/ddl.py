@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Final
 
 from aioifx.server.catalog import catalog
 from aioifx.server.engine.dml import apply_change, is_shared
@@ -14,21 +13,9 @@ from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_state import SessionState
 from aioifx.server.engine.write_refusals import check_definition
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Definition, FilledTable, PutTable
+from aioifx.server.sql.model.plan import Definition, FilledTable, PutTable, Step
 from aioifx.server.sql.model.schema import Schema, Table
 from aioifx.sqltypes import Value
-
-_LONG_STEPS: Final = (
-    "ALTER TABLE",
-    "DELETE FROM",
-    "SELECT ifx_raise",
-    "INSERT INTO",
-    'UPDATE main."t',
-    'UPDATE temp."t',
-    "CREATE INDEX",
-    "CREATE UNIQUE INDEX",
-)
-"""Prefixes of the steps of a definition that scan all rows of a table."""
 
 
 def run_definition(state: SessionState, statement: Statement, definition: Definition) -> StatementResult:
@@ -84,7 +71,7 @@ def _run(
 def _defining(state: SessionState, definition: Definition) -> AbstractContextManager[None]:
     tables = [change.table for change in definition.changes]
     creates_temps = all(table.is_temp for table in tables) and all(
-        step.sql.startswith(_UNDOABLE) for step in definition.steps
+        step.undo is not None for step in definition.steps
     )
     tables += _new_parents(definition, state.planner.schema(state.current))
     return state.current.transactions.defining(tables, in_place=bool(tables) and creates_temps)
@@ -103,26 +90,16 @@ def _new_parents(definition: Definition, schema: Schema) -> Iterator[Table]:
                 yield parent
 
 
-_UNDOABLE: Final = (
-    "CREATE TABLE temp.",
-    "CREATE TEMP TRIGGER",
-    "CREATE INDEX temp.",
-    "CREATE UNIQUE INDEX temp.",
-    "DROP TABLE temp.",
-)
-"""Prefixes of steps that a rollback can undo: what they create is dropped, and what they drop is kept until COMMIT."""
-
-
 def _define(state: SessionState, definition: Definition) -> None:
     current = state.current
     schema = state.planner.schema(current)
     for change in definition.changes:
         current.forget_serials(change.table, schema)
     for step in catalog.steps_of(definition):
-        if current.transactions.postpones(step.sql):
+        if current.transactions.postpones(step):
             continue
         try:
-            with _interruptible(state, step.sql):
+            with _interruptible(state, step):
                 current.connection.execute(step.sql, step.values)
         except sqlite3.IntegrityError:
             if step.duplicate is None:
@@ -132,10 +109,10 @@ def _define(state: SessionState, definition: Definition) -> None:
 
 
 @contextmanager
-def _interruptible(state: SessionState, step: str) -> Generator[None, None, None]:
-    """Context of a step: interruptible before it, and during a long step outside a transaction."""
+def _interruptible(state: SessionState, step: Step) -> Generator[None, None, None]:
+    """Context of a step: interruptible before it, and during a step that visits rows outside a transaction."""
     state.interrupts.check()
-    if state.current.transactions.is_exclusive or not step.startswith(_LONG_STEPS):
+    if state.current.transactions.is_exclusive or not step.visits_rows:
         yield
         return
     with state.interrupts.stopping():

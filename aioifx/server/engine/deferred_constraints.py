@@ -11,7 +11,6 @@ Source: documented: SET Transaction Mode statement. assumed: the SQLCODEs are th
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Collection, Iterable
 from dataclasses import replace
@@ -20,6 +19,8 @@ from typing import Final
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change, Step, Verb
 from aioifx.server.sql.model.schema import Constraint, ConstraintKind, Schema, Table
+from aioifx.server.sql.sqlite.render import Composed, filled, identifier
+from aioifx.server.sql.sqlite.tree import Call, Node, transformed
 from aioifx.server.sql.translate.sqlite_ddl import (
     check_steps,
     drop_check_steps,
@@ -27,10 +28,8 @@ from aioifx.server.sql.translate.sqlite_ddl import (
     index_steps,
     redeclaration_steps,
 )
-from aioifx.server.sql.translate.sqlite_text import identifier
 from aioifx.server.sqlite.error_mapping import DUPLICATE, NO_RECORD, broken_keys
 
-_REQUIRED: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|ifx_required\(")
 _NULL_INTO_COLUMN: Final = -391
 _NULL_INTO_KEY: Final = -703
 _KEYS: Final = (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE)
@@ -128,7 +127,8 @@ class DeferredConstraints:
             self._relaxed.add(change.table.tabid)
             rows = change.by_row
             if rows is not None:
-                rows = replace(rows, search=_relaxed(rows.search), each=_relaxed(rows.each))
+                search = None if rows.search is None else _relaxed(rows.search)
+                rows = replace(rows, search=search, each=_relaxed(rows.each))
             return replace(change, sql=_relaxed(change.sql), by_row=rows)
         if constraint.kind is ConstraintKind.CHECK:
             self._run(drop_check_steps(change.table, constraint))
@@ -177,7 +177,7 @@ class DeferredConstraints:
     def _restore(self, table: Table, constraint: Constraint) -> None:
         """Nothing that has been disabled meanwhile; the index of a disabled key may be enabled."""
         if constraint.kind is ConstraintKind.CHECK and not constraint.is_disabled:
-            if self._is_row(f"{table.source} AS NEW WHERE NOT {constraint.check_sql}"):
+            if self._is_row(f"{table.source} AS NEW WHERE NOT {filled(constraint.check_sql, 'NEW')}"):
                 raise SqlError(-530, token=constraint.full_name)
             self._run(drop_check_steps(table, constraint))
             self._run(check_steps(table, constraint))
@@ -234,6 +234,12 @@ def _violated(table: Table, error: SqlError) -> Constraint | None:
     return None
 
 
-def _relaxed(sql: str) -> str:
-    """The text of a change without the checks of NOT NULL."""
-    return _REQUIRED.sub(lambda found: "ifx_nullable(" if found[0] == "ifx_required(" else found[0], sql)
+def _relaxed(composed: Composed) -> Composed:
+    """A change without the checks of NOT NULL."""
+    return Composed(transformed(composed.tree, _with_null))
+
+
+def _with_null(node: Node) -> Node | None:
+    if not isinstance(node, Call) or node.name != "ifx_required":
+        return None
+    return Call("ifx_nullable", tuple(transformed(each, _with_null) for each in node.arguments))

@@ -20,6 +20,7 @@ from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sql.runtime.sqlite_functions import guarded
+from aioifx.server.sql.sqlite.render import Composed
 from aioifx.server.sql.translate.spl_runtime import NOT_GIVEN
 from aioifx.server.sqlite.dml import Written, make_interruptible, write
 from aioifx.server.sqlite.error_mapping import (
@@ -117,7 +118,7 @@ def _insert_each(
 
     current.deferred.on_change(change)
     if change.by_row is None:
-        sql = transactions.insert_text(change.sql, change.table)
+        sql = transactions.with_new_rowids(change.sql, change.table)
         return insert_each(current.connection, sql, rows, state.interrupts, transactions, again)
     for number, row in enumerate(rows):
         try:
@@ -207,7 +208,7 @@ def _apply(state: SessionState, change: Change, stored: tuple[Stored, ...]) -> S
     current.begin_rows()
     if change.verb is Verb.INSERT:
         current.prime_serials(change.table)
-        sql = transactions.insert_text(sql, change.table)
+        sql = transactions.with_new_rowids(sql, change.table)
     run = partial(write, current.connection, sql, stored, transactions, state.interrupts)
     try:
         done = run()
@@ -219,11 +220,11 @@ def _apply(state: SessionState, change: Change, stored: tuple[Stored, ...]) -> S
     return result
 
 
-def _run_row(state: SessionState, change: Change, sql: str, values: tuple[Stored, ...]) -> Written:
+def _run_row(state: SessionState, change: Change, sql: Composed, values: tuple[Stored, ...]) -> Written:
     """Run the statement of one row of *change*; a duplicate key of an UPDATE may be gone with the next row."""
     current = state.current
     current.transactions.watch(change.table, state.planner.schema(current))
-    sql = current.transactions.insert_text(sql, change.table)
+    sql = current.transactions.with_new_rowids(sql, change.table)
     run = partial(write, current.connection, sql, values, current.transactions, state.interrupts)
     try:
         return run()

@@ -361,7 +361,7 @@ class Engine:
         arguments: StoredRow = ()
         with state.mapped_errors(-244, ""), state.interrupts.stopping():
             current.transactions.on_query()
-            if action.arguments:
+            if action.arguments is not None:
                 query = Query(action.arguments, locked_tables=action.locked_tables)
                 rows = current.reads.opened(query, state.bind(statement, values), is_scroll=True).rows
                 with closing(rows):

@@ -16,13 +16,13 @@ from typing import Final, Protocol, TypeAlias
 from aioifx.server.sql.model.plan import Isolation
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.sqlite.render import Bound, Composed
+from aioifx.server.sql.sqlite.tree import Reference
 from aioifx.server.sqlite.databases import Database
 from aioifx.server.sqlite.lock_manager import Kind, LockManager, LockMode, Owner, Resource
-from aioifx.server.sqlite.lock_testing import Path, Reference, paths, references, with_versions
+from aioifx.server.sqlite.lock_testing import Path, paths, with_versions
 from aioifx.server.sqlite.row_changes import LockConflict
 from aioifx.server.sqlite.spool import Spool, SpooledRows
-
-Bound: TypeAlias = tuple[Stored, ...]
 
 _BLOCK: Final = 1000
 
@@ -69,9 +69,9 @@ class Conflict(LockConflict):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text to run."""
+    """A query to run."""
 
-    sql: str
+    sql: Composed
     bound: Bound
     tables: Sequence[Table]
     """Its tables that others can change."""
@@ -169,14 +169,14 @@ class LockRuns:
                     changed[catalog, tabid][row] = None if is_new else seq
         found = {(table.catalog, table.tabid): table for table in text.tables}
         run: Run = {}
-        for each in references(text.sql):
+        for each in text.sql.references:
             key = each.catalog, each.tabid
             if key in found:
                 database = self.database_of(each.catalog).name
-                run[each.alias] = Visited(database, found[key], changed[key], is_left_out, is_shared)
+                run[each.number] = Visited(database, found[key], changed[key], is_left_out, is_shared)
         return run
 
-    def spooled(self, text: Text, run: Run, sql: str) -> SpooledRows:
+    def spooled(self, text: Text, run: Run, form: Composed) -> SpooledRows:
         """Run a form of a text to its end.
 
         Raises:
@@ -184,7 +184,7 @@ class LockRuns:
         """
         spool = Spool()
         try:
-            with self.running(run), closing(self._connection.execute(sql, text.bound)) as rows:
+            with self.running(run), closing(self._connection.execute(form.text, text.bound)) as rows:
                 while block := rows.fetchmany(_BLOCK):
                     spool.append(block)
         except sqlite3.OperationalError:
@@ -210,7 +210,7 @@ class LockRuns:
 
     def paths_of(self, text: Text) -> dict[int, Path]:
         by_key = {(table.catalog, table.tabid): table for table in text.tables}
-        by_alias = {each.alias: by_key.get((each.catalog, each.tabid)) for each in references(text.sql)}
+        by_alias = {each.number: by_key.get((each.catalog, each.tabid)) for each in text.sql.references}
         return paths(self._connection, text.sql, text.bound, by_alias.get)
 
     # -- functions of texts --------------------------------------------------------------------------------------------
@@ -269,14 +269,14 @@ class LockRuns:
         )
 
 
-def versions_of(sql: str, run: Run) -> str:
-    """The form of a text that reads the last committed versions of the tables in *run*."""
+def versions_of(composed: Composed, run: Run) -> Composed:
+    """The form of a query or change that reads the last committed versions of the tables in *run*."""
 
     def table_of(reference: Reference) -> Table | None:
-        visited = run.get(reference.alias)
+        visited = run.get(reference.number)
         return visited.table if visited is not None else None
 
-    return with_versions(sql, table_of)
+    return with_versions(composed, table_of)
 
 
 def _value_of(image: bytes, number: int) -> Stored:

@@ -19,7 +19,6 @@ from typing import Final, NamedTuple
 
 from aioifx.server.engine.cursors import Postponed, RowSource
 from aioifx.server.engine.lock_runs import (
-    Bound,
     Conflict,
     LockRuns,
     Reader,
@@ -31,8 +30,9 @@ from aioifx.server.engine.row_locks import INTENTIONS, CurrentRow, LockedRows
 from aioifx.server.sql.model.plan import Change, Isolation, Query, Verb
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.sqlite.render import Bound, Composed
+from aioifx.server.sql.sqlite.tree import In, walk
 from aioifx.server.sql.translate.dml import has_side_effects
-from aioifx.server.sqlite.dml import numbered
 from aioifx.server.sqlite.lock_manager import (
     DEADLOCK,
     ROW_LOCKED,
@@ -42,7 +42,7 @@ from aioifx.server.sqlite.lock_manager import (
     LockMode,
     Resource,
 )
-from aioifx.server.sqlite.lock_testing import Access, Path, references, with_tests
+from aioifx.server.sqlite.lock_testing import Access, Path, with_tests
 from aioifx.server.sqlite.row_changes import LockConflict
 from aioifx.server.sqlite.spool import SpooledRows, StoredRow
 
@@ -82,8 +82,8 @@ class Reads:
 
     # -- queries -------------------------------------------------------------------------------------------------------
 
-    def rows(self, query: Query, sql: str, bound: Bound) -> RowSource:
-        """Run a text of a query; waits for locks of others as SET LOCK MODE says.
+    def rows(self, query: Query, sql: Composed, bound: Bound) -> RowSource:
+        """Run a form of a query; waits for locks of others as SET LOCK MODE says.
 
         Args:
             sql: `query.sql` or `query.keyed_sql`.
@@ -93,25 +93,25 @@ class Reads:
         """
         level = self._reader.isolation
         if not query.locked_tables or level is Isolation.DIRTY_READ:
-            return self._connection.execute(sql, bound)
+            return self._connection.execute(sql.text, bound)
         while True:
             try:
                 return self._attempt(query, sql, bound, level)
             except Conflict as conflict:
                 self._reader.wait(conflict)
 
-    def _attempt(self, query: Query, sql: str, bound: Bound, level: Isolation) -> RowSource:
+    def _attempt(self, query: Query, sql: Composed, bound: Bound, level: Isolation) -> RowSource:
         tables = query.locked_tables
         if level is Isolation.REPEATABLE_READ and self._reader.is_open:
             return self._repeatable(Text(sql, bound, tables))
         releases = self._runs.locks.releases
         if not self._runs.has_foreign(tables):
-            rows = self._connection.execute(sql, bound)
+            rows = self._connection.execute(sql.text, bound)
             # In this order: a release is counted before its lock is gone.
             if not self._runs.has_foreign(tables) and releases == self._runs.locks.releases:
                 return rows
             rows.close()
-        text = Text(sql, bound, tables, is_repeatable=not has_side_effects(sql))
+        text = Text(sql, bound, tables, is_repeatable=not has_side_effects(sql.tree))
         return self._tested(text, leaves_out=level is Isolation.LAST_COMMITTED)
 
     def _tested(self, text: Text, *, leaves_out: bool) -> RowSource:
@@ -119,7 +119,7 @@ class Reads:
         with self._runs.snapshot():
             run = self._runs.visited(text, is_left_out=leaves_out)
             if not any(visited.changed for visited in run.values()):
-                return self._connection.execute(text.sql, text.bound)  # its rows keep the snapshot
+                return self._connection.execute(text.sql.text, text.bound)  # its rows keep the snapshot
             if leaves_out:
                 return self._runs.spooled(text, run, versions_of(text.sql, run))
             return self._without_conflict(text, run)
@@ -170,14 +170,14 @@ class Reads:
         Raises:
             SqlError: a lock was refused. -213, interrupted while waiting.
         """
-        bound = numbered(query.sql, values)
+        bound = query.sql.bound(values)
         if query.transfers:
             return OpenedRows(Postponed(partial(self.rows, query, query.sql, bound)), False)
         mode = None if is_scroll else self._mode_of_rows(query)
-        if mode is None:
+        if mode is None or query.keyed_sql is None:
             return OpenedRows(self.rows(query, query.sql, bound), query.has_rowid)
-        current = self._current_row(query, values, mode)
-        keyed = self.rows(query, query.keyed_sql, numbered(query.keyed_sql, values))
+        current = self._current_row(query, query.keyed_sql, values, mode)
+        keyed = self.rows(query, query.keyed_sql, query.keyed_sql.bound(values))
         if mode is LockMode.S:
             return OpenedRows(keyed, True, current)
         locked = LockedRows(keyed, current)
@@ -189,18 +189,20 @@ class Reads:
         Under CURSOR STABILITY only a query on the rows of one table, without an order, locks its current row. Informix
         sorts other results first, or reads several tables.
         """
-        if not query.keyed_sql or not query.locked_tables:
+        if query.keyed_sql is None or not query.locked_tables:
             return None
         if query.for_update:
             return LockMode.U if self._reader.is_open else None
         return LockMode.S if self._reader.isolation is Isolation.CURSOR_STABILITY else None
 
-    def _current_row(self, query: Query, values: tuple[Stored, ...], mode: LockMode) -> CurrentRow:
+    def _current_row(
+        self, query: Query, keyed: Composed, values: tuple[Stored, ...], mode: LockMode
+    ) -> CurrentRow:
         """The current row of a new cursor."""
-        (reference, *_) = references(query.keyed_sql)
+        (reference, *_) = keyed.references
         table = next(each for each in query.locked_tables if each.source == reference.source)
-        text = Text(query.keyed_sql, numbered(query.keyed_sql, values), query.locked_tables)
-        path = self._runs.paths_of(text).get(reference.alias, Path())
+        text = Text(keyed, keyed.bound(values), query.locked_tables)
+        path = self._runs.paths_of(text).get(reference.number, Path())
         whole = self._runs.table_lock(table)
 
         def acquire(resource: Resource, mode: LockMode) -> None:
@@ -210,7 +212,8 @@ class Reads:
 
         def read(row: int) -> StoredRow | None:
             self._settle()  # a row is read again as it is after the lock
-            rows = self.rows(query, query.row_sql, numbered(query.row_sql, (*values, row)))
+            assert query.row_sql is not None
+            rows = self.rows(query, query.row_sql, query.row_sql.bound((*values, row)))
             try:
                 return next(iter(rows.fetchmany(1)), None)
             finally:
@@ -236,7 +239,7 @@ class Reads:
         single = self._single(text)
         if single is None:
             self._share_tables(text)
-            return self._connection.execute(text.sql, text.bound)
+            return self._connection.execute(text.sql.text, text.bound)
         self._take(text, text.tables[0], LockMode.IS)
         while True:
             with self._runs.snapshot():
@@ -248,15 +251,17 @@ class Reads:
             rows.close()  # a row may have changed between the snapshot and its lock
             if not visited.visits:
                 self._share_tables(text)
-                return self._connection.execute(text.sql, text.bound)
+                return self._connection.execute(text.sql.text, text.bound)
 
     def _single(self, text: Text) -> int | None:
         """The alias of the only table of a text, if its key has one value."""
-        found = references(text.sql)
-        if len(found) != 1 or len(text.tables) != 1 or " IN (" in text.sql:
+        found = text.sql.references
+        if len(found) != 1 or len(text.tables) != 1:
             return None
-        path = self._runs.paths_of(text).get(found[0].alias)
-        return found[0].alias if path is not None and path.is_unique else None
+        if any(isinstance(each, In) for each in walk(text.sql.tree)):
+            return None
+        path = self._runs.paths_of(text).get(found[0].number)
+        return found[0].number if path is not None and path.is_unique else None
 
     def _share_tables(self, text: Text) -> None:
         """Lock all tables of a text for reading.
@@ -277,7 +282,7 @@ class Reads:
             raise conflict
 
     def _path_to(self, table: Table, text: Text) -> Path:
-        alias = next((each.alias for each in references(text.sql) if each.tabid == table.tabid), 0)
+        alias = next((each.number for each in text.sql.references if each.tabid == table.tabid), 0)
         return self._runs.paths_of(text).get(alias, Path())
 
     # -- changes -------------------------------------------------------------------------------------------------------
@@ -310,9 +315,9 @@ class Reads:
         tables = change.locked_tables
         if self._reader.isolation is Isolation.DIRTY_READ:
             tables = tuple(table for table in tables if table is change.table)
-        if not change.search or not tables:
+        if change.search is None or not tables:
             return None
-        return Text(change.search, numbered(change.search, values), tables)
+        return Text(change.search, change.search.bound(values), tables)
 
     def _left_out(self, change: Change, text: Text) -> Run:
         """The tables of which a change reads the last committed versions.
@@ -344,7 +349,8 @@ def _with_versions(change: Change, run: Run) -> Change:
     """The change that reads the last committed versions of the tables in *run*."""
     by_row = change.by_row
     if by_row is not None:
-        by_row = replace(by_row, search=versions_of(by_row.search, run), each=versions_of(by_row.each, run))
+        search = None if by_row.search is None else versions_of(by_row.search, run)
+        by_row = replace(by_row, search=search, each=versions_of(by_row.each, run))
     return replace(change, sql=versions_of(change.sql, run), by_row=by_row)
 
 

@@ -30,9 +30,9 @@ from aioifx.server.sql.model.plan import (
     Verb,
 )
 from aioifx.server.sql.model.schema import Table, Trigger, TriggerEvent
-from aioifx.server.sql.translate.sqlite_text import identifier
-from aioifx.server.sql.translate.triggers import stored_row_text, trigger_plan
-from aioifx.server.sqlite.dml import Written, numbered
+from aioifx.server.sql.sqlite.render import Composed, identifier
+from aioifx.server.sql.translate.triggers import stored_row, trigger_plan
+from aioifx.server.sqlite.dml import Written
 from aioifx.server.sqlite.error_mapping import (
     broken_references,
     is_duplicate,
@@ -46,7 +46,7 @@ from aioifx.server.sqlite.write_statements import NotExclusive
 
 Apply: TypeAlias = Callable[[SessionState, Change, StoredRow], StatementResult]
 """Runs an action that changes rows."""
-RunRow: TypeAlias = Callable[[SessionState, Change, str, StoredRow], Written]
+RunRow: TypeAlias = Callable[[SessionState, Change, Composed, StoredRow], Written]
 """Runs the statement of one row."""
 
 _BROKEN: Final = (-691, -692)
@@ -180,7 +180,7 @@ class _Statement:
         change, by_row = self.change, self.change.by_row
         assert by_row is not None
         current = self.state.current
-        if by_row.is_instead:
+        if by_row.is_instead and by_row.search is not None:
             yield from self._rows_of_view(by_row.search)
             return
         if change.verb is Verb.INSERT:
@@ -189,7 +189,7 @@ class _Statement:
         if change.cursor:
             yield from self._changed_row(change.sql, self.stored, int(str(self.stored[-1])))
             return
-        if not by_row.search:
+        if by_row.search is None:
             yield self._inserted_row(by_row.each, self.stored)
             return
         with closing(Spool()) as rows:
@@ -206,7 +206,7 @@ class _Statement:
                     else:
                         yield self._inserted_row(by_row.each, row)
 
-    def _rows_of_view(self, search: str) -> Iterator[_Row]:
+    def _rows_of_view(self, search: Composed) -> Iterator[_Row]:
         self.state.current.begin_rows()
         width = len(self.change.table.columns)
         with closing(Spool()) as rows:
@@ -216,21 +216,21 @@ class _Statement:
                     self.state.interrupts.check()
                     yield _Row(self.change.events[0].kind, 0, row[:width], row[width:])
 
-    def _read(self, search: str, into: Spool) -> None:
+    def _read(self, search: Composed, into: Spool) -> None:
         connection = self.state.current.connection
-        with closing(connection.execute(search, numbered(search, self.stored))) as found:
+        with closing(connection.execute(search.text, search.bound(self.stored))) as found:
             while block := found.fetchmany(_BLOCK):
                 self.state.interrupts.check()
                 into.append(block)
 
-    def _inserted_row(self, sql: str, values: StoredRow) -> _Row:
+    def _inserted_row(self, sql: Composed, values: StoredRow) -> _Row:
         done = self.run_row(self.state, self.change, sql, values)
         rowid = done.lastrowid or 0
         old = (None,) * len(self.change.table.columns)
         return _Row(TriggerEvent.INSERT, rowid, old, self._image(rowid) or old)
 
     def _changed_row(
-        self, sql: str, values: StoredRow, rowid: int, kind: TriggerEvent | None = None
+        self, sql: Composed, values: StoredRow, rowid: int, kind: TriggerEvent | None = None
     ) -> Iterator[_Row]:
         """Update or delete a row, unless an action has deleted it."""
         kind = kind or self.change.events[0].kind
@@ -254,9 +254,9 @@ class _Statement:
     def _run_branches(self, branches: Iterable[TriggerBranch], row: _Row) -> None:
         connection = self.state.current.connection
         for branch in branches:
-            if branch.condition:
-                condition = numbered(branch.condition, row.values)
-                (holds,) = connection.execute(branch.condition, condition).fetchone()
+            condition = branch.condition
+            if condition is not None:
+                (holds,) = connection.execute(condition.text, condition.bound(row.values)).fetchone()
                 if not holds:
                     continue
             for action in branch.actions:
@@ -272,7 +272,7 @@ class _Statement:
                 results = self._call(action.action, row)
         else:
             results = self._call(action.action, row)
-        if action.into:
+        if action.into is not None:
             self._set_columns(action.into, action.columns, results, row)
 
     @contextmanager
@@ -295,9 +295,9 @@ class _Statement:
             number for number, name in enumerate(names) if new[name] != row.new[number] and not table.view
         ]
         if numbers:
-            sql = stored_row_text(table, numbers, 2 * len(names) + 1)
+            update = stored_row(table, numbers, 2 * len(names) + 1)
             changed = tuple(names[number] for number in numbers)
-            self._set_columns(sql, changed, tuple(new[name] for name in changed), row)
+            self._set_columns(update, changed, tuple(new[name] for name in changed), row)
 
     def _call(self, call: CallRoutine | CallSpl | None, row: _Row) -> StoredRow:
         """Call a routine; returns its row of results, NULLs if it has none or is built in.
@@ -308,9 +308,9 @@ class _Statement:
         if call is None:
             return (None,)
         arguments: StoredRow = ()
-        if call.arguments:
-            bound = numbered(call.arguments, row.values)
-            arguments = self.state.current.connection.execute(call.arguments, bound).fetchone()
+        if (query := call.arguments) is not None:
+            connection = self.state.current.connection
+            arguments = connection.execute(query.text, query.bound(row.values)).fetchone()
         state = self.state
         if isinstance(call, CallSpl):
             assert state.spl is not None
@@ -324,16 +324,16 @@ class _Statement:
             raise SqlError(_SEVERAL_ROWS)
         return found[0] if found else (None,) * count
 
-    def _set_columns(self, sql: str, columns: Sequence[str], results: StoredRow, row: _Row) -> None:
+    def _set_columns(self, update: Composed, columns: Sequence[str], results: StoredRow, row: _Row) -> None:
         """INTO: update the row, and run the UPDATE triggers on columns that no statement has changed so far.
 
         Args:
-            sql: see `TriggeredAction.into`.
+            update: see `TriggeredAction.into`.
         """
         table = self.change.table
         bound = (*row.values, *results, row.rowid)
         before = self._image(row.rowid)
-        self.run_row(self.state, Change(Verb.UPDATE, sql, table), sql, bound)
+        self.run_row(self.state, Change(Verb.UPDATE, update, table), update, bound)
         after = self._image(row.rowid)
         if before is None or after is None:
             return

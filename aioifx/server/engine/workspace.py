@@ -15,8 +15,8 @@ from aioifx.server.engine.reads import Reads
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change
 from aioifx.server.sql.model.schema import Schema, Table
+from aioifx.server.sql.sqlite.render import identifier
 from aioifx.server.sql.translate.sqlite_ddl import release_steps
-from aioifx.server.sql.translate.sqlite_text import identifier
 from aioifx.server.sqlite.databases import Database
 from aioifx.server.sqlite.interrupts import INTERRUPTED
 from aioifx.server.sqlite.kept_values import KeptByCursor

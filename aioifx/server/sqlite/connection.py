@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
-import sys
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime import sqlite_functions
 from aioifx.server.sql.runtime.sqlite_extras import register_extras
 from aioifx.server.sqlite.routine_calls import register_calls
@@ -30,43 +26,6 @@ _PRAGMAS: Final = (
 )
 
 
-NUMBERED_PARAMETERS: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?(\d+)")
-"""Texts in quotes, and the numbers of ``?N`` outside of them."""
-
-_NUMBERS_ARE_NAMES: Final = (3, 12) <= sys.version_info[:3] < (3, 12, 4)
-"""Whether the sqlite3 module treats ?1 as a name, and warns about a sequence of values (measured on 3.12.1)."""
-
-
-class _NamingConnection(sqlite3.Connection):
-    """A connection whose texts have ``:pN`` for ``?N``, so that they may skip numbers."""
-
-    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
-        text, names = _named(sql)
-        return super().execute(text, _by_name(names, parameters) if names else parameters)
-
-    def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
-        text, names = _named(sql)
-        return super().executemany(
-            text, (_by_name(names, row) for row in parameters) if names else parameters
-        )
-
-
-NUMBERING: Final[type[sqlite3.Connection]] = _NamingConnection if _NUMBERS_ARE_NAMES else sqlite3.Connection
-"""The class of connections whose texts have ``?N``."""
-
-
-@lru_cache(maxsize=2048)
-def _named(sql: str) -> tuple[str, dict[str, int]]:
-    """The text with names, and the index of the value of each."""
-    numbers = {int(found) for found in NUMBERED_PARAMETERS.findall(sql) if found}
-    text = NUMBERED_PARAMETERS.sub(lambda found: f":p{found[1]}" if found[1] else found[0], sql)
-    return text, {f"p{number}": number - 1 for number in numbers}
-
-
-def _by_name(names: dict[str, int], values: Sequence[Stored]) -> dict[str, Stored]:
-    return {name: values[index] for name, index in names.items()}
-
-
 def connect(path: Path, settings: Settings, on_error: Callable[[SqlError], None]) -> sqlite3.Connection:
     """Open *path* for the calling thread.
 
@@ -80,7 +39,6 @@ def connect(path: Path, settings: Settings, on_error: Callable[[SqlError], None]
         timeout=5,
         isolation_level=None,
         cached_statements=CACHED_STATEMENTS,
-        factory=NUMBERING,
     )
     try:
         for pragma in _PRAGMAS:

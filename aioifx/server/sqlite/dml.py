@@ -8,11 +8,10 @@ transaction is exclusive (`transactions`). Then the statement runs to its end, a
 from __future__ import annotations
 
 import sqlite3
-from functools import lru_cache
 from typing import Final, Protocol
 
 from aioifx.server.sql.model.storage import Stored
-from aioifx.server.sqlite.connection import NUMBERED_PARAMETERS
+from aioifx.server.sql.sqlite.render import Composed
 from aioifx.server.sqlite.interrupts import Interrupts
 from aioifx.server.sqlite.transactions import Transactions
 
@@ -37,7 +36,7 @@ def make_interruptible(connection: sqlite3.Connection, interrupts: Interrupts) -
 
 def write(
     connection: sqlite3.Connection,
-    sql: str,
+    sql: Composed,
     values: tuple[Stored, ...],
     transactions: Transactions,
     interrupts: Interrupts,
@@ -52,21 +51,7 @@ def write(
     mark = transactions.mark()
     with interruptible():
         try:
-            return connection.execute(sql, numbered(sql, values))
+            return connection.execute(sql.text, sql.bound(values))
         except BaseException:
             transactions.back_to(mark)
             raise
-
-
-# -- parameters --------------------------------------------------------------------------------------------------------
-
-
-def numbered(sql: str, values: tuple[Stored, ...]) -> tuple[Stored, ...]:
-    """Those of *values* that SQLite expects for the ``?N`` of *sql*."""
-    return values[: _highest_parameter(sql)]
-
-
-@lru_cache(maxsize=2048)
-def _highest_parameter(sql: str) -> int:
-    """The number of values that SQLite expects: the highest ``?N`` outside quotes."""
-    return max((int(number) for number in NUMBERED_PARAMETERS.findall(sql) if number), default=0)

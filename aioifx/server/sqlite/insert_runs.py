@@ -8,7 +8,7 @@ from typing import Protocol
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Stored
-from aioifx.server.sqlite.dml import numbered
+from aioifx.server.sql.sqlite.render import Bound, Composed
 from aioifx.server.sqlite.interrupts import Interrupts
 from aioifx.server.sqlite.row_changes import LockConflict
 
@@ -23,7 +23,7 @@ class Steps(Protocol):
 
 def insert_each(
     connection: sqlite3.Connection,
-    sql: str,
+    sql: Composed,
     rows: Sequence[tuple[Stored, ...]],
     interrupts: Interrupts,
     steps: Steps,
@@ -42,18 +42,18 @@ def insert_each(
     taken = 0
     mark = steps.mark()
 
-    def feed() -> Iterator[tuple[Stored, ...]]:
+    def feed() -> Iterator[Bound]:
         nonlocal taken, mark
         for row in rows:
             interrupts.check()
             taken += 1
             mark = steps.mark()
-            yield numbered(sql, row)
+            yield sql.bound(row)
 
     feeder = feed()
     while True:
         try:
-            connection.executemany(sql, feeder)
+            connection.executemany(sql.text, feeder)
             return taken, None
         except sqlite3.Error:
             try:

@@ -1,8 +1,8 @@
-"""Forms of SQLite texts whose stored tables test locks, and how texts reach these tables. Never: running a statement.
+"""Forms of queries whose stored tables test locks, and how queries reach these tables. Never: running a statement.
 
-A stored table of a text, ``main."t101" AS s3``, becomes a subquery with a condition on each row. SQLite merges the
+A stored table of a query becomes a subquery with a condition on each row. SQLite merges the
 subquery into the query around it and uses the same index. So the condition is computed only for rows that the index
-finds (measured on 3.40). The texts call functions that the engine registers on each connection:
+finds (measured on 3.40). The queries call functions that the engine registers on each connection:
 
 - ``ifx_locktest(alias, rowid)``: whether a row of the table with the number of its alias is read
 - ``ifx_before(alias, seq)``: whether a row of ``ifx_undo`` is the last committed version of a row of that table
@@ -15,87 +15,67 @@ import re
 import sqlite3
 from collections.abc import Callable
 from enum import Enum
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from aioifx.server.sql.model.schema import Table
-from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.sqlite.render import Bound, Composed, identifier, identifiers
+from aioifx.server.sql.sqlite.tree import Node, Reference, call, given, listed, sql, transformed
 from aioifx.server.sql.translate.sqlite_ddl import physical_index
-from aioifx.server.sql.translate.sqlite_text import collated, identifier
-
-_REFERENCE: Final = re.compile(
-    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|"
-    r"(?<!UPDATE )(?<!DELETE FROM )\b(?P<catalog>main|ifx_other_\d+)\.\"t(?P<tabid>\d+)\" AS s(?P<alias>\d+)\b"
-)
-"""A stored table in FROM; quoted texts are skipped."""
+from aioifx.server.sql.translate.sqlite_text import collated
 
 
-class Reference(NamedTuple):
-    """A stored table in a FROM clause of a text."""
-
-    catalog: str
-    """The SQLite schema: main, or the alias of an attached database."""
-    tabid: int
-    alias: int
-    """The number of its alias; a text may repeat it for the sides of a FULL JOIN."""
-
-    @property
-    def source(self) -> str:
-        """SQLite text of the table."""
-        return f'{self.catalog}."t{self.tabid}"'
+def with_tests(composed: Composed) -> Composed:
+    """The query with a test of each row that it visits."""
+    return _replaced(
+        composed, lambda each: sql("SELECT rowid AS rowid, * FROM {} WHERE {}", each.source, _test(each))
+    )
 
 
-@lru_cache(maxsize=1024)
-def references(sql: str) -> tuple[Reference, ...]:
-    """The stored tables in a text, each alias once; not the table that an UPDATE or DELETE changes."""
-    found = (_reference(match) for match in _REFERENCE.finditer(sql) if match["alias"])
-    return tuple(dict.fromkeys(found))
-
-
-def _reference(match: re.Match[str]) -> Reference:
-    return Reference(match["catalog"], int(match["tabid"]), int(match["alias"]))
-
-
-def with_tests(sql: str) -> str:
-    """The text with a test of each row that it visits."""
-    return _replaced(sql, lambda each: f"SELECT rowid AS rowid, * FROM {each.source} WHERE {_test(each)}")
-
-
-def with_versions(sql: str, columns: Callable[[Reference], Table | None]) -> str:
-    """The text on the last committed versions of the rows.
+def with_versions(composed: Composed, columns: Callable[[Reference], Table | None]) -> Composed:
+    """The query, or change, on the last committed versions of the rows.
 
     Args:
         columns: the table of a reference; None to leave the reference as it is.
     """
 
-    def versions(each: Reference) -> str | None:
+    def versions(each: Reference) -> Node | None:
         table = columns(each)
         if table is None:
             return None
-        names = ", ".join(identifier(column.name) for column in table.stored_columns)
-        values = ", ".join(
-            f"{collated(f'ifx_image(u.image, {number})', column.type)} AS {identifier(column.name)}"
+        values = listed(
+            sql(
+                "{} AS {}",
+                collated(sql("ifx_image(u.image, {})", number), column.type),
+                identifier(column.name),
+            )
             for number, column in enumerate(table.stored_columns)
         )
-        return (
-            f"SELECT rowid AS rowid, {names} FROM {each.source} WHERE {_test(each)}"
-            f' UNION ALL SELECT u.row AS rowid, {values} FROM {each.catalog}."ifx_undo" AS u'
-            f" WHERE u.tabid = {each.tabid} AND ifx_before({each.alias}, u.seq)"
+        names = identifiers(column.name for column in table.stored_columns)
+        present = sql("SELECT rowid AS rowid, {} FROM {} WHERE {}", names, each.source, _test(each))
+        before = sql(
+            'SELECT u.row AS rowid, {} FROM {}."ifx_undo" AS u WHERE u.tabid = {} AND ifx_before({}, u.seq)',
+            values,
+            each.catalog,
+            each.tabid,
+            each.number,
         )
+        return sql("{} UNION ALL {}", present, before)
 
-    return _replaced(sql, versions)
-
-
-def _test(reference: Reference) -> str:
-    return f"ifx_locktest({reference.alias}, rowid)"
+    return _replaced(composed, versions)
 
 
-def _replaced(sql: str, rows_of: Callable[[Reference], str | None]) -> str:
-    def replacement(match: re.Match[str]) -> str:
-        rows = rows_of(_reference(match)) if match["alias"] else None
-        return match[0] if rows is None else f"({rows}) AS s{match['alias']}"
+def _test(reference: Reference) -> Node:
+    return call("ifx_locktest", reference.number, given("", "rowid"))
 
-    return _REFERENCE.sub(replacement, sql)
+
+def _replaced(composed: Composed, rows_of: Callable[[Reference], Node | None]) -> Composed:
+    def change(node: Node) -> Node | None:
+        if not isinstance(node, Reference):
+            return None
+        rows = rows_of(node)
+        return None if rows is None else sql("({}) AS {}", rows, node.alias)
+
+    return Composed(transformed(composed.tree, change))
 
 
 # -- access paths ------------------------------------------------------------------------------------------------------
@@ -128,8 +108,8 @@ _KEYS: Final = re.compile(r"\((?P<keys>[^()]*)\)(?: LEFT-JOIN)?$")
 
 def paths(
     connection: sqlite3.Connection,
-    sql: str,
-    bound: tuple[Stored, ...],
+    query: Composed,
+    bound: Bound,
     table_of: Callable[[int], Table | None],
 ) -> dict[int, Path]:
     """The accesses of SQLite's plan, by the numbers of aliases; a table that is accessed twice has the wider one.
@@ -138,7 +118,7 @@ def paths(
         table_of: the table with an alias.
     """
     found: dict[int, Path] = {}
-    for *_, detail in connection.execute(f"EXPLAIN QUERY PLAN {sql}", bound).fetchall():
+    for *_, detail in connection.execute(f"EXPLAIN QUERY PLAN {query.text}", bound).fetchall():
         step = _STEP.match(detail)
         if step is None:
             continue

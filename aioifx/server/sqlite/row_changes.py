@@ -11,7 +11,6 @@ exclusively.
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,8 @@ from typing import Final, TypeAlias
 
 from aioifx.server.sql.model.schema import Schema, Table
 from aioifx.server.sql.model.storage import Stored
-from aioifx.server.sql.translate.sqlite_text import identifier
+from aioifx.server.sql.sqlite.render import Composed, identifier
+from aioifx.server.sql.sqlite.tree import Insert, query_sql
 from aioifx.server.sqlite.lock_manager import Kind, LockManager, LockMode, Owner, Resource
 from aioifx.server.sqlite.undo_log import OBJECTS, Version, packed
 from aioifx.server.sqlite.watched_tables import (
@@ -220,20 +220,20 @@ class RowChanges:
             if row > self._deleted_rows.get(tabid, 0):
                 self._deleted_rows[tabid] = row
 
-    def with_new_rowids(self, sql: str, table: Table) -> str:
+    def with_new_rowids(self, insert: Composed, table: Table) -> Composed:
         """An INSERT that does not use the rowid of a row whose deletion can be undone.
 
         SQLite gives a new row the rowid after the highest one, which may be that of a deleted row.
         """
         deleted = self._deleted_rows.get(table.tabid)
-        if deleted is None or table.is_temp:
-            return sql
+        node = insert.tree
+        if deleted is None or table.is_temp or not isinstance(node, Insert) or "rowid" in node.columns:
+            return insert
         (highest,) = self._connection.execute(f"SELECT max(rowid) FROM {table.source}").fetchone()
-        match = _INSERT.match(sql) if (highest or 0) < deleted else None
-        if match is None:
-            return sql
-        head, body = match["head"], sql[match.end() :]
-        return f"{head}rowid, {match['names']}) SELECT ifx_new_rowid({table.tabid}), * FROM ({body})"
+        if (highest or 0) >= deleted:
+            return insert
+        rows = query_sql("SELECT ifx_new_rowid({}), * FROM ({})", table.tabid, node.rows)
+        return Composed(Insert(node.target, ("rowid", *node.columns), rows))
 
     def _new_rowid(self, tabid: int) -> int:
         number = self._next_rowids.get(tabid)
@@ -423,5 +423,4 @@ _WRITES: Final = (LockMode.IX, LockMode.X)
 _Name: TypeAlias = tuple[bool, int]
 _Handler: TypeAlias = Callable[[Watched, int, Sequence[Stored]], None]
 
-_INSERT: Final = re.compile(r'(?P<head>INSERT INTO main\."t\d+" \()(?P<names>"[^?]*?")\) (?=VALUES|SELECT)')
 _OWN_TRIGGERS: Final = "type = 'trigger' AND name LIKE 'ifx:%'"

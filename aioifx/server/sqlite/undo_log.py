@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from aioifx.server.sql.model.storage import Stored
-from aioifx.server.sql.translate.sqlite_text import identifier
+from aioifx.server.sql.sqlite.render import identifier
 from aioifx.server.sqlite.connection import transaction
 
 _CREATE: Final = (

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from aioifx.server.sql.model.schema import Constraint, Index, Schema, Table, TableKind
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.model.type_rules import Family, family_of
-from aioifx.server.sql.translate.sqlite_text import identifier
+from aioifx.server.sql.sqlite.render import collate, filled, identifier
 from aioifx.server.sqlite.lock_manager import Kind, LockMode, Resource
 from aioifx.server.sqlite.undo_log import CHUNKS, OBJECTS, TEMP_STATE, TEMP_TABLES, unpacked
 
@@ -133,8 +133,10 @@ def _watched(table: Table, schema: Schema) -> Watched:
 def _functional(table: Table, index: Index, columns: Sequence[str]) -> Key:
     names = tuple(dict.fromkeys(index.columns))
     positions = tuple(columns.index(name) for name in names)
-    results = [part.sql or identifier(part.column) for part in index.parts]
-    conditions = tuple(f"{result}{part.collation}" for result, part in zip(results, index.parts, strict=True))
+    results = [filled(part.sql) if part.sql else identifier(part.column) for part in index.parts]
+    conditions = tuple(
+        f"{result}{collate(part.collation)}" for result, part in zip(results, index.parts, strict=True)
+    )
     source = ", ".join(f"? AS {identifier(name)}" for name in names)
     query = f"SELECT {', '.join(results)} FROM (SELECT {source})"
     return Key(table.tabid, (f"{index.name}()",), positions, LockMode.X, False, conditions, query)

@@ -19,7 +19,9 @@ from time import monotonic
 from typing import Final, TypeVar
 
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.plan import Step, Undo
 from aioifx.server.sql.model.schema import Schema, Table
+from aioifx.server.sql.sqlite.render import Composed
 from aioifx.server.sqlite.connection import savepoint, transaction
 from aioifx.server.sqlite.databases import Database
 from aioifx.server.sqlite.latch import Latch
@@ -324,11 +326,11 @@ class Writes:
             made = (text for name, text in temp_objects(self._connection).items() if name not in before)
             self._work.made += made
 
-    def postpones(self, sql: str) -> bool:
+    def postpones(self, step: Step) -> bool:
         """Whether a step that drops a temporary table is left to COMMIT, so that a rollback can keep the table."""
-        if self._work is None or self._work.is_exclusive or not sql.startswith("DROP TABLE temp."):
+        if self._work is None or self._work.is_exclusive or step.undo is not Undo.KEEP:
             return False
-        self._work.dropped.append(sql)
+        self._work.dropped.append(step.sql)
         return True
 
     def _try_lock(self, table: Table, mode: LockMode) -> None:
@@ -480,9 +482,9 @@ class Writes:
         if (self._work is not None or not table.is_temp) and table is not self._unwatched:
             self._changes.watch(table, schema)
 
-    def insert_text(self, sql: str, table: Table) -> str:
+    def with_new_rowids(self, insert: Composed, table: Table) -> Composed:
         """See `RowChanges.with_new_rowids`."""
-        return self._changes.with_new_rowids(sql, table)
+        return self._changes.with_new_rowids(insert, table)
 
     def aside(self, work: Callable[[], object]) -> bool:
         """Run a write of the server itself outside the transaction; returns False if a statement prevents it."""

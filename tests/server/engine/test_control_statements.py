@@ -13,6 +13,7 @@ from aioifx.server.sql.model.plan import Isolation
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.server.sqlite.transaction_state import SessionDefaults
+from tests.server.sql.trees import composed
 from tests.server.talking import ServerCore, codes, error_from, query, run, server_core
 
 
@@ -328,4 +329,4 @@ def test_options_are_kept(engine: Engine) -> None:
 
 def test_an_action_of_another_kind_is_a_defect(engine: Engine) -> None:
     with pytest.raises(AssertionError, match="not a control statement"):
-        engine.control(plans.Query("SELECT 1"))
+        engine.control(plans.Query(composed("SELECT 1")))

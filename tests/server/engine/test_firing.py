@@ -6,6 +6,7 @@ from aioifx.server.engine.firing import Firing
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change, Event, Verb
 from aioifx.server.sql.model.schema import Table, Trigger, TriggerEvent
+from tests.server.sql.trees import composed
 
 ITEM = Table(100, "item", "anna")
 LOG = Table(101, "log", "anna")
@@ -13,7 +14,7 @@ LOG = Table(101, "log", "anna")
 
 def test_without_a_frame_every_change_is_allowed() -> None:
     firing = Firing()
-    firing.check(Change(Verb.DELETE, "", ITEM))
+    firing.check(Change(Verb.DELETE, composed(""), ITEM))
     assert not firing.is_active
     assert firing.changed == {}
 
@@ -21,9 +22,9 @@ def test_without_a_frame_every_change_is_allowed() -> None:
 def test_a_frame_forbids_only_changes_of_its_table() -> None:
     firing = Firing()
     with firing.frame(ITEM, (Event(TriggerEvent.DELETE),)):
-        firing.check(Change(Verb.DELETE, "", LOG, events=(Event(TriggerEvent.DELETE),)))
+        firing.check(Change(Verb.DELETE, composed(""), LOG, events=(Event(TriggerEvent.DELETE),)))
         with pytest.raises(SqlError, match="-747"):
-            firing.check(Change(Verb.DELETE, "", ITEM, events=(Event(TriggerEvent.DELETE),)))
+            firing.check(Change(Verb.DELETE, composed(""), ITEM, events=(Event(TriggerEvent.DELETE),)))
         assert (firing.changed, firing.written) == ({100: ITEM, 101: LOG}, {})
     assert not firing.is_active
     with firing.frame(LOG, ()):

@@ -20,7 +20,6 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change, Isolation, Query
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sqlite.databases import Database, LogMode
-from aioifx.server.sqlite.dml import numbered
 from aioifx.server.sqlite.lock_manager import Kind, LockManager, LockMode, LockRefused, Owner, Resource
 from aioifx.server.sqlite.row_changes import LockConflict
 from tests.server.sql.workbench import Workbench
@@ -124,7 +123,7 @@ class Room:
     def rows(self, text: str) -> list[tuple[object, ...]]:
         query = self.plan(text)
         assert isinstance(query, Query)
-        source = self.reads.rows(query, query.sql, numbered(query.sql, ()))
+        source = self.reads.rows(query, query.sql, query.sql.bound(()))
         try:
             return source.fetchmany(1000)
         finally:
@@ -140,7 +139,7 @@ class Room:
         change = self.plan(text)
         assert isinstance(change, Change)
         with self.reads.changing(change, values) as ready:
-            return self.connection.execute(ready.sql, numbered(ready.sql, values)).rowcount
+            return self.connection.execute(ready.sql.text, ready.sql.bound(values)).rowcount
 
 
 @pytest.fixture

@@ -21,8 +21,6 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.translate import translate
-from aioifx.server.sqlite.connection import NUMBERING
-from aioifx.server.sqlite.dml import numbered
 from aioifx.server.sqlite.error_mapping import sql_error_of
 from aioifx.server.sqlite.routine_calls import register_calls
 from aioifx.sqltypes import Row, Value
@@ -37,7 +35,7 @@ CONNECTIONS: list[sqlite3.Connection] = []
 def empty_database() -> bytes:
     """A database with the system catalog; cached, since the catalog takes hundreds of statements."""
     errors: list[SqlError] = []
-    with closing(sqlite3.connect(":memory:", isolation_level=None, factory=NUMBERING)) as connection:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         sqlite_functions.register(connection, Settings(user="ann", database="stores", now=NOW), errors.append)
         for step in catalog.creation_steps("ann"):
             connection.execute(step.sql, step.values)
@@ -65,7 +63,7 @@ class Workbench:
     """One session in one database named ``stores``."""
 
     def __init__(self, *statements: str) -> None:
-        self.connection = sqlite3.connect(":memory:", isolation_level=None, factory=NUMBERING)
+        self.connection = sqlite3.connect(":memory:", isolation_level=None)
         CONNECTIONS.append(self.connection)
         self.connection.deserialize(empty_database())
         self.connection.execute("PRAGMA foreign_keys=ON")
@@ -133,7 +131,7 @@ class Workbench:
     def _change(self, change: plans.Change, stored: tuple[Value, ...]) -> int:
         self._target = change.table
         try:
-            return self.connection.execute(change.sql, numbered(change.sql, stored)).rowcount
+            return self.connection.execute(change.sql.text, change.sql.bound(stored)).rowcount
         except sqlite3.Error as error:
             raise self._told(error, change) from None
 
@@ -168,7 +166,7 @@ class Workbench:
         assert isinstance(made.action, plans.Query), made.action
         stored = bind(made.parameters, values, self.settings)
         try:
-            found = self.connection.execute(made.action.sql, numbered(made.action.sql, stored)).fetchall()
+            found = self.connection.execute(made.action.sql.text, made.action.sql.bound(stored)).fetchall()
         except sqlite3.Error as error:
             raise self._told(error, None) from None
         types = [column.type for column in made.columns]

@@ -13,8 +13,9 @@ from aioifx.server.catalog import catalog
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import ColumnDef, Index, IndexPart, Table
 from aioifx.server.sql.model.type_rules import INTEGER
+from aioifx.server.sql.sqlite.render import Composed
+from aioifx.server.sql.sqlite.tree import Insert, Parameter, query_sql
 from aioifx.server.sqlite import undo_log
-from aioifx.server.sqlite.connection import NUMBERING
 from aioifx.server.sqlite.databases import Database, LogMode
 from aioifx.server.sqlite.lock_manager import (
     Kind,
@@ -30,6 +31,7 @@ TABLE = Table(
     columns=(ColumnDef("a", INTEGER),),
     indexes=(Index("i", "anna", (IndexPart("a"),), is_unique=True),),
 )
+INSERT = Composed(Insert(TABLE.source, ("a",), query_sql("VALUES ({})", Parameter(1))))
 
 
 class Party:
@@ -37,21 +39,22 @@ class Party:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.connection = sqlite3.connect(database.path, timeout=0, isolation_level=None, factory=NUMBERING)
+        self.connection = sqlite3.connect(database.path, timeout=0, isolation_level=None)
         undo_log.create(self.connection, "temp")
         self.defaults = SessionDefaults()
         self.transactions = Transactions(self.connection, database, self.defaults, lambda: False)
 
     def insert(self, *values: int) -> None:
-        self.run('INSERT INTO main."t100" ("a") VALUES (?1)', *((value,) for value in values))
+        self.run(INSERT, *((value,) for value in values))
 
-    def run(self, sql: str, *rows: tuple[int, ...]) -> None:
+    def run(self, sql: str | Composed, *rows: tuple[int, ...]) -> None:
         """Run a statement once for each of *rows*."""
 
         def attempt() -> None:
             with self.transactions.changing(TABLE, catalog.empty_schema()):
                 for row in rows or ((),):
-                    self.connection.execute(self.transactions.insert_text(sql, TABLE), row)
+                    text = sql if isinstance(sql, str) else self.transactions.with_new_rowids(sql, TABLE).text
+                    self.connection.execute(text, row)
 
         self.transactions.run(attempt)
 

@@ -8,7 +8,7 @@ import pytest
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sqlite.connection import _NamingConnection, connect
+from aioifx.server.sqlite.connection import connect
 
 
 def test_translated_sql_finds_its_functions_and_the_settings(tmp_path: Path) -> None:
@@ -18,20 +18,6 @@ def test_translated_sql_finds_its_functions_and_the_settings(tmp_path: Path) -> 
         settings.user = "bert"
         assert connection.execute("SELECT ifx_user()").fetchone() == ("bert",)
         assert connection.execute("SELECT '10' < '9' COLLATE ifx_decimal").fetchone() == (0,)
-
-
-def test_a_text_may_skip_and_repeat_the_numbers_of_its_parameters() -> None:
-    with closing(sqlite3.connect(":memory:", factory=_NamingConnection)) as connection:
-        assert connection.execute("SELECT ?3, '?2', ?1, ?3", ("a", "b", "c")).fetchone() == (
-            "c",
-            "?2",
-            "a",
-            "c",
-        )
-        assert connection.execute("SELECT ?", ("a",)).fetchone() == ("a",)
-        connection.execute("CREATE TABLE t (a, b)")
-        connection.executemany("INSERT INTO t VALUES (?2, ?2)", [(1, 2), (3, 4)])
-        assert connection.execute("SELECT a, b FROM t").fetchall() == [(2, 2), (4, 4)]
 
 
 def test_the_exception_of_a_function_is_kept(tmp_path: Path) -> None:

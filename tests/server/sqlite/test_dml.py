@@ -8,7 +8,6 @@ from aioifx.server.engine import session_state
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import LogMode
-from aioifx.server.sqlite.dml import numbered
 from aioifx.server.sqlite.interrupts import Interrupts
 from tests.server.talking import ServerCore, codes, query, run, server_core
 
@@ -217,11 +216,3 @@ def test_a_permanent_interrupt_ends_even_one_subquery_without_any_change(
     other = core.engine()
     run(other, "INSERT INTO t (a) VALUES (8)")
     assert query(other, "SELECT a FROM t") == [(8,)]
-
-
-@pytest.mark.parametrize(
-    ("sql", "count"),
-    [("SELECT 1", 0), ("SELECT ?2, '?9', \"?8\"", 2), ("SELECT ?1", 1), ("SELECT ?3, ?1", 3)],
-)
-def test_a_statement_is_given_as_many_values_as_it_has_places(sql: str, count: int) -> None:
-    assert len(numbered(sql, (10, 20, 30))) == count

@@ -18,6 +18,7 @@ from aioifx.server.sql.model.schema import (
 from aioifx.server.sql.translate.sqlite_ddl import creation_steps
 from aioifx.server.sqlite import error_mapping
 from aioifx.sqltypes import SqlType, TypeCode
+from tests.server.sql.trees import composed
 
 INTEGER = SqlType(TypeCode.INTEGER, 4)
 
@@ -33,7 +34,7 @@ PARENT = Table(
     (ColumnDef("k", INTEGER, is_nullable=False), ColumnDef("a", INTEGER), ColumnDef("b", INTEGER)),
     constraints=(
         Constraint(1, "pk_parent", "anna", ConstraintKind.PRIMARY, ("k",), index=" 100_1"),
-        Constraint(2, "positive", "anna", ConstraintKind.CHECK, ("a",), check_sql='(NEW."a" > 0)'),
+        Constraint(2, "positive", "anna", ConstraintKind.CHECK, ("a",), check_sql=("(", "a", " > 0)")),
     ),
     indexes=(index(" 100_1", "k"), index("ix_ab", "a", "b")),
 )
@@ -92,7 +93,7 @@ def failed(connection: sqlite3.Connection, sql: str) -> sqlite3.Error:
 def test_constraints_are_reported_by_their_names(
     connection: sqlite3.Connection, verb: Verb, sql: str, codes: tuple[int, int, str]
 ) -> None:
-    error = error_mapping.sql_error_of(failed(connection, sql), Change(verb, sql, PARENT))
+    error = error_mapping.sql_error_of(failed(connection, sql), Change(verb, composed(sql), PARENT))
     assert error is not None
     assert (error.sqlcode, error.isamcode, error.token) == codes
 
@@ -120,7 +121,7 @@ def test_a_broken_reference_is_found_and_nothing_is_changed(
     assert error_mapping.is_foreign_key(failed(connection, sql))
     error = error_mapping.broken_reference(
         connection,
-        Change(verb, sql, table),
+        Change(verb, composed(sql), table),
         Schema(),  # type: ignore[arg-type]
         lambda: connection.execute(sql),
     )

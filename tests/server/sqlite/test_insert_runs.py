@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Stored
-from aioifx.server.sqlite.connection import NUMBERING
+from aioifx.server.sql.sqlite.render import Composed
+from aioifx.server.sql.sqlite.tree import Parameter, sql
 from aioifx.server.sqlite.insert_runs import insert_each
 from aioifx.server.sqlite.interrupts import Interrupts
 from aioifx.server.sqlite.lock_manager import Kind, LockMode, Resource
@@ -25,12 +26,12 @@ class _Steps:
     def back_to(self, mark: tuple[int, int, int]) -> None: ...
 
 
-INSERT = "INSERT INTO t VALUES (?1)"
+INSERT = Composed(sql("INSERT INTO t VALUES ({})", Parameter(1)))
 
 
 @pytest.fixture
 def connection() -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(":memory:", isolation_level=None, factory=NUMBERING)
+    connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.execute("CREATE TABLE t (a INTEGER UNIQUE)")
     yield connection
     connection.close()
@@ -42,7 +43,7 @@ def numbers(connection: sqlite3.Connection) -> list[int]:
 
 @given(st.lists(st.tuples(st.integers(0, 9)), max_size=20))
 def test_rows_before_the_first_that_fails_are_kept(rows: list[tuple[Stored, ...]]) -> None:
-    connection = sqlite3.connect(":memory:", isolation_level=None, factory=NUMBERING)
+    connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.execute("CREATE TABLE t (a INTEGER UNIQUE)")
     first_twice = next((n for n, row in enumerate(rows) if row in rows[:n]), len(rows))
 

@@ -6,7 +6,8 @@ import pytest
 
 from aioifx.server.sql.model.plan import Change, Query
 from aioifx.server.sql.model.schema import Table
-from aioifx.server.sqlite.lock_testing import Access, Path, paths, references, with_tests, with_versions
+from aioifx.server.sql.sqlite.render import Composed
+from aioifx.server.sqlite.lock_testing import Access, Path, paths, with_tests, with_versions
 from tests.server.sql.workbench import Workbench
 
 QUERIES = (
@@ -47,7 +48,7 @@ def bench() -> Workbench:
     return made
 
 
-def sql_of(made: Workbench, text: str) -> tuple[str, tuple[Table, ...]]:
+def sql_of(made: Workbench, text: str) -> tuple[Composed, tuple[Table, ...]]:
     action = made.plan(text).action
     assert isinstance(action, Query)
     return action.sql, action.tables
@@ -61,11 +62,11 @@ def test_both_forms_give_the_rows_of_the_text(text: str) -> None:
     made.connection.create_function("ifx_before", 2, lambda alias, seq: 0)
     made.connection.create_function("ifx_image", 2, lambda image, number: None)
     by_tabid = {table.tabid: table for table in tables}
-    assert references(sql)
-    expected = made.connection.execute(sql).fetchall()
-    assert made.connection.execute(with_tests(sql)).fetchall() == expected
+    assert sql.references
+    expected = made.connection.execute(sql.text).fetchall()
+    assert made.connection.execute(with_tests(sql).text).fetchall() == expected
     versions = with_versions(sql, lambda each: by_tabid[each.tabid])
-    assert sorted(map(repr, made.connection.execute(versions))) == sorted(map(repr, expected))
+    assert sorted(map(repr, made.connection.execute(versions.text))) == sorted(map(repr, expected))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_only_rows_that_the_index_finds_are_tested(text: str, visited: set[int])
         return 1
 
     made.connection.create_function("ifx_locktest", 2, test)
-    made.connection.execute(with_tests(sql_of(made, text)[0])).fetchall()
+    made.connection.execute(with_tests(sql_of(made, text)[0]).text).fetchall()
     assert seen == visited
 
 
@@ -101,7 +102,7 @@ def test_the_last_committed_versions_replace_rows_that_are_left_out() -> None:
     made.connection.create_function("ifx_before", 2, lambda alias, seq: seq == 1)
     made.connection.create_function("ifx_image", 2, lambda image, number: marshal.loads(image)[number])
     versions = with_versions(sql, lambda each: tables[0])
-    assert made.connection.execute(versions).fetchall() == [(2, 50, "c2 "), (5, 4, "c2"), (8, 3, "c2")]
+    assert made.connection.execute(versions.text).fetchall() == [(2, 50, "c2 "), (5, 4, "c2"), (8, 3, "c2")]
     assert with_versions(sql, lambda each: None) == sql
 
 
@@ -109,7 +110,7 @@ def test_the_changed_table_of_a_statement_is_not_a_reference() -> None:
     made = bench()
     action = made.plan("UPDATE t SET b = (SELECT MAX(x) FROM u) WHERE a = 1").action
     assert isinstance(action, Change)
-    assert [each.tabid for each in references(action.sql)] == [
+    assert [each.tabid for each in action.sql.references] == [
         table.tabid for table in action.locked_tables if table.name == "u"
     ]
 
@@ -130,7 +131,7 @@ def test_the_changed_table_of_a_statement_is_not_a_reference() -> None:
 def test_the_access_to_a_table(text: str, path: Path) -> None:
     made = bench()
     sql, (table,) = sql_of(made, text)
-    (alias,) = (each.alias for each in references(sql))
+    (alias,) = (each.number for each in sql.references)
     assert paths(made.connection, sql, (), lambda _: table) == {alias: path}
 
 
@@ -153,9 +154,10 @@ def test_a_change_has_a_query_that_reads_its_rows(text: str, rows: list[int] | N
     made = bench()
     action = made.plan(text).action
     change = action if isinstance(action, Change) else action.fill  # type: ignore[union-attr]
-    found = [row[0] for row in made.connection.execute(change.search)]
+    assert change.search is not None
+    found = [row[0] for row in made.connection.execute(change.search.text)]
     assert sorted(found) == rows or rows is None
-    assert {each.tabid for each in references(change.search)} <= {
+    assert {each.tabid for each in change.search.references} <= {
         table.tabid for table in change.locked_tables
     }
 
@@ -165,17 +167,18 @@ def test_changes_that_read_nothing_have_no_query() -> None:
     for text in ("INSERT INTO t VALUES (20, 1, 'x')", "DELETE FROM t WHERE CURRENT OF c"):
         action = made.plan(text).action
         assert isinstance(action, Change)
-        assert action.search == ""
+        assert action.search is None
 
 
 def test_texts_with_rowids() -> None:
     made = bench()
     action = made.plan("SELECT SKIP 1 FIRST 2 c FROM t WHERE a > ?").action
     assert isinstance(action, Query)
-    assert made.connection.execute(action.keyed_sql, (2,)).fetchall() == [("c1", 4), ("c2", 5)]
-    assert made.connection.execute(action.row_sql, (2, 4)).fetchall() == [("c1", 4)]
-    assert made.connection.execute(action.row_sql, (2, 1)).fetchall() == []
+    assert action.keyed_sql is not None and action.row_sql is not None
+    assert made.connection.execute(action.keyed_sql.text, (2,)).fetchall() == [("c1", 4), ("c2", 5)]
+    assert made.connection.execute(action.row_sql.text, (2, 4)).fetchall() == [("c1", 4)]
+    assert made.connection.execute(action.row_sql.text, (2, 1)).fetchall() == []
     for text in ("SELECT c FROM t ORDER BY a", "SELECT COUNT(*) FROM t", "SELECT t.a FROM t, u"):
         action = made.plan(text).action
         assert isinstance(action, Query)
-        assert action.keyed_sql == ""
+        assert action.keyed_sql is None

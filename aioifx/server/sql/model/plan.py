@@ -24,6 +24,7 @@ from typing import NamedTuple, TypeAlias
 from aioifx.server.sql.model.routines import Routine
 from aioifx.server.sql.model.schema import Table, TriggerEvent, UserType
 from aioifx.server.sql.model.spl import SplRoutine
+from aioifx.server.sql.sqlite.render import Composed
 from aioifx.sqltypes import Column, SqlType
 from aioifx.wire.opcodes import StatementType
 
@@ -62,6 +63,15 @@ class Verb(Enum):
     DELETE = "DELETE"
 
 
+class Undo(Enum):
+    """How a rollback undoes a step on the temp schema, so that the transaction need not be exclusive."""
+
+    DROP = "DROP"
+    """What the step creates is dropped."""
+    KEEP = "KEEP"
+    """The step drops a table, and is left to COMMIT."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One SQLite statement, with literal values bound to its plain ``?``s."""
@@ -70,13 +80,17 @@ class Step:
     values: tuple[str | int | float | None, ...] = ()
     duplicate: tuple[int, int, str] | None = None
     """SQLCODE, ISAM code and token if this step fails on a unique key (-371 of CREATE UNIQUE INDEX)."""
+    visits_rows: bool = False
+    """Whether it visits all rows of a table, so that it must be interruptible."""
+    undo: Undo | None = None
+    """None if only a rollback of SQLite undoes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """Rows. With `for_update` the write lock is taken when the cursor opens."""
 
-    sql: str
+    sql: Composed
     tables: tuple[Table, ...] = ()
     """The tables that it reads, for lock errors."""
     for_update: bool = False
@@ -89,11 +103,11 @@ class Query:
     keeps: bool = False
     """Whether it has BYTE or TEXT columns. Its texts call ``ifx_keep(value, cursor)``, which keeps a value until the
     cursor is closed. The cursor's number is bound after all parameters."""
-    keyed_sql: str = ""
-    """`sql` with the rowid as an extra last column; empty unless its rows are rows of one stored table, unordered."""
+    keyed_sql: Composed | None = None
+    """`sql` with the rowid as an extra last column; None unless its rows are rows of one stored table, unordered."""
     locked_tables: tuple[Table, ...] = ()
     """Those of `tables` that other sessions can change."""
-    row_sql: str = ""
+    row_sql: Composed | None = None
     """`keyed_sql` for the row with one rowid, which is bound after all else; without SKIP and FIRST."""
 
 
@@ -109,10 +123,10 @@ class Event:
 class ByRow:
     """The texts of a Change, to be run row by row because each row activates triggers."""
 
-    search: str
+    search: Composed | None
     """The SELECT of rowids (UPDATE, DELETE) or of new rows (INSERT, MERGE), read in full before the first change;
-    empty for a single row."""
-    each: str
+    None for a single row."""
+    each: Composed
     """The statement for one row. The row of `search` of INSERT and MERGE is bound alone; for UPDATE and DELETE the
     rowid is bound after the parameters."""
     width: int = 0
@@ -128,7 +142,7 @@ class Change:
     """INSERT, UPDATE or DELETE on one table; rows affected as SQLite counts them."""
 
     verb: Verb
-    sql: str
+    sql: Composed
     table: Table
     cursor: str = ""
     """The cursor of WHERE CURRENT OF. The rowid of its current row is bound after all parameters, as
@@ -137,8 +151,8 @@ class Change:
     """The columns that an UPDATE sets, to be checked against FOR UPDATE OF (-364)."""
     affects_all_rows: bool = False
     """Whether `sql` has no WHERE."""
-    search: str = ""
-    """A SELECT of the rows that the statement reads, without side effects, for tests of locks. Empty if it reads none,
+    search: Composed | None = None
+    """A SELECT of the rows that the statement reads, without side effects, for tests of locks. None if it reads none,
     or with WHERE CURRENT OF."""
     locked_tables: tuple[Table, ...] = ()
     """Those of the tables in `search` that other sessions can change."""
@@ -218,8 +232,8 @@ class CallRoutine:
     """EXECUTE: a routine written in Python, through a cursor when it has results."""
 
     routine: Routine
-    arguments: str
-    """The SELECT whose single row has the arguments in storage form; empty without arguments."""
+    arguments: Composed | None
+    """The SELECT whose single row has the arguments in storage form; None without arguments."""
     locked_tables: tuple[Table, ...] = ()
     """The tables in `arguments` that other sessions can change."""
 
@@ -230,7 +244,7 @@ class TriggeredAction:
 
     action: Change | CallRoutine | CallSpl | None
     """None for a built-in function, which `into` contains."""
-    into: str = ""
+    into: Composed | None = None
     """The UPDATE of INTO: the results are bound after the old and new values, and then the rowid."""
     columns: tuple[str, ...] = ()
     """The columns that `into` sets."""
@@ -242,8 +256,8 @@ class TriggeredAction:
 class TriggerBranch:
     """``[WHEN (condition)] (action, ..)``"""
 
-    condition: str
-    """The SELECT of the condition's truth value; empty without WHEN."""
+    condition: Composed | None
+    """The SELECT of the condition's truth value; None without WHEN."""
     actions: tuple[TriggeredAction, ...]
 
 
@@ -261,7 +275,7 @@ class CallSpl:
     """EXECUTE of a routine written in SPL, through a cursor when it has results."""
 
     routine: SplRoutine
-    arguments: str
+    arguments: Composed | None
     """As `CallRoutine.arguments`; a parameter left to its default has no argument."""
     given: tuple[int, ...]
     """The index of the parameter that each argument is for."""

@@ -93,8 +93,8 @@ class Constraint:
     """The index that enforces it; empty for CHECK and NOT NULL."""
     check: str = ""
     """The Informix text of a CHECK condition."""
-    check_sql: str = ""
-    """The SQLite text of a CHECK condition."""
+    check_sql: tuple[str, ...] = ()
+    """A CHECK condition in SQLite's SQL, as `render.template` gives it."""
     parent: int = 0
     """The tabid that REFERENCES names."""
     parent_constrid: int = 0
@@ -120,10 +120,10 @@ class IndexPart:
     """The number of a function written in SPL."""
     arguments: tuple[str, ...] = ()
     """The columns that the function takes."""
-    sql: str = ""
-    """SQLite text of the function's result."""
+    sql: tuple[str, ...] = ()
+    """The function's result in SQLite's SQL, as `render.template` gives it."""
     collation: str = ""
-    """COLLATE and the collation of the result's type, if it has one."""
+    """The collation of the result's type."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,9 @@ _PLAIN: Final = {code: SqlType(base, TRAITS[base].size) for code, base in SERIAL
 
 def family_of(type_: SqlType) -> Family:
     """The family that a type belongs to."""
+    known = None if type_.extended_id else _FAMILIES.get(type_.code)
+    if known is not None:
+        return known
     if type_.code == TypeCode.INTERVAL:
         return Family.MONTHS if Qualifier.from_encoded(type_.length).is_year_month else Family.TIME
     if type_.extended_id in _SMART:

@@ -1408,10 +1408,22 @@ Statement: TypeAlias = (
 )
 
 
+_BRANCHES: Final[dict[type[Node], tuple[str, ...]]] = {}
+
+
+def _branches(kind: type[Node]) -> tuple[str, ...]:
+    """The fields that may have nodes; found once, because a statement is walked several times."""
+    names = _BRANCHES.get(kind)
+    if names is None:
+        own = (field.name for field in fields(kind) if field.type not in ("int", "str", "bool"))
+        names = _BRANCHES[kind] = tuple(own)
+    return names
+
+
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly below, in the order of the fields."""
-    for field in fields(node):
-        value: object = getattr(node, field.name)
+    for name in _branches(type(node)):
+        value: object = getattr(node, name)
         if isinstance(value, Node):
             yield value
         elif isinstance(value, tuple):

@@ -25,6 +25,8 @@ from aioifx.server.sql.model.schema import (
     Trigger,
 )
 from aioifx.server.sql.model.type_rules import is_large
+from aioifx.server.sql.sqlite.render import identifier, render
+from aioifx.server.sql.sqlite.tree import Column
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.tokens import TokenKind, tokenize
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of
@@ -46,7 +48,7 @@ from aioifx.server.sql.translate.sqlite_ddl import (
     redeclaration_steps,
     reference_steps,
 )
-from aioifx.server.sql.translate.sqlite_text import affinity, identifier
+from aioifx.server.sql.translate.sqlite_text import affinity
 from aioifx.server.sql.translate.typed import Typed, assigned
 from aioifx.server.sql.translate.user_types import with_type_numbers
 
@@ -195,13 +197,17 @@ class _Alteration:
         stored = tuple(each.name for each in self.table.stored_columns)
         columns.insert(place, column)
         check_columns(columns, action.offset)
-        self.steps.append(Step(f"ALTER TABLE {self.table.source} ADD COLUMN {column_text(column)}"))
+        self.steps.append(
+            Step(f"ALTER TABLE {self.table.source} ADD COLUMN {column_text(column)}", visits_rows=True)
+        )
         self.steps += drop_reference_steps(self.table)
         self.table = replace(self.table, columns=tuple(columns), stored_order=(*stored, column.name))
         self.steps += reference_steps(self.table)
         if column.default is not None:
             name = identifier(column.name)
-            self.steps.append(Step(f"UPDATE {self.table.source} SET {name} = {column.default.sql}"))
+            self.steps.append(
+                Step(f"UPDATE {self.table.source} SET {name} = {column.default.sql}", visits_rows=True)
+            )
         if not column.is_nullable:
             self.steps.append(null_check(self.table, column))
         self._build(action.column.constraints, action.column)
@@ -230,9 +236,13 @@ class _Alteration:
                 self.steps += drop_index_steps(self.table, index)
         indexes = tuple(index for index in self.table.indexes if column.name not in index.columns)
         if is_large(column.type):
-            self.steps.append(Step(f"UPDATE {self.table.source} SET {identifier(column.name)} = NULL"))
+            self.steps.append(
+                Step(f"UPDATE {self.table.source} SET {identifier(column.name)} = NULL", visits_rows=True)
+            )
         self.steps += drop_reference_steps(self.table)
-        self.steps.append(Step(f"ALTER TABLE {self.table.source} DROP COLUMN {identifier(column.name)}"))
+        self.steps.append(
+            Step(f"ALTER TABLE {self.table.source} DROP COLUMN {identifier(column.name)}", visits_rows=True)
+        )
         stored = tuple(each.name for each in self.table.stored_columns if each.name != column.name)
         columns = tuple(each for each in self.table.columns if each.name != column.name)
         triggers = _triggers_without(self.table.triggers, column.name)
@@ -256,14 +266,19 @@ class _Alteration:
             new = replace(new, is_nullable=False)
         if new.is_serial and not old.is_serial and self.table.serials:
             raise SqlError(-287, token=new.name, offset=node.offset)
-        value = Typed(identifier(old.name), old.type)
+        value = Typed(Column("", old.name), old.type)
         if is_large(old.type) or is_large(new.type):
             check_large(value, new.type)
-        text = assigned(value, new.type)
+        made = assigned(value, new.type)
         if affinity(old.type) != affinity(new.type):
-            self._move_column(old, new, text, node.offset)
-        elif text != identifier(old.name):
-            self.steps.append(Step(f"UPDATE {self.table.source} SET {identifier(old.name)} = {text}"))
+            self._move_column(old, new, render(made), node.offset)
+        elif made != value.sql:
+            self.steps.append(
+                Step(
+                    f"UPDATE {self.table.source} SET {identifier(old.name)} = {render(made)}",
+                    visits_rows=True,
+                )
+            )
         before = self.table
         self._put_column(new)
         self.steps += nullability_steps(before, self.table)
@@ -322,10 +337,10 @@ class _Alteration:
             self.steps += drop_index_steps(self.table, index)
         source, name, spare = self.table.source, identifier(old.name), identifier(f"{old.name}:new")
         self.steps += [
-            Step(f"ALTER TABLE {source} ADD COLUMN {spare} {affinity(new.type)}"),
-            Step(f"UPDATE {source} SET {spare} = {text}"),
-            Step(f"ALTER TABLE {source} DROP COLUMN {name}"),
-            Step(f"ALTER TABLE {source} RENAME COLUMN {spare} TO {name}"),
+            Step(f"ALTER TABLE {source} ADD COLUMN {spare} {affinity(new.type)}", visits_rows=True),
+            Step(f"UPDATE {source} SET {spare} = {text}", visits_rows=True),
+            Step(f"ALTER TABLE {source} DROP COLUMN {name}", visits_rows=True),
+            Step(f"ALTER TABLE {source} RENAME COLUMN {spare} TO {name}", visits_rows=True),
         ]
         stored = [each.name for each in self.table.stored_columns if each.name != old.name]
         self.table = replace(self.table, stored_order=(*stored, old.name))
@@ -348,7 +363,9 @@ def renamed_column(node: nodes.RenameColumn, table: Table, context: Context) -> 
         raise SqlError(-217, token=old, offset=node.column.offset)
     if table.column(new) is not None:
         raise SqlError(-328, token=new, offset=node.new_name.offset)
-    step = Step(f"ALTER TABLE {table.source} RENAME COLUMN {identifier(old)} TO {identifier(new)}")
+    step = Step(
+        f"ALTER TABLE {table.source} RENAME COLUMN {identifier(old)} TO {identifier(new)}", visits_rows=True
+    )
     changes: dict[int, Table] = {table.tabid: _renamed(table, old, new)}
     if not table.is_temp:
         for reference in context.schema.references_to(table.tabid):
@@ -386,7 +403,7 @@ def _renamed(table: Table, old: str, new: str) -> Table:
             each,
             columns=_swapped(each.columns, old, new),
             check=_check_renamed(each.check, old, new),
-            check_sql=_sql_renamed(each.check_sql, old, new),
+            check_sql=_template_renamed(each.check_sql, old, new),
         )
         for each in table.constraints
     )
@@ -442,14 +459,9 @@ def _check_renamed(text: str, old: str, new: str) -> str:
     return "".join((*parts, text[start:]))
 
 
-_QUOTED: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
-"""A text or a name in SQLite's SQL."""
-
-
-def _sql_renamed(sql: str, old: str, new: str) -> str:
-    """The SQLite text of a CHECK or an index key with another name of a column; literals are kept."""
-    before, after = identifier(old), identifier(new)
-    return _QUOTED.sub(lambda quoted: after if quoted[0] == before else quoted[0], sql)
+def _template_renamed(parts: Sequence[str], old: str, new: str) -> tuple[str, ...]:
+    """A `render.template` with another name of a column."""
+    return tuple(new if number % 2 and part == old else part for number, part in enumerate(parts))
 
 
 def _index_renamed(index: Index, old: str, new: str) -> Index:
@@ -458,7 +470,7 @@ def _index_renamed(index: Index, old: str, new: str) -> Index:
             part,
             column=new if part.column == old else part.column,
             arguments=_swapped(part.arguments, old, new),
-            sql=_sql_renamed(part.sql, old, new),
+            sql=_template_renamed(part.sql, old, new),
         )
         for part in index.parts
     )

@@ -27,7 +27,8 @@ from aioifx.server.sql.model.type_rules import (
     size_of,
     varchar,
 )
-from aioifx.server.sql.translate.typed import Typed, cast, number_of, text_of
+from aioifx.server.sql.sqlite.tree import Node, Operation, call, query_sql, sql
+from aioifx.server.sql.translate.typed import Typed, cast, converted, number_of, text_of
 from aioifx.sqltypes import SqlType, Unit
 
 
@@ -62,8 +63,8 @@ class Routine(NamedTuple):
 # --- Builders ---------------------------------------------------------------------------------------------------------
 
 
-def _written(name: str, arguments: Sequence[Typed], *more: TypeNumber) -> str:
-    return f"{name}({', '.join([*(each.sql for each in arguments), *map(str, more)])})"
+def _call_of(name: str, arguments: Sequence[Typed], *more: TypeNumber) -> Node:
+    return call(name, *(each.sql for each in arguments), *more)
 
 
 def _nullable(arguments: Sequence[Typed]) -> bool:
@@ -74,7 +75,7 @@ def _fixed(name: str, type_: SqlType) -> Builder:
     """A function whose type does not depend on its arguments."""
 
     def build(arguments: Sequence[Typed]) -> Typed:
-        return Typed(_written(name, arguments), type_, _nullable(arguments))
+        return Typed(_call_of(name, arguments), type_, _nullable(arguments))
 
     return build
 
@@ -86,7 +87,7 @@ def _like_first(name: str) -> Builder:
         type_ = arguments[0].known_type
         if family_of(type_) is not Family.TEXT:
             type_ = varchar(size_of(type_))
-        return Typed(_written(name, arguments), plain(type_), _nullable(arguments))
+        return Typed(_call_of(name, arguments), plain(type_), _nullable(arguments))
 
     return build
 
@@ -97,7 +98,7 @@ def _shortened(name: str) -> Builder:
     def build(arguments: Sequence[Typed]) -> Typed:
         type_ = arguments[0].known_type
         return Typed(
-            _written(name, arguments), varchar(size_of(type_), is_national(type_)), _nullable(arguments)
+            _call_of(name, arguments), varchar(size_of(type_), is_national(type_)), _nullable(arguments)
         )
 
     return build
@@ -107,7 +108,7 @@ def _spaces(arguments: Sequence[Typed]) -> Typed:
     """SPACE: the number is the size of the result."""
     length = arguments[0].constant
     size = length if isinstance(length, int) else type_rules.LVARCHAR_LIMIT
-    return Typed(_written("ifx_space", arguments), varchar(size), _nullable(arguments))
+    return Typed(_call_of("ifx_space", arguments), varchar(size), _nullable(arguments))
 
 
 def _padded(name: str) -> Builder:
@@ -117,7 +118,7 @@ def _padded(name: str) -> Builder:
         length = arguments[1].constant
         size = length if isinstance(length, int) else type_rules.LVARCHAR_LIMIT
         return Typed(
-            _written(name, arguments),
+            _call_of(name, arguments),
             varchar(size, is_national(arguments[0].known_type)),
             _nullable(arguments),
         )
@@ -136,14 +137,14 @@ def _replaced(arguments: Sequence[Typed]) -> Typed:
         and len(new.constant.encode("utf-8", "replace")) <= len(old.constant.encode("utf-8", "replace"))
     )
     type_ = varchar(size_of(source) if shorter else type_rules.LVARCHAR_LIMIT, is_national(source))
-    return Typed(_written("ifx_replace", arguments), type_, _nullable(arguments))
+    return Typed(_call_of("ifx_replace", arguments), type_, _nullable(arguments))
 
 
 def _joined(arguments: Sequence[Typed]) -> Typed:
     """CONCAT."""
     left, right = arguments
     type_ = type_rules.concatenation(left.known_type, right.known_type)
-    return Typed(f"({left.sql} || {right.sql})", type_, _nullable(arguments))
+    return Typed(Operation("||", left.sql, right.sql), type_, _nullable(arguments))
 
 
 def _numeric(name: str) -> Builder:
@@ -151,7 +152,7 @@ def _numeric(name: str) -> Builder:
 
     def build(arguments: Sequence[Typed]) -> Typed:
         type_ = _result_number(arguments[0].known_type)
-        return Typed(_written(name, arguments, type_number(type_)), type_, _nullable(arguments))
+        return Typed(_call_of(name, arguments, type_number(type_)), type_, _nullable(arguments))
 
     return build
 
@@ -174,7 +175,7 @@ def _remainder(arguments: Sequence[Typed]) -> Typed:
     left, right = arguments
     whole = family_of(left.known_type) is Family.INTEGER and family_of(right.known_type) is Family.INTEGER
     type_ = type_rules.wider_integer(left.known_type, right.known_type) if whole else type_rules.INT8
-    return Typed(f"ifx_mod({left.sql}, {right.sql}, {type_number(type_)})", type_, _nullable(arguments))
+    return Typed(call("ifx_mod", left.sql, right.sql, type_number(type_)), type_, _nullable(arguments))
 
 
 def _rounded(name: str) -> Builder:
@@ -184,14 +185,12 @@ def _rounded(name: str) -> Builder:
         first, rest = arguments[0], arguments[1:]
         type_ = first.known_type
         if family_of(type_) in (Family.DATE, Family.DATETIME):
-            extra = "".join(f", {each.sql}" for each in rest)
-            return Typed(
-                f"{name}_date({first.sql}, {type_number(type_)}{extra})", type_, _nullable(arguments)
-            )
+            value = call(f"{name}_date", first.sql, type_number(type_), *(each.sql for each in rest))
+            return Typed(value, type_, _nullable(arguments))
         first = number_of(first)
         result = _result_number(first.known_type)
-        digits = cast(rest[0], INTEGER) if rest else "0"
-        return Typed(f"{name}({first.sql}, {digits}, {type_number(result)})", result, _nullable(arguments))
+        digits = cast(rest[0], INTEGER) if rest else 0
+        return Typed(call(name, first.sql, digits, type_number(result)), result, _nullable(arguments))
 
     return build
 
@@ -201,7 +200,7 @@ def _part(name: str) -> Builder:
 
     def build(arguments: Sequence[Typed]) -> Typed:
         (moment,) = arguments
-        return Typed(f"{name}({moment.sql}, {type_number(moment.known_type)})", INTEGER, moment.is_nullable)
+        return Typed(call(name, moment.sql, type_number(moment.known_type)), INTEGER, moment.is_nullable)
 
     return build
 
@@ -211,8 +210,8 @@ def _moved(name: str) -> Builder:
 
     def build(arguments: Sequence[Typed]) -> Typed:
         moment, rest = arguments[0], arguments[1:]
-        texts = [moment.sql, str(type_number(moment.known_type)), *(each.sql for each in rest)]
-        return Typed(f"{name}({', '.join(texts)})", moment.known_type, _nullable(arguments))
+        value = call(name, moment.sql, type_number(moment.known_type), *(each.sql for each in rest))
+        return Typed(value, moment.known_type, _nullable(arguments))
 
     return build
 
@@ -220,8 +219,8 @@ def _moved(name: str) -> Builder:
 def _months_between(arguments: Sequence[Typed]) -> Typed:
     left, right = arguments
     numbers = type_number(left.known_type), type_number(right.known_type)
-    text = f"ifx_months_between({left.sql}, {numbers[0]}, {right.sql}, {numbers[1]})"
-    return Typed(text, decimal(), _nullable(arguments))
+    value = call("ifx_months_between", left.sql, numbers[0], right.sql, numbers[1])
+    return Typed(value, decimal(), _nullable(arguments))
 
 
 def _date(arguments: Sequence[Typed]) -> Typed:
@@ -231,24 +230,23 @@ def _date(arguments: Sequence[Typed]) -> Typed:
 
 def _to_char(arguments: Sequence[Typed]) -> Typed:
     value, rest = arguments[0], arguments[1:]
-    texts = [value.sql, str(type_number(value.known_type)), *(text_of(each) for each in rest)]
+    text = call("ifx_to_char", value.sql, type_number(value.known_type), *(text_of(each) for each in rest))
     # Assumed: 255 bytes, and -881 for a longer result, as for other functions of text; no error for a long mask.
-    return Typed(f"ifx_to_char({', '.join(texts)})", varchar(255), _nullable(arguments))
+    return Typed(text, varchar(255), _nullable(arguments))
 
 
 def _to_date(arguments: Sequence[Typed]) -> Typed:
     type_ = datetime(Unit.YEAR, Unit.FRACTION, 5)
     if len(arguments) == 1:
-        moment = datetime(Unit.YEAR, Unit.SECOND)
-        return Typed(cast(Typed(cast(arguments[0], moment), moment), type_), type_, arguments[0].is_nullable)
-    text = f"ifx_to_date({arguments[0].sql}, {arguments[1].sql}, {type_number(type_)})"
-    return Typed(text, type_, _nullable(arguments))
+        return converted(converted(arguments[0], datetime(Unit.YEAR, Unit.SECOND)), type_)
+    moment = call("ifx_to_date", arguments[0].sql, arguments[1].sql, type_number(type_))
+    return Typed(moment, type_, _nullable(arguments))
 
 
 def _root(arguments: Sequence[Typed]) -> Typed:
     """ROOT(x [, n]): the square root by default."""
-    power = arguments[1].sql if len(arguments) > 1 else "2"
-    return Typed(f"ifx_root({arguments[0].sql}, {power})", FLOAT, _nullable(arguments))
+    power = arguments[1].sql if len(arguments) > 1 else 2
+    return Typed(call("ifx_root", arguments[0].sql, power), FLOAT, _nullable(arguments))
 
 
 def _bits(name: str) -> Builder:
@@ -258,7 +256,7 @@ def _bits(name: str) -> Builder:
         type_ = arguments[0].known_type
         for argument in arguments:
             type_ = type_rules.wider_integer(type_, argument.known_type)
-        return Typed(_written(name, arguments), type_, _nullable(arguments))
+        return Typed(_call_of(name, arguments), type_, _nullable(arguments))
 
     return build
 
@@ -353,12 +351,13 @@ def _routine_types(attributes: str) -> Builder:
     """The types of a routine's parameters or results, with commas between them."""
 
     def build(arguments: Sequence[Typed]) -> Typed:
-        rows = (
-            f'SELECT * FROM main."sysproccolumns" WHERE procid = {arguments[0].sql}'
-            f" AND paramattr IN ({attributes}) ORDER BY paramid"
+        rows = query_sql(
+            'SELECT * FROM main."sysproccolumns" WHERE procid = {} AND paramattr IN ({}) ORDER BY paramid',
+            arguments[0].sql,
+            attributes,
         )
         text = "group_concat(ifx_type_text(paramtype, paramxid, paramlen), ',')"
-        return Typed(f"(SELECT {text} FROM ({rows}))", varchar(255))
+        return Typed(sql("({})", query_sql("SELECT {} FROM ({})", text, rows)), varchar(255))
 
     return build
 

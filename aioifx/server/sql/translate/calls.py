@@ -26,13 +26,13 @@ from aioifx.server.sql.model.type_rules import (
     varchar,
 )
 from aioifx.server.sql.runtime.strings import widest_character
+from aioifx.server.sql.sqlite.tree import NULL, Case, Is, Logic, Node, call
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate import documents
 from aioifx.server.sql.translate.builtins import CATALOG_ROUTINES, ROUTINES, ArgumentKind
 from aioifx.server.sql.translate.complex_types import cardinality
 from aioifx.server.sql.translate.large_objects import LENGTHS, SMART_ROUTINES
 from aioifx.server.sql.translate.scopes import Context, Scope
-from aioifx.server.sql.translate.sqlite_text import string
 from aioifx.server.sql.translate.typed import Typed, assigned, cast, comparison, number_of, text_of
 from aioifx.sqltypes import SqlType, Unit
 
@@ -58,7 +58,7 @@ class CallTranslator(Protocol):
     ) -> tuple[list[Typed], SqlType]: ...
 
 
-def call(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
+def function_call(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
     """A call of a built-in function.
 
     Raises:
@@ -82,7 +82,7 @@ def call(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> 
     if node.name in LENGTHS and isinstance(node.arguments[0], nodes.Column):
         value = translator.any_value(node.arguments[0])
         if value.type is not None and family_of(value.type) is Family.SIMPLE_LARGE:
-            return Typed(f"length({value.sql})", INTEGER, value.is_nullable)
+            return Typed(call("length", value.sql), INTEGER, value.is_nullable)
     pairs = zip(routine.kinds, node.arguments, strict=False)
     arguments = [_argument(translator, kind, argument) for kind, argument in pairs]
     result = routine.build(arguments)
@@ -111,12 +111,12 @@ def _routine(translator: CallTranslator, node: nodes.Call) -> Typed:
     )
     if routine.result is None:
         raise SqlError(-999, token=node.name, offset=node.offset)
-    texts = [
-        assigned(values[parameter.name], parameter.type) if parameter.name in values else "ifx_default()"
+    given = [
+        assigned(values[parameter.name], parameter.type) if parameter.name in values else call("ifx_default")
         for parameter in routine.parameters
     ]
     function = "ifx_spl_not_variant" if routine.is_not_variant else "ifx_spl"
-    return Typed(f"{function}({', '.join([str(routine.procid), *texts])})", routine.result)
+    return Typed(call(function, routine.procid, *given), routine.result)
 
 
 def resolved_call(
@@ -171,9 +171,9 @@ def _registered(translator: CallTranslator, node: nodes.Call) -> Typed:
     if routine.result is None:
         raise SqlError(-999, token=node.name, offset=node.offset)
     pairs = zip(node.arguments, routine.params, strict=True)
-    texts = [assigned(translator.value(argument, type_), type_) for argument, (_, type_) in pairs]
+    arguments = [assigned(translator.value(argument, type_), type_) for argument, (_, type_) in pairs]
     name = "ifx_routine" if routine.variant else "ifx_not_variant"
-    return Typed(f"{name}({', '.join([string(routine.name), *texts])})", routine.result)
+    return Typed(call(name, routine.name, *arguments), routine.result)
 
 
 _NOT_EXECUTED: Final = frozenset(
@@ -187,7 +187,7 @@ are those of another library."""
 def _argument(translator: CallTranslator, kind: ArgumentKind, node: nodes.Expression) -> Typed:
     value = translator.value(node, _HINTS[kind])
     if value.type is None:
-        return Typed("NULL", _HINTS[kind])
+        return Typed(NULL, _HINTS[kind])
     family = family_of(value.type)
     if family in _NO_ARGUMENTS:
         raise SqlError(-674, offset=node.offset)
@@ -240,23 +240,21 @@ def _first_known(translator: CallTranslator, node: nodes.Call, hint: SqlType | N
     """NVL and COALESCE."""
     values, type_ = translator.promoted(_arguments(node, 2, 2 if node.name == "nvl" else None), hint)
     nullable = all(value.is_nullable for value in values)
-    return Typed(f"coalesce({', '.join(value.sql for value in values)})", type_, nullable)
+    return Typed(call("coalesce", *(value.sql for value in values)), type_, nullable)
 
 
 def _nvl2(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
     test, *results = _arguments(node, 3, 3)
     values, type_ = translator.promoted(results, hint)
-    text = (
-        f"(CASE WHEN {translator.typed(test).sql} IS NOT NULL THEN {values[0].sql} ELSE {values[1].sql} END)"
-    )
-    return Typed(text, type_)
+    is_known = Is(translator.typed(test).sql, is_negated=True)
+    return Typed(Case(((is_known, values[0].sql),), values[1].sql), type_)
 
 
 def _null_if(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
     left, right = _arguments(node, 2, 2)
     one, other = translator.pair(left, right)
     test = comparison(one, "=", other, node.offset)
-    return Typed(f"(CASE WHEN {test} THEN NULL ELSE {one.sql} END)", plain(one.known_type))
+    return Typed(Case(((test, NULL),), one.sql), plain(one.known_type))
 
 
 def _decode(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
@@ -265,20 +263,20 @@ def _decode(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) 
     tests, results = rest[: len(rest) // 2 * 2 : 2], rest[1::2]
     otherwise = rest[-1:] if len(rest) % 2 else []
     values, type_ = translator.promoted([*results, *otherwise], hint)
-    text = "(CASE"
-    for test, value in zip(tests, values, strict=False):
-        text += f" WHEN {_decoded(translator, operand, test)} THEN {value.sql}"
-    if otherwise:
-        text += f" ELSE {values[-1].sql}"
-    return Typed(f"{text} END)", type_)
+    branches = (
+        (_decoded(translator, operand, test), value.sql) for test, value in zip(tests, values, strict=False)
+    )
+    return Typed(Case(tuple(branches), values[-1].sql if otherwise else None), type_)
 
 
-def _decoded(translator: CallTranslator, operand: nodes.Expression, test: nodes.Expression) -> str:
+def _decoded(translator: CallTranslator, operand: nodes.Expression, test: nodes.Expression) -> Node:
     one, other = translator.pair(operand, test)
     if other.type is None:
-        return f"{one.sql} IS NULL"
+        return Is(one.sql)
     equal = comparison(one, "=", other, test.offset)
-    return f"({equal} OR ({one.sql} IS NULL AND {other.sql} IS NULL))" if other.is_nullable else equal
+    if not other.is_nullable:
+        return equal
+    return Logic("OR", (equal, Logic("AND", (Is(one.sql), Is(other.sql)))))
 
 
 _DBINFO_TYPES: Final = {
@@ -302,10 +300,10 @@ def _dbinfo(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) 
     """DBINFO: its first argument must be a literal, because it determines the type."""
     option, *rest = _arguments(node, 1, 2)
     type_ = _DBINFO_TYPES.get(option.value.lower()) if isinstance(option, nodes.String) else None
-    if type_ is None:
+    if type_ is None or not isinstance(option, nodes.String):
         raise SqlError(-728, offset=node.offset)
-    texts = [translator.typed(option).sql.lower(), *(translator.typed(each, INTEGER).sql for each in rest)]
-    return Typed(f"ifx_dbinfo({', '.join(texts)})", type_)
+    arguments = (translator.typed(each, INTEGER).sql for each in rest)
+    return Typed(call("ifx_dbinfo", option.value.lower(), *arguments), type_)
 
 
 def _cardinality(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:

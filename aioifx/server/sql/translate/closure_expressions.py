@@ -1,7 +1,7 @@
-"""SQLite text of an expression, as this package writes it -> Python source with the same result. Never: SQL's rules.
+"""An expression of SQLite's tree -> Python source with the same result. Never: SQL's rules.
 
-A routine evaluates most of its expressions without SQLite. The translator's text is the only definition of their
-meaning: this module reads it and calls the functions that SQLite would call. SQLite evaluates all other texts.
+A routine evaluates most of its expressions without SQLite. The translator's tree is the only definition of their
+meaning: this module reads it and calls the functions that SQLite would call. SQLite evaluates all other expressions.
 
 Invariants:
 1. A condition is compiled twice: where it is true, and where it is false. Neither holds for NULL.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
@@ -21,34 +21,44 @@ from aioifx.server.sql.runtime.casts import assigner, converter
 from aioifx.server.sql.runtime.decimals import compare_decimals
 from aioifx.server.sql.runtime.numerics import RANGES
 from aioifx.server.sql.runtime.sqlite_functions import FUNCTIONS
-from aioifx.server.sql.translate.closure_texts import (
-    NULL,
+from aioifx.server.sql.sqlite.tree import (
     Call,
     Case,
+    Collated,
     In,
     Is,
+    Literal,
     Logic,
+    Node,
+    Not,
     Operation,
-    Tree,
-    Unknown,
-    Value,
-    tree_of,
+    Parameter,
+    children,
 )
 
 _CALLS: Final = ("ifx_spl", "ifx_spl_not_variant")
 """``ifx_spl(procid, argument, ..)`` calls a routine written in SPL; ``ifx_default()`` is an argument not given."""
-DEFAULT: Final = "ifx_default"
+_DEFAULT: Final = "ifx_default"
 
-Namespace = dict[str, Any]
+Namespace: TypeAlias = dict[str, Any]
 """Names in the Python source, with the objects that they mean."""
 
+Variables: TypeAlias = Sequence[tuple[str, bool]]
+"""For each ``?N``, its source and whether its values are integers."""
 
-_NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_DEEPEST: Final = 40
+"""Height of a tree; Python's own source is some times as deep, at most 200."""
+_MOST_BRANCHES: Final = 100
+"""Branches of a CASE: Python's parser nests each in the one before."""
+_GREATEST: Final = 2**63 - 1
+_OPERATORS: Final = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_NEGATED: Final = {"=": "!=", "<>": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _ARITHMETIC: Final = {"ifx_add": "+", "ifx_sub": "-", "ifx_mul": "*"}
 _KNOWN: Final = {(spec.name, spec.arguments): spec for spec in FUNCTIONS}
 
 
-# --- Python source ----------------------------------------------------------------------------------------------------
+class Unknown(Exception):
+    """The expression has a part that only SQLite evaluates."""
 
 
 class ClosureExpressions:
@@ -58,28 +68,30 @@ class ClosureExpressions:
         self._namespace = namespace
         self._settings = settings
         self._temporaries = 0
+        self._variables: Variables = ()
         namespace["_settings"] = settings
         namespace["_out_of_range"] = _out_of_range
         namespace["_compare_decimals"] = compare_decimals
 
-    def value(self, text: str, variables: Sequence[tuple[str, bool]]) -> str:
+    def value(self, tree: Node, variables: Variables) -> str:
         """Source of a value.
-
-        Args:
-            variables: for each ``?N``, its source and whether its values are integers.
 
         Raises:
             Unknown: only SQLite evaluates it.
         """
-        return self._value(tree_of(text, variables))
+        _require_low(tree)
+        self._variables = variables
+        return self._value(tree)
 
-    def truth(self, text: str, variables: Sequence[tuple[str, bool]]) -> str:
+    def truth(self, tree: Node, variables: Variables) -> str:
         """Source that is truthy if a condition is true, and falsy if it is false or NULL.
 
         Raises:
             Unknown: only SQLite evaluates it.
         """
-        return self._true(tree_of(text, variables))
+        _require_low(tree)
+        self._variables = variables
+        return self._true(tree)
 
     def temporary(self) -> str:
         """A name that the routine has not used."""
@@ -88,40 +100,50 @@ class ClosureExpressions:
 
     # --- Values -------------------------------------------------------------------------------------------------------
 
-    def _value(self, tree: Tree) -> str:
+    def _value(self, tree: Node) -> str:
         """Source of a value."""
         match tree:
-            case Value():
-                return tree.source
+            case Literal(int(value)) if not -_GREATEST <= value <= _GREATEST:
+                raise Unknown(value)
+            case Literal(bytes()):
+                raise Unknown("bytes")
+            case Literal():
+                return repr(tree.value)
+            case Parameter():
+                source, _ = self._variables[tree.number - 1]
+                return source
             case Call():
                 return self._call(tree)
             case Operation("||" | "-"):
                 verb = "+" if tree.operator == "||" else "-"
                 return self._both(tree.left, tree.right, f"{{0}} {verb} {{1}}")
+            case Case() if len(tree.branches) > _MOST_BRANCHES:
+                raise Unknown("branches")
             case Case():
-                source = self._value(tree.otherwise)
-                for condition, result in reversed(tree.branches):
-                    source = f"({self._value(result)} if {self._true(condition)} else {source})"
-                return source
+                branches = "".join(
+                    f"{self._value(result)} if {self._true(condition)} else "
+                    for condition, result in tree.branches
+                )
+                return f"({branches}{'None' if tree.otherwise is None else self._value(tree.otherwise)})"
             case _:
-                raise Unknown("a condition as a value")
+                raise Unknown(type(tree).__name__)
 
-    def _both(self, left: Tree, right: Tree, form: str) -> str:
+    def _both(self, left: Node, right: Node, form: str) -> str:
         """Source of an operator that gives NULL for a NULL operand; *form* has both operands' places."""
         names, guard = self._operands((left, right))
         computed = form.format(*names)
         return f"(None if {guard} else {computed})" if guard else f"({computed})"
 
-    def _operands(self, trees: Sequence[Tree]) -> tuple[list[str], str]:
+    def _operands(self, trees: Sequence[Node]) -> tuple[list[str], str]:
         """Names for evaluated operands, and the source that is true if one of them is NULL."""
         sources = [self._value(tree) for tree in trees]
         names: list[str] = []
         parts: list[str] = []
         tests: list[str] = []
         for tree, source in zip(trees, sources, strict=True):
-            if isinstance(tree, Value):
+            if _is_leaf(tree):
                 names.append(source)
-                if tree.is_nullable:
+                if _is_nullable(tree):
                     tests.append(f"{source} is None")
             else:
                 name = self.temporary()
@@ -162,24 +184,25 @@ class ClosureExpressions:
         sources = ", ".join(self._value(each) for each in arguments)
         return f"{name}({sources})"
 
-    def _argument(self, tree: Tree) -> str:
-        if isinstance(tree, Call) and tree.name == DEFAULT:
+    def _argument(self, tree: Node) -> str:
+        if isinstance(tree, Call) and tree.name == _DEFAULT:
             return "_missing"
         return self._value(tree)
 
-    def _literal(self, tree: Tree) -> Any:
-        if not isinstance(tree, Value) or tree.literal is None:
+    def _literal(self, tree: Node) -> Any:
+        if not isinstance(tree, Literal) or tree.value is None:
             raise Unknown("a literal is expected")
-        return tree.literal
+        return tree.value
 
-    def _first_known(self, arguments: Sequence[Tree]) -> str:
-        source = self._value(arguments[-1])
-        for each in reversed(arguments[:-1]):
+    def _first_known(self, arguments: Sequence[Node]) -> str:
+        *others, last = arguments
+        parts: list[str] = []
+        for each in others:
             name = self.temporary()
-            source = f"({name} if ({name} := {self._value(each)}) is not None else {source})"
-        return source
+            parts.append(f"{name} if ({name} := {self._value(each)}) is not None else ")
+        return f"({''.join(parts)}{self._value(last)})"
 
-    def _converted(self, make: Callable[[TypeNumber, TypeNumber], Any], arguments: Sequence[Tree]) -> str:
+    def _converted(self, make: Callable[[TypeNumber, TypeNumber], Any], arguments: Sequence[Node]) -> str:
         value, source, target = arguments
         numbers = self._literal(source), self._literal(target)
         name = f"c{len(self._namespace)}"
@@ -199,11 +222,13 @@ class ClosureExpressions:
         computed = f"{total} if -{highest} <= ({total} := {{0}} {_ARITHMETIC[tree.name]} {{1}}) <= {highest}"
         return self._both(left, right, f"{computed} else _out_of_range({limits.sqlcode})")
 
-    def _is_integer(self, tree: Tree) -> bool:
+    def _is_integer(self, tree: Node) -> bool:
         """Whether every value of the tree is an integer or NULL."""
         match tree:
-            case Value():
-                return tree.is_integer
+            case Literal():
+                return isinstance(tree.value, int)
+            case Parameter():
+                return self._variables[tree.number - 1][1]
             case Operation():
                 return tree.operator == "-"
             case Call() if tree.name in _ARITHMETIC:
@@ -216,31 +241,31 @@ class ClosureExpressions:
 
     # --- Conditions ---------------------------------------------------------------------------------------------------
 
-    def _true(self, tree: Tree) -> str:
+    def _true(self, tree: Node) -> str:
         """Source that is truthy if the condition is true."""
         match tree:
-            case Logic("not"):
-                return self._false(tree.operands[0])
+            case Not():
+                return self._false(tree.operand)
             case Logic():
-                return f"({f' {tree.operator} '.join(map(self._true, tree.operands))})"
+                return f"({f' {tree.operator.lower()} '.join(map(self._true, tree.operands))})"
             case Is():
                 return self._is(tree, tree.is_negated)
             case In():
                 return self._in(tree, tree.is_negated)
             case Operation() if tree.operator in _NEGATED:
-                return self._compared(tree, tree.operator)
-            case Value() | Call() | Case():
+                return self._compared(tree, _OPERATORS[tree.operator])
+            case Literal() | Parameter() | Call() | Case():
                 return f"({self._value(tree)})"
             case _:
                 raise Unknown("a value as a condition")
 
-    def _false(self, tree: Tree) -> str:
+    def _false(self, tree: Node) -> str:
         """Source that is truthy if the condition is false."""
         match tree:
-            case Logic("not"):
-                return self._true(tree.operands[0])
+            case Not():
+                return self._true(tree.operand)
             case Logic():
-                other = "or" if tree.operator == "and" else "and"
+                other = "or" if tree.operator == "AND" else "and"
                 return f"({f' {other} '.join(map(self._false, tree.operands))})"
             case Is():
                 return self._is(tree, not tree.is_negated)
@@ -248,46 +273,69 @@ class ClosureExpressions:
                 return self._in(tree, not tree.is_negated)
             case Operation() if tree.operator in _NEGATED:
                 return self._compared(tree, _NEGATED[tree.operator])
-            case Value() | Call() | Case():
+            case Literal() | Parameter() | Call() | Case():
                 name = self.temporary()
                 return f"(({name} := {self._value(tree)}) is not None and not {name})"
             case _:
                 raise Unknown("a value as a condition")
 
     def _is(self, tree: Is, is_negated: bool) -> str:
-        left = self._value(tree.left)
-        if tree.right is NULL and isinstance(tree.left, Value) and not tree.left.is_nullable:
-            return repr(is_negated)
-        if tree.right is NULL:
-            # Python warns about a constant before "is", and folds constant operands into one.
-            operand = left if isinstance(tree.left, Value) else f"({self.temporary()} := {left})"
-            return f"({operand} is {'not ' if is_negated else ''}None)"
-        return f"({left} {'!=' if is_negated else '=='} {self._value(tree.right)})"
+        source = self._value(tree.operand)
+        if isinstance(tree.operand, Literal):
+            # Python warns about a constant before "is".
+            return repr((tree.operand.value is None) is not is_negated)
+        # Python folds constant operands into one, and warns about that one.
+        operand = source if isinstance(tree.operand, Parameter) else f"({self.temporary()} := {source})"
+        return f"({operand} is {'not ' if is_negated else ''}None)"
 
     def _compared(self, tree: Operation, operator: str) -> str:
-        names, guard = self._operands((tree.left, tree.right))
-        test = _test(operator, names[0], names[1], tree.collation)
+        left, collation = _collation_of(tree.left)
+        names, guard = self._operands((left, tree.right))
+        test = _test(operator, names[0], names[1], collation)
         return f"(not ({guard}) and {test})" if guard else f"({test})"
 
     def _in(self, tree: In, is_negated: bool) -> str:
         """One of the items is equal; or, negated, all of them are known and different."""
-        names, guard = self._operands((tree.operand, *tree.items))
+        compared, collation = _collation_of(tree.operand)
+        names, guard = self._operands((compared, *tree.items))
         operand, items = names[0], names[1:]
         if not items:
             raise Unknown("IN ()")
         if is_negated:
-            tests = " and ".join(_test("!=", operand, item, tree.collation) for item in items)
+            tests = " and ".join(_test("!=", operand, item, collation) for item in items)
             return f"(not ({guard}) and {tests})" if guard else f"({tests})"
         parts: list[str] = []
         for item, source in zip(tree.items, items, strict=True):
-            test = _test("==", operand, source, tree.collation)
-            is_nullable = not isinstance(item, Value) or item.is_nullable
-            parts.append(f"({source} is not None and {test})" if is_nullable else test)
+            test = _test("==", operand, source, collation)
+            parts.append(f"({source} is not None and {test})" if _is_nullable(item) else test)
         either = " or ".join(parts)
         evaluated = f"(({guard}) or True) and " if ":=" in guard else ""
-        if isinstance(tree.operand, Value) and not tree.operand.is_nullable:
+        if not _is_nullable(compared):
             return f"({evaluated}({either}))"
         return f"({evaluated}{operand} is not None and ({either}))"
+
+
+def _is_leaf(tree: Node) -> bool:
+    return isinstance(tree, Literal | Parameter)
+
+
+def _is_nullable(tree: Node) -> bool:
+    return not isinstance(tree, Literal) or tree.value is None
+
+
+def _collation_of(tree: Node) -> tuple[Node, str]:
+    """An operand without its collation, and the collation."""
+    return (tree.operand, tree.collation) if isinstance(tree, Collated) else (tree, "")
+
+
+def _require_low(tree: Node) -> None:
+    """Raise `Unknown` for a tree that is too high for Python's own parser."""
+    level: list[Node] = [tree]
+    for _ in range(_DEEPEST):
+        level = [child for node in level for child in children(node)]
+        if not level:
+            return
+    raise Unknown("nesting")
 
 
 def _test(operator: str, left: str, right: str, collation: str) -> str:

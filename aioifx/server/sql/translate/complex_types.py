@@ -1,4 +1,4 @@
-"""Constructors, fields, IN and CARDINALITY of rows and collections -> SQLite text. Never: DDL, how values are stored.
+"""Constructors, fields, IN and CARDINALITY of rows and collections. Never: DDL, how values are stored.
 
 Source: documented: constructors, ``x IN collection``, CARDINALITY, ``column.field`` (Guide to SQL: Syntax). assumed:
 -9650 for IN on the right of which is not a collection; an empty collection whose type nothing requires is allowed.
@@ -11,10 +11,11 @@ from typing import Final, Protocol
 
 from aioifx.server.sql.complex_types import COLLECTIONS, ComplexType, collection_of, row_of
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import INTEGER, Family, char, family_of, plain, varchar
+from aioifx.server.sql.sqlite.tree import NULL, Literal, Node, Query, call, given, query_sql, sql
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.scopes import Context
-from aioifx.server.sql.translate.sqlite_text import type_literal
 from aioifx.server.sql.translate.typed import Typed, assigned
 from aioifx.sqltypes import SqlType, TypeCode
 
@@ -46,7 +47,7 @@ def row(translator: PartTranslator, node: nodes.RowConstructor, hint: SqlType | 
         hints = hint.parts
     values = [translator.value(each, own) for each, own in zip(node.values, hints, strict=True)]
     types = [_part_type(value, own) for value, own in zip(values, hints, strict=True)]
-    return Typed(_parts_text([value.sql for value in values]), row_of((), types), is_nullable=False)
+    return Typed(_array([value.sql for value in values]), row_of((), types), is_nullable=False)
 
 
 def _part_type(value: Typed, hint: SqlType | None) -> SqlType:
@@ -62,21 +63,21 @@ def collection(translator: PartTranslator, node: nodes.CollectionConstructor, hi
     code = _CODES[node.kind]
     if isinstance(hint, ComplexType) and hint.code == code:
         element = hint.element
-        texts = [assigned(translator.value(each, element), element) for each in node.elements]
+        parts = [assigned(translator.value(each, element), element) for each in node.elements]
     elif node.elements:
         values, element = translator.promoted(node.elements)
-        texts = [value.sql for value in values]
+        parts = [value.sql for value in values]
     else:
-        element, texts = char(1), []
+        element, parts = char(1), []
     type_ = collection_of(code, element)
-    return Typed(f"ifx_complex({_parts_text(texts)}, {type_literal(type_)})", type_, is_nullable=False)
+    return Typed(call("ifx_complex", _array(parts), type_number(type_)), type_, is_nullable=False)
 
 
-def _parts_text(texts: Sequence[str]) -> str:
-    text = "'[]'"
-    for start in range(0, max(len(texts), 1), _MOST_ARGUMENTS):
-        text = f"ifx_parts({', '.join([text, *texts[start : start + _MOST_ARGUMENTS]])})"
-    return text
+def _array(parts: Sequence[Node]) -> Node:
+    array: Node = Literal("[]")
+    for start in range(0, max(len(parts), 1), _MOST_ARGUMENTS):
+        array = call("ifx_parts", array, *parts[start : start + _MOST_ARGUMENTS])
+    return array
 
 
 class QueryResult(Protocol):
@@ -88,7 +89,7 @@ class QueryResult(Protocol):
     @property
     def outputs(self) -> Sequence[Typed]: ...
 
-    def text(self) -> str: ...
+    def text(self) -> Query: ...
 
 
 def multiset(relation: QueryResult, node: nodes.MultisetQuery) -> Typed:
@@ -101,20 +102,22 @@ def multiset(relation: QueryResult, node: nodes.MultisetQuery) -> Typed:
     if node.is_item and len(types) > 1:
         raise SqlError(-201, offset=node.offset)
     element = types[0] if node.is_item else row_of(relation.names, types)
-    part = "c1" if node.is_item else _row_text(relation)
+    part = given("", 1) if node.is_item else _row(relation)
     type_ = collection_of(TypeCode.MULTISET, element)
-    parts = f"coalesce(ifx_collect({part}), '[]')"  # SQLite has no result of an own aggregate over no rows
-    text = f"(SELECT ifx_complex({parts}, {type_literal(type_)}) FROM ({relation.text()}))"
-    return Typed(text, type_, is_nullable=False)
+    parts = sql(
+        "coalesce(ifx_collect({}), '[]')", part
+    )  # SQLite has no result of an own aggregate over no rows
+    query = query_sql("SELECT {} FROM ({})", call("ifx_complex", parts, type_number(type_)), relation.text())
+    return Typed(sql("({})", query), type_, is_nullable=False)
 
 
-def rows_text(relation: QueryResult) -> str:
+def collected(relation: QueryResult) -> Node:
     """The rows of a query as a JSON array of JSON arrays in texts; NULL for no rows."""
-    return f"(SELECT ifx_collect({_row_text(relation)}) FROM ({relation.text()}))"
+    return sql("({})", query_sql("SELECT ifx_collect({}) FROM ({})", _row(relation), relation.text()))
 
 
-def _row_text(relation: QueryResult) -> str:
-    return _parts_text([f"c{number}" for number in range(1, len(relation.outputs) + 1)])
+def _row(relation: QueryResult) -> Node:
+    return _array([given("", number) for number in range(1, len(relation.outputs) + 1)])
 
 
 def require_aggregated(node: nodes.Aggregate, type_: SqlType | None) -> None:
@@ -131,7 +134,7 @@ def require_aggregated(node: nodes.Aggregate, type_: SqlType | None) -> None:
         require_ordered(type_, node.offset)
 
 
-def contains(collection_: Typed, operand: Typed, offset: int) -> str:
+def contains(collection_: Typed, operand: Typed, offset: int) -> Node:
     """A condition: whether a collection has an element.
 
     Raises:
@@ -141,9 +144,9 @@ def contains(collection_: Typed, operand: Typed, offset: int) -> str:
     if not isinstance(type_, ComplexType) or family_of(type_) is not Family.COLLECTION:
         raise SqlError(-9650, offset=offset)
     if operand.type is None:
-        return "NULL"
-    arguments = (collection_.sql, type_literal(type_), operand.sql, type_literal(_part_type(operand, None)))
-    return f"ifx_contains({', '.join(arguments)})"
+        return NULL
+    numbers = type_number(type_), type_number(_part_type(operand, None))
+    return call("ifx_contains", collection_.sql, numbers[0], operand.sql, numbers[1])
 
 
 def cardinality(value: Typed, offset: int) -> Typed:
@@ -154,7 +157,7 @@ def cardinality(value: Typed, offset: int) -> Typed:
     """
     if value.type is None or family_of(value.type) is not Family.COLLECTION:
         raise SqlError(-674, token="cardinality", offset=offset)
-    return Typed(f"ifx_cardinality({value.sql})", INTEGER, value.is_nullable)
+    return Typed(call("ifx_cardinality", value.sql), INTEGER, value.is_nullable)
 
 
 def require_ordered(type_: SqlType | None, offset: int = 0) -> None:

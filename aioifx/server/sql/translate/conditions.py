@@ -1,6 +1,6 @@
-"""Conditions -> SQLite text that is true, false or NULL: comparisons, IN, BETWEEN, LIKE, ANY, EXISTS. Never: values.
+"""Conditions, true, false or NULL: comparisons, IN, BETWEEN, LIKE, ANY, EXISTS. Never: values.
 
-An operand may appear twice in the text, as in BETWEEN. That only costs time, since evaluation has no effect but errors.
+An operand may appear twice in the result, as in BETWEEN. That only costs time: evaluation has no effect but errors.
 """
 
 from __future__ import annotations
@@ -12,10 +12,27 @@ from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.type_rules import LONG_TEXT, Family, common, comparison_type, family_of
+from aioifx.server.sql.sqlite.tree import (
+    NULL,
+    Case,
+    In,
+    Is,
+    Literal,
+    Logic,
+    Node,
+    Not,
+    Operation,
+    Query,
+    call,
+    given,
+    logic,
+    query_sql,
+    sql,
+)
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.complex_types import contains
 from aioifx.server.sql.translate.scopes import Context, Scope
-from aioifx.server.sql.translate.sqlite_text import collated, joined
+from aioifx.server.sql.translate.sqlite_text import collated
 from aioifx.server.sql.translate.typed import (
     Typed,
     are_compared_by_sqlite,
@@ -45,8 +62,8 @@ class SubqueryRelation(Protocol):
         """Whether it always returns one row: an aggregate without GROUP BY."""
         ...
 
-    def text(self, types: Sequence[SqlType] | None = None) -> str:
-        """SQLite text, its columns cast to *types* and named c1, c2, ..."""
+    def text(self, types: Sequence[SqlType] | None = None) -> Query:
+        """The query, its columns cast to *types* and named c1, c2, ..."""
         ...
 
 
@@ -81,19 +98,19 @@ class ConditionTranslator(Protocol):
 _NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def condition(translator: ConditionTranslator, node: nodes.Expression) -> str:
-    """SQLite text of a condition.
+def condition(translator: ConditionTranslator, node: nodes.Expression) -> Node:
+    """A condition.
 
     Raises:
         SqlError: -201, it is a value other than a BOOLEAN.
     """
     match node:
         case nodes.And():
-            return f"({joined('AND', [condition(translator, operand) for operand in node.operands])})"
+            return logic("AND", [condition(translator, operand) for operand in node.operands])
         case nodes.Or():
-            return f"({joined('OR', [condition(translator, operand) for operand in node.operands])})"
+            return logic("OR", [condition(translator, operand) for operand in node.operands])
         case nodes.Not():
-            return f"(NOT {condition(translator, node.operand)})"
+            return Not(condition(translator, node.operand))
         case nodes.Comparison():
             left, right = translator.pair(node.left, node.right)
             return comparison(left, node.operator, right, node.operator_offset)
@@ -111,52 +128,53 @@ def condition(translator: ConditionTranslator, node: nodes.Expression) -> str:
             return _quantified(translator, node)
         case nodes.Exists():
             relation = translator.subqueries.subquery(node.query, translator.scope)
-            return f"(EXISTS ({relation.text()}))"
+            return sql("(EXISTS ({}))", relation.text())
         case nodes.Match():
             return _match(translator, node)
         case _:
             return _boolean(translator, node)
 
 
-def _boolean(translator: ConditionTranslator, node: nodes.Expression) -> str:
+def _boolean(translator: ConditionTranslator, node: nodes.Expression) -> Node:
     value = translator.value(node)
     if value.type is None or family_of(value.type) is not Family.BOOLEAN:
         raise SqlError(-201, offset=node.offset)
-    return f"({value.sql} = 't')"
+    return Operation("=", value.sql, Literal("t"))
 
 
-def _is_null(translator: ConditionTranslator, node: nodes.IsNull) -> str:
+def _is_null(translator: ConditionTranslator, node: nodes.IsNull) -> Node:
     """IS NULL refuses a bare ``?`` (assumed: -201, as for every ``?`` without a type)."""
     if isinstance(node.operand, nodes.Parameter):
         raise SqlError(-201, offset=node.operand.offset)
-    return f"({translator.any_value(node.operand).sql} IS {'NOT ' if node.is_negated else ''}NULL)"
+    return Is(translator.any_value(node.operand).sql, node.is_negated)
 
 
-def _between(translator: ConditionTranslator, node: nodes.Between) -> str:
+def _between(translator: ConditionTranslator, node: nodes.Between) -> Node:
     if isinstance(node.operand, nodes.Parameter):
         low = translator.value(node.low)
         operand, high = translator.compared(node.operand, low), translator.beside(node.high, low)
     else:
         operand = translator.value(node.operand)
         low, high = translator.beside(node.low, operand), translator.beside(node.high, operand)
-    text = (
-        f"({comparison(operand, '>=', low, node.offset)} AND {comparison(operand, '<=', high, node.offset)})"
-    )
-    return f"(NOT {text})" if node.is_negated else text
+    bounds = comparison(operand, ">=", low, node.offset), comparison(operand, "<=", high, node.offset)
+    return _negated(Logic("AND", bounds), node.is_negated)
+
+
+def _negated(node: Node, is_negated: bool) -> Node:
+    return Not(node) if is_negated else node
 
 
 def _in_collection(
     translator: ConditionTranslator, node: nodes.InCollection | nodes.InList, collection: Typed
-) -> str:
+) -> Node:
     if isinstance(node.operand, nodes.Parameter) and isinstance(collection.type, ComplexType):
-        operand = translator.compared(node.operand, Typed("", collection.type.element))
+        operand = translator.compared(node.operand, Typed(NULL, collection.type.element))
     else:
         operand = translator.value(node.operand)
-    text = contains(collection, operand, node.offset)
-    return f"(NOT {text})" if node.is_negated else f"({text})"
+    return _negated(contains(collection, operand, node.offset), node.is_negated)
 
 
-def _in_list(translator: ConditionTranslator, node: nodes.InList) -> str:
+def _in_list(translator: ConditionTranslator, node: nodes.InList) -> Node:
     if len(node.items) == 1 and not isinstance(node.items[0], nodes.Parameter):
         only = translator.value(node.items[0])
         if only.type is not None and family_of(only.type) is Family.COLLECTION:
@@ -171,29 +189,27 @@ def _in_list(translator: ConditionTranslator, node: nodes.InList) -> str:
     else:
         operand = translator.value(node.operand)
         items = [translator.beside(item, operand) for item in node.items]
-    negation = "NOT " if node.is_negated else ""
     if operand.type is not None:
         shaped = [beside(item, operand.type) for item in items]
         if all(each.type is None or are_compared_by_sqlite(operand.type, each.type) for each in shaped):
-            texts = ", ".join(each.sql for each in shaped)
-            return f"({collated(operand.sql, operand.type)} {negation}IN ({texts}))"
-    either = " OR ".join(comparison(operand, "=", item, node.offset) for item in items)
-    return f"({negation}({either}))"
+            of_items = tuple(each.sql for each in shaped)
+            return In(collated(operand.sql, operand.type), of_items, node.is_negated)
+    either = logic("OR", [comparison(operand, "=", item, node.offset) for item in items])
+    return _negated(either, node.is_negated)
 
 
-def _in_query(translator: ConditionTranslator, node: nodes.InQuery) -> str:
+def _in_query(translator: ConditionTranslator, node: nodes.InQuery) -> Node:
     relation = translator.one_column(node.query)
     (output,) = relation.outputs
     if isinstance(node.operand, nodes.Parameter):
         operand = translator.compared(node.operand, output)
     else:
         operand = translator.value(node.operand)
-    operand, text = _meeting(operand, output, relation, node.offset)
-    negation = "NOT " if node.is_negated else ""
-    return f"({collated(operand.sql, operand.type)} {negation}IN ({text}))"
+    operand, query = _meeting(operand, output, relation, node.offset)
+    return In(collated(operand.sql, operand.type), (query,), node.is_negated)
 
 
-def _quantified(translator: ConditionTranslator, node: nodes.Quantified) -> str:
+def _quantified(translator: ConditionTranslator, node: nodes.Quantified) -> Node:
     """ANY becomes EXISTS, ALL becomes NOT EXISTS of the opposite; either is unknown if a comparison is unknown."""
     relation = translator.one_column(node.query)
     (output,) = relation.outputs
@@ -203,26 +219,29 @@ def _quantified(translator: ConditionTranslator, node: nodes.Quantified) -> str:
         else translator.value(node.left)
     )
     alias = translator.context.alias()
-    right = Typed(f"{alias}.c1", output.type)
+    right = Typed(given(alias, 1), output.type)
     is_any = node.quantifier == "any"
     operator = node.operator if is_any else _NEGATED[node.operator]
     test = comparison(left, operator, right, node.operator_offset)
-    rows = f"EXISTS (SELECT 1 FROM ({relation.text()}) AS {alias} WHERE"
+    rows = query_sql("SELECT 1 FROM ({}) AS {} WHERE ", relation.text(), alias)
     decided, otherwise = (1, 0) if is_any else (0, 1)
-    return f"(CASE WHEN {rows} {test}) THEN {decided} WHEN {rows} {test} IS NULL) THEN NULL ELSE {otherwise} END)"
+    branches = (
+        (sql("EXISTS ({}{})", rows, test), Literal(decided)),
+        (sql("EXISTS ({}{})", rows, Is(test)), NULL),
+    )
+    return Case(branches, Literal(otherwise))
 
 
-def _match(translator: ConditionTranslator, node: nodes.Match) -> str:
+def _match(translator: ConditionTranslator, node: nodes.Match) -> Node:
     operand = translator.value(node.operand, LONG_TEXT)
     pattern = translator.value(node.pattern, LONG_TEXT)
     arguments = [unpadded_text_of(operand), unpadded_text_of(pattern)]
     if node.escape is not None:
         arguments.append(unpadded_text_of(translator.value(node.escape, LONG_TEXT)))
-    text = f"ifx_{node.kind}({', '.join(arguments)})"
-    return f"(NOT {text})" if node.is_negated else f"({text})"
+    return _negated(call(f"ifx_{node.kind}", *arguments), node.is_negated)
 
 
-def _meeting(operand: Typed, output: Typed, relation: SubqueryRelation, offset: int) -> tuple[Typed, str]:
+def _meeting(operand: Typed, output: Typed, relation: SubqueryRelation, offset: int) -> tuple[Typed, Query]:
     """Both sides of ``x IN (SELECT y ..)`` in one storage form, which SQLite can compare."""
     if operand.type is None or output.type is None or are_compared_by_sqlite(operand.type, output.type):
         return operand, relation.text()

@@ -1,4 +1,4 @@
-"""Literals, and words such as TODAY, -> typed SQLite text. Never: names of columns."""
+"""Literals, and words such as TODAY, -> typed expressions. Never: names of columns."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import DATE, INTEGER, char, decimal, varchar
 from aioifx.server.sql.runtime.decimals import fit_decimal
+from aioifx.server.sql.sqlite.tree import Literal, call
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.translate.sqlite_text import string
 from aioifx.server.sql.translate.typed import Typed, cast, number
 from aioifx.sqltypes import SqlType, TypeCode
 
@@ -34,17 +34,17 @@ def literal_number(value: int | Decimal) -> Typed:
 
 def literal_of(text: str, type_: SqlType) -> Typed:
     """DATETIME and INTERVAL literals: their text, read when the statement runs."""
-    return Typed(cast(Typed(string(text), varchar(len(text))), type_), type_, False)
+    return Typed(cast(Typed(Literal(text), varchar(len(text))), type_), type_, False)
 
 
 def session_constant(node: nodes.SessionConstant) -> Typed:
     match node.name:
         case "today":
-            return Typed("ifx_today()", DATE, False)
+            return Typed(call("ifx_today"), DATE, False)
         case "user":
-            return Typed("ifx_user()", char(32), False)
+            return Typed(call("ifx_user"), char(32), False)
         case "sitename" | "dbservername":
-            return Typed("ifx_dbservername()", varchar(128), False)
+            return Typed(call("ifx_dbservername"), varchar(128), False)
         case _:
             raise SqlError(-999, token=node.name.upper(), offset=node.offset)
 
@@ -52,4 +52,4 @@ def session_constant(node: nodes.SessionConstant) -> Typed:
 def current(node: nodes.Current) -> Typed:
     """CURRENT and SYSDATE."""
     type_ = SqlType(TypeCode.DATETIME, node.qualifier.encoded)
-    return Typed(f"ifx_current({type_number(type_)})", type_, False)
+    return Typed(call("ifx_current", type_number(type_)), type_, False)

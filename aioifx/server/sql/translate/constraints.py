@@ -24,6 +24,8 @@ from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import Family, family_of, is_large
 from aioifx.server.sql.runtime.casts import assigner
 from aioifx.server.sql.runtime.decimals import decimal_text
+from aioifx.server.sql.sqlite.render import render, template
+from aioifx.server.sql.sqlite.tree import Column
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.complex_types import require_ordered
 from aioifx.server.sql.translate.dml import assigned_value
@@ -31,7 +33,6 @@ from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.large_objects import refuse_keys, refuse_nested
 from aioifx.server.sql.translate.scopes import Context, Scope, Source, SourceColumn
 from aioifx.server.sql.translate.select import QueryTranslator
-from aioifx.server.sql.translate.sqlite_text import identifier
 from aioifx.server.sql.translate.typed import Typed, assigned
 from aioifx.sqltypes import (
     SERIALS,
@@ -80,7 +81,7 @@ def _default(node: nodes.Default, column: ColumnDef, context: Context) -> Defaul
     translator = Expressions(context, Scope(), QueryTranslator(context))
     value = assigned_value(translator, column, node.value)
     _require_fitting(value, column, node.offset, context)
-    sql = assigned(value, column.type)
+    sql = render(assigned(value, column.type))
     match node.value:
         case nodes.Null():
             return Default(DefaultKind.NULL, "NULL")
@@ -237,9 +238,9 @@ class TableBuilder:
             self._column_in(each) for each in nodes.walk(node.condition) if isinstance(each, nodes.Column)
         ]
         columns = tuple(dict.fromkeys(names))
-        sql = _check_sql(self.context, self.table, node.condition)
+        check_sql = _check_template(self.context, self.table, node.condition)
         constraint = self._add(ConstraintKind.CHECK, node, columns)
-        self._put(replace(constraint, check=f"({node.text})", check_sql=sql))
+        self._put(replace(constraint, check=f"({node.text})", check_sql=check_sql))
 
     def _column_in(self, node: nodes.Column) -> str:
         """The column that a name refers to, which may be that of a field."""
@@ -284,8 +285,8 @@ def _parent_key(parent: Table, columns: tuple[str, ...]) -> Constraint | None:
     return next((each for each in found if sorted(each.columns) == sorted(columns)), None)
 
 
-def _check_sql(context: Context, table: Table, condition: nodes.Expression) -> str:
-    """SQLite text of a CHECK condition, which calls the row NEW.
+def _check_template(context: Context, table: Table, condition: nodes.Expression) -> tuple[str, ...]:
+    """A CHECK condition in SQLite's SQL, as `render.template` gives it.
 
     Raises:
         SqlError: -201, it contains a ``?`` or a subquery.
@@ -294,11 +295,11 @@ def _check_sql(context: Context, table: Table, condition: nodes.Expression) -> s
         if isinstance(node, nodes.Parameter | nodes.Query):
             raise SqlError(-201, offset=node.offset)
     columns = tuple(
-        SourceColumn(column.name, f"NEW.{identifier(column.name)}", column.type, column.is_nullable)
+        SourceColumn(column.name, Column("", column.name), column.type, column.is_nullable)
         for column in table.columns
     )
-    scope = Scope([Source(table.name, "NEW.", columns)])
-    return Expressions(context, scope, QueryTranslator(context)).condition(condition)
+    scope = Scope([Source(table.name, "", columns)])
+    return template(Expressions(context, scope, QueryTranslator(context)).condition(condition))
 
 
 _SERIAL8: Final = SERIALS.keys() - {TypeCode.SERIAL}

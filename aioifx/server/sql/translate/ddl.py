@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
-from aioifx.server.sql.model.plan import Definition, FilledTable, Plan, PutTable, RemoveTable, Step
+from aioifx.server.sql.model.plan import Definition, FilledTable, Plan, PutTable, RemoveTable, Step, Undo
 from aioifx.server.sql.model.schema import LOCK_LEVELS, ColumnDef, ConstraintKind, Index, Table, TableKind
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.alter_table import alter_table, renamed_column, without_foreign_keys
@@ -244,7 +244,7 @@ def _drop_table(node: nodes.Drop, context: Context) -> Plan:
             changes.append(PutTable(freed))
         changes += _dependents(node, table, context)
     steps += release_steps(table)
-    steps.append(Step(f"DROP TABLE {table.source}"))
+    steps.append(Step(f"DROP TABLE {table.source}", undo=Undo.KEEP if table.is_temp else None))
     return Plan(StatementType.DROP_TABLE, Definition(tuple(steps), (*changes, RemoveTable(table))))
 
 

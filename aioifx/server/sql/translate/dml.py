@@ -8,32 +8,43 @@ from typing import Final, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import ByRow, Change, Event, Plan, Verb
-from aioifx.server.sql.model.schema import ColumnDef, Table, TriggerEvent
+from aioifx.server.sql.model.schema import ColumnDef, DefaultKind, Table, TriggerEvent
 from aioifx.server.sql.model.type_rules import Family, family_of, is_large
+from aioifx.server.sql.sqlite import tree
+from aioifx.server.sql.sqlite.render import Composed, identifiers
+from aioifx.server.sql.sqlite.tree import (
+    Insert,
+    Literal,
+    Node,
+    Parameter,
+    Piece,
+    Text,
+    call,
+    given,
+    listed,
+    logic,
+    query_sql,
+    sql,
+    walk,
+)
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.large_objects import NOT_LARGE, check_large
-from aioifx.server.sql.translate.scopes import Context, Scope
+from aioifx.server.sql.translate.scopes import Context, Scope, stored_rows
 from aioifx.server.sql.translate.select import Place, QueryTranslator
 from aioifx.server.sql.translate.select_plan import finished
-from aioifx.server.sql.translate.sqlite_text import identifier, string
-from aioifx.server.sql.translate.typed import NULL, Typed, assigned
+from aioifx.server.sql.translate.typed import UNTYPED_NULL, Typed, assigned
 from aioifx.server.sql.translate.views import Target, checked, require_writable, target_of
 from aioifx.sqltypes import Column
 from aioifx.wire.opcodes import StatementType
 
-_Set: TypeAlias = tuple[tuple[str, ...], str, str]
-"""The columns that are assigned, the SQLite text of the value, and a text with one value that reads the same rows."""
+_Set: TypeAlias = tuple[tuple[str, ...], Node, Node]
+"""The columns that are assigned, the value, and an expression with one value that reads the same rows."""
 
-_SIDE_EFFECTS: Final = (
-    "ifx_nextval",
-    "ifx_object_of",
-    "ifx_filetoblob",
-    "ifx_locopy",
-    "ifx_lotofile",
-    "ifx_keep",
+_SIDE_EFFECTS: Final = frozenset(
+    {"ifx_nextval", "ifx_object_of", "ifx_filetoblob", "ifx_locopy", "ifx_lotofile", "ifx_keep"}
 )
-"""Functions that a text must not call when it is run only to test locks."""
+"""Functions that a query must not call when it is run only to test locks."""
 
 _NULL_INTO_COLUMN: Final = -391
 _NULL_INTO_PRIMARY_KEY: Final = -703
@@ -53,7 +64,7 @@ def dml_plan(
             return _delete(statement, context)
         case nodes.Truncate():
             table = writable(statement.table, context)
-            change = Change(Verb.DELETE, f"DELETE FROM {table.source}", table)
+            change = Change(Verb.DELETE, Composed(sql("DELETE FROM {}", table.source)), table)
             return finished(StatementType.TRUNCATE, change, statement, context)
 
 
@@ -66,18 +77,18 @@ def writable(name: nodes.QualifiedName, context: Context) -> Table:
     return require_writable(context.table(name), name)
 
 
-def stored(value: Typed, column: ColumnDef, table: Table) -> str:
-    """SQLite text of the value stored in a column: converted, and refused if it is NULL in a NOT NULL column."""
+def stored(value: Typed, column: ColumnDef, table: Table) -> Node:
+    """The value stored in a column: converted, and refused if it is NULL in a NOT NULL column."""
     if family_of(column.type) is Family.OTHER:
         raise SqlError(-999, token=str(column.type))
     if is_large(column.type) or (value.type is not None and is_large(value.type)):
         check_large(value, column.type)
-    text = assigned(value, column.type)
+    made = assigned(value, column.type)
     if column.is_nullable or column.is_serial or value.constant is not None:
-        return text
+        return made
     if column.is_declared_not_null:
-        return f"ifx_required({text}, {string(column.name)}, {_NULL_INTO_COLUMN})"
-    return f"ifx_required({text}, {string(table.name)}, {_NULL_INTO_PRIMARY_KEY})"
+        return call("ifx_required", made, column.name, _NULL_INTO_COLUMN)
+    return call("ifx_required", made, table.name, _NULL_INTO_PRIMARY_KEY)
 
 
 def _described(columns: Sequence[ColumnDef]) -> tuple[Column, ...]:
@@ -96,69 +107,74 @@ class _Insertion:
     def plan(self) -> Plan:
         table = self.target.table
         targets = targets_of(self.target, self.node.columns, self.node.offset)
-        texts, rows, search = self._values(targets) if self.node.values is not None else self._rows(targets)
-        names = [column.name for column in targets]
-        for column, text in left_out(table, targets):
-            names.append(column.name)
-            texts.append(text)
-        head = f"INSERT INTO {table.source} ({', '.join(identifier(name) for name in names)})"
-        body = self._body(names, texts, rows)
+        values, rows, search = self._values(targets) if self.node.values is not None else self._rows(targets)
+        left = list(left_out(table, targets))
+        names = tuple(column.name for column in (*targets, *(column for column, _ in left)))
+        body = self._body(names, [*values, *(value for _, value in left)], rows)
+        insert = Composed(Insert(table.source, names, body))
         event = Event(TriggerEvent.INSERT, tuple(column.name for column in targets))
-        each = f"{head} VALUES ({values_text(len(names))})"
-        by_row = ByRow(body, each) if rows else ByRow("", f"{head} {body}")
-        change = Change(
-            Verb.INSERT, f"{head} {body}", table, search=search, locked_tables=self.context.locked_tables
-        )
+        by_row = ByRow(None, insert)
+        if rows is not None:
+            by_row = ByRow(Composed(body), Composed(Insert(table.source, names, bound_row(len(names)))))
+        change = Change(Verb.INSERT, insert, table, search=search, locked_tables=self.context.locked_tables)
         change = activating(replace(change, events=(event,)), by_row)
         described = _described(self.target.shown(targets))
         return finished(StatementType.INSERT, change, self.node, self.context, described)
 
-    def _body(self, names: Sequence[str], texts: Sequence[str], rows: str) -> str:
+    def _body(self, names: Sequence[str], values: Sequence[Node], rows: Node | None) -> tree.Query:
         """VALUES or SELECT; rows are computed in full before WITH CHECK OPTION is checked."""
         alias = self.context.alias()
-        numbers = range(1, len(texts) + 1)
-        new = dict.fromkeys((column.name for column in self.target.table.columns), "NULL")
-        new |= {name: f"{alias}.c{number}" for name, number in zip(names, numbers, strict=True)}
+        new: dict[str, Node] = dict.fromkeys((column.name for column in self.target.table.columns), tree.NULL)
+        new |= {name: given(alias, number) for number, name in enumerate(names, start=1)}
         conditions = self.target.checks(new)
         if not conditions:
-            return f"SELECT {', '.join(texts)} FROM {rows}" if rows else f"VALUES ({', '.join(texts)})"
-        made = ", ".join(f"{text} AS c{number}" for text, number in zip(texts, numbers, strict=True))
-        made += f" FROM {rows}" if rows else ""
-        columns = ", ".join(f"{alias}.c{number}" for number in numbers)
-        return f"SELECT {columns} FROM (SELECT {made} LIMIT -1) AS {alias} WHERE {checked('1', conditions)}"
+            listed_values = listed(values)
+            if rows is None:
+                return query_sql("VALUES ({})", listed_values)
+            return query_sql("SELECT {} FROM {}", listed_values, rows)
+        named = listed(sql("{} AS c{}", value, number) for number, value in enumerate(values, start=1))
+        made = query_sql("SELECT {}{} LIMIT -1", named, "" if rows is None else sql(" FROM {}", rows))
+        columns = listed(given(alias, number) for number in range(1, len(values) + 1))
+        condition = checked(Literal(1), conditions)
+        return query_sql("SELECT {} FROM ({}) AS {} WHERE {}", columns, made, alias, condition)
 
-    def _values(self, targets: Sequence[ColumnDef]) -> tuple[list[str], str, str]:
+    def _values(self, targets: Sequence[ColumnDef]) -> tuple[list[Node], None, Composed | None]:
         values = self.node.values or ()
         if len(values) != len(targets):
             raise SqlError(-236)
         translator = Expressions(self.context, Scope(), QueryTranslator(self.context), sequences=0)
         pairs = zip(targets, values, strict=True)
         assigned = [(column, assigned_value(translator, column, value)) for column, value in pairs]
-        search = searching([value.sql for _, value in assigned])
-        texts = [inserted(column, value, self.target.table) for column, value in assigned]
-        return texts, "", f"SELECT {search}" if search else ""
+        queries = searching([value.sql for _, value in assigned])
+        search = Composed(query_sql("SELECT {}", listed(queries))) if queries else None
+        return [inserted(column, value, self.target.table) for column, value in assigned], None, search
 
-    def _rows(self, targets: Sequence[ColumnDef]) -> tuple[list[str], str, str]:
+    def _rows(self, targets: Sequence[ColumnDef]) -> tuple[list[Node], Node, Composed]:
         assert self.node.query is not None
         relation = QueryTranslator(self.context).query(self.node.query, None, Place.INSERT)
         if len(relation.outputs) != len(targets):
             raise SqlError(-236)
         alias = self.context.alias()
-        texts = [
-            inserted(column, Typed(f"{alias}.c{number}", output.type), self.target.table)
+        values = [
+            inserted(column, Typed(given(alias, number), output.type), self.target.table)
             for number, (column, output) in enumerate(zip(targets, relation.outputs, strict=True), start=1)
         ]
-        return texts, f"({relation.text()}) AS {alias}", relation.text()
+        query = relation.text()
+        return values, sql("({}) AS {}", query, alias), Composed(query)
 
 
-def searching(values: Sequence[str]) -> str:
+def searching(values: Sequence[Node]) -> list[Node]:
     """Those of the assigned values that contain queries, for `Change.search`; without those that have side effects."""
-    return ", ".join(text for text in values if "SELECT " in text and not has_side_effects(text))
+    return [
+        value
+        for value in values
+        if any(isinstance(each, tree.Query) for each in walk(value)) and not has_side_effects(value)
+    ]
 
 
-def has_side_effects(text: str) -> bool:
-    """Whether SQLite text, when it is evaluated, changes more than the rows of its statement."""
-    return any(f"{name}(" in text for name in _SIDE_EFFECTS)
+def has_side_effects(node: Node) -> bool:
+    """Whether an expression or query, when it is evaluated, changes more than the rows of its statement."""
+    return any(isinstance(each, tree.Call) and each.name in _SIDE_EFFECTS for each in walk(node))
 
 
 def targets_of(target: Target, names: Sequence[nodes.Name], offset: int) -> list[ColumnDef]:
@@ -177,31 +193,32 @@ def targets_of(target: Target, names: Sequence[nodes.Name], offset: int) -> list
     return targets or every
 
 
-def inserted(column: ColumnDef, value: Typed, table: Table) -> str:
-    """SQLite text of a new row's value in a column."""
-    text = stored(value, column, table)
-    return f"ifx_serial({string(column.name)}, {text})" if column.is_serial else text
+def inserted(column: ColumnDef, value: Typed, table: Table) -> Node:
+    """A new row's value in a column."""
+    made = stored(value, column, table)
+    return call("ifx_serial", column.name, made) if column.is_serial else made
 
 
-def left_out(table: Table, targets: Sequence[ColumnDef]) -> Iterator[tuple[ColumnDef, str]]:
+def left_out(table: Table, targets: Sequence[ColumnDef]) -> Iterator[tuple[ColumnDef, Node]]:
     """The columns that an INSERT does not name and that still get a value."""
     for column in table.columns:
         if column in targets:
             continue
         if column.is_serial:
-            yield column, f"ifx_serial({string(column.name)}, 0)"
+            yield column, call("ifx_serial", column.name, 0)
         elif column.default is not None:
-            default = Typed(column.default.sql, column.type, column.default.sql == "NULL")
+            is_null = column.default.kind is DefaultKind.NULL
+            default = Typed(Text((column.default.sql,)), column.type, is_null)
             yield column, stored(default, column, table)
         elif not column.is_nullable:
-            yield column, stored(NULL, column, table)
+            yield column, stored(UNTYPED_NULL, column, table)
 
 
 def assigned_value(translator: Expressions, column: ColumnDef, node: nodes.Expression) -> Typed:
     """The value assigned to a column; a ``?`` has the column's type."""
     if isinstance(node, nodes.Parameter):
-        sql = translator.context.parameter(node, column.type, column=column.name)
-        return Typed(sql, column.type, is_parameter=True)
+        parameter = translator.context.parameter(node, column.type, column=column.name)
+        return Typed(parameter, column.type, is_parameter=True)
     value = translator.any_value(node, column.type)
     if family_of(column.type) is Family.SIMPLE_LARGE and isinstance(node, nodes.Subquery):
         raise SqlError(NOT_LARGE, offset=node.offset)  # observed: 14.10
@@ -215,37 +232,37 @@ def _update(statement: nodes.Update, context: Context) -> Plan:
     target, translator = _changed(statement.table, context)
     table, alias = target.table, target.source.alias
     columns: list[ColumnDef] = []
-    texts: list[_Set] = []
+    values: list[_Set] = []
     # A value checked by WITH CHECK OPTION occurs twice in the statement, so it must not contain NEXTVAL.
     numbering = replace(translator, sequences=-999 if target.checks({}) else 0)
     for assignment in statement.assignments:
         targets = _updated_columns(target, assignment)
         columns += targets
-        texts += _assignment_texts(numbering, assignment, targets, table)
-    sql = f"UPDATE {table.source} AS {alias} SET {', '.join(_checked(target, texts, statement))}"
+        values += _assignment_values(numbering, assignment, targets, table)
+    head = sql("UPDATE {} AS {} SET {}", table.source, alias, listed(_checked(target, values, statement)))
     where, cursor, type_ = _where(statement.where, translator, target, statement)
     names = tuple(column.name for column in columns)
     change = Change(
         Verb.UPDATE,
-        sql + where,
+        Composed(sql("{}{}", head, where)),
         table,
         cursor,
         names,
         not where,
-        "" if cursor else _search(target, [read for *_, read in texts], where),
+        None if cursor else _search(target, [read for *_, read in values], where),
         context.locked_tables,
         (Event(TriggerEvent.UPDATE, names),),
     )
-    change = _by_rowid(change, sql, where, alias, statement)
+    change = _by_rowid(change, head, where, alias, statement)
     types = (StatementType.UPDATE, StatementType.UPDATE_CURRENT, StatementType.UPDATE_ALL)
     return finished(types[type_], change, statement, context, _described(target.shown(columns)))
 
 
-def _search(target: Target, values: Sequence[str], where: str) -> str:
+def _search(target: Target, values: Sequence[Node], where: Piece) -> Composed:
     """The SELECT of the rows that an UPDATE or DELETE changes."""
     alias = target.source.alias
-    queries = searching(values)
-    return f"SELECT {alias}.rowid{', ' + queries if queries else ''} FROM {target.table.source} AS {alias}{where}"
+    columns = listed([given(alias, "rowid"), *searching(values)])
+    return Composed(query_sql("SELECT {} FROM {}{}", columns, stored_rows(target.table, alias), where))
 
 
 def _changed(reference: nodes.TableRef, context: Context) -> tuple[Target, Expressions]:
@@ -256,22 +273,22 @@ def _changed(reference: nodes.TableRef, context: Context) -> tuple[Target, Expre
     return target, Expressions(context, Scope([target.source]), queries)
 
 
-def _checked(target: Target, texts: Sequence[_Set], statement: nodes.Update) -> list[str]:
+def _checked(target: Target, values: Sequence[_Set], statement: nodes.Update) -> list[Node]:
     """The SET clause; the conditions of WITH CHECK OPTION precede its first value.
 
     Raises:
         SqlError: -999, there are such conditions, and a query gives several values at once.
     """
-    conditions = target.checks({names[0]: text for names, text, _ in texts})
-    if conditions and any(len(names) > 1 for names, *_ in texts):
+    conditions = target.checks({names[0]: value for names, value, _ in values})
+    if conditions and any(len(names) > 1 for names, *_ in values):
         raise SqlError(-999, token="WITH CHECK OPTION", offset=statement.offset)
-    (first_names, first, _), *others = texts
-    return [_set(first_names, checked(first, conditions)), *(_set(names, text) for names, text, _ in others)]
+    (first_names, first, _), *others = values
+    return [_set(first_names, checked(first, conditions)), *(_set(names, each) for names, each, _ in others)]
 
 
-def _set(names: tuple[str, ...], text: str) -> str:
-    columns = ", ".join(identifier(name) for name in names)
-    return f"{columns if len(names) == 1 else f'({columns})'} = {text}"
+def _set(names: tuple[str, ...], value: Node) -> Node:
+    columns = identifiers(names)
+    return sql("{} = {}", columns if len(names) == 1 else f"({columns})", value)
 
 
 def _updated_columns(target: Target, assignment: nodes.Assignment) -> list[ColumnDef]:
@@ -286,10 +303,10 @@ def _updated_columns(target: Target, assignment: nodes.Assignment) -> list[Colum
     return columns
 
 
-def _assignment_texts(
+def _assignment_values(
     translator: Expressions, assignment: nodes.Assignment, columns: Sequence[ColumnDef], table: Table
 ) -> Iterator[_Set]:
-    """One text for each value; ``(SELECT ..)`` for a query that sets several columns.
+    """One item for each value; ``(SELECT ..)`` for a query that sets several columns.
 
     Raises:
         SqlError: -505, the numbers of columns and values differ.
@@ -306,16 +323,16 @@ def _assignment_texts(
         if width > 1 and isinstance(value, nodes.Subquery):
             yield _several(translator, value, mine, table)
             continue
-        text = stored(assigned_value(translator, mine[0], value), mine[0], table)
-        yield (mine[0].name,), text, text
+        made = stored(assigned_value(translator, mine[0], value), mine[0], table)
+        yield (mine[0].name,), made, made
     if left:
         raise SqlError(-505)
 
 
 def assignment_values(
     translator: Expressions, assignments: Sequence[nodes.Assignment], target: Target
-) -> Iterator[tuple[str, str]]:
-    """Name and SQLite text for each column of a SET clause in which each value is for one column.
+) -> Iterator[tuple[str, Node]]:
+    """Name and value for each column of a SET clause in which each value is for one column.
 
     Raises:
         SqlError: -505 numbers differ, -232 a serial column.
@@ -332,15 +349,16 @@ def _several(
     translator: Expressions, value: nodes.Subquery, columns: Sequence[ColumnDef], table: Table
 ) -> _Set:
     relation = translator.subqueries.subquery(value.query, translator.scope)
-    texts: list[str] = []
-    for number, (column, output) in enumerate(zip(columns, relation.outputs, strict=True), start=1):
-        texts.append(stored(Typed(f"ifx_single(c{number})", output.type), column, table))
-    names = tuple(column.name for column in columns)
-    rows = f" FROM ({relation.text()}))"
+    values = [
+        stored(Typed(call("ifx_single", given("", number)), output.type), column, table)
+        for number, (column, output) in enumerate(zip(columns, relation.outputs, strict=True), start=1)
+    ]
+    rows = relation.text()
+    one_text = listed((call("quote", each) for each in values), " || ")
     return (
-        names,
-        f"(SELECT {', '.join(texts)}{rows}",
-        f"(SELECT {' || '.join(f'quote({text})' for text in texts)}{rows}",
+        tuple(column.name for column in columns),
+        sql("({})", query_sql("SELECT {} FROM ({})", listed(values), rows)),
+        sql("({})", query_sql("SELECT {} FROM ({})", one_text, rows)),
     )
 
 
@@ -350,11 +368,11 @@ def _several(
 def _delete(statement: nodes.Delete, context: Context) -> Plan:
     target, translator = _changed(statement.table, context)
     where, cursor, type_ = _where(statement.where, translator, target, statement)
-    sql = f"DELETE FROM {target.table.source} AS {target.source.alias}"
-    search = "" if cursor else _search(target, (), where)
+    head = sql("DELETE FROM {} AS {}", target.table.source, target.source.alias)
+    search = None if cursor else _search(target, (), where)
     change = Change(
         Verb.DELETE,
-        sql + where,
+        Composed(sql("{}{}", head, where)),
         target.table,
         cursor,
         (),
@@ -363,7 +381,7 @@ def _delete(statement: nodes.Delete, context: Context) -> Plan:
         context.locked_tables,
         (Event(TriggerEvent.DELETE),),
     )
-    change = _by_rowid(change, sql, where, target.source.alias, statement)
+    change = _by_rowid(change, head, where, target.source.alias, statement)
     types = (StatementType.DELETE, StatementType.DELETE_CURRENT, StatementType.DELETE_ALL)
     return finished(types[type_], change, statement, context)
 
@@ -376,18 +394,20 @@ def activating(change: Change, by_row: ByRow) -> Change:
     return change
 
 
-def values_text(width: int) -> str:
+def bound_row(width: int) -> tree.Query:
     """The values of a row of `ByRow.search` in an INSERT."""
-    return ", ".join(f"?{number}" for number in range(1, width + 1))
+    return query_sql("VALUES ({})", listed(Parameter(number) for number in range(1, width + 1)))
 
 
-def _by_rowid(change: Change, head: str, where: str, alias: str, statement: nodes.Node) -> Change:
-    """An UPDATE or DELETE whose text is *head* and *where*, as `activating`."""
+def _by_rowid(change: Change, head: Node, where: Piece, alias: str, statement: nodes.Node) -> Change:
+    """An UPDATE or DELETE that consists of *head* and *where*, as `activating`."""
     if not change.table.triggers:
         return change
     width = nodes.bound_count(statement)
-    search = f"SELECT {alias}.rowid FROM {change.table.source} AS {alias}{where}"
-    return activating(change, ByRow(search, f"{head} WHERE {alias}.rowid = ?{width + 1}", width))
+    rowid = given(alias, "rowid")
+    search = query_sql("SELECT {} FROM {}{}", rowid, stored_rows(change.table, alias), where)
+    each = sql("{} WHERE {} = {}", head, rowid, Parameter(width + 1))
+    return activating(change, ByRow(Composed(search), Composed(each), width))
 
 
 def _where(
@@ -395,12 +415,14 @@ def _where(
     translator: Expressions,
     target: Target,
     statement: nodes.Node,
-) -> tuple[str, str, int]:
+) -> tuple[Piece, str, int]:
     """The WHERE clause, the cursor of CURRENT OF, and 0, 1 or 2: with a condition, with a cursor, without either."""
     if isinstance(where, nodes.CurrentOf):
         number = nodes.bound_count(statement) + 1
-        return f" WHERE {target.source.alias}.rowid = ?{number}", where.cursor.text, 1
+        row = sql(" WHERE {} = {}", given(target.source.alias, "rowid"), Parameter(number))
+        return row, where.cursor.text, 1
     conditions = list(target.filters)
     if where is not None:
         conditions.append(translator.condition(where))
-    return f" WHERE {' AND '.join(conditions)}" if conditions else "", "", 0 if where is not None else 2
+    clause: Piece = sql(" WHERE {}", logic("AND", conditions)) if conditions else ""
+    return clause, "", 0 if where is not None else 2

@@ -1,4 +1,4 @@
-"""BSON_VALUE_*, BSON_GET, BSON_SIZE and genBSON -> SQLite text. Never: the contents of a document.
+"""BSON_VALUE_*, BSON_GET, BSON_SIZE and genBSON. Never: the contents of a document.
 
 Source: documented (Guide to SQL: Syntax, BSON processing functions, genBSON): names, arguments, result types. assumed:
 JSON is converted to BSON; the sizes of LVARCHAR and of an ObjectId's text.
@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from aioifx.server.sql.builtin_types import bson, lvarchar
 from aioifx.server.sql.complex_types import ComplexType, row_of
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import (
     BIGINT,
     BOOLEAN,
@@ -26,9 +27,9 @@ from aioifx.server.sql.model.type_rules import (
     varchar,
 )
 from aioifx.server.sql.runtime.complex_values import stored_parts
+from aioifx.server.sql.sqlite.tree import Node, Not, call
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.scopes import Scope
-from aioifx.server.sql.translate.sqlite_text import string, type_literal
 from aioifx.server.sql.translate.typed import Typed, cast, text_of
 from aioifx.sqltypes import SqlType, TypeCode, Unit
 
@@ -73,20 +74,20 @@ def document_call(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
     document, *texts = node.arguments
     arguments = [_document(translator, document, node), *(_text(translator, each, node) for each in texts)]
     type_ = bson() if node.name == "bson_get" else _VALUE_TYPES.get(node.name, INTEGER)
-    return Typed(f"ifx_{node.name}({', '.join(arguments)})", type_)
+    return Typed(call(f"ifx_{node.name}", *arguments), type_)
 
 
-def _document(translator: ArgumentTranslator, node: nodes.Expression, call: nodes.Call) -> str:
+def _document(translator: ArgumentTranslator, node: nodes.Expression, whole: nodes.Call) -> Node:
     value = translator.value(node, bson())
     if value.type is not None and family_of(value.type) is not Family.DOCUMENT:
-        raise SqlError(-674, token=call.name, offset=call.offset)
+        raise SqlError(-674, token=whole.name, offset=whole.offset)
     return cast(value, bson())
 
 
-def _text(translator: ArgumentTranslator, node: nodes.Expression, call: nodes.Call) -> str:
+def _text(translator: ArgumentTranslator, node: nodes.Expression, whole: nodes.Call) -> Node:
     value = translator.value(node, LONG_TEXT)
     if value.type is not None and family_of(value.type) is not Family.TEXT:
-        raise SqlError(-674, token=call.name, offset=call.offset)
+        raise SqlError(-674, token=whole.name, offset=whole.offset)
     return text_of(value)
 
 
@@ -95,16 +96,16 @@ def _generated(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
     if not 1 <= len(node.arguments) <= _MOST_GENERATED:
         raise SqlError(-664, token=node.name, offset=node.offset)
     row, *flags = node.arguments
-    names, type_, text = _row(translator, row, node)
+    names, type_, value = _row(translator, row, node)
     if any(family_of(part) in _NOT_GENERATED for part in type_.parts):
         raise SqlError(-999, token="genBSON", offset=node.offset)
     texts = [translator.typed(flag, INTEGER) for flag in flags]
     if any(flag.type is None or family_of(flag.type) is not Family.INTEGER for flag in texts):
         raise SqlError(-674, token=node.name, offset=node.offset)
-    keeps_nulls = texts[0].sql if texts else "0"
-    has_id = f"NOT {texts[1].sql}" if len(texts) > 1 else "1"
-    arguments = (type_literal(type_), string(stored_parts(names)), text, keeps_nulls, has_id)
-    return Typed(f"ifx_gen_bson({', '.join(arguments)})", bson(), is_nullable=False)
+    keeps_nulls = texts[0].sql if texts else 0
+    has_id = Not(texts[1].sql) if len(texts) > 1 else 1
+    document = call("ifx_gen_bson", type_number(type_), stored_parts(names), value, keeps_nulls, has_id)
+    return Typed(document, bson(), is_nullable=False)
 
 
 _MOST_GENERATED: Final = 3
@@ -112,19 +113,19 @@ _NOT_GENERATED: Final = frozenset({Family.ROW, Family.COLLECTION, Family.DOCUMEN
 
 
 def _row(
-    translator: ArgumentTranslator, node: nodes.Expression, call: nodes.Call
-) -> tuple[Sequence[str], ComplexType, str]:
+    translator: ArgumentTranslator, node: nodes.Expression, whole: nodes.Call
+) -> tuple[Sequence[str], ComplexType, Node]:
     """The names of fields, their types, and the row."""
     if isinstance(node, nodes.Column) and node.table is None:
         source = next((each for each in translator.scope.sources if each.label == node.name), None)
         if source is not None:
             columns = source.columns
             type_ = row_of((), [column.type for column in columns])
-            text = f"ifx_parts({', '.join([string('[]'), *(column.sql for column in columns)])})"
-            return [column.name for column in columns], type_, text
+            array = call("ifx_parts", "[]", *(column.sql for column in columns))
+            return [column.name for column in columns], type_, array
     value = translator.typed(node)
     if not isinstance(value.type, ComplexType) or value.type.code != TypeCode.ROW:
-        raise SqlError(-674, token=call.name, offset=call.offset)
+        raise SqlError(-674, token=whole.name, offset=whole.offset)
     names = list(value.type.names)
     if isinstance(node, nodes.RowConstructor):
         names = [_name(each, number) for number, each in enumerate(node.values, start=1)]

@@ -11,13 +11,13 @@ from typing import Final
 
 from aioifx.server.sql.model.plan import Step
 from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Table
+from aioifx.server.sql.sqlite.render import filled, identifier, string
 from aioifx.server.sql.translate.sqlite_ddl import (
     check_steps,
     drop_index_steps,
     index_steps,
     redeclaration_steps,
 )
-from aioifx.server.sql.translate.sqlite_text import identifier, string
 
 TOO_MANY_DUPLICATES: Final = (-371, -100, "")
 """SQLCODE, ISAM code and token of a unique index over rows with equal keys (documented)."""
@@ -33,7 +33,7 @@ def null_check(table: Table, column: ColumnDef) -> Step:
 
 def condition_check(table: Table, constraint: Constraint) -> Step:
     """A step that fails with -530 if a row violates the CHECK constraint."""
-    return _refusing(table, f"NOT {constraint.check_sql}", -530, constraint.full_name)
+    return _refusing(table, f"NOT {filled(constraint.check_sql, 'NEW')}", -530, constraint.full_name)
 
 
 def parent_check(child: Table, key: Constraint, parent: Table) -> Step:
@@ -47,7 +47,8 @@ def parent_check(child: Table, key: Constraint, parent: Table) -> Step:
 
 def _refusing(table: Table, condition: str, sqlcode: int, token: str) -> Step:
     """A step that fails if a row satisfies the condition, which calls the row NEW."""
-    return Step(f"SELECT ifx_raise({sqlcode}, {string(token)}) FROM {table.source} AS NEW WHERE {condition}")
+    refusal = f"SELECT ifx_raise({sqlcode}, {string(token)}) FROM {table.source} AS NEW WHERE {condition}"
+    return Step(refusal, visits_rows=True)
 
 
 def activation_steps(

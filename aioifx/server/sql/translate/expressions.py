@@ -1,7 +1,7 @@
-"""Expressions -> SQLite text with Informix types, bottom-up. Never: FROM clauses, built-in functions, windows.
+"""Expressions -> SQLite's tree with Informix types, bottom-up. Never: FROM clauses, built-in functions, windows.
 
 Invariants:
-1. `value` returns a Typed. `condition` returns the text of a truth value: true, false or NULL. They are not
+1. `value` returns a Typed. `condition` returns a truth value: true, false or NULL. They are not
    interchangeable.
 2. A ``?`` gets its type from its context; `value` has a hint of that type.
 """
@@ -33,17 +33,17 @@ from aioifx.server.sql.model.type_rules import (
     varchar,
 )
 from aioifx.server.sql.runtime.strings import byte_length
+from aioifx.server.sql.sqlite.tree import NULL, Case, Literal, Node, Parameter, Piece, call, query_sql, sql
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate import calls, complex_types
-from aioifx.server.sql.translate.arithmetic import COUNT, aggregated, arithmetic, chained, concatenation
+from aioifx.server.sql.translate.arithmetic import COUNT, aggregated, arithmetic, concatenation
 from aioifx.server.sql.translate.conditions import Subqueries, SubqueryRelation, condition
 from aioifx.server.sql.translate.constants import current, literal_number, literal_of, session_constant
 from aioifx.server.sql.translate.large_objects import large_cast, large_subscript
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.sequences import sequence_value
-from aioifx.server.sql.translate.sqlite_text import string
 from aioifx.server.sql.translate.typed import (
-    NULL,
+    UNTYPED_NULL,
     Typed,
     cast,
     comparison,
@@ -92,18 +92,18 @@ class Expressions:
         """
         match node:
             case nodes.Null():
-                return NULL
+                return UNTYPED_NULL
             case nodes.Number():
                 return literal_number(node.value)
             case nodes.String():
                 size = byte_length(node.value, self.context.settings.code_set)
                 if size > type_rules.CHAR_LIMIT:  # assumed: the limit is that of CHAR
                     raise SqlError(-280, offset=node.offset)
-                return Typed(string(node.value), char(size), False, node.value)
+                return Typed(Literal(node.value), char(size), False, node.value)
             case nodes.Parameter():
                 return self._parameter(node, hint)
             case nodes.Variable():
-                return Typed(f"?{node.index + 1}", node.type)
+                return Typed(Parameter(node.index + 1), node.type)
             case nodes.DatetimeLiteral():
                 return literal_of(node.text, SqlType(TypeCode.DATETIME, node.qualifier.encoded))
             case nodes.IntervalLiteral():
@@ -140,7 +140,7 @@ class Expressions:
             case nodes.Trim():
                 return self._trim(node)
             case nodes.Call():
-                return calls.call(self, node, hint)
+                return calls.function_call(self, node, hint)
             case nodes.Aggregate():
                 return self._aggregate(node)
             case nodes.Window():
@@ -211,7 +211,7 @@ class Expressions:
             replace(type_, length=size) if is_padded(type_) else varchar(size, type_rules.is_national(type_))
         )
         # The stored text of a CHAR may lack its blanks: a substring beyond it is empty, and a CHAR is padded again.
-        return Typed(f"ifx_subscript({text_of(operand)}, {node.first}, {last})", result, operand.is_nullable)
+        return Typed(call("ifx_subscript", text_of(operand), node.first, last), result, operand.is_nullable)
 
     def _of_ancestor(self, node: nodes.Ancestor, hint: SqlType | None) -> Typed:
         scope = self.scope.of_ancestor(node.kind)
@@ -226,10 +226,10 @@ class Expressions:
         if isinstance(operand.constant, int | Decimal):
             return Typed(number(-operand.constant), operand.type, False, -operand.constant)
         if family_of(operand.type) in INTERVALS:
-            return Typed(f"ifx_interval_neg({operand.sql})", operand.type, operand.is_nullable)
+            return Typed(call("ifx_interval_neg", operand.sql), operand.type, operand.is_nullable)
         operand = number_of(operand)
         result = type_rules.number_of(operand.known_type, "-", INTEGER)
-        return Typed(f"ifx_neg({operand.sql}, {type_number(result)})", result, operand.is_nullable)
+        return Typed(call("ifx_neg", operand.sql, type_number(result)), result, operand.is_nullable)
 
     def _binary(self, node: nodes.Binary) -> Typed:
         if node.operator == "||":
@@ -238,7 +238,7 @@ class Expressions:
         left, right = self._operands(node)
         if left.type is None or right.type is None:
             known = left.type or right.type
-            return Typed("NULL", known)
+            return Typed(NULL, known)
         if not type_rules.is_same_distinct(left.type, right.type):
             raise SqlError(-674, token=_ROUTINES[node.operator], offset=node.operator_offset)
         result = type_rules.sum_of(left.type, node.operator, right.type)
@@ -247,9 +247,7 @@ class Expressions:
             mixed = both & (INTERVALS | {Family.DATETIME, Family.DATE})
             raise SqlError(-1266 if mixed else -1260, offset=node.operator_offset)
         nullable = left.is_nullable or right.is_nullable
-        text = arithmetic(node.operator, left, right, result)
-        text = chained(text, node.operator, left, right, result, self.context.chains)
-        return Typed(text, result, nullable)
+        return Typed(arithmetic(node.operator, left, right, result), result, nullable)
 
     def _operands(self, node: nodes.Binary) -> tuple[Typed, Typed]:
         """The operands of arithmetic; a ``?`` gets its type from the other operand."""
@@ -274,8 +272,8 @@ class Expressions:
             type_ = decimal()
         else:
             type_ = plain(other)
-        sql = self.context.parameter(node, comparison_type(type_), exact=True)
-        return Typed(sql, type_, is_parameter=True)
+        parameter = self.context.parameter(node, comparison_type(type_), exact=True)
+        return Typed(parameter, type_, is_parameter=True)
 
     def _cast(self, node: nodes.Cast) -> Typed:
         type_ = self.context.resolved(node.type)
@@ -286,7 +284,7 @@ class Expressions:
         is_constructor = isinstance(node.operand, nodes.RowConstructor | nodes.CollectionConstructor)
         operand = self.any_value(node.operand, type_ if is_constructor else None)
         if operand.type is None:
-            return Typed("NULL", type_)
+            return Typed(NULL, type_)
         if is_large(operand.type) or is_large(type_):
             return large_cast(operand, type_, node.offset)
         require_castable(operand.type, type_, node.offset)
@@ -296,15 +294,15 @@ class Expressions:
         results = [branch.result for branch in node.branches]
         otherwise = [node.otherwise] if node.otherwise is not None else []
         values, type_ = self.promoted([*results, *otherwise], hint)
-        text = "CASE"
-        for branch, result in zip(node.branches, values, strict=False):
-            text += f" WHEN {self._case_condition(node.operand, branch.condition)} THEN {result.sql}"
-        if otherwise:
-            text += f" ELSE {values[-1].sql}"
+        branches = (
+            (self._case_condition(node.operand, branch.condition), result.sql)
+            for branch, result in zip(node.branches, values, strict=False)
+        )
+        case = Case(tuple(branches), values[-1].sql if otherwise else None)
         nullable = not otherwise or any(value.is_nullable for value in values)
-        return Typed(f"({text} END)", type_, nullable)
+        return Typed(case, type_, nullable)
 
-    def _case_condition(self, operand: nodes.Expression | None, condition: nodes.Expression) -> str:
+    def _case_condition(self, operand: nodes.Expression | None, condition: nodes.Expression) -> Node:
         if operand is None:
             return self.condition(condition)
         left, right = self.pair(operand, condition)
@@ -344,7 +342,7 @@ class Expressions:
             raise SqlError(-999, token="UNITS FRACTION", offset=node.offset)
         type_ = interval(Qualifier(node.unit, node.unit, _LONGEST_UNITS))
         count = number_of(self.value(node.operand, decimal()))
-        return Typed(f"ifx_units({count.sql}, {type_number(type_)})", type_, count.is_nullable)
+        return Typed(call("ifx_units", count.sql, type_number(type_)), type_, count.is_nullable)
 
     def _extend(self, node: nodes.Extend) -> Typed:
         qualifier = node.qualifier or datetime_qualifier(Unit.YEAR, Unit.FRACTION, 3)
@@ -352,7 +350,7 @@ class Expressions:
         operand = self.value(node.operand, type_)
         if operand.type is not None and family_of(operand.type) not in _MOMENTS:
             raise SqlError(-1260, offset=node.offset)
-        return converted(operand, type_) if operand.type is not None else Typed("NULL", type_)
+        return converted(operand, type_) if operand.type is not None else Typed(NULL, type_)
 
     def _trim(self, node: nodes.Trim) -> Typed:
         operand = self.value(node.operand, LONG_TEXT)
@@ -362,15 +360,15 @@ class Expressions:
             arguments.append(text_of(self.value(node.characters, LONG_TEXT)))
         size = type_rules.size_of(operand.type) if operand.type is not None else 1
         national = operand.type is not None and type_rules.is_national(operand.type)
-        return Typed(f"{name}({', '.join(arguments)})", varchar(size, national), operand.is_nullable)
+        return Typed(call(name, *arguments), varchar(size, national), operand.is_nullable)
 
     # --- Aggregates ---------------------------------------------------------------------------------------------------
 
-    def _aggregate(self, node: nodes.Aggregate, over: str = "") -> Typed:
+    def _aggregate(self, node: nodes.Aggregate, over: Piece = "") -> Typed:
         if not self.allows_aggregates:
             raise SqlError(-201, offset=node.offset)
         if node.argument is None:
-            return Typed(f"CAST(count(*){over} AS TEXT)", COUNT, False)
+            return Typed(sql("CAST(count(*){} AS TEXT)", over), COUNT, False)
         inner = replace(self, allows_aggregates=False, sequences=-201)
         operand = inner.typed(node.argument)
         complex_types.require_aggregated(node, operand.type)
@@ -381,9 +379,9 @@ class Expressions:
             raise SqlError(-201, offset=node.offset)
         return window(replace(self, sequences=-201), node)
 
-    def aggregate_in_window(self, node: nodes.Aggregate, over: str) -> Typed:
-        """An aggregate as the function of a window, whose text is *over*."""
-        return self._aggregate(node, f" {over}")
+    def aggregate_in_window(self, node: nodes.Aggregate, over: Node) -> Typed:
+        """An aggregate as the function of a window."""
+        return self._aggregate(node, sql(" {}", over))
 
     # --- Subqueries ---------------------------------------------------------------------------------------------------
 
@@ -391,8 +389,8 @@ class Expressions:
         relation = self.one_column(node.query)
         (output,) = relation.outputs
         if relation.is_one_row:
-            return Typed(f"({relation.text()})", output.type)
-        return Typed(f"(SELECT ifx_single(c1) FROM ({relation.text()}))", output.type)
+            return Typed(sql("({})", relation.text()), output.type)
+        return Typed(sql("({})", query_sql("SELECT ifx_single(c1) FROM ({})", relation.text())), output.type)
 
     def one_column(self, query: nodes.Query) -> SubqueryRelation:
         """A subquery of one column.
@@ -407,8 +405,8 @@ class Expressions:
 
     # --- Conditions ---------------------------------------------------------------------------------------------------
 
-    def condition(self, node: nodes.Expression) -> str:
-        """SQLite text of a condition.
+    def condition(self, node: nodes.Expression) -> Node:
+        """A condition.
 
         Raises:
             SqlError: -201, it is a value other than a BOOLEAN.

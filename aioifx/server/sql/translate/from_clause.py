@@ -1,4 +1,4 @@
-"""FROM clauses -> SQLite text and scopes: tables, views, derived tables, ANSI joins and old OUTER. Never: select lists.
+"""FROM clauses -> SQLite's sources and scopes: tables, views, derived tables, joins, old OUTER. Never: select lists.
 
 Invariants:
 1. SQLite 3.35 has neither RIGHT nor FULL JOIN: RIGHT swaps its sides, FULL is a union of two joins.
@@ -18,14 +18,34 @@ from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import Table, TableKind
 from aioifx.server.sql.model.type_rules import is_large
+from aioifx.server.sql.sqlite.render import render
+from aioifx.server.sql.sqlite.tree import (
+    Column,
+    Node,
+    Query,
+    call,
+    given,
+    listed,
+    logic,
+    query_sql,
+    sql,
+    walk,
+)
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
-from aioifx.server.sql.translate.complex_types import rows_text
+from aioifx.server.sql.translate.complex_types import collected
 from aioifx.server.sql.translate.conditions import Subqueries
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.relations import Relation
-from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, Source, SourceColumn, derived_columns
-from aioifx.server.sql.translate.sqlite_text import joined
+from aioifx.server.sql.translate.scopes import (
+    MAIN,
+    Context,
+    Scope,
+    Source,
+    SourceColumn,
+    derived_columns,
+    stored_rows,
+)
 from aioifx.sqltypes import TypeCode
 
 _LONGEST_SIDE: Final = 100_000
@@ -41,18 +61,18 @@ class DerivedTables(Subqueries, Protocol):
 
 
 class Joined(NamedTuple):
-    """SQLite text for FROM, and whether it needs parentheses on the right side of a join."""
+    """What FROM names, and whether it needs parentheses on the right side of a join."""
 
-    text: str
+    text: Node
     sources: list[Source]
     is_join: bool = False
     laterals: tuple[tuple[nodes.DerivedTable, frozenset[str]], ...] = ()
     """Its lateral tables, with the sources to which each refers."""
 
     @property
-    def operand(self) -> str:
-        """The text as a single operand of a join."""
-        return f"({self.text})" if self.is_join else self.text
+    def operand(self) -> Node:
+        """The same as a single operand of a join."""
+        return sql("({})", self.text) if self.is_join else self.text
 
     def require_closed(self) -> None:
         """Raise SqlError -999 if a lateral table refers to a source elsewhere, which SQLite reads later."""
@@ -74,15 +94,15 @@ class FromClause:
     _earlier: list[Source] = field(default_factory=list[Source])
     """The sources so far, to which a lateral table may refer."""
 
-    def text(self, items: Sequence[nodes.FromItem], where: nodes.Expression | None) -> str:
-        """SQLite text after FROM; `filters` has the remaining conditions of WHERE."""
+    def joined(self, items: Sequence[nodes.FromItem], where: nodes.Expression | None) -> Node:
+        """What stands after FROM; `filters` has the remaining conditions of WHERE."""
         conditions = _conjuncts(where)
         if any(isinstance(item, nodes.OuterTables) for item in items):
             return self._old_joins(items, conditions)
         self.filters = conditions
         joined = [self._item(item) for item in items]
         self.scope.sources = [source for each in joined for source in each.sources]
-        return ", ".join(
+        return listed(
             [joined[0].text, *(each.text if each.laterals else each.operand for each in joined[1:])]
         )
 
@@ -119,17 +139,17 @@ class FromClause:
             if common is not None:
                 alias = self.context.alias()
                 columns = tuple(
-                    replace(column, sql=f"{alias}.c{number}")
+                    replace(column, sql=given(alias, number))
                     for number, column in enumerate(common.columns, start=1)
                 )
                 return Joined(
-                    f"{common.alias} AS {alias}", [Source(label, alias, columns, offset=item.offset)]
+                    sql("{} AS {}", common.alias, alias), [Source(label, alias, columns, offset=item.offset)]
                 )
         table = self.context.table(item.table)
         if table.kind is TableKind.VIEW and not table.is_system:
             return self._view(table, label, item.offset)
         source = self.context.source(table, label, item.offset)
-        return Joined(f"{table.source} AS {source.alias}", [source])
+        return Joined(stored_rows(table, source.alias), [source])
 
     def _view(self, view: Table, label: str, offset: int) -> Joined:
         statement = parse(view.view)
@@ -142,7 +162,8 @@ class FromClause:
         types = [(output.known_type, output.is_nullable) for output in relation.outputs]
         columns = derived_columns(alias, (column.name for column in view.columns), types)
         return Joined(
-            f"({relation.text()}) AS {alias}", [Source(label, alias, columns, None, view.owner, offset)]
+            sql("({}) AS {}", relation.text(), alias),
+            [Source(label, alias, columns, None, view.owner, offset)],
         )
 
     def _derived(self, relation: Relation, label: nodes.Name | None, names: tuple[nodes.Name, ...]) -> Joined:
@@ -154,7 +175,7 @@ class FromClause:
             alias, called, ((output.known_type, output.is_nullable) for output in relation.outputs)
         )
         source = Source(label.text if label else "", alias, columns)
-        return Joined(f"({relation.text()}) AS {alias}", [source])
+        return Joined(sql("({}) AS {}", relation.text(), alias), [source])
 
     def _lateral(self, item: nodes.DerivedTable) -> Joined:
         """A lateral table: each row is a JSON array.
@@ -170,24 +191,26 @@ class FromClause:
         if any(is_large(output.known_type) for output in relation.outputs):
             raise SqlError(-999, token="LATERAL", offset=item.offset)
         (source,) = derived.sources
-        value = f"{source.alias}.value"
+        value = given(source.alias, "value")
         source.columns = tuple(
-            replace(column, sql=f"ifx_field({value}, {index})", base=value)
+            replace(column, sql=call("ifx_field", value, index), base=value)
             for index, column in enumerate(source.columns)
         )
         aliases = frozenset(_alias_of(column) for _, column in scope.correlated)
-        text = f"json_each({rows_text(relation)}) AS {source.alias}"
-        return Joined(text, [source], laterals=((item, aliases),))
+        rows = sql("json_each({}) AS {}", collected(relation), source.alias)
+        return Joined(rows, [source], laterals=((item, aliases),))
 
     def _collection(self, item: nodes.CollectionTable) -> Joined:
         translator = Expressions(self.context, Scope(parent=self.scope.parent), self.queries)
         values, type_ = translator.promoted(item.elements)
         union = " UNION " if item.kind == "set" else " UNION ALL "
-        text = union.join(f"SELECT {value.sql} AS c1" for value in values)
+        query = Query(listed((sql("SELECT {} AS c1", value.sql) for value in values), union))
         alias = self.context.alias()
         name = item.columns[0].text if item.columns else "(expression)"
         columns = derived_columns(alias, [name], [(type_, True)])
-        return Joined(f"({text}) AS {alias}", [Source(item.alias.text if item.alias else "", alias, columns)])
+        return Joined(
+            sql("({}) AS {}", query, alias), [Source(item.alias.text if item.alias else "", alias, columns)]
+        )
 
     def _elements(self, item: nodes.ElementTable) -> Joined:
         """The elements of a collection; the fields of elements that are rows are columns (documented)."""
@@ -199,16 +222,21 @@ class FromClause:
         if isinstance(element, ComplexType) and element.code == TypeCode.ROW:
             names: tuple[str, ...] = element.names
             types = [(part, True) for part in element.parts]
-            texts = [f"ifx_field(value, {index})" for index in range(len(element.parts))]
+            values: list[Node] = [
+                call("ifx_field", given("", "value"), index) for index in range(len(element.parts))
+            ]
         else:
-            names, types, texts = ("(expression)",), [(element, False)], ["value"]
+            names, types = ("(expression)",), [(element, False)]
+            values = [given("", "value")]
         called = [name.text for name in item.columns] or names
         if len(called) != len(types):
             raise SqlError(-201, offset=item.offset)
-        selected = ", ".join(f"{text} AS c{number}" for number, text in enumerate(texts, start=1))
+        selected = listed(sql("{} AS c{}", each, number) for number, each in enumerate(values, start=1))
         label = item.alias.text if item.alias else ""
         source = Source(label, alias, derived_columns(alias, called, types))
-        return Joined(f"(SELECT {selected} FROM json_each({value.sql})) AS {alias}", [source])
+        return Joined(
+            sql("({}) AS {}", query_sql("SELECT {} FROM json_each({})", selected, value.sql), alias), [source]
+        )
 
     # --- ANSI joins ---------------------------------------------------------------------------------------------------
 
@@ -219,61 +247,62 @@ class FromClause:
         if right.is_join:
             right.require_closed()
         if join.condition is None:
-            return Joined(f"{left.text} JOIN {right.operand}", sources, True, laterals)
+            return Joined(sql("{} JOIN {}", left.text, right.operand), sources, True, laterals)
         condition = self._condition(join.condition, sources)
         match join.kind:
             case "left":
                 _supplied(right.sources)
                 return Joined(
-                    f"{left.text} LEFT JOIN {right.operand} ON {condition}", sources, True, laterals
+                    sql("{} LEFT JOIN {} ON {}", left.text, right.operand, condition), sources, True, laterals
                 )
             case "right":
                 left.require_closed()
                 right.require_closed()
                 _supplied(left.sources)
                 return Joined(
-                    f"{right.text} LEFT JOIN {left.operand} ON {condition}", sources, True, laterals
+                    sql("{} LEFT JOIN {} ON {}", right.text, left.operand, condition), sources, True, laterals
                 )
             case "full":
                 left.require_closed()
                 right.require_closed()
                 # The text of a FULL JOIN contains its sides two or three times.
-                if len(left.text) > _LONGEST_SIDE:
+                if len(render(left.text)) > _LONGEST_SIDE:
                     raise SqlError(-999, token="FULL JOIN", offset=join.offset)
                 return self._full_join(left, right, condition)
             case _:
-                return Joined(f"{left.text} JOIN {right.operand} ON {condition}", sources, True, laterals)
+                return Joined(
+                    sql("{} JOIN {} ON {}", left.text, right.operand, condition), sources, True, laterals
+                )
 
-    def _condition(self, condition: nodes.Expression, sources: list[Source]) -> str:
+    def _condition(self, condition: nodes.Expression, sources: list[Source]) -> Node:
         scope = Scope(sources, self.scope.parent, self.scope.common)
         return Expressions(self.context, scope, self.queries).condition(condition)
 
-    def _full_join(self, left: Joined, right: Joined, condition: str) -> Joined:
+    def _full_join(self, left: Joined, right: Joined, condition: Node) -> Joined:
         """The left join, plus the rows of the right side without a match."""
         sources = [*left.sources, *right.sources]
         alias = self.context.alias()
         one = _numbered(left.sources, 1)
         other = _numbered(right.sources, len(one) + 1)
-        mine = ", ".join(f"{column.sql} AS c{number}" for number, column in one)
-        missing = ", ".join(f"NULL AS c{number}" for number, _ in one)
-        theirs = ", ".join(f"{column.sql} AS c{number}" for number, column in other)
-        text = (
-            f"(SELECT {mine}, {theirs} FROM {left.text} LEFT JOIN {right.operand} ON {condition}"
-            f" UNION ALL SELECT {missing}, {theirs} FROM {right.text}"
-            f" WHERE NOT EXISTS (SELECT 1 FROM {left.text} WHERE {condition})) AS {alias}"
-        )
+        mine = listed(sql("{} AS c{}", column.sql, number) for number, column in one)
+        missing = listed(sql("NULL AS c{}", number) for number, _ in one)
+        theirs = listed(sql("{} AS c{}", column.sql, number) for number, column in other)
+        join = sql("{} LEFT JOIN {} ON {}", left.text, right.operand, condition)
+        with_match = query_sql("SELECT {}, {} FROM {}", mine, theirs, join)
+        match = query_sql("SELECT 1 FROM {} WHERE {}", left.text, condition)
+        without = query_sql("SELECT {}, {} FROM {} WHERE NOT EXISTS ({})", missing, theirs, right.text, match)
         number = 0
         for source in sources:
             moved: list[SourceColumn] = []
             for column in source.columns:
                 number += 1
-                moved.append(replace(column, sql=f"{alias}.c{number}", is_nullable=True))
+                moved.append(replace(column, sql=given(alias, number), is_nullable=True))
             source.columns, source.table = tuple(moved), None
-        return Joined(text, sources)
+        return Joined(sql("({} UNION ALL {}) AS {}", with_match, without, alias), sources)
 
     # --- Old outer joins ----------------------------------------------------------------------------------------------
 
-    def _old_joins(self, items: Sequence[nodes.FromItem], conditions: list[nodes.Expression]) -> str:
+    def _old_joins(self, items: Sequence[nodes.FromItem], conditions: list[nodes.Expression]) -> Node:
         level = self._level(items)
         self.scope.sources = level.sources
         self.filters = [each for each in conditions if not level.names_outer(self._aliases_in(each))]
@@ -299,13 +328,13 @@ class FromClause:
             raise SqlError(-395)
         return _OuterJoinLevel(preserved, outer, sources)
 
-    def _joined_level(self, level: _OuterJoinLevel, conditions: list[_Taken], above: frozenset[str]) -> str:
+    def _joined_level(self, level: _OuterJoinLevel, conditions: list[_Taken], above: frozenset[str]) -> Node:
         """The preserved tables of a level; each of its OUTER groups is joined by the conditions that name its tables.
 
         Raises:
             SqlError: -395 an OUTER without a joining condition, -396 a condition that skips a level.
         """
-        text = ", ".join([level.preserved[0].text, *(each.operand for each in level.preserved[1:])])
+        text = listed([level.preserved[0].text, *(each.operand for each in level.preserved[1:])])
         here = frozenset(source.alias for each in level.preserved for source in each.sources)
         for below in level.outer:
             names = frozenset(source.alias for source in below.sources)
@@ -320,8 +349,8 @@ class FromClause:
                 raise SqlError(-396)
             inner = self._joined_level(below, deeper, here)
             needs = len(below.preserved) > 1 or bool(below.outer) or below.preserved[0].is_join
-            texts = [self._condition(taken[0], self.scope.sources) for taken in own]
-            text += f" LEFT JOIN {f'({inner})' if needs else inner} ON {joined('AND', texts)}"
+            matches = logic("AND", [self._condition(taken[0], self.scope.sources) for taken in own])
+            text = sql("{} LEFT JOIN {} ON {}", text, sql("({})", inner) if needs else inner, matches)
         return text
 
     def _aliases_in(self, condition: nodes.Expression) -> frozenset[str]:
@@ -358,7 +387,8 @@ class _OuterJoinLevel:
 
 def _alias_of(column: SourceColumn) -> str:
     """The source of a column."""
-    return (column.base or column.sql).partition(".")[0]
+    named = walk(column.base or column.sql)
+    return next((each.alias for each in named if isinstance(each, Column)), "")
 
 
 def _supplied(sources: Iterable[Source]) -> None:

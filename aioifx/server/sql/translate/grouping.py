@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.sqlite.tree import NULL, Piece, listed, sql
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.complex_types import require_ordered
 from aioifx.server.sql.translate.expressions import Expressions
@@ -57,7 +58,7 @@ class Grouping:
         self._translator = translator
         self._node = node
         self._keys = [self._key(each, items) for each in node.group_by]
-        self._texts = {key.sql for key in self._keys}
+        self._nodes = {key.sql for key in self._keys}
         parts = [item.expression for item in node.items if not isinstance(item.expression, nodes.Star)]
         self.is_grouped = (
             bool(node.group_by) or node.having is not None or any(has_aggregate(part) for part in parts)
@@ -82,12 +83,12 @@ class Grouping:
             raise SqlError(-201, offset=node.offset)
         return key
 
-    def text(self) -> str:
+    def clause(self) -> Piece:
         """SQLite's GROUP BY; a constant would be treated as a position there."""
         if not self._keys:
             return ""
-        keys = [collated(key.sql, key.type) if key.constant is None else "NULL" for key in self._keys]
-        return f" GROUP BY {', '.join(keys)}"
+        keys = (collated(key.sql, key.type) if key.constant is None else NULL for key in self._keys)
+        return sql(" GROUP BY {}", listed(keys))
 
     def check(self, items: Sequence[Item], order_by: Sequence[nodes.OrderItem]) -> None:
         """Refuse columns that are neither grouped nor in an aggregate.
@@ -100,12 +101,12 @@ class Grouping:
         for name, output, expression in items:
             if expression is not None:
                 self._check(expression, self._sqlcode_of(expression))
-            elif output.sql not in self._texts:
+            elif output.sql not in self._nodes:
                 raise SqlError(-294, token=name)
         if self._node.having is not None:
             self._check(self._node.having, -294)
         for node, column in self._translator.scope.correlated:
-            if column.sql not in self._texts:
+            if column.sql not in self._nodes:
                 raise SqlError(-294, token=node.name, offset=node.offset)
         labels = {item.label.text for item in self._node.items if item.label}
         for item in order_by:
@@ -133,7 +134,7 @@ class Grouping:
 
     def _is_key(self, node: nodes.Expression) -> bool:
         try:
-            return self._translator.any_value(node).sql in self._texts
+            return self._translator.any_value(node).sql in self._nodes
         except SqlError:
             return False  # a condition, a part of a CASE, a parameter
 

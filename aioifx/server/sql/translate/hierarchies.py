@@ -20,15 +20,16 @@ from typing import Final, NamedTuple
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import TableKind
 from aioifx.server.sql.model.type_rules import INTEGER, LONG_TEXT
+from aioifx.server.sql.sqlite.tree import Case, Literal, Node, Piece, call, given, listed, query_sql, sql
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.from_clause import DerivedTables, FromClause
 from aioifx.server.sql.translate.scopes import Context, Scope, Source, SourceColumn
-from aioifx.server.sql.translate.sqlite_text import collated, string
+from aioifx.server.sql.translate.sqlite_text import collated
 from aioifx.server.sql.translate.typed import text_of
 from aioifx.server.sql.translate.views import simple_reference
-from aioifx.server.sql.translate.windows import direction
+from aioifx.server.sql.translate.windows import directed
 
 _CYCLE: Final = -26079
 _LEAF, _IS_CYCLE = "connect_by_isleaf", "connect_by_iscycle"
@@ -38,16 +39,16 @@ _PATH: Final = "sys_connect_by_path"
 class _Rows(NamedTuple):
     """The rows of which a hierarchy consists."""
 
-    text: str
-    """SQLite text for FROM."""
+    text: Node
+    """What FROM names."""
     source: Source
-    number: str
+    number: Node
     """The expression that identifies a row."""
-    common: str = ""
+    common: Piece = ""
     """A common table that `text` names."""
 
 
-def hierarchy_text(
+def hierarchy_source(
     node: nodes.Select,
     hierarchy: nodes.Hierarchy,
     order_by: Sequence[nodes.OrderItem],
@@ -55,7 +56,7 @@ def hierarchy_text(
     context: Context,
     scope: Scope,
     queries: DerivedTables,
-) -> str:
+) -> Node:
     """SQLite text after FROM; adds the source, LEVEL and similar columns to the scope.
 
     Args:
@@ -65,7 +66,7 @@ def hierarchy_text(
     Raises:
         SqlError: -201, the hierarchy is not that of one table, updatable view or query.
     """
-    return _Translator(node, hierarchy, order_by, siblings, context, scope, queries).text()
+    return _Translator(node, hierarchy, order_by, siblings, context, scope, queries).source()
 
 
 @dataclass(slots=True)
@@ -77,41 +78,56 @@ class _Translator:
     context: Context
     scope: Scope
     queries: DerivedTables
-    columns: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+    columns: list[tuple[str, Piece, Piece]] = field(default_factory=list[tuple[str, Piece, Piece]])
     """The common table's columns: name, expression for a root, expression for a child."""
 
-    def text(self) -> str:
+    def source(self) -> Node:
         rows = self._rows()
         alias, table = self.context.alias(), self.context.alias()
-        level = SourceColumn("level", f"{alias}.level", INTEGER, is_nullable=False)
-        named = [replace(each, sql=f"{alias}.c{n}") for n, each in enumerate(rows.source.columns, start=1)]
+        level = SourceColumn("level", given(alias, "level"), INTEGER, is_nullable=False)
+        named = [replace(each, sql=given(alias, n)) for n, each in enumerate(rows.source.columns, start=1)]
         parent = Source(rows.source.label, alias, tuple(named), owner=rows.source.owner, pseudo=(level,))
         condition = self._condition(rows.source, parent)
-        cycle = f"instr({alias}.ancestors, ',' || {rows.number} || ',')" if self._has_prior() else "0"
-        followed = f"{condition} AND NOT {cycle}" if self.hierarchy.is_nocycle else condition
+        cycle: Node = Literal(0)
+        if self._has_prior():
+            cycle = sql("instr({}.ancestors, ',' || {} || ',')", alias, rows.number)
+        followed = sql("{} AND NOT {}", condition, cycle) if self.hierarchy.is_nocycle else condition
         self._add_columns(rows, alias, cycle)
         plain = Scope([rows.source], self.scope.parent)
         self.scope.paths = self._add_paths(plain, alias)
         keys = self._add_keys(plain)
         names, roots, children = zip(*self.columns, strict=True)
-        common = (
-            f"WITH RECURSIVE {rows.common}{table}({', '.join(names)}) AS"
-            f" (SELECT {', '.join(roots)} FROM {rows.text}{self._start(plain)}"
-            f" UNION ALL SELECT {', '.join(children)} FROM {table} AS {alias} JOIN {rows.text} ON {followed}"
-            f" ORDER BY {', '.join(['2 DESC', *keys, '1'])})"
+        of_roots = query_sql("SELECT {} FROM {}{}", listed(roots), rows.text, self._start(plain))
+        of_children = query_sql(
+            "SELECT {} FROM {} AS {} JOIN {} ON {} ORDER BY {}",
+            listed(children),
+            table,
+            alias,
+            rows.text,
+            followed,
+            listed(["2 DESC", *keys, "1"]),
         )
-        tests = {_LEAF: f"NOT EXISTS (SELECT 1 FROM {rows.text} WHERE {followed})"}
+        common = sql(
+            "WITH RECURSIVE {}{}({}) AS ({} UNION ALL {})",
+            rows.common,
+            table,
+            listed(names),
+            of_roots,
+            of_children,
+        )
+        tests = {_LEAF: sql("NOT EXISTS (SELECT 1 FROM {} WHERE {})", rows.text, followed)}
         if self.hierarchy.is_nocycle:
-            tests[_IS_CYCLE] = f"EXISTS (SELECT 1 FROM {rows.text} WHERE {condition} AND {cycle})"
+            tests[_IS_CYCLE] = sql("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", rows.text, condition, cycle)
         shown = {name: test for name, test in tests.items() if name in self._named()}
-        pseudo = [level, *(SourceColumn(name, f"{alias}.{name}", INTEGER, False) for name in shown)]
+        pseudo = [level, *(SourceColumn(name, given(alias, name), INTEGER, False) for name in shown)]
         if rows.source.table is not None:
-            pseudo.append(SourceColumn("rowid", f"{alias}.number", INTEGER, False))
+            pseudo.append(SourceColumn("rowid", given(alias, "number"), INTEGER, False))
         self.scope.sources = [replace(parent, pseudo=tuple(pseudo))]
-        of_root = tuple(replace(each, sql=f"{alias}.r{n}") for n, each in enumerate(named, start=1))
+        of_root = tuple(replace(each, sql=given(alias, f"r{n}")) for n, each in enumerate(named, start=1))
         self.scope.ancestors = {"root": Scope([replace(parent, columns=of_root)], self.scope.parent)}
-        tested = "".join(f", {test} AS {name}" for name, test in shown.items())
-        return f"({common} SELECT {alias}.*{tested} FROM {table} AS {alias}) AS {alias}"
+        tested = listed((sql(", {} AS {}", test, name) for name, test in shown.items()), "")
+        query = query_sql("{} SELECT {}.*{} FROM {} AS {}", common, alias, tested, table, alias)
+        return sql("({}) AS {}", query, alias)
 
     def _rows(self) -> _Rows:
         item = self.node.from_items[0]
@@ -120,23 +136,22 @@ class _Translator:
         scope = Scope(parent=self.scope.parent)
         if isinstance(item, nodes.TableRef) and scope.common_table(item.table.name) is None:
             self._require_updatable(item.table)
-        text = FromClause(self.context, scope, self.queries).text(self.node.from_items, None)
+        joined = FromClause(self.context, scope, self.queries).joined(self.node.from_items, None)
         (source,) = scope.sources
         if source.table is not None and not source.table.generated:
-            return _Rows(text, source, f"{source.alias}.rowid")
+            return _Rows(joined, source, given(source.alias, "rowid"))
         common = self.context.alias()
         names = [f"c{n}" for n in range(1, len(source.columns) + 1)]
-        values = ", ".join(column.sql for column in source.columns)
-        table = (
-            f"{common}(number, {', '.join(names)}) AS MATERIALIZED"
-            f" (SELECT row_number() OVER (), {values} FROM {text}), "
-        )
+        values = listed(column.sql for column in source.columns)
+        query = query_sql("SELECT row_number() OVER (), {} FROM {}", values, joined)
+        table = sql("{}(number, {}) AS MATERIALIZED ({}), ", common, listed(names), query)
         columns = (
-            replace(column, sql=f"{source.alias}.{name}", base="")
+            replace(column, sql=given(source.alias, name), base=None)
             for name, column in zip(names, source.columns, strict=True)
         )
         source = replace(source, columns=tuple(columns), table=None)
-        return _Rows(f"{common} AS {source.alias}", source, f"{source.alias}.number", table)
+        number = given(source.alias, "number")
+        return _Rows(sql("{} AS {}", common, source.alias), source, number, table)
 
     def _require_updatable(self, name: nodes.QualifiedName) -> None:
         table = self.context.table(name)
@@ -153,39 +168,38 @@ class _Translator:
             for each in nodes.walk(self.hierarchy.condition)
         )
 
-    def _start(self, scope: Scope) -> str:
+    def _start(self, scope: Scope) -> Piece:
         start = self.hierarchy.start
-        return (
-            ""
-            if start is None
-            else f" WHERE {Expressions(self.context, scope, self.queries).condition(start)}"
-        )
+        if start is None:
+            return ""
+        return sql(" WHERE {}", Expressions(self.context, scope, self.queries).condition(start))
 
-    def _condition(self, candidate: Source, parent: Source) -> str:
-        level = SourceColumn("level", f"({parent.alias}.level + 1)", INTEGER, is_nullable=False)
+    def _condition(self, candidate: Source, parent: Source) -> Node:
+        level = SourceColumn("level", sql("({}.level + 1)", parent.alias), INTEGER, is_nullable=False)
         prior = Scope([parent], self.scope.parent)
         scope = Scope([replace(candidate, pseudo=(level,))], self.scope.parent, ancestors={"prior": prior})
         return Expressions(self.context, scope, self.queries).condition(self.hierarchy.condition)
 
     # --- Columns ------------------------------------------------------------------------------------------------------
 
-    def _add_columns(self, rows: _Rows, alias: str, cycle: str) -> None:
+    def _add_columns(self, rows: _Rows, alias: str, cycle: Node) -> None:
         number = rows.number
-        first, child = "''", "''"
+        first: Node = Literal("")
+        child: Node = first
         if self._has_prior():
-            first = f"',' || {number} || ','"
-            child = f"{alias}.ancestors || {number} || ','"
+            first = sql("',' || {} || ','", number)
+            child = sql("{}.ancestors || {} || ','", alias, number)
             if not self.hierarchy.is_nocycle:
-                child = f"CASE WHEN {cycle} THEN ifx_raise({_CYCLE}) ELSE {child} END"
+                child = Case(((cycle, call("ifx_raise", _CYCLE)),), child)
         self.columns += [
             ("number", number, number),
-            ("level", "1", f"{alias}.level + 1"),
+            ("level", Literal(1), sql("{}.level + 1", alias)),
             ("ancestors", first, child),
         ]
         texts = [column.sql for column in rows.source.columns]
         self.columns += [(f"c{n}", text, text) for n, text in enumerate(texts, start=1)]
         if any(isinstance(each, nodes.Ancestor) and each.kind == "root" for each in self._nodes()):
-            self.columns += [(f"r{n}", text, f"{alias}.r{n}") for n, text in enumerate(texts, start=1)]
+            self.columns += [(f"r{n}", text, given(alias, f"r{n}")) for n, text in enumerate(texts, start=1)]
 
     def _add_paths(self, scope: Scope, alias: str) -> Mapping[int, SourceColumn]:
         """The values of SYS_CONNECT_BY_PATH.
@@ -196,28 +210,28 @@ class _Translator:
             SqlError: -664, wrong number of arguments; -201, the second is not a quoted string.
         """
         paths: dict[int, SourceColumn] = {}
-        for call in self._nodes():
-            if not isinstance(call, nodes.Call) or call.name != _PATH or call.offset in paths:
+        for node in self._nodes():
+            if not isinstance(node, nodes.Call) or node.name != _PATH or node.offset in paths:
                 continue
-            if len(call.arguments) != 2:
-                raise SqlError(-664, token=call.name, offset=call.offset)
-            value, separator = call.arguments
+            if len(node.arguments) != 2:
+                raise SqlError(-664, token=node.name, offset=node.offset)
+            value, separator = node.arguments
             if not isinstance(separator, nodes.String):
                 raise SqlError(-201, offset=separator.offset)
             typed = Expressions(self.context, scope, self.queries).value(value, LONG_TEXT)
-            part = f"{string(separator.value)} || coalesce({text_of(typed)}, '')"
+            part = sql("{} || coalesce({}, '')", Literal(separator.value), text_of(typed))
             name = f"p{len(paths) + 1}"
-            self.columns.append((name, part, f"{alias}.{name} || {part}"))
-            paths[call.offset] = SourceColumn(_PATH, f"{alias}.{name}", LONG_TEXT, is_nullable=False)
+            self.columns.append((name, part, sql("{}.{} || {}", alias, name, part)))
+            paths[node.offset] = SourceColumn(_PATH, given(alias, name), LONG_TEXT, is_nullable=False)
         return paths
 
-    def _add_keys(self, scope: Scope) -> list[str]:
+    def _add_keys(self, scope: Scope) -> list[Node]:
         """The keys of ORDER SIBLINGS BY."""
-        keys: list[str] = []
+        keys: list[Node] = []
         for number, item in enumerate(self.siblings, start=1):
             value = Expressions(self.context, scope, self.queries).typed(self._key(item))
             self.columns.append((f"k{number}", value.sql, value.sql))
-            keys.append(collated(str(len(self.columns)), value.type) + direction(item))
+            keys.append(directed(collated(Literal(len(self.columns)), value.type), item))
         return keys
 
     def _key(self, item: nodes.OrderItem) -> nodes.Expression:

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import IndexPart, Table
 from aioifx.server.sql.model.type_rules import family_of
+from aioifx.server.sql.sqlite.render import template
+from aioifx.server.sql.sqlite.tree import Column
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.calls import is_builtin, resolved_call
 from aioifx.server.sql.translate.complex_types import require_ordered
@@ -18,7 +20,7 @@ from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.large_objects import refuse_keys
 from aioifx.server.sql.translate.scopes import Context, Scope, Source, SourceColumn
 from aioifx.server.sql.translate.select import QueryTranslator
-from aioifx.server.sql.translate.sqlite_text import collated, identifier
+from aioifx.server.sql.translate.sqlite_text import collation
 from aioifx.sqltypes import SqlType
 
 
@@ -42,7 +44,7 @@ def index_part(node: nodes.IndexPart, table: Table, context: Context) -> IndexPa
 
 def _function_key(call: nodes.Call, is_descending: bool, table: Table, context: Context) -> IndexPart:
     columns = tuple(
-        SourceColumn(column.name, identifier(column.name), column.type, column.is_nullable)
+        SourceColumn(column.name, Column("", column.name), column.type, column.is_nullable)
         for column in table.columns
     )
     names = [each.name for each in call.arguments if isinstance(each, nodes.Column)]
@@ -60,7 +62,13 @@ def _function_key(call: nodes.Call, is_descending: bool, table: Table, context: 
     value = translator.value(call)
     require_ordered(value.known_type, call.offset)
     return IndexPart(
-        "", is_descending, call.name, function.procid, tuple(names), value.sql, collated("", value.type)
+        "",
+        is_descending,
+        call.name,
+        function.procid,
+        tuple(names),
+        template(value.sql),
+        collation(value.type),
     )
 
 

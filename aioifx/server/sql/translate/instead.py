@@ -12,6 +12,8 @@ from typing import Final, TypeAlias
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import ByRow, Change, Event, Plan, Verb
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind, TriggerEvent
+from aioifx.server.sql.sqlite.render import Composed
+from aioifx.server.sql.sqlite.tree import EMPTY, NULL, Node, Piece, given, listed, query_sql, sql
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.dml import assigned_value, dml_plan, targets_of
 from aioifx.server.sql.translate.expressions import Expressions
@@ -55,11 +57,12 @@ _EVENTS: Final[dict[type[nodes.Node], TriggerEvent]] = {
 
 
 def _change(
-    verb: Verb, event: TriggerEvent, view: Table, rows: str, columns: Sequence[ColumnDef] = ()
+    verb: Verb, event: TriggerEvent, view: Table, rows: Node, columns: Sequence[ColumnDef] = ()
 ) -> Change:
     names = tuple(column.name for column in columns)
-    by_row = ByRow(rows, "", is_instead=True)
-    return Change(verb, "", view, update_columns=names, events=(Event(event, names),), by_row=by_row)
+    nothing = Composed(EMPTY)
+    by_row = ByRow(Composed(rows), nothing, is_instead=True)
+    return Change(verb, nothing, view, update_columns=names, events=(Event(event, names),), by_row=by_row)
 
 
 def _described(columns: Iterable[ColumnDef]) -> tuple[Column, ...]:
@@ -69,7 +72,7 @@ def _described(columns: Iterable[ColumnDef]) -> tuple[Column, ...]:
 def _inserting(node: nodes.Insert, view: Table, context: Context) -> Plan:
     targets = targets_of(table_target(view, Source(view.name, "", ())), node.columns, node.offset)
     queries = QueryTranslator(context)
-    rows = ""
+    rows: Piece = ""
     if node.values is not None:
         translator = Expressions(context, Scope(), queries, sequences=0)
         values = [assigned_value(translator, *pair) for pair in zip(targets, node.values, strict=False)]
@@ -79,14 +82,14 @@ def _inserting(node: nodes.Insert, view: Table, context: Context) -> Plan:
         relation = queries.query(node.query, None, Place.INSERT)
         alias, count = context.alias(), len(relation.outputs)
         values = [
-            Typed(f"{alias}.c{number}", out.type) for number, out in enumerate(relation.outputs, start=1)
+            Typed(given(alias, number), out.type) for number, out in enumerate(relation.outputs, start=1)
         ]
-        rows = f" FROM ({relation.text()}) AS {alias}"
+        rows = sql(" FROM ({}) AS {}", relation.text(), alias)
     if count != len(targets):
         raise SqlError(-236)
-    texts = {column.name: assigned(value, column.type) for column, value in zip(targets, values, strict=True)}
-    new = [texts.get(column.name, "NULL") for column in view.columns]
-    search = f"SELECT {', '.join([*['NULL'] * len(new), *new])}{rows}"
+    made = {column.name: assigned(value, column.type) for column, value in zip(targets, values, strict=True)}
+    new = [made.get(column.name, NULL) for column in view.columns]
+    search = query_sql("SELECT {}{}", listed([*[NULL] * len(new), *new]), rows)
     change = _change(Verb.INSERT, TriggerEvent.INSERT, view, search, targets)
     return finished(StatementType.INSERT, change, node, context, _described(targets))
 
@@ -112,7 +115,7 @@ def _updating(node: nodes.Update, view: Table, context: Context) -> Plan:
 
 def _rows(
     node: nodes.Update | nodes.Delete, view: Table, new: dict[str, nodes.Expression], context: Context
-) -> str:
+) -> Node:
     """The SELECT of the old values of the rows and, for UPDATE, of the new ones.
 
     Raises:
@@ -134,11 +137,11 @@ def _rows(
     )
     relation = QueryTranslator(context).query(nodes.Query(node.offset, select), None, Place.STATEMENT)
     alias = context.alias()
-    texts = [
-        assigned(Typed(f"{alias}.c{number}", output.type), column.type)
+    made = [
+        assigned(Typed(given(alias, number), output.type), column.type)
         for number, (output, column) in enumerate(
             zip(relation.outputs, view.columns * 2, strict=False), start=1
         )
     ]
-    nulls = ["NULL"] * (2 * len(old) - len(items))
-    return f"SELECT {', '.join([*texts, *nulls])} FROM ({relation.text()}) AS {alias}"
+    nulls = [NULL] * (2 * len(old) - len(items))
+    return query_sql("SELECT {} FROM ({}) AS {}", listed([*made, *nulls]), relation.text(), alias)

@@ -14,6 +14,7 @@ from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.type_rules import LONG_TEXT, Family, family_of, is_large
+from aioifx.server.sql.sqlite.tree import Case, Is, Literal, Node, Parameter, call
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.typed import Typed
@@ -61,9 +62,9 @@ def large_subscript(operand: Typed, first: int, last: int, offset: int) -> Typed
     """``c[first,last]`` of BYTE and TEXT: a value of the same type (assumed); bytes beyond its end are left out."""
     if not 1 <= first <= last:
         raise SqlError(BAD_SUBSCRIPT, offset=offset)
-    part = f"substr({operand.sql}, {first}, {last - first + 1})"  # NULL for an empty value
-    text = f"ifnull({part}, CASE WHEN {operand.sql} IS NOT NULL THEN x'' END)"
-    return Typed(text, operand.type, operand.is_nullable)
+    part = call("substr", operand.sql, first, last - first + 1)  # NULL for an empty value
+    empty = Case(((Is(operand.sql, is_negated=True), Literal(b"")),))
+    return Typed(call("ifnull", part, empty), operand.type, operand.is_nullable)
 
 
 def check_large(value: Typed, target: SqlType) -> None:
@@ -91,7 +92,7 @@ def large_cast(operand: Typed, target: SqlType, offset: int) -> Typed:
     if source == target:
         return operand
     if (source, target) in _CASTS:
-        return Typed(f"ifx_object_of({operand.sql})", target, operand.is_nullable)
+        return Typed(call("ifx_object_of", operand.sql), target, operand.is_nullable)
     raise SqlError(_NO_CAST, token=f"{source} {target}", offset=offset)
 
 
@@ -103,7 +104,7 @@ def kept(value: Typed, parameter: int) -> Typed:
     """
     if value.type is None or family_of(value.type) is not Family.SIMPLE_LARGE:
         return value
-    return Typed(f"ifx_keep({value.sql}, ?{parameter})", value.type, value.is_nullable)
+    return Typed(call("ifx_keep", value.sql, Parameter(parameter)), value.type, value.is_nullable)
 
 
 # -- routines ----------------------------------------------------------------------------------------------------------
@@ -134,7 +135,7 @@ def _locopy(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
     if len(node.arguments) not in (1, 3):
         raise SqlError(_NO_ROUTINE, token=node.name, offset=node.offset)
     value = _object_argument(translator, node)
-    return replace(value, sql=f"ifx_locopy({value.sql})", type=value.type or BLOB)
+    return replace(value, sql=call("ifx_locopy", value.sql), type=value.type or BLOB)
 
 
 def _file_to_object(type_: SqlType) -> Callable[[ArgumentTranslator, nodes.Call], Typed]:
@@ -144,7 +145,7 @@ def _file_to_object(type_: SqlType) -> Callable[[ArgumentTranslator, nodes.Call]
         if len(node.arguments) not in (2, 4):
             raise SqlError(_NO_ROUTINE, token=node.name, offset=node.offset)
         name, place = (_text(translator, each, node) for each in node.arguments[:2])
-        return Typed(f"ifx_filetoblob({name}, {place})", type_)
+        return Typed(call("ifx_filetoblob", name, place), type_)
 
     return build
 
@@ -156,13 +157,13 @@ def _object_to_file(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
     value = _object_argument(translator, node)
     name, place = (_text(translator, each, node) for each in node.arguments[1:])
     translator.context.transfers = True
-    return Typed(f"ifx_lotofile({value.sql}, {name}, {place})", lvarchar())
+    return Typed(call("ifx_lotofile", value.sql, name, place), lvarchar())
 
 
-def _text(translator: ArgumentTranslator, node: nodes.Expression, call: nodes.Call) -> str:
+def _text(translator: ArgumentTranslator, node: nodes.Expression, whole: nodes.Call) -> Node:
     value = translator.any_value(node, LONG_TEXT)
     if value.type is not None and family_of(value.type) is not Family.TEXT:
-        raise SqlError(_NO_ROUTINE, token=call.name, offset=call.offset)
+        raise SqlError(_NO_ROUTINE, token=whole.name, offset=whole.offset)
     return value.sql
 
 

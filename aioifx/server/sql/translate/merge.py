@@ -13,25 +13,44 @@ from aioifx.server.sql.builtin_types import BYTE, TEXT
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import ByRow, Change, Event, Plan, Verb
 from aioifx.server.sql.model.schema import Table, TriggerEvent
+from aioifx.server.sql.sqlite.render import Composed, identifier
+from aioifx.server.sql.sqlite.tree import (
+    NULL,
+    Case,
+    Column,
+    Insert,
+    Is,
+    Literal,
+    Logic,
+    Node,
+    Operation,
+    Parameter,
+    Piece,
+    Query,
+    call,
+    given,
+    listed,
+    query_sql,
+    sql,
+)
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.dml import (
     activating,
     assigned_value,
     assignment_values,
+    bound_row,
     inserted,
     left_out,
     searching,
     targets_of,
-    values_text,
     writable,
 )
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.from_clause import FromClause
 from aioifx.server.sql.translate.large_objects import NOT_LARGE
-from aioifx.server.sql.translate.scopes import Context, Scope, Source
+from aioifx.server.sql.translate.scopes import Context, Scope, Source, stored_rows
 from aioifx.server.sql.translate.select import QueryTranslator
 from aioifx.server.sql.translate.select_plan import finished
-from aioifx.server.sql.translate.sqlite_text import identifier
 from aioifx.server.sql.translate.views import table_target
 from aioifx.wire.opcodes import StatementType
 
@@ -60,19 +79,24 @@ class _Merge:
         queries = QueryTranslator(self.context)
         self._refuse_large_parameters()
         source_scope = Scope()
-        source_text = FromClause(self.context, source_scope, queries).text([self.node.source], None)
+        source = FromClause(self.context, source_scope, queries).joined([self.node.source], None)
         both = Expressions(self.context, Scope([target, *source_scope.sources]), queries)
-        partners = f"JOIN {self.table.source} AS {target.alias} ON {both.condition(self.node.condition)}"
+        matched = stored_rows(self.table, target.alias)
+        partners = sql("JOIN {} ON {}", matched, both.condition(self.node.condition))
         if self.node.has_delete:
-            rows = f"SELECT {target.alias}.rowid FROM {source_text} {partners}"
-            sql = f"DELETE FROM {self.table.source} WHERE rowid"
+            rows = query_sql("SELECT {} FROM {} {}", given(target.alias, "rowid"), source, partners)
+            head = sql("DELETE FROM {} WHERE rowid", self.table.source)
             width = nodes.bound_count(self.node)
-            by_row = ByRow(f"SELECT DISTINCT * FROM ({rows})", f"{sql} = ?{width + 1}", width)
+            by_row = ByRow(
+                Composed(query_sql("SELECT DISTINCT * FROM ({})", rows)),
+                Composed(sql("{} = {}", head, Parameter(width + 1))),
+                width,
+            )
             change = Change(
                 Verb.DELETE,
-                f"{sql} IN ({rows})",
+                Composed(sql("{} IN ({})", head, rows)),
                 self.table,
-                search=rows,
+                search=Composed(rows),
                 locked_tables=self.context.locked_tables,
                 events=(Event(TriggerEvent.DELETE),),
             )
@@ -85,22 +109,26 @@ class _Merge:
         )
         inserts = dict(self._inserts(new, self.node.insert)) if self.node.insert is not None else {}
         if inserts:
-            partners = f"LEFT {partners}"
-        joined = f"{source_text} {partners}"
+            partners = sql("LEFT {}", partners)
+        joined = sql("{} {}", source, partners)
         read = searching([*updates.values(), *inserts.values()])
-        head, rows, conflict, width = self._upsert(joined, target, updates, inserts)
+        columns = listed([given(target.alias, "rowid"), *read])
+        names = ("rowid", *(column.name for column in self.table.columns))
+        rows = self._rows(joined, target, updates, inserts)
+        conflict = _conflict(updates)
         change = Change(
             Verb.INSERT,
-            f"{head} {rows}{conflict}",
+            Composed(sql("{}{}", Insert(self.table.source, names, rows), conflict)),
             self.table,
-            search=f"SELECT {target.alias}.rowid{', ' + read if read else ''} FROM {joined}",
+            search=Composed(query_sql("SELECT {} FROM {}", columns, joined)),
             locked_tables=self.context.locked_tables,
             events=tuple(self._events(updates, inserts)),
         )
-        each = f"{head} VALUES ({values_text(width)}){conflict}"
-        return activating(change, ByRow(rows, each, is_merge=True))
+        each = Insert(self.table.source, names, bound_row(len(names)))
+        by_row = ByRow(Composed(rows), Composed(sql("{}{}", each, conflict)), is_merge=True)
+        return activating(change, by_row)
 
-    def _events(self, updates: dict[str, str], inserts: dict[str, str]) -> Iterator[Event]:
+    def _events(self, updates: dict[str, Node], inserts: dict[str, Node]) -> Iterator[Event]:
         if updates:
             yield Event(TriggerEvent.UPDATE, tuple(updates))
         if inserts:
@@ -122,29 +150,25 @@ class _Merge:
             if isinstance(value, nodes.Parameter) and column is not None and column.type in (BYTE, TEXT):
                 raise SqlError(NOT_LARGE, offset=value.offset)
 
-    def _upsert(
-        self, rows: str, target: Source, updates: dict[str, str], inserts: dict[str, str]
-    ) -> tuple[str, str, str, int]:
-        """The INSERT up to its rows, the SELECT of the rows, the clause ON CONFLICT, and the number of columns."""
-        rowid = f"{target.alias}.rowid"
-        names, texts = ["rowid"], [self._matched_once(rowid)]
+    def _rows(
+        self, joined: Node, target: Source, updates: dict[str, Node], inserts: dict[str, Node]
+    ) -> Query:
+        """The SELECT of the rows with their rowids."""
+        rowid = given(target.alias, "rowid")
+        values = [self._matched_once(rowid)]
         for column in self.table.columns:
-            old = updates.get(column.name, f"{target.alias}.{identifier(column.name)}")
-            fresh = inserts.get(column.name, "NULL")
-            names.append(identifier(column.name))
-            texts.append(f"CASE WHEN {rowid} IS NULL THEN {fresh} ELSE {old} END")
-        wanted = "true" if updates else f"{rowid} IS NULL"
-        head = f"INSERT INTO {self.table.source} ({', '.join(names)})"
-        settings = ", ".join(f"{identifier(name)} = excluded.{identifier(name)}" for name in updates)
-        conflict = f" ON CONFLICT (rowid) DO UPDATE SET {settings}" if updates else ""
-        return head, f"SELECT {', '.join(texts)} FROM {rows} WHERE {wanted}", conflict, len(names)
+            old = updates.get(column.name, Column(target.alias, column.name))
+            values.append(Case(((Is(rowid), inserts.get(column.name, NULL)),), old))
+        wanted = "true" if updates else Is(rowid)
+        return query_sql("SELECT {} FROM {} WHERE {}", listed(values), joined, wanted)
 
-    def _matched_once(self, rowid: str) -> str:
+    def _matched_once(self, rowid: Node) -> Node:
         """The rowid, or -284 (assumed) if two rows of the source match the same row."""
-        times = f"count(*) OVER (PARTITION BY {rowid})"
-        return f"CASE WHEN {rowid} IS NOT NULL AND {times} > 1 THEN ifx_raise(-284) ELSE {rowid} END"
+        times = sql("count(*) OVER (PARTITION BY {})", rowid)
+        is_repeated = Logic("AND", (Is(rowid, is_negated=True), Operation(">", times, Literal(1))))
+        return Case(((is_repeated, call("ifx_raise", -284)),), rowid)
 
-    def _inserts(self, new: Expressions, node: nodes.MergeInsert) -> Iterator[tuple[str, str]]:
+    def _inserts(self, new: Expressions, node: nodes.MergeInsert) -> Iterator[tuple[str, Node]]:
         source = Source(self.table.name, "", ())
         targets = targets_of(table_target(self.table, source), node.columns, node.offset)
         if len(targets) != len(node.values):
@@ -152,5 +176,13 @@ class _Merge:
         values: Sequence[nodes.Expression] = node.values
         for column, value in zip(targets, values, strict=True):
             yield column.name, inserted(column, assigned_value(new, column, value), self.table)
-        for column, text in left_out(self.table, targets):
-            yield column.name, text
+        for column, value_left_out in left_out(self.table, targets):
+            yield column.name, value_left_out
+
+
+def _conflict(updates: dict[str, Node]) -> Piece:
+    """The clause ON CONFLICT."""
+    if not updates:
+        return ""
+    names = (identifier(name) for name in updates)
+    return sql(" ON CONFLICT (rowid) DO UPDATE SET {}", listed(f"{name} = excluded.{name}" for name in names))

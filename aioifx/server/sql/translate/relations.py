@@ -1,4 +1,4 @@
-"""Translated queries and their composition: one SELECT, two combined, ORDER BY. Never: the tree."""
+"""Translated queries and their composition: one SELECT, two combined, ORDER BY. Never: Informix's tree."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of
+from aioifx.server.sql.sqlite.tree import Node, Piece, Query, given, listed, query_sql, sql
 from aioifx.server.sql.translate.large_objects import kept
 from aioifx.server.sql.translate.scopes import Source
 from aioifx.server.sql.translate.sqlite_text import collated
@@ -34,12 +35,12 @@ class Rows(Protocol):
         """Whether it always returns one row."""
         ...
 
-    def text(self, types: Types = None) -> str:
-        """SQLite text; the columns are cast to *types* and named c1, c2, ..."""
+    def text(self, types: Types = None) -> Query:
+        """The query; its columns are cast to *types* and named c1, c2, ..."""
         ...
 
-    def part(self, types: Types) -> str:
-        """SQLite text as one part of a compound select, its columns with the collations of their types."""
+    def part(self, types: Types) -> Query:
+        """The query as one part of a compound select, its columns with the collations of their types."""
         ...
 
 
@@ -49,7 +50,7 @@ class Block:
 
     names: tuple[str, ...]
     outputs: tuple[Typed, ...]
-    tail: str
+    tail: Piece
     """From FROM on."""
     is_distinct: bool = False
     is_grouped: bool = False
@@ -57,25 +58,26 @@ class Block:
     sources: tuple[Source, ...] = ()
     """The sources in its FROM clause."""
 
-    def text(self, types: Types = None) -> str:
-        """Its text; DISTINCT compares rows by the collations of their types."""
+    def text(self, types: Types = None) -> Query:
+        """The whole SELECT; DISTINCT compares rows by the collations of their types."""
         return self._text(types, self.is_distinct)
 
-    def part(self, types: Types) -> str:
-        """Its text within a UNION."""
+    def part(self, types: Types) -> Query:
+        """The SELECT within a UNION."""
         return self._text(types, True)
 
-    def _text(self, types: Types, is_collated: bool) -> str:
-        columns: list[str] = []
+    def _text(self, types: Types, is_collated: bool) -> Query:
+        columns: list[Node] = []
         for number, output in enumerate(self.outputs, start=1):
             type_ = types[number - 1] if types is not None else output.type
-            sql = output.sql if type_ is None else cast(output, type_)
-            columns.append(f"{collated(sql, type_) if is_collated else sql} AS c{number}")
-        return f"SELECT {'DISTINCT ' if self.is_distinct else ''}{', '.join(columns)}{self.tail}"
+            value = output.sql if type_ is None else cast(output, type_)
+            columns.append(sql("{} AS c{}", collated(value, type_) if is_collated else value, number))
+        distinct = "DISTINCT " if self.is_distinct else ""
+        return query_sql("SELECT {}{}{}", distinct, listed(columns), self.tail)
 
     def with_rowid(self, alias: str) -> Block:
         """This block with the rowid after its columns."""
-        rowid = Typed(f"{alias}.rowid", INTEGER, is_nullable=False)
+        rowid = Typed(given(alias, "rowid"), INTEGER, is_nullable=False)
         return replace(self, names=(*self.names, "rowid"), outputs=(*self.outputs, rowid))
 
 
@@ -99,26 +101,26 @@ class Combined:
         """False, since the number of rows is never known."""
         return False
 
-    def text(self, types: Types = None) -> str:
+    def text(self, types: Types = None) -> Query:
         """Both parts cast to the common types, then to *types*."""
         common = tuple(output.known_type for output in self.outputs)
-        text = f"{self.left.part(common)} {self.operator} {_wrapped(self.right, common)}"
+        query = query_sql("{} {} {}", self.left.part(common), self.operator, _wrapped(self.right, common))
         if types is None or tuple(types) == common:
-            return text
+            return query
         columns = (
-            f"{cast(replace(output, sql=f'c{number}'), type_)} AS c{number}"
+            sql("{} AS c{}", cast(replace(output, sql=given("", number)), type_), number)
             for number, (output, type_) in enumerate(zip(self.outputs, types, strict=True), start=1)
         )
-        return f"SELECT {', '.join(columns)} FROM ({text})"
+        return query_sql("SELECT {} FROM ({})", listed(columns), query)
 
-    def part(self, types: Types) -> str:
+    def part(self, types: Types) -> Query:
         """As the left part of another compound select, which SQLite evaluates from left to right."""
         return self.text(types)
 
 
-def _wrapped(rows: Rows, types: Types) -> str:
-    text = rows.part(types)
-    return text if isinstance(rows, Block) else f"SELECT * FROM ({text})"
+def _wrapped(rows: Rows, types: Types) -> Query:
+    query = rows.part(types)
+    return query if isinstance(rows, Block) else query_sql("SELECT * FROM ({})", query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +128,9 @@ class Relation:
     """A whole query: its WITH clause, its rows, their order, SKIP and FIRST."""
 
     rows: Rows
-    common: str = ""
-    order: str = ""
-    limit: str = ""
+    common: Piece = ""
+    order: Piece = ""
+    limit: Piece = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -145,14 +147,14 @@ class Relation:
         """Whether it always returns one row."""
         return self.rows.is_one_row and not self.limit
 
-    def text(self, types: Types = None) -> str:
-        """The whole text."""
-        return f"{self.common}{self.rows.text(types)}{self.order}{self.limit}"
+    def text(self, types: Types = None) -> Query:
+        """The whole query."""
+        return query_sql("{}{}{}{}", self.common, self.rows.text(types), self.order, self.limit)
 
-    def part(self, types: Types) -> str:
+    def part(self, types: Types) -> Query:
         """As a part of a compound select, where SQLite allows neither WITH nor ORDER BY nor LIMIT."""
         if self.common or self.order or self.limit:
-            return f"SELECT * FROM ({self.text(types)})"
+            return query_sql("SELECT * FROM ({})", self.text(types))
         return self.rows.part(types)
 
     def described(self) -> tuple[Column, ...]:
@@ -180,11 +182,13 @@ class _Kept:
         """Whether it always returns one row."""
         return self.rows.is_one_row
 
-    def text(self, types: Types = None) -> str:
-        """Its text; *types* are those of the rows."""
+    def text(self, types: Types = None) -> Query:
+        """The query; *types* are those of the rows."""
         numbers = range(1, len(self.outputs) + 1)
-        columns = (f"{output.sql} AS c{number}" for number, output in zip(numbers, self.outputs, strict=True))
-        return f"SELECT {', '.join(columns)} FROM ({self.rows.text(types)})"
+        columns = (
+            sql("{} AS c{}", output.sql, number) for number, output in zip(numbers, self.outputs, strict=True)
+        )
+        return query_sql("SELECT {} FROM ({})", listed(columns), self.rows.text(types))
 
     part = text
 
@@ -195,7 +199,7 @@ def keeping(relation: Relation, parameter: int) -> Relation:
     if isinstance(rows, Block):
         outputs = tuple(kept(output, parameter) for output in rows.outputs)
         return replace(relation, rows=replace(rows, outputs=outputs))
-    named = (replace(output, sql=f"c{number}") for number, output in enumerate(rows.outputs, start=1))
+    named = (replace(output, sql=given("", number)) for number, output in enumerate(rows.outputs, start=1))
     return replace(relation, rows=_Kept(rows, tuple(kept(output, parameter) for output in named)))
 
 

@@ -14,6 +14,8 @@ from aioifx.server.sql.model.plan import CallRoutine, CallSpl, Plan
 from aioifx.server.sql.model.routines import Routine
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.spl import SplRoutine
+from aioifx.server.sql.sqlite.render import Composed
+from aioifx.server.sql.sqlite.tree import Node, listed, query_sql
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.calls import resolved_call
 from aioifx.server.sql.translate.expressions import Expressions
@@ -52,11 +54,11 @@ def execution(node: nodes.Execute, context: Context, trigger_table: Table | None
     if node.kind == "function" and not routine.returns:
         raise SqlError(_NO_SUCH_ROUTINE, token=routine.name, offset=node.routine.offset)
     translator = Expressions(context, Scope(), QueryTranslator(context))
-    texts = [
+    arguments = [
         assigned(translator.value(argument, type_), type_)
         for argument, (_, type_) in zip(_by_position(node, routine), routine.params, strict=True)
     ]
-    action = CallRoutine(routine, f"SELECT {', '.join(texts)}" if texts else "", context.locked_tables)
+    action = CallRoutine(routine, _row(arguments), context.locked_tables)
     columns = tuple(Column(_COLUMN, type_) for type_ in routine.returns)
     return finished(StatementType.EXECUTE_ROUTINE, action, node, context, columns)
 
@@ -77,9 +79,17 @@ def _spl_execution(node: nodes.Execute, found: Sequence[SplRoutine], context: Co
         for index, parameter in enumerate(routine.parameters)
         if parameter.name in values
     ]
-    text = f"SELECT {', '.join(sql for _, sql in given)}" if given else ""
-    action = CallSpl(routine, text, tuple(index for index, _ in given), context.locked_tables)
+    action = CallSpl(
+        routine,
+        _row([value for _, value in given]),
+        tuple(index for index, _ in given),
+        context.locked_tables,
+    )
     return finished(StatementType.EXECUTE_ROUTINE, action, node, context, routine.columns)
+
+
+def _row(arguments: Sequence[Node]) -> Composed | None:
+    return Composed(query_sql("SELECT {}", listed(arguments))) if arguments else None
 
 
 def _resolved(name: nodes.QualifiedName, context: Context) -> Routine:

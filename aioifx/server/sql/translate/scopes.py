@@ -20,8 +20,8 @@ from aioifx.server.sql.model.schema import ColumnDef, Schema, Table, TableKind
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Form, form_of
 from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of
+from aioifx.server.sql.sqlite.tree import Column, Node, Parameter, Reference, call, given, sql
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.translate.sqlite_text import identifier, string
 from aioifx.sqltypes import SqlType
 
 MAIN = ("main", "temp")
@@ -35,13 +35,13 @@ class SourceColumn:
     """A column that an expression may name."""
 
     name: str
-    sql: str
+    sql: Node
     type: SqlType
     is_nullable: bool = True
-    base: str = ""
-    """For a field, the text of its column."""
-    document: str = ""
-    """For a field of a document, the text of the document."""
+    base: Node | None = None
+    """For a field, its column."""
+    document: Node | None = None
+    """For a field of a document, the document."""
     path: str = ""
     """For a field of a document, the names that lead to it."""
 
@@ -52,12 +52,12 @@ class SourceColumn:
             index = self.type.field(name)
             if index is None:
                 return None
-            return SourceColumn(name, f"ifx_field({self.sql}, {index})", self.type.parts[index], True, base)
+            return SourceColumn(name, call("ifx_field", self.sql, index), self.type.parts[index], True, base)
         if form_of(self.type) is Form.BSON:
             document = self.document or self.sql
             path = f"{self.path}.{name}" if self.path else name
-            text = f"ifx_bson_get({document}, {string(path)})"
-            return SourceColumn(name, text, bson(), True, base, document, path)
+            value = call("ifx_bson_get", document, path)
+            return SourceColumn(name, value, bson(), True, base, document, path)
         return None
 
 
@@ -83,7 +83,7 @@ class Source:
             if column.name == name:
                 return column
         if name == "rowid" and self.table is not None and not self.table.generated:
-            return SourceColumn("rowid", f"{self.alias}.rowid", INTEGER, is_nullable=False)
+            return SourceColumn("rowid", given(self.alias, "rowid"), INTEGER, is_nullable=False)
         return None
 
     def supplied_by_join(self) -> None:
@@ -240,8 +240,6 @@ class Context:
     statement: nodes.Node | None = None
     """The whole statement."""
     marks: int = 0
-    chains: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """See `arithmetic.chained`."""
     transfers: bool = False
     """Whether it calls LOTOFILE."""
 
@@ -278,12 +276,12 @@ class Context:
         compared: bool = False,
         exact: bool = False,
         column: str = "",
-    ) -> str:
-        """SQLite text of a ``?`` with the type that its context requires; the first requirement counts."""
+    ) -> Parameter:
+        """A ``?`` with the type that its context requires; the first requirement counts."""
         known = self.parameters.get(node.index)
         if known is None or known.type is None:
             self.parameters[node.index] = plan.Parameter(type_, compared, exact, column)
-        return f"?{node.index + 1}"
+        return Parameter(node.index + 1)
 
     def gathered_parameters(self, statement: nodes.Node) -> tuple[plan.Parameter, ...]:
         """All parameters of the statement, in order."""
@@ -381,16 +379,16 @@ class Context:
         """A stored table as an entry of FROM."""
         alias = self.alias()
         columns = tuple(
-            SourceColumn(c.name, _column_text(table, alias, c), c.type, c.is_nullable) for c in table.columns
+            SourceColumn(c.name, _column(table, alias, c), c.type, c.is_nullable) for c in table.columns
         )
         return Source(label, alias, columns, table, table.owner, offset)
 
 
-def _column_text(table: Table, alias: str, column: ColumnDef) -> str:
+def _column(table: Table, alias: str, column: ColumnDef) -> Node:
     """A column in SQLite; a smart large object of another database cannot be read through this one's locators."""
     if table.catalog not in MAIN and family_of(column.type) is Family.SMART_LARGE:
-        return f"ifx_raise(-999, {string(str(column.type) + ' of another database')})"
-    return f"{alias}.{identifier(column.name)}"
+        return call("ifx_raise", -999, f"{column.type} of another database")
+    return Column(alias, column.name)
 
 
 def derived_columns(
@@ -398,6 +396,13 @@ def derived_columns(
 ) -> tuple[SourceColumn, ...]:
     """The columns of a derived table, by position."""
     return tuple(
-        SourceColumn(name, f"{alias}.c{number}", type_, nullable)
+        SourceColumn(name, given(alias, number), type_, nullable)
         for number, (name, (type_, nullable)) in enumerate(zip(names, columns, strict=True), start=1)
     )
+
+
+def stored_rows(table: Table, alias: str) -> Node:
+    """A stored table in FROM."""
+    if table.is_temp or table.is_system or table.generated:
+        return sql("{} AS {}", table.source, alias)
+    return Reference(table.catalog, table.tabid, alias)

@@ -10,18 +10,19 @@ from typing import Final, TypeAlias
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.limits import require_columns
 from aioifx.server.sql.model.type_rules import INTEGER, common, is_large
+from aioifx.server.sql.sqlite.tree import Literal, Node, Piece, call, given, listed, logic, sql
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.complex_types import require_ordered
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.from_clause import FromClause
 from aioifx.server.sql.translate.grouping import Grouping, Item, default_name, name_of
-from aioifx.server.sql.translate.hierarchies import hierarchy_text
+from aioifx.server.sql.translate.hierarchies import hierarchy_source
 from aioifx.server.sql.translate.large_objects import NO_DISTINCT, NO_ORDER, refuse_large
 from aioifx.server.sql.translate.relations import Block, Combined, Relation, Rows, is_shown
 from aioifx.server.sql.translate.scopes import CommonTable, Context, Scope, SourceColumn
-from aioifx.server.sql.translate.sqlite_text import collated, joined
+from aioifx.server.sql.translate.sqlite_text import collated
 from aioifx.server.sql.translate.typed import Typed
-from aioifx.server.sql.translate.windows import direction
+from aioifx.server.sql.translate.windows import directed
 from aioifx.sqltypes import SqlType
 
 
@@ -63,7 +64,7 @@ class QueryTranslator:
         if query.into_temp is not None and place is not Place.STATEMENT:
             raise SqlError(-201, offset=query.into_temp.offset)
         outer = Scope(parent=parent)
-        common_text = self._with(query, outer)
+        common = self._with(query, outer)
         head = query.body if isinstance(query.body, nodes.Select) else None
         skip, first = self._limits(query, head, place)
         if head is None:
@@ -72,14 +73,14 @@ class QueryTranslator:
         else:
             sequences = 0 if place in (Place.STATEMENT, Place.INSERT) and not head.is_distinct else -201
             rows, order = self._ordered_select(head, outer, query, sequences)
-        return Relation(rows, common_text, order, _limit_clause(skip, first))
+        return Relation(rows, common, order, _limit_clause(skip, first))
 
     # --- WITH ---------------------------------------------------------------------------------------------------------
 
-    def _with(self, query: nodes.Query, scope: Scope) -> str:
+    def _with(self, query: nodes.Query, scope: Scope) -> Piece:
         if not query.common_tables:
             return ""
-        parts: list[str] = []
+        parts: list[Node] = []
         for table in query.common_tables:
             alias = self.context.alias()
             relation = self._common_table(table, alias, scope)
@@ -87,9 +88,9 @@ class QueryTranslator:
             if len(names) != len(relation.outputs):
                 raise SqlError(-201, offset=table.offset)
             scope.common[table.name.text] = _common(alias, names, relation.outputs)
-            columns = ", ".join(f"c{number}" for number in range(1, len(names) + 1))
-            parts.append(f"{alias}({columns}) AS ({relation.text()})")
-        return f"WITH RECURSIVE {', '.join(parts)} "
+            columns = listed(f"c{number}" for number in range(1, len(names) + 1))
+            parts.append(sql("{}({}) AS ({})", alias, columns, relation.text()))
+        return sql("WITH RECURSIVE {} ", listed(parts))
 
     def _common_table(self, table: nodes.CommonTable, alias: str, scope: Scope) -> Relation:
         body = table.query.body
@@ -104,7 +105,7 @@ class QueryTranslator:
         step = self._body(body.right, scope, Place.PART)
         if len(step.outputs) != len(outputs):
             raise SqlError(-317, offset=body.operator_offset)
-        return Relation(Combined(f"UNION{' ALL' if body.is_all else ''}", start, step, outputs))
+        return Relation(Combined("UNION ALL" if body.is_all else "UNION", start, step, outputs))
 
     # --- Parts --------------------------------------------------------------------------------------------------------
 
@@ -138,11 +139,11 @@ class QueryTranslator:
 
     def _ordered_select(
         self, node: nodes.Select, scope: Scope, query: nodes.Query, sequences: int
-    ) -> tuple[Rows, str]:
+    ) -> tuple[Rows, Piece]:
         order_by, siblings = ((), query.order_by) if query.orders_siblings else (query.order_by, ())
         select, translator = self._select(node, scope, order_by, sequences, siblings)
         keys = [self._key(item, node, select, translator) for item in order_by]
-        return select, f" ORDER BY {', '.join(keys)}" if keys else ""
+        return select, sql(" ORDER BY {}", listed(keys)) if keys else ""
 
     def _select(
         self,
@@ -159,15 +160,14 @@ class QueryTranslator:
         scope = Scope(parent=parent)
         if node.hierarchy is None:
             clause = FromClause(self.context, scope, self)
-            tail, filters = f" FROM {clause.text(node.from_items, node.where)}", clause.filters
+            source, filters = clause.joined(node.from_items, node.where), clause.filters
         else:
-            tail = (
-                f" FROM {hierarchy_text(node, node.hierarchy, order_by, siblings, self.context, scope, self)}"
-            )
+            source = hierarchy_source(node, node.hierarchy, order_by, siblings, self.context, scope, self)
             filters = [] if node.where is None else [node.where]
         plain = Expressions(self.context, scope, self)
+        where: Piece = ""
         if filters:
-            tail += " WHERE " + joined("AND", [plain.condition(each) for each in filters])
+            where = sql(" WHERE {}", logic("AND", [plain.condition(each) for each in filters]))
         scope.correlated.clear()  # subqueries in WHERE see single rows
         lists = Expressions(self.context, scope, self, allows_aggregates=True)
         items = list(self._items(node, scope, replace(lists, sequences=sequences)))
@@ -175,16 +175,17 @@ class QueryTranslator:
             require_ordered(output.type, node.offset)
         require_columns(len(items), node.offset)
         grouping = Grouping(lists, node, items)
-        tail += grouping.text()
+        having: Piece = ""
         if node.having is not None:
-            tail += f" HAVING {lists.condition(node.having)}"
+            having = sql(" HAVING {}", lists.condition(node.having))
+        tail = sql(" FROM {}{}{}{}", source, where, grouping.clause(), having)
         grouping.check(items, order_by)
         names, outputs = tuple(name for name, _, _ in items), tuple(output for _, output, _ in items)
         if node.is_distinct:
             refuse_large(outputs, NO_DISTINCT, node.offset)
         if node.having is not None and not node.group_by:
             # All rows are one group, which SQLite detects only by an aggregate in the select list.
-            group = f"CASE WHEN count(*) >= 0 THEN {outputs[0].sql} END"
+            group = sql("CASE WHEN count(*) >= 0 THEN {} END", outputs[0].sql)
             outputs = (replace(outputs[0], sql=group, constant=None), *outputs[1:])
         is_one_row = grouping.is_grouped and not node.group_by and node.having is None
         block = Block(
@@ -211,42 +212,42 @@ class QueryTranslator:
 
     # --- ORDER BY, SKIP, FIRST ----------------------------------------------------------------------------------------
 
-    def _key(self, item: nodes.OrderItem, node: nodes.Select, block: Block, translator: Expressions) -> str:
+    def _key(self, item: nodes.OrderItem, node: nodes.Select, block: Block, translator: Expressions) -> Node:
         """A key: a position, a label, a column of the list, or, without DISTINCT, any other expression."""
         position = _position(item, block)
         if position is None:
             value = translator.any_value(item.expression)
             refuse_large([value], NO_ORDER, item.offset)
             require_ordered(value.type, item.offset)
-            texts = [output.sql for output in block.outputs]
-            if value.sql not in texts:
+            outputs = [output.sql for output in block.outputs]
+            if value.sql not in outputs:
                 if node.is_distinct:
                     raise SqlError(-309, token=name_of(item.expression), offset=item.offset)
-                return collated(value.sql, value.type) + direction(item)
-            position = texts.index(value.sql) + 1
+                return directed(collated(value.sql, value.type), item)
+            position = outputs.index(value.sql) + 1
         refuse_large([block.outputs[position - 1]], NO_ORDER, item.offset)
         require_ordered(block.outputs[position - 1].type, item.offset)
-        return collated(str(position), block.outputs[position - 1].type) + direction(item)
+        return directed(collated(Literal(position), block.outputs[position - 1].type), item)
 
-    def _order_of_rows(self, order_by: Sequence[nodes.OrderItem], rows: Rows) -> str:
+    def _order_of_rows(self, order_by: Sequence[nodes.OrderItem], rows: Rows) -> Piece:
         """The keys of a compound select: positions or names of its columns."""
-        keys: list[str] = []
+        keys: list[Node] = []
         for item in order_by:
             position = _position(item, rows)
             if position is None:
                 raise SqlError(-309, token=name_of(item.expression), offset=item.offset)
             refuse_large([rows.outputs[position - 1]], NO_ORDER, item.offset)
             require_ordered(rows.outputs[position - 1].type, item.offset)
-            keys.append(collated(str(position), rows.outputs[position - 1].type) + direction(item))
-        return f" ORDER BY {', '.join(keys)}" if keys else ""
+            keys.append(directed(collated(Literal(position), rows.outputs[position - 1].type), item))
+        return sql(" ORDER BY {}", listed(keys)) if keys else ""
 
-    def _limits(self, query: nodes.Query, head: nodes.Select | None, place: Place) -> tuple[str, str]:
-        """SKIP and FIRST, or SKIP and LIMIT, as SQLite text."""
+    def _limits(self, query: nodes.Query, head: nodes.Select | None, place: Place) -> tuple[Piece, Piece]:
+        """SKIP and FIRST, or SKIP and LIMIT."""
         skips = _given(head.skip if head else None, query.skip)
         firsts = _given(head.first if head else None, query.limit)
         return self._counts(skips, firsts, place)
 
-    def _counts(self, skips: _Counts, firsts: _Counts, place: Place) -> tuple[str, str]:
+    def _counts(self, skips: _Counts, firsts: _Counts, place: Place) -> tuple[Piece, Piece]:
         for each in (skips, firsts):
             if len(each) > 1:
                 raise SqlError(-201, offset=each[1].offset)
@@ -254,28 +255,28 @@ class QueryTranslator:
             raise SqlError(-944, offset=(skips or firsts)[0].offset)
         return self._count(skips), self._count(firsts)
 
-    def _count(self, counts: _Counts) -> str:
+    def _count(self, counts: _Counts) -> Piece:
         if not counts:
             return ""
         (node,) = counts
         if isinstance(node, nodes.Parameter):
-            return f"ifx_count({self.context.parameter(node, INTEGER, exact=True)})"
+            return call("ifx_count", self.context.parameter(node, INTEGER, exact=True))
         if not isinstance(node.value, int):
             raise SqlError(-201, offset=node.offset)
         if node.value > _MOST_ROWS:
             raise SqlError(-1215, offset=node.offset)
-        return str(node.value)
+        return Literal(node.value)
 
 
 def _given(*counts: nodes.Number | nodes.Parameter | None) -> _Counts:
     return [each for each in counts if each is not None]
 
 
-def _limit_clause(skip: str, first: str) -> str:
+def _limit_clause(skip: Piece, first: Piece) -> Piece:
     """SQLite's LIMIT; -1 stands for all rows."""
     if not skip and not first:
         return ""
-    return f" LIMIT {first or -1}" + (f" OFFSET {skip}" if skip else "")
+    return sql(" LIMIT {}{}", first or -1, sql(" OFFSET {}", skip) if skip else "")
 
 
 def _position(item: nodes.OrderItem, rows: Rows) -> int | None:
@@ -292,7 +293,7 @@ def _position(item: nodes.OrderItem, rows: Rows) -> int | None:
 
 def _common(alias: str, names: Sequence[str], outputs: Sequence[Typed]) -> CommonTable:
     columns = (
-        SourceColumn(name, f"{alias}.c{number}", output.known_type, output.is_nullable)
+        SourceColumn(name, given(alias, number), output.known_type, output.is_nullable)
         for number, (name, output) in enumerate(zip(names, outputs, strict=True), start=1)
     )
     return CommonTable(alias, tuple(columns))

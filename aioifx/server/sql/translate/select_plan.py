@@ -19,12 +19,23 @@ from aioifx.server.sql.model.plan import (
     Verb,
 )
 from aioifx.server.sql.model.schema import ColumnDef, Table
+from aioifx.server.sql.sqlite.render import Composed
+from aioifx.server.sql.sqlite.tree import (
+    Insert,
+    Node,
+    Operation,
+    Parameter,
+    call,
+    given,
+    listed,
+    query_sql,
+    sql,
+)
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.relations import Block, Relation, keeping
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.select import Place, QueryTranslator
-from aioifx.server.sql.translate.sqlite_ddl import column_text, reference_steps
-from aioifx.server.sql.translate.sqlite_text import identifier, string
+from aioifx.server.sql.translate.sqlite_ddl import column_text, reference_steps, undo_of
 from aioifx.sqltypes import Column
 from aioifx.wire.opcodes import StatementType
 
@@ -57,7 +68,7 @@ def query_plan(query: nodes.Query, context: Context) -> Plan:
     if keeps:
         relation = keeping(relation, nodes.bound_count(query) + 1)
     action = Query(
-        relation.text(),
+        Composed(relation.text()),
         tuple(context.tables.values()),
         keeps=keeps,
         transfers=context.transfers,
@@ -97,11 +108,12 @@ def _keyed(action: Query, query: nodes.Query, relation: Relation, parameter: int
     assert isinstance(rows, Block)
     alias = rows.sources[0].alias
     keyed = rows.with_rowid(alias)
-    one = replace(
-        keyed,
-        tail=f"{keyed.tail} {'AND' if body.where is not None else 'WHERE'} {alias}.rowid = ?{parameter}",
+    conjunction = "AND" if body.where is not None else "WHERE"
+    of_row = Operation("=", given(alias, "rowid"), Parameter(parameter))
+    one = replace(keyed, tail=sql("{} {} {}", keyed.tail, conjunction, of_row))
+    return replace(
+        action, keyed_sql=Composed(replace(relation, rows=keyed).text()), row_sql=Composed(one.text())
     )
-    return replace(action, keyed_sql=replace(relation, rows=keyed).text(), row_sql=one.text())
 
 
 def _for_update(action: Query, clause: nodes.ForUpdate, relation: Relation) -> Query:
@@ -111,7 +123,7 @@ def _for_update(action: Query, clause: nodes.ForUpdate, relation: Relation) -> Q
         SqlError: -365, it is not over the rows of one stored table, or has an order (documented: DECLARE statement,
             "Subset of SELECT statements associated with cursors"; assumed: the code).
     """
-    if not action.keyed_sql:
+    if action.keyed_sql is None:
         raise SqlError(-365, offset=clause.offset)
     assert isinstance(relation.rows, Block)
     (source,) = relation.rows.sources
@@ -146,7 +158,7 @@ def _into_temp(query: nodes.Query, clause: nodes.IntoTemp, relation: Relation, c
         catalog="temp",
     )
     declared = ", ".join(column_text(column) for column in columns)
-    steps = (Step(f"CREATE TABLE {table.source} ({declared})"), *reference_steps(table))
+    steps = (Step(f"CREATE TABLE {table.source} ({declared})", undo=undo_of(table)), *reference_steps(table))
     action = FilledTable(Definition(steps, (PutTable(table),)), filling(table, relation, context))
     return finished(StatementType.SELECT_INTO_TEMP, action, query, context)
 
@@ -169,23 +181,22 @@ def result_columns(relation: Relation, query: nodes.Query) -> tuple[ColumnDef, .
 
 def filling(table: Table, relation: Relation, context: Context) -> Change:
     """The INSERT of a query's rows into a new table with its columns."""
-    names = ", ".join(identifier(column.name) for column in table.columns)
-    source = _as_source(relation, table.columns)
-    sql = f"INSERT INTO {table.source} ({names}) {source}"
-    return Change(Verb.INSERT, sql, table, search=relation.text(), locked_tables=context.locked_tables)
+    names = tuple(column.name for column in table.columns)
+    insert = Insert(table.source, names, _as_source(relation, table.columns))
+    search = Composed(relation.text())
+    return Change(Verb.INSERT, Composed(insert), table, search=search, locked_tables=context.locked_tables)
 
 
-def _as_source(relation: Relation, columns: Sequence[ColumnDef]) -> str:
+def _as_source(relation: Relation, columns: Sequence[ColumnDef]) -> Node:
     """A query after INSERT INTO; old SQLite does not accept a WITH clause there.
 
     A SERIAL column stays SERIAL, so its counter must include the existing numbers.
     """
-    items = [
-        f"ifx_serial({string(column.name)}, c{number})"
-        if column.is_serial and not column.is_nullable
-        else f"c{number}"
-        for number, column in enumerate(columns, start=1)
-    ]
-    if relation.common or any(item.startswith("ifx") for item in items):
-        return f"SELECT {', '.join(items)} FROM ({relation.text()})"
+    serials = [column.is_serial and not column.is_nullable for column in columns]
+    if relation.common or any(serials):
+        items = (
+            call("ifx_serial", column.name, given("", number)) if is_serial else given("", number)
+            for number, (column, is_serial) in enumerate(zip(columns, serials, strict=True), start=1)
+        )
+        return query_sql("SELECT {} FROM ({})", listed(items), relation.text())
     return relation.text()

@@ -1,4 +1,4 @@
-"""Sequences: CREATE, ALTER, DROP and RENAME SEQUENCE -> Plans; NEXTVAL and CURRVAL -> SQLite text. Never: the numbers.
+"""Sequences: CREATE, ALTER, DROP and RENAME SEQUENCE -> Plans; NEXTVAL and CURRVAL -> expressions. Never: the numbers.
 
 Invariants:
 1. A sequence is a `Table` of kind SEQUENCE: its name is one of the tables, views and synonyms (documented).
@@ -20,6 +20,7 @@ from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.plan import Definition, Plan, PutTable, RemoveTable
 from aioifx.server.sql.model.schema import SequenceDef, Table, TableKind
 from aioifx.server.sql.model.type_rules import INT8
+from aioifx.server.sql.sqlite.tree import call
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.typed import Typed
@@ -149,8 +150,8 @@ def sequence_value(node: nodes.SequenceValue, context: Context) -> Typed:
         raise SqlError(-999, token=node.kind.upper(), offset=node.offset)
     table, _ = _found(node.sequence, context)
     if node.kind == "nextval" or table.tabid in _advanced(context):
-        return Typed(f"ifx_nextval({table.tabid}, {context.mark()})", INT8, is_nullable=False)
-    return Typed(f"ifx_currval({table.tabid})", INT8, is_nullable=False)
+        return Typed(call("ifx_nextval", table.tabid, context.mark()), INT8, is_nullable=False)
+    return Typed(call("ifx_currval", table.tabid), INT8, is_nullable=False)
 
 
 def _advanced(context: Context) -> set[int]:

@@ -12,6 +12,8 @@ from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.sqlite.render import Composed
+from aioifx.server.sql.sqlite.tree import Node, query_sql
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.scopes import Context, Scope
@@ -50,17 +52,17 @@ class EmbeddedExpression:
             SqlError: as `translate`.
         """
         context = Context(schema, settings, statement=self.tree)
-        sql = expression_text(self.tree, self.type, context)
+        value = expression(self.tree, self.type, context)
         column = Column("c1", self.type or boolean())
-        action = Query(f"SELECT {sql} AS c1", tuple(context.tables.values()))
+        action = Query(Composed(query_sql("SELECT {} AS c1", value)), tuple(context.tables.values()))
         return finished(StatementType.SELECT, action, self.tree, context, (column,))
 
 
 Embedded: TypeAlias = EmbeddedStatement | EmbeddedExpression
 
 
-def expression_text(tree: nodes.Expression, type_: SqlType | None, context: Context) -> str:
-    """SQLite text of an expression assigned to a type, or of a condition for None."""
+def expression(tree: nodes.Expression, type_: SqlType | None, context: Context) -> Node:
+    """An expression assigned to a type, or of a condition for None."""
     translator = Expressions(context, Scope(), QueryTranslator(context), sequences=0)
     if type_ is None:
         return translator.condition(tree)

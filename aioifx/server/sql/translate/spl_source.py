@@ -16,10 +16,9 @@ from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.spl import UNRESOLVED
 from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.translate.closure_expressions import ClosureExpressions, Namespace
-from aioifx.server.sql.translate.closure_texts import Unknown
+from aioifx.server.sql.translate.closure_expressions import ClosureExpressions, Namespace, Unknown
 from aioifx.server.sql.translate.scopes import Context
-from aioifx.server.sql.translate.spl_program import Embedded, EmbeddedExpression, expression_text
+from aioifx.server.sql.translate.spl_program import Embedded, EmbeddedExpression, expression
 from aioifx.server.sql.translate.spl_runtime import HELPERS
 from aioifx.server.sql.translate.spl_scopes import Variable, Variables
 from aioifx.server.sql.translate.variables import expression_with_variables
@@ -111,7 +110,7 @@ class RoutineSource:
             return self._on_sqlite("value", embedded, names)
         context = Context(self._schema, self._settings, statement=tree)
         try:
-            text = expression_text(tree, type_, context)
+            value = expression(tree, type_, context)
         except SqlError as error:
             if error.sqlcode == UNRESOLVED:  # the routine may be created before this one runs
                 return self._on_sqlite("value", embedded, names)
@@ -126,7 +125,7 @@ class RoutineSource:
         ]
         try:
             compile_ = self._closures.value if type_ is not None else self._closures.truth
-            return compile_(text, sources)
+            return compile_(value, sources)
         except Unknown:
             return self._on_sqlite("value", embedded, names)
 
@@ -173,5 +172,5 @@ class RoutineSource:
         """Source of a value of one type as another type stores it."""
         name = nodes.Variable(0, 0, "", from_type)
         context = Context(self._schema, self._settings, statement=name)
-        text = expression_text(name, to_type, context)
-        return self._closures.value(text, [(source, from_type == INTEGER)])
+        value = expression(name, to_type, context)
+        return self._closures.value(value, [(source, from_type == INTEGER)])

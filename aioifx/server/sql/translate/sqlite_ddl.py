@@ -12,12 +12,18 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
-from aioifx.server.sql.model.plan import Step
+from aioifx.server.sql.model.plan import Step, Undo
 from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, Table
 from aioifx.server.sql.model.type_rules import Family, family_of
-from aioifx.server.sql.translate.sqlite_text import affinity, collated, identifier, string
+from aioifx.server.sql.sqlite.render import collate, filled, identifier, identifiers, string
+from aioifx.server.sql.translate.sqlite_text import affinity, collation
+
+
+def undo_of(table: Table) -> Undo | None:
+    """How a rollback undoes a step that creates the table or something that belongs to it."""
+    return Undo.DROP if table.is_temp else None
 
 
 def column_text(column: ColumnDef) -> str:
@@ -26,11 +32,12 @@ def column_text(column: ColumnDef) -> str:
 
 
 def create_table_text(
-    table: Table, parents: Callable[[int], Table | None], deferred: Collection[int] = ()
+    name: str, table: Table, parents: Callable[[int], Table | None], deferred: Collection[int] = ()
 ) -> str:
     """CREATE TABLE with columns and foreign keys.
 
     Args:
+        name: the table's name as SQLite's text has it.
         parents: finds a table by its tabid.
         deferred: the constrids of foreign keys that COMMIT checks.
     """
@@ -42,20 +49,16 @@ def create_table_text(
         if parent is not None:
             text = _foreign_key_text(key, parent)
             parts.append(f"{text} DEFERRABLE INITIALLY DEFERRED" if key.constrid in deferred else text)
-    return f"CREATE TABLE {table.source} ({', '.join(parts)})"
+    return f"CREATE TABLE {name} ({', '.join(parts)})"
 
 
 def _foreign_key_text(key: Constraint, parent: Table) -> str:
-    columns, targets = _names(key.columns), _names(key.parent_columns)
+    columns, targets = identifiers(key.columns), identifiers(key.parent_columns)
     cascade = " ON DELETE CASCADE" if key.cascades else ""
     return (
         f"CONSTRAINT {identifier(key.name)} FOREIGN KEY ({columns})"
         f" REFERENCES {identifier(parent.physical)} ({targets}){cascade}"
     )
-
-
-def _names(columns: Iterable[str]) -> str:
-    return ", ".join(identifier(name) for name in columns)
 
 
 # --- Indexes ----------------------------------------------------------------------------------------------------------
@@ -73,28 +76,38 @@ def index_steps(table: Table, index: Index, duplicate: tuple[int, int, str] | No
     name = physical_index(table, index)
     parts = [(part, table.column(part.column)) for part in index.parts]
     keys = ", ".join(
-        (identifier(part.column) if column else f"{part.sql}{part.collation}")
+        (identifier(part.column) if column else filled(part.sql) + collate(part.collation))
         + (" DESC" if part.is_descending else "")
         for part, column in parts
     )
     unique = "UNIQUE " if index.is_unique else ""
     on = identifier(table.physical)
     yield Step(
-        f"CREATE {unique}INDEX {table.catalog}.{identifier(name)} ON {on} ({keys})", duplicate=duplicate
+        f"CREATE {unique}INDEX {table.catalog}.{identifier(name)} ON {on} ({keys})",
+        duplicate=duplicate,
+        visits_rows=True,
+        undo=undo_of(table),
     )
     nullable = [
-        part.sql or identifier(part.column) for part, column in parts if column is None or column.is_nullable
+        filled(part.sql) if column is None else identifier(part.column)
+        for part, column in parts
+        if column is None or column.is_nullable
     ]
     if index.is_unique and nullable:
         twins = ", ".join(
-            collated(f"ifnull({identifier(column.name)}, x'')", column.type)
+            f"ifnull({identifier(column.name)}, x''){collate(collation(column.type))}"
             if column
-            else f"ifnull({part.sql}, x''){part.collation}"
+            else f"ifnull({filled(part.sql)}, x''){collate(part.collation)}"
             for part, column in parts
         )
         some = " OR ".join(f"{text} IS NULL" for text in nullable)
         twin = f"{table.catalog}.{identifier(name + TWIN)}"
-        yield Step(f"CREATE UNIQUE INDEX {twin} ON {on} ({twins}) WHERE {some}", duplicate=duplicate)
+        yield Step(
+            f"CREATE UNIQUE INDEX {twin} ON {on} ({twins}) WHERE {some}",
+            duplicate=duplicate,
+            visits_rows=True,
+            undo=undo_of(table),
+        )
 
 
 TWIN = ":null"
@@ -111,17 +124,19 @@ def drop_index_steps(table: Table, index: Index) -> Iterator[Step]:
 
 
 def check_steps(table: Table, constraint: Constraint) -> Iterator[Step]:
-    """The triggers of a CHECK constraint, whose `check_sql` names the new row's columns as ``NEW."c"``."""
+    """The triggers of a CHECK constraint, with the new row."""
     if constraint.is_disabled:
         return
+    condition = filled(constraint.check_sql, "NEW")
     message = string(f"ifx:-530:{constraint.full_name}")
     temp = "TEMP " if table.is_temp else ""
     place = "" if table.is_temp else f"{table.catalog}."
     for event in ("INSERT", "UPDATE"):
         yield Step(
             f"CREATE {temp}TRIGGER {place}{identifier(_trigger(table, constraint, event))} AFTER {event}"
-            f" ON {identifier(table.physical)} WHEN NOT {constraint.check_sql} AND NOT ifx_undoing()"
-            f" BEGIN SELECT RAISE(ABORT, {message}); END"
+            f" ON {identifier(table.physical)} WHEN NOT {condition} AND NOT ifx_undoing()"
+            f" BEGIN SELECT RAISE(ABORT, {message}); END",
+            undo=undo_of(table),
         )
 
 
@@ -181,7 +196,8 @@ def _reference_trigger(table: Table, number: int, event: str, body: str, conditi
     name = identifier(_reference_name(table, number, event))
     return Step(
         f"CREATE {temp}TRIGGER {place}{name} AFTER {event} ON {identifier(table.physical)}"
-        f" WHEN {condition} AND NOT ifx_undoing() BEGIN {body} END"
+        f" WHEN {condition} AND NOT ifx_undoing() BEGIN {body} END",
+        undo=undo_of(table),
     )
 
 
@@ -200,7 +216,7 @@ def drop_reference_steps(table: Table) -> Iterator[Step]:
 def release_steps(table: Table) -> Iterator[Step]:
     """Delete the rows of a table that refers to smart large objects, before it is dropped."""
     if _smart_columns(table):
-        yield Step(f"DELETE FROM {table.source}")
+        yield Step(f"DELETE FROM {table.source}", visits_rows=True)
 
 
 # --- Whole tables -----------------------------------------------------------------------------------------------------
@@ -208,7 +224,7 @@ def release_steps(table: Table) -> Iterator[Step]:
 
 def creation_steps(table: Table, parents: Callable[[int], Table | None]) -> Iterator[Step]:
     """A new table with all that belongs to it."""
-    yield Step(create_table_text(table, parents))
+    yield Step(create_table_text(table.source, table, parents), undo=undo_of(table))
     for index in table.indexes:
         yield from index_steps(table, index)
     for constraint in table.constraints:
@@ -225,7 +241,7 @@ def redeclaration_steps(
     The text in sqlite_schema is replaced, as SQLite's documentation describes for changes that affect no row. Creating
     and dropping a table makes other connections read the schema again.
     """
-    text = create_table_text(table, parents, deferred).replace(f"{table.catalog}.", "", 1)
+    text = create_table_text(identifier(table.physical), table, parents, deferred)
     mark = f'{table.catalog}."ifx_mark"'
     yield Step("PRAGMA writable_schema=ON")
     yield Step(

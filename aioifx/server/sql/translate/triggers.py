@@ -26,6 +26,8 @@ from aioifx.server.sql.model.plan import (
 )
 from aioifx.server.sql.model.schema import Schema, Table, TableKind, Trigger, TriggerEvent
 from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.sqlite.render import Composed, identifier
+from aioifx.server.sql.sqlite.tree import Node, Parameter, listed, query_sql, sql
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.dml import stored
@@ -34,7 +36,6 @@ from aioifx.server.sql.translate.instead import change_plan
 from aioifx.server.sql.translate.routine_calls import execution
 from aioifx.server.sql.translate.scopes import MAIN, Context, Scope
 from aioifx.server.sql.translate.select import QueryTranslator
-from aioifx.server.sql.translate.sqlite_text import identifier
 from aioifx.server.sql.translate.typed import Typed
 from aioifx.server.sql.translate.variables import expression_with_variables, with_variables
 from aioifx.sqltypes import SqlType
@@ -155,21 +156,25 @@ def trigger_plan(trigger: Trigger, table: Table, schema: Schema, settings: Setti
     return _Translator(trigger, table, schema, settings).plan_of(node)
 
 
-def stored_row_text(table: Table, numbers: Sequence[int], first: int) -> str:
+def stored_row(table: Table, numbers: Sequence[int], first: int) -> Composed:
     """The UPDATE of some columns of a row, by number from 0.
 
     Args:
         first: the number of the parameter with the first value; the rowid is bound after the values.
     """
-    texts: list[str] = []
+    values: list[tuple[str, Node]] = []
     for parameter, number in enumerate(numbers, start=first):
         column = table.columns[number]
         if column.is_serial:
             raise SqlError(-232, token=column.name)
-        texts.append(
-            f"{identifier(column.name)} = {stored(Typed(f'?{parameter}', column.type), column, table)}"
-        )
-    return f"UPDATE {table.source} SET {', '.join(texts)} WHERE rowid = ?{first + len(numbers)}"
+        values.append((column.name, stored(Typed(Parameter(parameter), column.type), column, table)))
+    return _update(table, values, first + len(numbers))
+
+
+def _update(table: Table, values: Sequence[tuple[str, Node]], rowid: int) -> Composed:
+    """The UPDATE of a row, whose rowid is the parameter with the number *rowid*."""
+    settings = listed(sql("{} = {}", identifier(name), value) for name, value in values)
+    return Composed(sql("UPDATE {} SET {} WHERE rowid = {}", table.source, settings, Parameter(rowid)))
 
 
 @dataclass(slots=True)
@@ -197,15 +202,15 @@ class _Translator:
             for branch in branches
         )
 
-    def _condition(self, condition: nodes.Expression | None, *, is_row: bool) -> str:
+    def _condition(self, condition: nodes.Expression | None, *, is_row: bool) -> Composed | None:
         if condition is None:
-            return ""
+            return None
         self._check(condition)
         types = self._types(is_row=is_row)
         tree, _ = expression_with_variables(condition, types.get, [*types])
         context = self._context(tree)
         translator = Expressions(context, Scope(), QueryTranslator(context))
-        return f"SELECT {translator.condition(tree)}"
+        return Composed(query_sql("SELECT {}", translator.condition(tree)))
 
     def _action(self, action: nodes.TriggeredStatement, *, is_row: bool) -> TriggeredAction:
         self._check(action)
@@ -219,10 +224,10 @@ class _Translator:
             raise SqlError(-732, offset=action.offset)
         if action.targets and (not is_row or self.trigger.event is TriggerEvent.DELETE or self.table.view):
             raise SqlError(-732, offset=action.targets[0].offset)
-        call, _ = with_variables(action.call, types.get, [*types])
-        found, results = self._call(call, self.table if action.has_references else None)
+        routine_call, _ = with_variables(action.call, types.get, [*types])
+        found, results = self._call(routine_call, self.table if action.has_references else None)
         columns = tuple(name.text for name in action.targets)
-        into = self._into(action, results) if columns else ""
+        into = self._into(action, results) if columns else None
         return TriggeredAction(found, into, columns, action.has_references)
 
     def _call(
@@ -244,10 +249,10 @@ class _Translator:
             return None, [Expressions(context, Scope(), QueryTranslator(context)).value(function)]
         assert isinstance(plan.action, CallRoutine | CallSpl)
         first = 2 * len(self.table.columns) + 1
-        results = [Typed(f"?{number}", column.type) for number, column in enumerate(plan.columns, first)]
+        results = [Typed(Parameter(number), column.type) for number, column in enumerate(plan.columns, first)]
         return plan.action, results
 
-    def _into(self, action: nodes.TriggeredCall, results: Sequence[Typed]) -> str:
+    def _into(self, action: nodes.TriggeredCall, results: Sequence[Typed]) -> Composed:
         """The UPDATE of the columns of INTO by the results of a routine, whose row is bound after those.
 
         Raises:
@@ -256,16 +261,15 @@ class _Translator:
         if len(results) != len(action.targets):
             sqlcode = -684 if len(results) > len(action.targets) else -685
             raise SqlError(sqlcode, token=action.call.routine.name, offset=action.offset)
-        texts: list[str] = []
+        values: list[tuple[str, Node]] = []
         for name, result in zip(action.targets, results, strict=True):
             column = self.table.column(name.text)
             if column is None:
                 raise SqlError(-217, token=name.text, offset=name.offset)
             if column.is_serial:
                 raise SqlError(-232, token=name.text, offset=name.offset)
-            texts.append(f"{identifier(column.name)} = {stored(result, column, self.table)}")
-        rowid = 2 * len(self.table.columns) + len(results) + 1
-        return f"UPDATE {self.table.source} SET {', '.join(texts)} WHERE rowid = ?{rowid}"
+            values.append((column.name, stored(result, column, self.table)))
+        return _update(self.table, values, 2 * len(self.table.columns) + len(results) + 1)
 
     def _context(self, statement: nodes.Node | None = None) -> Context:
         return Context(self.schema, self.settings, statement=statement)
@@ -287,5 +291,5 @@ class _Translator:
 
     def _types(self, *, is_row: bool) -> dict[str, SqlType]:
         """The types of ``old.column`` and ``new.column``, in the order in which the values are bound."""
-        labels = [self.trigger.old or _NO_NAME, self.trigger.new or f"{_NO_NAME}{_NO_NAME}"] if is_row else []
+        labels = [self.trigger.old or _NO_NAME, self.trigger.new or 2 * _NO_NAME] if is_row else []
         return {f"{label}.{column.name}": column.type for label in labels for column in self.table.columns}

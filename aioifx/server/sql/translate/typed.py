@@ -1,4 +1,4 @@
-"""A translated expression with its type: casts and comparisons. Never: the tree, names."""
+"""A translated expression with its type: casts and comparisons. Never: Informix's tree, names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from aioifx.server.sql.complex_types import is_distinct
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.storage import Form, form_of
+from aioifx.server.sql.model.storage import Form, TypeNumber, form_of, type_number
 from aioifx.server.sql.model.type_rules import (
     INTERVALS,
     NUMERIC,
@@ -24,7 +24,8 @@ from aioifx.server.sql.model.type_rules import (
 )
 from aioifx.server.sql.runtime.decimals import decimal_text
 from aioifx.server.sql.runtime.numerics import RANGES
-from aioifx.server.sql.translate.sqlite_text import collated, string, type_literal
+from aioifx.server.sql.sqlite.tree import NULL, Literal, Node, Operation, call
+from aioifx.server.sql.translate.sqlite_text import collated
 from aioifx.sqltypes import SqlType, TypeCode
 
 BIGGEST: Final = 2**63 - 1
@@ -32,9 +33,9 @@ BIGGEST: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """SQLite text of an expression with the Informix type of its value."""
+    """An expression of SQLite with the Informix type of its value."""
 
-    sql: str
+    sql: Node
     type: SqlType | None
     """None for NULL without a cast and for a parameter that no context has given a type."""
     is_nullable: bool = True
@@ -54,12 +55,12 @@ class Typed:
         return self.type
 
 
-NULL: Final = Typed("NULL", None)
+UNTYPED_NULL: Final = Typed(NULL, None)
 
 
-def number(value: int | Decimal) -> str:
-    """SQLite text of a literal number in its storage form."""
-    return str(value) if isinstance(value, int) else string(decimal_text(value))
+def number(value: int | Decimal) -> Literal:
+    """A literal number in its storage form."""
+    return Literal(value if isinstance(value, int) else decimal_text(value))
 
 
 # --- One value, another type ------------------------------------------------------------------------------------------
@@ -67,7 +68,7 @@ def number(value: int | Decimal) -> str:
 
 def is_stored_alike(source: SqlType, target: SqlType) -> bool:
     """Whether every value of *source* is a value of *target* in the same storage form."""
-    if type_literal(source) == type_literal(target):
+    if type_number(source) == type_number(target):
         return True
     family = family_of(source)
     if family is not family_of(target):
@@ -91,29 +92,29 @@ def _greatest(type_: SqlType) -> int:
     return RANGES[type_.code].highest if type_.code in RANGES else BIGGEST
 
 
-def folded(value: Typed, target: SqlType) -> str | None:
+def folded(value: Typed, target: SqlType) -> Literal | None:
     """A literal number in the storage form of a numeric type; None if it is not a number, or not exact."""
     constant = value.constant
     if constant is None or isinstance(constant, str):
         return None
     family = family_of(target)
     if family is Family.INTEGER and constant == int(constant) and abs(int(constant)) <= _greatest(target):
-        return str(int(constant))
+        return Literal(int(constant))
     if family is Family.FLOAT and target.code == TypeCode.FLOAT:
-        return repr(float(constant))
+        return Literal(float(constant))
     if target == decimal():
-        return string(decimal_text(Decimal(constant)))
+        return Literal(decimal_text(Decimal(constant)))
     return None
 
 
-def cast(value: Typed, target: SqlType) -> str:
+def cast(value: Typed, target: SqlType) -> Node:
     """The value as one of type *target*, in that type's storage form."""
     if value.type is None or is_stored_alike(value.type, target):
         return value.sql
     literal = folded(value, target)
     if literal is not None:
         return literal
-    return f"ifx_cast({value.sql}, {_source_number(value)}, {type_literal(target)})"
+    return call("ifx_cast", value.sql, _source_number(value), type_number(target))
 
 
 def converted(value: Typed, target: SqlType) -> Typed:
@@ -121,7 +122,7 @@ def converted(value: Typed, target: SqlType) -> Typed:
     return Typed(cast(value, target), target, value.is_nullable)
 
 
-def assigned(value: Typed, target: SqlType) -> str:
+def assigned(value: Typed, target: SqlType) -> Node:
     """The value as INSERT and UPDATE store it in a column of type *target*."""
     if value.type is None or value.is_parameter:
         return value.sql
@@ -131,7 +132,7 @@ def assigned(value: Typed, target: SqlType) -> str:
     literal = folded(value, target)
     if literal is not None:
         return literal
-    return f"ifx_assign({value.sql}, {_source_number(value)}, {type_literal(target)})"
+    return call("ifx_assign", value.sql, _source_number(value), type_number(target))
 
 
 def require_assignable(source: SqlType, target: SqlType) -> None:
@@ -165,11 +166,11 @@ def require_castable(source: SqlType, target: SqlType, offset: int) -> None:
         raise SqlError(_NO_CAST, offset=offset)
 
 
-def _source_number(value: Typed) -> str:
+def _source_number(value: Typed) -> TypeNumber:
     """The number of the value's type; a literal text is not a CHAR without its blanks."""
     if isinstance(value.constant, str):
-        return type_literal(varchar(size_of(value.known_type)))
-    return type_literal(value.known_type)
+        return type_number(varchar(size_of(value.known_type)))
+    return type_number(value.known_type)
 
 
 def _require_scalar(value: Typed) -> None:
@@ -178,7 +179,7 @@ def _require_scalar(value: Typed) -> None:
         raise SqlError(-674)
 
 
-def text_of(value: Typed) -> str:
+def text_of(value: Typed) -> Node:
     """The value written as text, a CHAR with its blanks.
 
     Raises:
@@ -189,15 +190,15 @@ def text_of(value: Typed) -> str:
         return value.sql
     if isinstance(value.constant, str) and not value.constant.endswith(" "):
         return value.sql
-    return f"ifx_text({value.sql}, {type_literal(value.type)})"
+    return call("ifx_text", value.sql, type_number(value.type))
 
 
-def unpadded_text_of(value: Typed) -> str:
+def unpadded_text_of(value: Typed) -> Node:
     """The value written as text, a CHAR without its blanks, as for LIKE and MATCHES (assumed); as `text_of`."""
     _require_scalar(value)
     if value.type is None or family_of(value.type) is Family.TEXT:
         return value.sql
-    return f"ifx_text({value.sql}, {type_literal(value.type)})"
+    return call("ifx_text", value.sql, type_number(value.type))
 
 
 def number_of(value: Typed) -> Typed:
@@ -210,15 +211,15 @@ def number_of(value: Typed) -> Typed:
 # --- Two values -------------------------------------------------------------------------------------------------------
 
 
-def comparison(left: Typed, operator: str, right: Typed, offset: int) -> str:
-    """SQLite text of a comparison by Informix's rules.
+def comparison(left: Typed, operator: str, right: Typed, offset: int) -> Operation:
+    """A comparison by Informix's rules.
 
     Raises:
         SqlError: -1260, the two types are not comparable; -674, a DISTINCT type and another, or an order of rows or
             collections (assumed: no function of that name for these types).
     """
     if left.type is None or right.type is None:
-        return f"({left.sql} {operator} {right.sql})"
+        return Operation(operator, left.sql, right.sql)
     is_equality = operator in ("=", "<>")
     if not (is_same_distinct(left.type, right.type) or left.is_parameter or right.is_parameter):
         raise SqlError(-674, token=_ROUTINES[operator], offset=offset)
@@ -229,9 +230,10 @@ def comparison(left: Typed, operator: str, right: Typed, offset: int) -> str:
     one, other = beside(left, right.type), beside(right, left.type)
     types = one.known_type, other.known_type
     if are_compared_by_sqlite(*types):
-        return f"({collated(one.sql, types[0])} {operator} {other.sql})"
-    numbers = type_literal(types[0]), type_literal(types[1])
-    return f"(ifx_compare({one.sql}, {numbers[0]}, {other.sql}, {numbers[1]}) {operator} 0)"
+        return Operation(operator, collated(one.sql, types[0]), other.sql)
+    numbers = type_number(types[0]), type_number(types[1])
+    order = call("ifx_compare", one.sql, numbers[0], other.sql, numbers[1])
+    return Operation(operator, order, Literal(0))
 
 
 _UNORDERED: Final = frozenset({Family.ROW, Family.COLLECTION})
@@ -262,7 +264,7 @@ def beside(value: Typed, other: SqlType) -> Typed:
 def _text_as_number(value: Typed, constant: str, other: SqlType) -> Typed:
     text = constant.strip()
     if family_of(other) is Family.INTEGER and text.isdecimal() and len(text) < 19:
-        return Typed(text, other, is_nullable=False)
+        return Typed(Literal(int(text)), other, is_nullable=False)
     return Typed(cast(value, decimal()), decimal(), is_nullable=False)
 
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
+from aioifx.server.sql.sqlite.tree import Case, Column, Node, call, logic, sql
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.conditions import Subqueries
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.grouping import has_aggregate
 from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, Source, SourceColumn
-from aioifx.server.sql.translate.sqlite_text import collated, identifier
+from aioifx.server.sql.translate.sqlite_text import collated
 
 _COMPUTED: int = -234
 _NOT_SIMPLE: int = -384
@@ -35,10 +36,10 @@ class Target:
     """The source that the statement's expressions refer to."""
     columns: Mapping[str, ColumnDef | None]
     """The table's columns by the names that the statement uses; None for a computed column."""
-    filters: tuple[str, ...] = ()
+    filters: tuple[Node, ...] = ()
     """Conditions of the rows that the view contains."""
-    checks: Callable[[Mapping[str, str]], list[str]] = lambda _: []
-    """The conditions of WITH CHECK OPTION on a row whose new values have these texts, by the table's column names."""
+    checks: Callable[[Mapping[str, Node]], list[Node]] = lambda _: []
+    """The conditions of WITH CHECK OPTION on a row with these new values, by the table's column names."""
 
     def column(self, name: nodes.Name) -> ColumnDef:
         """The column that gets a value.
@@ -86,10 +87,10 @@ def target_of(name: nodes.QualifiedName, label: str, context: Context, queries: 
         return table_target(require_writable(table, name), context.source(table, label))
     level = _expanded(table, label, name, context, queries, context.source)
     alias = level.source.alias
-    own = {f"{alias}.{identifier(column.name)}": column for column in level.table.columns}
+    own: dict[Node, ColumnDef] = {Column(alias, column.name): column for column in level.table.columns}
     columns = {column.name: own.get(column.sql) for column in level.source.columns}
 
-    def checks(new: Mapping[str, str]) -> list[str]:
+    def checks(new: Mapping[str, Node]) -> list[Node]:
         if not level.checks:
             return []
 
@@ -102,11 +103,10 @@ def target_of(name: nodes.QualifiedName, label: str, context: Context, queries: 
     return Target(level.table, level.source, columns, level.filters, checks)
 
 
-def _new_value(column: ColumnDef, alias: str, new: Mapping[str, str]) -> SourceColumn:
-    text = new.get(column.name, f"{alias}.{identifier(column.name)}")
-    return SourceColumn(
-        column.name, f"({collated(f'({text})', column.type)})", column.type, column.is_nullable
-    )
+def _new_value(column: ColumnDef, alias: str, new: Mapping[str, Node]) -> SourceColumn:
+    value = new.get(column.name, Column(alias, column.name))
+    in_parentheses = sql("({})", collated(sql("({})", value), column.type))
+    return SourceColumn(column.name, in_parentheses, column.type, column.is_nullable)
 
 
 def require_writable(table: Table, name: nodes.QualifiedName) -> Table:
@@ -130,8 +130,8 @@ class _ViewLevel:
 
     table: Table
     source: Source
-    filters: tuple[str, ...] = ()
-    checks: tuple[str, ...] = ()
+    filters: tuple[Node, ...] = ()
+    checks: tuple[Node, ...] = ()
 
 
 def _expanded(
@@ -199,8 +199,8 @@ def simple_reference(query: nodes.Query) -> nodes.TableRef | None:
     return None if any(has_aggregate(item) for item in select.items) else reference
 
 
-def checked(text: str, conditions: Sequence[str]) -> str:
-    """SQLite text with the value of *text* if the conditions hold; it raises -385 if they do not."""
+def checked(value: Node, conditions: Sequence[Node]) -> Node:
+    """The value if the conditions hold; it raises -385 if they do not."""
     if not conditions:
-        return text
-    return f"CASE WHEN {' AND '.join(conditions)} THEN {text} ELSE ifx_raise({_OUTSIDE_THE_VIEW}) END"
+        return value
+    return Case(((logic("AND", conditions), value),), call("ifx_raise", _OUTSIDE_THE_VIEW))

@@ -20,6 +20,7 @@ from aioifx.server.sql.model.type_rules import (
     family_of,
     plain,
 )
+from aioifx.server.sql.sqlite.tree import Literal, Node, Piece, call, listed, sql
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.arithmetic import aggregated, arithmetic
 from aioifx.server.sql.translate.calls import CallTranslator
@@ -42,7 +43,7 @@ _COUNTS: Final = (
 class WindowTranslator(CallTranslator, Protocol):
     """A translator that supports aggregates."""
 
-    def aggregate_in_window(self, node: nodes.Aggregate, over: str) -> Typed: ...
+    def aggregate_in_window(self, node: nodes.Aggregate, over: Node) -> Typed: ...
 
 
 def window(translator: WindowTranslator, node: nodes.Window) -> Typed:
@@ -58,17 +59,17 @@ def window(translator: WindowTranslator, node: nodes.Window) -> Typed:
     if not least <= len(function.arguments) <= most:
         raise SqlError(-664, token=name, offset=node.offset)
     if name in _RANKING:
-        arguments = ", ".join(translator.typed(each, INTEGER).sql for each in function.arguments)
+        arguments = (translator.typed(each, INTEGER).sql for each in function.arguments)
         sqlite = "dense_rank" if name == "denserank" else name
-        return Typed(f"{sqlite}({arguments}) {over}", BIGINT, False)
+        return Typed(sql("{} {}", call(sqlite, *arguments), over), BIGINT, False)
     if name in _FRACTIONS:
-        return Typed(f"{name}() {over}", FLOAT, False)
+        return Typed(sql("{}() {}", name, over), FLOAT, False)
     if name in _NEIGHBOURS:
         return _neighbour(translator, function, over)
     return _ratio(translator, function.arguments[0], over)
 
 
-def _ratio(translator: CallTranslator, node: nodes.Expression, over: str) -> Typed:
+def _ratio(translator: CallTranslator, node: nodes.Expression, over: Node) -> Typed:
     """RATIO_TO_REPORT: a number divided by the sum of its window.
 
     Source: documented: RATIO_TO_REPORT function. assumed: the type of a division; NULL where the sum is 0
@@ -79,45 +80,45 @@ def _ratio(translator: CallTranslator, node: nodes.Expression, over: str) -> Typ
     value = translator.typed(node, decimal())
     if family_of(value.known_type) not in NUMERIC:
         raise SqlError(_NOT_NUMERIC, offset=node.offset)
-    total = aggregated("sum", value, "", node.offset, f" {over}")
-    zero = "0.0" if family_of(total.known_type) is Family.FLOAT else "'0'"
-    divisor = replace(total, sql=f"nullif({total.sql}, {zero})")
+    total = aggregated("sum", value, "", node.offset, sql(" {}", over))
+    zero = Literal(0.0 if family_of(total.known_type) is Family.FLOAT else "0")
+    divisor = replace(total, sql=call("nullif", total.sql, zero))
     result = FLOAT if family_of(total.known_type) is Family.FLOAT else decimal()
     return Typed(arithmetic("/", value, divisor, result), result)
 
 
-def _neighbour(translator: CallTranslator, function: nodes.Call, over: str) -> Typed:
+def _neighbour(translator: CallTranslator, function: nodes.Call, over: Node) -> Typed:
     value, *rest = function.arguments
     first = translator.typed(value)
-    texts = [first.sql]
+    arguments = [first.sql]
     if rest:
-        texts.append(translator.typed(rest[0], INTEGER).sql)
+        arguments.append(translator.typed(rest[0], INTEGER).sql)
     if len(rest) > 1:
-        texts.append(cast(translator.value(rest[1], first.known_type), first.known_type))
-    return Typed(f"{function.name}({', '.join(texts)}) {over}", plain(first.known_type))
+        arguments.append(cast(translator.value(rest[1], first.known_type), first.known_type))
+    return Typed(sql("{} {}", call(function.name, *arguments), over), plain(first.known_type))
 
 
-def _over(translator: CallTranslator, node: nodes.Window) -> str:
-    parts: list[str] = []
+def _over(translator: CallTranslator, node: nodes.Window) -> Node:
+    parts: list[Node] = []
     if node.partition_by:
         keys = [translator.typed(each) for each in node.partition_by]
-        parts.append("PARTITION BY " + ", ".join(collated(key.sql, key.type) for key in keys))
+        parts.append(sql("PARTITION BY {}", listed(collated(key.sql, key.type) for key in keys)))
     if node.order_by:
         ordered = _ordered_for_offsets if _has_offsets(node.frame) else _ordered
-        parts.append("ORDER BY " + ", ".join(ordered(translator, item) for item in node.order_by))
+        parts.append(sql("ORDER BY {}", listed(ordered(translator, item) for item in node.order_by)))
     if node.frame is not None:
         unit, start, end = (
             node.frame.unit.upper(),
             _frame_bound(node.frame.start),
             _frame_bound(node.frame.end),
         )
-        parts.append(f"{unit} BETWEEN {start} AND {end}")
-    return f"OVER ({' '.join(parts)})"
+        parts.append(sql("{} BETWEEN {} AND {}", unit, start, end))
+    return sql("OVER ({})", listed(parts, " "))
 
 
-def _ordered(translator: CallTranslator, item: nodes.OrderItem) -> str:
+def _ordered(translator: CallTranslator, item: nodes.OrderItem) -> Node:
     key = translator.typed(item.expression)
-    return collated(key.sql, key.type) + direction(item)
+    return directed(collated(key.sql, key.type), item)
 
 
 def _has_offsets(frame: nodes.Frame | None) -> bool:
@@ -125,23 +126,23 @@ def _has_offsets(frame: nodes.Frame | None) -> bool:
     return frame is not None and frame.unit == "range" and bool(frame.start.count or frame.end.count)
 
 
-def _ordered_for_offsets(translator: CallTranslator, item: nodes.OrderItem) -> str:
+def _ordered_for_offsets(translator: CallTranslator, item: nodes.OrderItem) -> Node:
     """A key to which SQLite can add a number; decimals are stored as text."""
     key = translator.typed(item.expression)
     family = family_of(key.known_type)
     if family is Family.DECIMAL:
-        return f"CAST({key.sql} AS REAL)" + direction(item)
+        return directed(sql("CAST({} AS REAL)", key.sql), item)
     if family not in (Family.INTEGER, Family.FLOAT, Family.DATE):
         raise SqlError(-999, token=f"RANGE with an offset for {key.known_type}", offset=item.offset)
-    return key.sql + direction(item)
+    return directed(key.sql, item)
 
 
-def direction(item: nodes.OrderItem) -> str:
-    """The direction after an ordering key."""
-    text = " DESC" if item.is_descending else ""
+def directed(key: Piece, item: nodes.OrderItem) -> Node:
+    """An ordering key with its direction."""
+    direction = " DESC" if item.is_descending else ""
     if item.nulls_first is not None:
-        text += " NULLS FIRST" if item.nulls_first else " NULLS LAST"
-    return text
+        direction += " NULLS FIRST" if item.nulls_first else " NULLS LAST"
+    return sql("{}{}", key, direction)
 
 
 def _frame_bound(bound: nodes.FrameBound) -> str:

@@ -4,11 +4,12 @@ import pytest
 
 from aioifx.server.sql.model.plan import Nothing, Plan, Query
 from aioifx.wire.opcodes import StatementType
+from tests.server.sql.trees import composed
 from tests.server.sql.workbench import Workbench
 
 
 def test_only_a_query_returns_rows() -> None:
-    assert Plan(StatementType.SELECT, Query("SELECT 1")).returns_rows
+    assert Plan(StatementType.SELECT, Query(composed("SELECT 1"))).returns_rows
     assert not Plan(StatementType.GRANT, Nothing()).returns_rows
 
 

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.type_rules import DATE, INTEGER, char, decimal, interval
 from aioifx.server.sql.model.type_rules import datetime as datetime_type
+from aioifx.server.sql.sqlite.render import render
+from aioifx.server.sql.sqlite.tree import NULL
 from aioifx.server.sql.translate.arithmetic import aggregated, arithmetic, concatenation
-from aioifx.server.sql.translate.typed import NULL, Typed
+from aioifx.server.sql.translate.typed import UNTYPED_NULL, Typed
 from aioifx.sqltypes import Qualifier, SqlType, Unit, Value
+from tests.server.sql.trees import typed
 from tests.server.sql.workbench import EACH_TYPE, Workbench
 
 BENCH = Workbench(*EACH_TYPE)
@@ -37,22 +40,22 @@ TO_SECOND = datetime_type(Unit.YEAR, Unit.SECOND)
 def test_each_pair_of_types_has_its_function(
     left: SqlType, operator: str, right: SqlType, result: SqlType, function: str
 ) -> None:
-    text = arithmetic(operator, Typed("a", left), Typed("b", right), result)
-    assert text.startswith(f"{function}(a, ")
+    node = arithmetic(operator, typed("a", left), typed("b", right), result)
+    assert render(node).startswith(f"{function}(a, ")
 
 
 def test_days_between_dates_are_computed_by_sqlite() -> None:
-    assert arithmetic("-", Typed("a", DATE), Typed("b", DATE), INTEGER) == "(a - b)"
+    assert render(arithmetic("-", typed("a", DATE), typed("b", DATE), INTEGER)) == "(a - b)"
 
 
 def test_null_beside_a_text_has_the_texts_type() -> None:
-    assert concatenation(NULL, Typed("a", char(3))) == Typed("NULL", char(3))
+    assert concatenation(UNTYPED_NULL, typed("a", char(3))) == Typed(NULL, char(3))
 
 
 @pytest.mark.parametrize("name", ["sum", "avg", "stdev"])
 def test_only_numbers_and_intervals_are_added_up(name: str) -> None:
     with pytest.raises(SqlError) as caught:
-        aggregated(name, Typed("a", DATE), "", 9)
+        aggregated(name, typed("a", DATE), "", 9)
     assert (caught.value.sqlcode, caught.value.offset) == (-1260, 9)
 
 

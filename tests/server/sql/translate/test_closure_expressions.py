@@ -15,14 +15,14 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.type_rules import DATE, INTEGER, decimal, varchar
 from aioifx.server.sql.runtime import sqlite_functions
+from aioifx.server.sql.sqlite.render import render
+from aioifx.server.sql.sqlite.tree import Case, Literal, Node, Operation, Parameter, call, query_sql, sql
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
-from aioifx.server.sql.translate.closure_expressions import ClosureExpressions
-from aioifx.server.sql.translate.closure_texts import Unknown
+from aioifx.server.sql.translate.closure_expressions import ClosureExpressions, Unknown
 from aioifx.server.sql.translate.scopes import Context
-from aioifx.server.sql.translate.spl_program import expression_text
+from aioifx.server.sql.translate.spl_program import expression
 from aioifx.server.sql.translate.variables import expression_with_variables
-from aioifx.server.sqlite.connection import NUMBERING
 
 SETTINGS = Settings(user="ann")
 ERRORS: list[SqlError] = []
@@ -78,7 +78,7 @@ def tree_of(text: str, *, is_condition: bool) -> nodes.Expression:
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[Connection]:
-    with closing(sqlite3.connect(":memory:", factory=NUMBERING)) as made:
+    with closing(sqlite3.connect(":memory:")) as made:
         sqlite_functions.register(made, SETTINGS, ERRORS.append)
         yield made
 
@@ -89,12 +89,12 @@ def both(
     """The result of SQLite and that of the closure; an error is its SQLCODE."""
     tree, names = expression_with_variables(tree_of(text, is_condition=is_condition), TYPES.get)
     context = Context(catalog.empty_schema(), SETTINGS, statement=tree)
-    sql = expression_text(tree, None if is_condition else varchar(255), context)
+    node = expression(tree, None if is_condition else varchar(255), context)
     bound = tuple(values[name] for name in names)
     by_sqlite: object
     by_closure: object
     try:
-        by_sqlite = connection.execute(f"SELECT {sql}", bound).fetchone()[0]
+        by_sqlite = connection.execute(f"SELECT {render(node)}", bound).fetchone()[0]
         by_sqlite = by_sqlite == 1 if is_condition else by_sqlite
     except sqlite3.OperationalError as error:
         if not str(error).startswith("user-defined function"):
@@ -103,7 +103,7 @@ def both(
     namespace: dict[str, Any] = {}
     closures = ClosureExpressions(namespace, SETTINGS)
     variables = [(f"v_{name}", TYPES[name] == INTEGER) for name in names]
-    source = (closures.truth if is_condition else closures.value)(sql, variables)
+    source = (closures.truth if is_condition else closures.value)(node, variables)
     exec(f"def f({', '.join(name for name, _ in variables)}):\n    return {source}", namespace)
     try:
         by_closure = namespace["f"](*bound)
@@ -138,27 +138,47 @@ def test_a_value_is_that_of_sqlite(connection: Connection, text: str, values: di
     assert by_closure == by_sqlite
 
 
+def nested(depth: int) -> Node:
+    node: Node = Literal("1")
+    for _ in range(depth):
+        node = Operation("||", node, Literal("1"))
+    return node
+
+
 @pytest.mark.parametrize(
-    "text",
+    "node",
     [
-        "(SELECT 1)",
-        "EXISTS (SELECT 1)",
-        "count(*)",
-        "CAST(1 AS TEXT)",
-        "'a' < 'b' < 'c'",
-        "'a' ||",
-        "99999999999999999999",
-        "(" * 50 + "1" + ")" * 50,
+        sql("({})", query_sql("SELECT 1")),
+        call("count", Parameter(1)),
+        Operation("<", Operation("<", Literal("a"), Literal("b")), Literal("c")),
+        Literal(2**64),
+        Literal(b"x"),
+        nested(50),
+        Case(((Literal(1), Literal(2)),) * 200),
     ],
 )
-def test_the_rest_is_left_to_sqlite(text: str) -> None:
+def test_the_rest_is_left_to_sqlite(node: Node) -> None:
     with pytest.raises(Unknown):
-        ClosureExpressions({}, Settings()).value(text, [])
+        ClosureExpressions({}, Settings()).value(node, [("v1", False)])
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        nested(39),
+        Case(((Literal(1), Literal(2)),) * 100),
+        call("coalesce", *[Parameter(1)] * 99, 1),
+    ],
+)
+def test_python_compiles_what_is_not_too_deep(node: Node) -> None:
+    compile(ClosureExpressions({}, Settings()).value(node, [("v1", False)]), "test", "eval")
 
 
 def test_integers_are_added_in_python() -> None:
     namespace: dict[str, Any] = {}
-    source = ClosureExpressions(namespace, Settings()).value(f"ifx_add(?1, 1, {2 << 16 | 4})", [("v1", True)])
+    source = ClosureExpressions(namespace, Settings()).value(
+        call("ifx_add", Parameter(1), 1, 2 << 16 | 4), [("v1", True)]
+    )
     assert "ifx_add" not in source
     exec(f"def f(v1):\n    return {source}", namespace)
     assert namespace["f"](4) == 5

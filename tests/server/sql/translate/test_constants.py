@@ -7,6 +7,7 @@ import pytest
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import datetime, varchar
+from aioifx.server.sql.sqlite.render import render
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.constants import current, literal_number, literal_of, session_constant
 from aioifx.sqltypes import Unit
@@ -29,7 +30,7 @@ def test_a_number_is_integer_or_decimal_as_wide_as_written(
     number: int | Decimal, sql: str, type_: str
 ) -> None:
     literal = literal_number(number)
-    assert (literal.sql, str(literal.type), literal.constant) == (sql, type_, number)
+    assert (render(literal.sql), str(literal.type), literal.constant) == (sql, type_, number)
     assert not literal.is_nullable
 
 
@@ -42,7 +43,7 @@ def test_a_number_has_32_digits_and_is_no_larger_than_a_decimal() -> None:
 def test_a_datetime_literal_is_read_when_the_statement_runs() -> None:
     type_ = datetime(Unit.HOUR, Unit.MINUTE)
     literal = literal_of("12:34", type_)
-    assert literal.sql == f"ifx_cast('12:34', {type_number(varchar(5))}, {type_number(type_)})"
+    assert render(literal.sql) == f"ifx_cast('12:34', {type_number(varchar(5))}, {type_number(type_)})"
     assert literal.type == type_
 
 
@@ -56,7 +57,7 @@ def test_a_datetime_literal_is_read_when_the_statement_runs() -> None:
 )
 def test_words_of_the_session_are_functions(name: str, sql: str, type_: str) -> None:
     constant = session_constant(nodes.SessionConstant(1, name))  # type: ignore[arg-type]  # one of its Literals
-    assert (constant.sql, str(constant.type)) == (sql, type_)
+    assert (render(constant.sql), str(constant.type)) == (sql, type_)
 
 
 def test_roles_are_not_known() -> None:

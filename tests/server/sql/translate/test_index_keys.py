@@ -54,7 +54,7 @@ def test_a_query_finds_rows_through_the_index() -> None:
     assert stores.rows(query) == [("Ann",)]
     action = stores.plan(query).action
     assert isinstance(action, Query)
-    steps = stores.connection.execute(f"EXPLAIN QUERY PLAN {action.sql}").fetchall()
+    steps = stores.connection.execute(f"EXPLAIN QUERY PLAN {action.sql.text}").fetchall()
     assert any("USING INDEX" in str(step) for step in steps)
 
 

@@ -58,7 +58,8 @@ def test_arguments_are_expressions_converted_to_the_parameters_types(
 ) -> None:
     action = bench.plan(text).action
     assert isinstance(action, CallRoutine)
-    assert bench.connection.execute(action.arguments).fetchone() == arguments
+    assert action.arguments is not None
+    assert bench.connection.execute(action.arguments.text).fetchone() == arguments
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import pytest
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Parameter
+from aioifx.server.sql.sqlite.render import render
+from aioifx.server.sql.sqlite.tree import given
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.scopes import Scope, Source, SourceColumn, derived_columns
 from tests.server.sql.kinds import INTEGER
@@ -15,7 +17,7 @@ def column(name: str, table: str = "", owner: str = "", offset: int = 7) -> node
 
 
 def source(label: str, alias: str, *names: str, owner: str = "ann") -> Source:
-    columns = tuple(SourceColumn(name, f"{alias}.{name}", INTEGER, is_nullable=False) for name in names)
+    columns = tuple(SourceColumn(name, given(alias, name), INTEGER, is_nullable=False) for name in names)
     return Source(label, alias, columns, owner=owner)
 
 
@@ -25,15 +27,15 @@ INNER = Scope([source("u", "s2", "a", "b"), source("v", "s3", "b", "c")], parent
 
 def test_a_column_is_found_in_the_nearest_scope() -> None:
     scope, found = INNER.find(column("a"))
-    assert (scope, found.sql) == (INNER, "s2.a")
+    assert (scope, render(found.sql)) == (INNER, "s2.a")
     scope, found = INNER.find(column("x"))
-    assert (scope, found.sql) == (OUTER, "s1.x")
+    assert (scope, render(found.sql)) == (OUTER, "s1.x")
 
 
 def test_a_label_and_an_owner_identify_a_table() -> None:
-    assert INNER.find(column("b", "v"))[1].sql == "s3.b"
-    assert INNER.find(column("a", "t"))[1].sql == "s1.a"
-    assert INNER.find(column("b", "v", "ann"))[1].sql == "s3.b"
+    assert render(INNER.find(column("b", "v"))[1].sql) == "s3.b"
+    assert render(INNER.find(column("a", "t"))[1].sql) == "s1.a"
+    assert render(INNER.find(column("b", "v", "ann"))[1].sql) == "s3.b"
 
 
 @pytest.mark.parametrize(
@@ -53,8 +55,8 @@ def test_unknown_names_are_reported_with_their_position(node: nodes.Column, sqlc
 
 
 def test_a_star_expands_to_the_columns_of_all_sources_or_of_one() -> None:
-    assert [found.sql for found in INNER.starred(nodes.Star(1))] == ["s2.a", "s2.b", "s3.b", "s3.c"]
-    assert [found.sql for found in INNER.starred(nodes.Star(1, nodes.QualifiedName(1, "v")))] == [
+    assert [render(found.sql) for found in INNER.starred(nodes.Star(1))] == ["s2.a", "s2.b", "s3.b", "s3.c"]
+    assert [render(found.sql) for found in INNER.starred(nodes.Star(1, nodes.QualifiedName(1, "v")))] == [
         "s3.b",
         "s3.c",
     ]
@@ -70,7 +72,7 @@ def test_an_outer_join_makes_columns_nullable() -> None:
 
 def test_derived_columns_are_named_by_position() -> None:
     columns = derived_columns("s9", ["a", "b"], [(INTEGER, False), (INTEGER, True)])
-    assert [(each.name, each.sql, each.is_nullable) for each in columns] == [
+    assert [(each.name, render(each.sql), each.is_nullable) for each in columns] == [
         ("a", "s9.c1", False),
         ("b", "s9.c2", True),
     ]
@@ -117,7 +119,7 @@ def test_a_synonym_resolves_to_its_table() -> None:
 def test_the_first_context_with_a_type_decides_the_type_of_a_parameter() -> None:
     context = Workbench().context
     node = nodes.Parameter(1, 0)
-    assert context.parameter(node, None) == "?1"
-    assert context.parameter(node, INTEGER) == "?1"
+    assert render(context.parameter(node, None)) == "?1"
+    assert render(context.parameter(node, INTEGER)) == "?1"
     context.parameter(node, None)
     assert context.gathered_parameters(node) == (Parameter(INTEGER),)

@@ -25,7 +25,7 @@ def test_for_update_brings_the_rowid_of_each_row() -> None:
     action = made.action
     assert isinstance(action, plan.Query)
     assert (action.for_update, action.has_rowid, action.update_columns) == (True, True, ("g",))
-    assert BENCH.connection.execute(action.sql).fetchall() == [("a", 1)]
+    assert BENCH.connection.execute(action.sql.text).fetchall() == [("a", 1)]
     assert [column.name for column in made.columns] == ["g"]
 
 

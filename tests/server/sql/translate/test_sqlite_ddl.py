@@ -30,7 +30,7 @@ TABLE = Table(
             parent_columns=("a",),
             cascades=True,
         ),
-        Constraint(8, "ck", "ann", ConstraintKind.CHECK, ("k",), check_sql='(NEW."k" > 0)'),
+        Constraint(8, "ck", "ann", ConstraintKind.CHECK, ("k",), check_sql=("(", "k", " > 0)")),
     ),
 )
 
@@ -40,7 +40,7 @@ def parents(tabid: int) -> Table | None:
 
 
 def test_a_table_is_its_columns_forms_and_its_foreign_keys() -> None:
-    assert create_table_text(TABLE, parents) == (
+    assert create_table_text(TABLE.source, TABLE, parents) == (
         'CREATE TABLE main."t101" ("k" INTEGER, "c" TEXT COLLATE RTRIM, CONSTRAINT "fk" FOREIGN KEY ("k")'
         ' REFERENCES "t100" ("a") ON DELETE CASCADE)'
     )

@@ -109,7 +109,7 @@ def test_a_plan_tells_the_databases_to_attach() -> None:
     schema = replace(here, foreign_schema=lambda name: there if name == "other" else None)
     made = translate(parse("SELECT a.k FROM t a, other:t b WHERE a.k = b.k"), schema, bench.settings)
     assert made.attach == (("other", "db1"),)
-    assert 'db1."t100"' in made.action.sql  # type: ignore[union-attr]  # a Query
+    assert 'db1."t100"' in made.action.sql.text  # type: ignore[union-attr]  # a Query
     assert bench.error("INSERT INTO other:t VALUES (1)")[0] == -329
     with pytest.raises(SqlError) as caught:
         translate(parse("INSERT INTO other:t VALUES (1)"), schema, bench.settings)

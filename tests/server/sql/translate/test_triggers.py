@@ -52,13 +52,14 @@ def test_old_values_are_bound_before_new_ones(bench: Workbench) -> None:
     trigger, table = trigger_of(bench, "tr"), bench.schema.table("t")
     assert table is not None
     (branch,) = trigger_plan(trigger, table, bench.schema, bench.settings).each_row
-    assert branch.condition == "SELECT (?1 < ?4)"
+    assert branch.condition is not None
+    assert branch.condition.text == "SELECT (?1 < ?4)"
     insert, update = (action.action for action in branch.actions)
     assert isinstance(insert, Change)
-    assert insert.sql == 'INSERT INTO main."t101" ("x", "y") VALUES (?6, ?5)'
+    assert insert.sql.text == 'INSERT INTO main."t101" ("x", "y") VALUES (?6, ?5)'
     assert isinstance(update, Change)
-    assert "?1" in update.sql
-    assert "= ?4" in update.sql
+    assert "?1" in update.sql.text
+    assert "= ?4" in update.sql.text
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,9 @@ from aioifx.server.sql.model.type_rules import (
     interval,
     varchar,
 )
+from aioifx.server.sql.sqlite.render import render
 from aioifx.server.sql.translate.typed import (
-    NULL,
+    UNTYPED_NULL,
     Typed,
     are_compared_by_sqlite,
     assigned,
@@ -34,6 +35,7 @@ from aioifx.server.sql.translate.typed import (
     unpadded_text_of,
 )
 from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit
+from tests.server.sql.trees import typed
 
 TO_SECOND = datetime(Unit.YEAR, Unit.SECOND)
 TO_MINUTE = datetime(Unit.YEAR, Unit.MINUTE)
@@ -56,8 +58,8 @@ HOURS = interval(Qualifier(Unit.HOUR, Unit.SECOND, 3))
 )
 def test_a_wider_type_of_the_same_form_needs_no_cast(source: SqlType, target: SqlType) -> None:
     assert is_stored_alike(source, target)
-    assert cast(Typed("x", source), target) == "x"
-    assert assigned(Typed("x", source), target) == "x"
+    assert render(cast(typed("x", source), target)) == "x"
+    assert render(assigned(typed("x", source), target)) == "x"
 
 
 @pytest.mark.parametrize(
@@ -75,8 +77,8 @@ def test_a_wider_type_of_the_same_form_needs_no_cast(source: SqlType, target: Sq
 )
 def test_everything_else_is_cast(source: SqlType, target: SqlType) -> None:
     numbers = f"{type_number(source)}, {type_number(target)}"
-    assert cast(Typed("x", source), target) == f"ifx_cast(x, {numbers})"
-    assert assigned(Typed("x", source), target) == f"ifx_assign(x, {numbers})"
+    assert render(cast(typed("x", source), target)) == f"ifx_cast(x, {numbers})"
+    assert render(assigned(typed("x", source), target)) == f"ifx_assign(x, {numbers})"
 
 
 @pytest.mark.parametrize(
@@ -92,22 +94,22 @@ def test_everything_else_is_cast(source: SqlType, target: SqlType) -> None:
 def test_a_literal_number_takes_the_form_of_its_target(
     constant: int | Decimal, target: SqlType, text: str
 ) -> None:
-    assert cast(Typed("?", decimal(30, 10), constant=constant), target) == text
+    assert render(cast(typed("?", decimal(30, 10), constant=constant), target)) == text
 
 
 def test_a_literal_number_that_does_not_fit_is_left_to_the_assignment() -> None:
-    assert assigned(Typed("70000", INTEGER, constant=70000), SMALLINT).startswith("ifx_assign(70000,")
+    assert render(assigned(typed("70000", INTEGER, constant=70000), SMALLINT)).startswith("ifx_assign(70000,")
 
 
 def test_null_and_parameters_are_assigned_as_they_are() -> None:
-    assert assigned(NULL, char(3)) == "NULL"
-    assert assigned(Typed("?1", char(9), is_parameter=True), char(3)) == "?1"
+    assert render(assigned(UNTYPED_NULL, char(3))) == "NULL"
+    assert render(assigned(typed("?1", char(9), is_parameter=True), char(3))) == "?1"
 
 
 def test_a_literal_text_is_assigned_as_written_even_when_empty() -> None:
-    empty = Typed("''", char(1), constant="")
+    empty = typed("''", char(1), constant="")
     as_varchar = f"ifx_assign('', {type_number(varchar(1))}, {type_number(varchar(5))})"
-    assert assigned(empty, varchar(5)) == as_varchar
+    assert render(assigned(empty, varchar(5))) == as_varchar
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,7 @@ def test_a_literal_text_is_assigned_as_written_even_when_empty() -> None:
 )
 def test_sqlite_compares_values_of_one_storage_form(left: SqlType, right: SqlType) -> None:
     assert are_compared_by_sqlite(left, right)
-    assert "ifx_compare" not in comparison(Typed("a", left), "<", Typed("b", right), 1)
+    assert "ifx_compare" not in render(comparison(typed("a", left), "<", typed("b", right), 1))
 
 
 @pytest.mark.parametrize(
@@ -133,48 +135,53 @@ def test_sqlite_compares_values_of_one_storage_form(left: SqlType, right: SqlTyp
 )
 def test_other_pairs_are_compared_by_informixs_rules(left: SqlType, right: SqlType) -> None:
     numbers = type_number(left), type_number(right)
-    assert comparison(Typed("a", left), "<", Typed("b", right), 1) == (
+    assert render(comparison(typed("a", left), "<", typed("b", right), 1)) == (
         f"(ifx_compare(a, {numbers[0]}, b, {numbers[1]}) < 0)"
     )
 
 
 def test_texts_are_compared_without_trailing_blanks_and_decimals_by_value() -> None:
-    assert comparison(Typed("a", char(3)), "=", Typed("b", varchar(3)), 1) == "(a COLLATE RTRIM = b)"
-    assert comparison(Typed("a", decimal()), "<", Typed("b", decimal()), 1) == "(a COLLATE ifx_decimal < b)"
+    assert render(comparison(typed("a", char(3)), "=", typed("b", varchar(3)), 1)) == "(a COLLATE RTRIM = b)"
+    assert (
+        render(comparison(typed("a", decimal()), "<", typed("b", decimal()), 1))
+        == "(a COLLATE ifx_decimal < b)"
+    )
 
 
 @pytest.mark.parametrize(
     ("literal", "other", "text"),
     [
-        (Typed("5", INTEGER, constant=5), decimal(8, 2), "(a COLLATE ifx_decimal = '5')"),
-        (Typed("5", INTEGER, constant=5), FLOAT, "(a = 5.0)"),
-        (Typed("'5'", char(1), constant="5"), INTEGER, "(a = 5)"),
+        (typed("5", INTEGER, constant=5), decimal(8, 2), "(a COLLATE ifx_decimal = '5')"),
+        (typed("5", INTEGER, constant=5), FLOAT, "(a = 5.0)"),
+        (typed("'5'", char(1), constant="5"), INTEGER, "(a = 5)"),
     ],
 )
 def test_a_literal_takes_the_form_of_the_column_beside_it(literal: Typed, other: SqlType, text: str) -> None:
-    assert comparison(Typed("a", other), "=", literal, 1) == text
+    assert render(comparison(typed("a", other), "=", literal, 1)) == text
 
 
 def test_a_text_beside_a_date_is_converted_once() -> None:
-    text = comparison(Typed("a", DATE), "=", Typed("'01/02/2026'", char(10), constant="01/02/2026"), 1)
-    assert text == f"(a = ifx_cast('01/02/2026', {type_number(varchar(10))}, {type_number(DATE)}))"
+    condition = comparison(typed("a", DATE), "=", typed("'01/02/2026'", char(10), constant="01/02/2026"), 1)
+    assert (
+        render(condition) == f"(a = ifx_cast('01/02/2026', {type_number(varchar(10))}, {type_number(DATE)}))"
+    )
 
 
 def test_types_without_a_conversion_are_not_compared() -> None:
     with pytest.raises(SqlError) as caught:
-        comparison(Typed("a", DAYS), "=", Typed("b", INTEGER), 9)
+        comparison(typed("a", DAYS), "=", typed("b", INTEGER), 9)
     assert (caught.value.sqlcode, caught.value.offset) == (-1260, 9)
 
 
 def test_only_a_char_needs_its_blanks_put_back_to_be_text() -> None:
-    assert text_of(Typed("v", varchar(5))) == "v"
-    assert text_of(Typed("c", char(5))) == f"ifx_text(c, {type_number(char(5))})"
-    assert text_of(Typed("'ab'", char(2), constant="ab")) == "'ab'"
-    assert unpadded_text_of(Typed("c", char(5))) == "c"
-    assert unpadded_text_of(Typed("n", INTEGER)) == f"ifx_text(n, {type_number(INTEGER)})"
+    assert render(text_of(typed("v", varchar(5)))) == "v"
+    assert render(text_of(typed("c", char(5)))) == f"ifx_text(c, {type_number(char(5))})"
+    assert render(text_of(typed("'ab'", char(2), constant="ab"))) == "'ab'"
+    assert render(unpadded_text_of(typed("c", char(5)))) == "c"
+    assert render(unpadded_text_of(typed("n", INTEGER))) == f"ifx_text(n, {type_number(INTEGER)})"
 
 
 def test_a_value_without_a_type_is_refused_where_one_is_needed() -> None:
     with pytest.raises(SqlError, match="-201"):
-        _ = NULL.known_type
-    assert family_of(Typed("a", DATE).known_type) is Family.DATE
+        _ = UNTYPED_NULL.known_type
+    assert family_of(typed("a", DATE).known_type) is Family.DATE
