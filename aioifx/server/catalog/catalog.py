@@ -355,6 +355,10 @@ class Snapshot:
                 if constraint.parent == tabid:
                     yield Reference(table, constraint)
 
+    def with_tables(self, tables: Iterable[Table]) -> Snapshot:
+        """The schema with these tables in place of those with their tabids."""
+        return replace(self, tables={**self.tables, **{table.tabid: table for table in tables}})
+
 
 SYSMASTER: Final = "sysmaster"
 _SYSMASTER: Final = Snapshot(SYSMASTER, "", "", FIRST_USER_TABID, _FIRST_TEMP_TABID, 1, {}, {})

@@ -220,6 +220,8 @@ class Trigger:
     new: str = ""
     is_instead: bool = False
     is_disabled: bool = False
+    is_delimident: bool = False
+    """Whether double quotes delimit names in `action`."""
 
     def header(self, table: Table) -> str:
         """The text that precedes the action, as dbschema writes it."""
@@ -255,7 +257,9 @@ class Table:
     is_logged: bool = True
     """False for a temporary table WITH NO LOG."""
     view: str = ""
-    """The SELECT of a view, in Informix SQL."""
+    """The statement of a view, in Informix SQL, with the columns that each ``*`` stood for."""
+    is_delimident: bool = False
+    """Whether double quotes delimit names in `view`."""
     synonym_of: int = 0
     """The tabid that a synonym stands for; 0 in another database."""
     foreign_name: tuple[str, str, str] | None = None
@@ -465,4 +469,8 @@ class Schema(Protocol):
 
     def references_to(self, tabid: int) -> Iterable[Reference]:
         """The foreign keys that reference a table."""
+        ...
+
+    def with_tables(self, tables: Iterable[Table]) -> Schema:
+        """The schema with these tables in place of those with their tabids."""
         ...

@@ -962,6 +962,8 @@ class CreateView(Node):
     text: str
     if_not_exists: bool = False
     has_check_option: bool = False
+    is_delimident: bool = False
+    """Whether double quotes delimit names in `text`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1349,6 +1351,8 @@ class CreateTrigger(Node):
     if_not_exists: bool = False
     is_instead: bool = False
     is_disabled: bool = False
+    is_delimident: bool = False
+    """Whether double quotes delimit names in `action`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from aioifx.server.sql.syntax.control import SESSIONS, parse_update_statistics
 from aioifx.server.sql.syntax.ddl import OBJECTS
 from aioifx.server.sql.syntax.dml import CHANGES, parse_insert
 from aioifx.server.sql.syntax.expressions import parse_condition, parse_either, parse_value
-from aioifx.server.sql.syntax.nodes import Node, Query, Statement, children
+from aioifx.server.sql.syntax.nodes import CreateTrigger, CreateView, Node, Query, Statement, children
 from aioifx.server.sql.syntax.primaries import at_query
 from aioifx.server.sql.syntax.queries import (
     CommonTables,
@@ -71,7 +71,9 @@ def parse(text: str, *, delimident: bool = False) -> Statement:
     if s.token.kind is not TokenKind.END:
         raise s.refusal()
     _require_height(statement)
-    return replace(statement, is_delimident=delimident) if isinstance(statement, CreateRoutine) else statement
+    if isinstance(statement, CreateRoutine | CreateTrigger | CreateView):
+        return replace(statement, is_delimident=delimident)
+    return statement
 
 
 def parse_type_text(text: str) -> SqlType:

@@ -8,10 +8,8 @@ Invariants:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Definition, PutTable, Step
@@ -51,6 +49,7 @@ from aioifx.server.sql.translate.sqlite_ddl import (
 from aioifx.server.sql.translate.sqlite_text import affinity
 from aioifx.server.sql.translate.typed import Typed, assigned
 from aioifx.server.sql.translate.user_types import with_type_numbers
+from aioifx.server.sql.translate.view_texts import PLAIN, delimited, with_column_renamed, with_new_columns
 
 
 def alter_table(node: nodes.AlterTable, table: Table, context: Context) -> Definition:
@@ -67,7 +66,8 @@ def alter_table(node: nodes.AlterTable, table: Table, context: Context) -> Defin
         return Definition(tuple(alteration.steps), (PutTable(changed),))
     columns, types = with_type_numbers(changed.columns, context)
     changed = replace(changed, columns=columns)
-    changes = tuple(PutTable(each) for each in (changed, *alteration.children.values()))
+    views = with_new_columns(changed, context)
+    changes = tuple(PutTable(each) for each in (changed, *alteration.children.values(), *views))
     return Definition(tuple(alteration.steps), changes, types)
 
 
@@ -377,6 +377,7 @@ def renamed_column(node: nodes.RenameColumn, table: Table, context: Context) -> 
                 for each in child.constraints
             )
             changes[child.tabid] = replace(child, constraints=constraints)
+        changes |= {view.tabid: view for view in with_column_renamed(table, old, new, context)}
     return Definition((step,), tuple(PutTable(each) for each in changes.values()))
 
 
@@ -428,18 +429,10 @@ def _trigger_renamed(trigger: Trigger, old: str, new: str) -> Trigger:
     parts, start = list[str](), 0
     for values, dot, token in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if values.text in (trigger.old, trigger.new) and dot.text == "." and token.text == old:
-            parts += (text[start : token.offset - 1], _written(new))
+            parts += (text[start : token.offset - 1], delimited(new))
             start = token.end - 1
     action = "".join((*parts, text[start:]))
     return replace(trigger, columns=_swapped(trigger.columns, old, new), action=action)
-
-
-_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*")
-"""A name that needs no quotes."""
-
-
-def _written(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def _check_renamed(text: str, old: str, new: str) -> str:
@@ -449,8 +442,8 @@ def _check_renamed(text: str, old: str, new: str) -> str:
 
     Source: documented: RENAME COLUMN statement, how views and check constraints are affected.
     """
-    kind = TokenKind.NAME if _PLAIN.fullmatch(old) else TokenKind.DELIMITED
-    name = _written(new)
+    kind = TokenKind.NAME if PLAIN.fullmatch(old) else TokenKind.DELIMITED
+    name = delimited(new)
     parts, start = list[str](), 0
     for token in tokenize(text, delimident=True):
         if token.kind is kind and token.text == old:

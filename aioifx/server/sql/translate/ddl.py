@@ -9,12 +9,12 @@ from typing import Final, TypeAlias
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.plan import Definition, FilledTable, Plan, PutTable, RemoveTable, Step, Undo
-from aioifx.server.sql.model.schema import LOCK_LEVELS, ColumnDef, ConstraintKind, Index, Table, TableKind
+from aioifx.server.sql.model.schema import LOCK_LEVELS, ConstraintKind, Index, Table, TableKind
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.alter_table import alter_table, renamed_column, without_foreign_keys
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of
 from aioifx.server.sql.translate.index_keys import index_part
-from aioifx.server.sql.translate.scopes import MAIN, Context
+from aioifx.server.sql.translate.scopes import MAIN, Context, ResolvedNames
 from aioifx.server.sql.translate.select import Place, QueryTranslator
 from aioifx.server.sql.translate.select_plan import filling, finished, result_columns
 from aioifx.server.sql.translate.sequences import (
@@ -34,6 +34,7 @@ from aioifx.server.sql.translate.sqlite_ddl import (
 )
 from aioifx.server.sql.translate.triggers import create_trigger, drop_trigger
 from aioifx.server.sql.translate.user_types import columns_of_type, user_type_plan, with_type_numbers
+from aioifx.server.sql.translate.view_texts import view_columns, with_table_renamed, without_stars
 from aioifx.server.sql.translate.views import require_simple
 from aioifx.wire.opcodes import StatementType
 
@@ -324,7 +325,9 @@ def _create_view(node: nodes.CreateView, context: Context) -> Plan:
     for each in nodes.walk(node.query):
         if isinstance(each, nodes.Parameter | nodes.IntoTemp):
             raise SqlError(-201, offset=each.offset)
+    context.names = ResolvedNames()
     relation = QueryTranslator(context).query(node.query, None, Place.VIEW)
+    node = without_stars(node, context.names)
     names = [name.text for name in node.columns] or list(relation.names)
     if len(names) != len(relation.outputs):
         raise SqlError(-236, offset=node.offset)
@@ -333,10 +336,7 @@ def _create_view(node: nodes.CreateView, context: Context) -> Plan:
     for table in context.tables.values():
         if table.is_temp:
             raise SqlError(-206, -111, token=table.name, offset=node.offset)
-    columns = tuple(
-        ColumnDef(name, output.known_type, output.is_nullable)
-        for name, output in zip(names, relation.outputs, strict=True)
-    )
+    columns = view_columns(names, relation)
     check_columns([column for column in columns if not column.is_serial], node.offset)
     view = Table(
         context.schema.next_tabid,
@@ -345,6 +345,7 @@ def _create_view(node: nodes.CreateView, context: Context) -> Plan:
         columns,
         TableKind.VIEW,
         view=node.text,
+        is_delimident=node.is_delimident,
         depends_on=tuple(context.read),
     )
     return Plan(StatementType.CREATE_VIEW, Definition((), (PutTable(view),)))
@@ -400,7 +401,9 @@ def _rename(node: nodes.RenameObject, context: Context) -> Plan:
             table = definable(node.name, context)
             _new_name(nodes.QualifiedName(node.new_name.offset, node.new_name.text), context)
             renamed = replace(table, name=node.new_name.text)
-            return Plan(StatementType.RENAME_TABLE, Definition((), (PutTable(renamed),)))
+            views = with_table_renamed(table, renamed.name, context)
+            changed = (renamed, *views)
+            return Plan(StatementType.RENAME_TABLE, Definition((), tuple(map(PutTable, changed))))
         case "index":
             return _rename_index(node, context)
         case "constraint":

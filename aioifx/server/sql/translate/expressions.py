@@ -110,6 +110,8 @@ class Expressions:
                 return literal_of(node.text, SqlType(TypeCode.INTERVAL, node.qualifier.encoded))
             case nodes.Column() | nodes.FieldAccess():
                 _, column = self.scope.find(node)
+                if self.context.names is not None:
+                    self.context.names.columns.append((node, column))
                 return Typed(column.sql, column.type, column.is_nullable)
             case nodes.RowConstructor():
                 return complex_types.row(self.conditional(), node, hint)

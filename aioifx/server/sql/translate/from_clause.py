@@ -32,7 +32,6 @@ from aioifx.server.sql.sqlite.tree import (
     walk,
 )
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.complex_types import collected
 from aioifx.server.sql.translate.conditions import Subqueries
 from aioifx.server.sql.translate.expressions import Expressions
@@ -45,6 +44,7 @@ from aioifx.server.sql.translate.scopes import (
     SourceColumn,
     derived_columns,
     stored_rows,
+    view_statement,
 )
 from aioifx.sqltypes import TypeCode
 
@@ -146,14 +146,15 @@ class FromClause:
                     sql("{} AS {}", common.alias, alias), [Source(label, alias, columns, offset=item.offset)]
                 )
         table = self.context.table(item.table)
+        if self.context.names is not None:
+            self.context.names.tables.append((item, table))
         if table.kind is TableKind.VIEW and not table.is_system:
             return self._view(table, label, item.offset)
         source = self.context.source(table, label, item.offset)
         return Joined(stored_rows(table, source.alias), [source])
 
     def _view(self, view: Table, label: str, offset: int) -> Joined:
-        statement = parse(view.view)
-        assert isinstance(statement, nodes.CreateView)
+        statement = view_statement(view)
         if view.catalog not in MAIN:
             raise SqlError(-999, token="VIEW", offset=offset)
         with self.context.view_inside(offset):

@@ -22,10 +22,9 @@ from aioifx.server.sql.model.schema import TableKind
 from aioifx.server.sql.model.type_rules import INTEGER, LONG_TEXT
 from aioifx.server.sql.sqlite.tree import Case, Literal, Node, Piece, call, given, listed, query_sql, sql
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.from_clause import DerivedTables, FromClause
-from aioifx.server.sql.translate.scopes import Context, Scope, Source, SourceColumn
+from aioifx.server.sql.translate.scopes import Context, Scope, Source, SourceColumn, view_statement
 from aioifx.server.sql.translate.sqlite_text import collated
 from aioifx.server.sql.translate.typed import text_of
 from aioifx.server.sql.translate.views import simple_reference
@@ -157,9 +156,7 @@ class _Translator:
         table = self.context.table(name)
         if table.kind is not TableKind.VIEW or table.is_system:
             return
-        statement = parse(table.view)
-        assert isinstance(statement, nodes.CreateView)
-        if simple_reference(statement.query) is None:
+        if simple_reference(view_statement(table).query) is None:
             raise SqlError(-201, offset=self.hierarchy.offset)
 
     def _has_prior(self) -> bool:

@@ -22,6 +22,7 @@ from aioifx.server.sql.model.storage import Form, form_of
 from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of
 from aioifx.server.sql.sqlite.tree import Column, Node, Parameter, Reference, call, given, sql
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
 from aioifx.sqltypes import SqlType
 
 MAIN = ("main", "temp")
@@ -44,6 +45,8 @@ class SourceColumn:
     """For a field of a document, the document."""
     path: str = ""
     """For a field of a document, the names that lead to it."""
+    origin: tuple[int, str] | None = None
+    """The tabid and name of the stored column of this database that it is, or whose field it is."""
 
     def field(self, name: str) -> SourceColumn | None:
         """A field of a row, or of a BSON document, where every name is one (documented: ``column.field``)."""
@@ -52,12 +55,19 @@ class SourceColumn:
             index = self.type.field(name)
             if index is None:
                 return None
-            return SourceColumn(name, call("ifx_field", self.sql, index), self.type.parts[index], True, base)
+            return SourceColumn(
+                name,
+                call("ifx_field", self.sql, index),
+                self.type.parts[index],
+                True,
+                base,
+                origin=self.origin,
+            )
         if form_of(self.type) is Form.BSON:
             document = self.document or self.sql
             path = f"{self.path}.{name}" if self.path else name
             value = call("ifx_bson_get", document, path)
-            return SourceColumn(name, value, bson(), True, base, document, path)
+            return SourceColumn(name, value, bson(), True, base, document, path, self.origin)
         return None
 
 
@@ -196,12 +206,20 @@ class Scope:
 
     def starred(self, star: nodes.Star) -> Iterator[SourceColumn]:
         """The columns that ``*`` or ``table.*`` stands for."""
+        for source in self.starred_sources(star):
+            yield from source.columns
+
+    def starred_sources(self, star: nodes.Star) -> list[Source]:
+        """The sources whose columns ``*`` or ``table.*`` stands for.
+
+        Raises:
+            SqlError: -522, there is no such table.
+        """
         sources = [each for each in self.sources if star.table is None or _meant(each, star.table)]
         if not sources:
             assert star.table is not None
             raise SqlError(-522, token=star.table.name, offset=star.offset)
-        for source in sources:
-            yield from source.columns
+        return sources
 
     def common_table(self, name: str) -> CommonTable | None:
         """The table of a WITH clause of this query or one around it."""
@@ -220,6 +238,26 @@ def _followed(column: SourceColumn, fields: tuple[str, ...], node: nodes.Column)
 
 def _meant(source: Source, name: nodes.QualifiedName) -> bool:
     return source.label == name.name and name.owner in ("", source.owner)
+
+
+def view_statement(view: Table) -> nodes.CreateView:
+    """The statement that a view is stored as."""
+    statement = parse(view.view, delimident=view.is_delimident)
+    assert isinstance(statement, nodes.CreateView)
+    return statement
+
+
+@dataclass(slots=True)
+class ResolvedNames:
+    """What the names in the text of a view mean, so that it can be rewritten."""
+
+    tables: list[tuple[nodes.TableRef, Table]] = field(default_factory=list[tuple[nodes.TableRef, Table]])
+    columns: list[tuple[nodes.Column | nodes.FieldAccess, SourceColumn]] = field(
+        default_factory=list[tuple[nodes.Column | nodes.FieldAccess, SourceColumn]]
+    )
+    stars: list[tuple[nodes.Star, list[Source]]] = field(
+        default_factory=list[tuple[nodes.Star, list[Source]]]
+    )
 
 
 @dataclass(slots=True)
@@ -242,6 +280,8 @@ class Context:
     marks: int = 0
     transfers: bool = False
     """Whether it calls LOTOFILE."""
+    names: ResolvedNames | None = None
+    """Filled while the text of a view is translated to rewrite it."""
 
     @contextmanager
     def view_inside(self, offset: int) -> Generator[None, None, None]:
@@ -253,10 +293,12 @@ class Context:
         if self.views >= _DEEPEST_VIEW:
             raise SqlError(-999, token="VIEW", offset=offset)
         self.views += 1
+        names, self.names = self.names, None  # of another text
         try:
             yield
         finally:
             self.views -= 1
+            self.names = names
 
     def mark(self) -> int:
         """An unused number for a reference to a sequence."""
@@ -381,6 +423,8 @@ class Context:
         columns = tuple(
             SourceColumn(c.name, _column(table, alias, c), c.type, c.is_nullable) for c in table.columns
         )
+        if self.names is not None and table.catalog == "main":
+            columns = tuple(replace(each, origin=(table.tabid, each.name)) for each in columns)
         return Source(label, alias, columns, table, table.owner, offset)
 
 

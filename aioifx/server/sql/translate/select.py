@@ -197,6 +197,9 @@ class QueryTranslator:
         """Name and value of each column of a select list, and its expression unless it comes from a star."""
         for item in node.items:
             if isinstance(item.expression, nodes.Star):
+                if self.context.names is not None:
+                    sources = scope.starred_sources(item.expression)
+                    self.context.names.stars.append((item.expression, sources))
                 for column in scope.starred(item.expression):
                     _shown(column.type, item.offset)
                     yield column.name, Typed(column.sql, column.type, column.is_nullable), None

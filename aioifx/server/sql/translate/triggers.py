@@ -34,7 +34,7 @@ from aioifx.server.sql.translate.dml import stored
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.instead import change_plan
 from aioifx.server.sql.translate.routine_calls import execution
-from aioifx.server.sql.translate.scopes import MAIN, Context, Scope
+from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, view_statement
 from aioifx.server.sql.translate.select import QueryTranslator
 from aioifx.server.sql.translate.typed import Typed
 from aioifx.server.sql.translate.variables import expression_with_variables, with_variables
@@ -77,6 +77,7 @@ def create_trigger(node: nodes.CreateTrigger, context: Context) -> Plan:
         node.new.text if node.new else "",
         node.is_instead,
         node.is_disabled,
+        node.is_delimident,
     )
     _check_names(node, table)
     if trigger.event is TriggerEvent.DELETE and any(key.cascades for key in table.foreign_keys):
@@ -98,9 +99,7 @@ def _triggering(node: nodes.CreateTrigger, context: Context) -> Table:
     if table.kind is not (TableKind.VIEW if node.is_instead else TableKind.TABLE):
         raise SqlError(-206, -111, token=table.name, offset=node.table.offset)
     if table.view:
-        view = parse(table.view)
-        assert isinstance(view, nodes.CreateView)
-        if view.has_check_option:
+        if view_statement(table).has_check_option:
             raise SqlError(-999, token="WITH CHECK OPTION", offset=node.table.offset)
     return table
 
@@ -151,7 +150,7 @@ def trigger_plan(trigger: Trigger, table: Table, schema: Schema, settings: Setti
     Raises:
         SqlError: an object that an action names does not exist any longer.
     """
-    node = parse(f"{trigger.header(table)} {trigger.action}")
+    node = parse(f"{trigger.header(table)} {trigger.action}", delimident=trigger.is_delimident)
     assert isinstance(node, nodes.CreateTrigger)
     return _Translator(trigger, table, schema, settings).plan_of(node)
 

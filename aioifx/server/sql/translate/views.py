@@ -14,11 +14,10 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
 from aioifx.server.sql.sqlite.tree import Case, Column, Node, call, logic, sql
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.conditions import Subqueries
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.grouping import has_aggregate
-from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, Source, SourceColumn
+from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, Source, SourceColumn, view_statement
 from aioifx.server.sql.translate.sqlite_text import collated
 
 _COMPUTED: int = -234
@@ -143,8 +142,7 @@ def _expanded(
     source_of: Callable[[Table, str], Source],
 ) -> _ViewLevel:
     """A view down to its table, whose columns *source_of* gives."""
-    statement = parse(view.view)
-    assert isinstance(statement, nodes.CreateView)
+    statement = view_statement(view)
     reference = simple_reference(statement.query)
     if reference is None:
         raise SqlError(_NOT_SIMPLE, token=view.name, offset=name.offset)
@@ -179,10 +177,8 @@ def require_simple(node: nodes.CreateView, context: Context) -> None:
     reference = simple_reference(node.query)
     beneath = None if reference is None else context.table(reference.table)
     if beneath is not None and beneath.kind is TableKind.VIEW and not beneath.is_system:
-        statement = parse(beneath.view)
-        assert isinstance(statement, nodes.CreateView)
         with context.view_inside(node.offset):
-            require_simple(statement, context)
+            require_simple(view_statement(beneath), context)
     elif beneath is None:
         raise SqlError(_NOT_SIMPLE, token=node.view.name, offset=node.offset)
 

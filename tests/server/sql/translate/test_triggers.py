@@ -122,3 +122,17 @@ def test_the_text_of_a_trigger_in_the_catalog_creates_it_again(bench: Workbench)
     assert trigger_of(bench, "tr") == before
     assert bench.rows("SELECT tabid, event, old, new FROM systriggers") == [(100, "U", "o", "n")]
     assert bench.rows("SELECT objtype, state FROM sysobjstate WHERE name = 'tr'") == [("T", "E")]
+
+
+def test_a_trigger_is_read_as_it_was_created(bench: Workbench) -> None:
+    bench.delimident = True
+    bench.run(
+        'CREATE TRIGGER tr INSERT ON t REFERENCING NEW AS n FOR EACH ROW (INSERT INTO log ("x") VALUES (n."a"))'
+    )
+    bench.delimident = False
+    trigger, table = trigger_of(bench, "tr"), bench.schema.table("t")
+    assert table is not None
+    (branch,) = trigger_plan(trigger, table, bench.schema, bench.settings).each_row
+    (insert,) = (action.action for action in branch.actions)
+    assert isinstance(insert, Change)
+    assert insert.sql.text == 'INSERT INTO main."t101" ("x") VALUES (?4)'

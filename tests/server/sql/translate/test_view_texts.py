@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.server.sql.workbench import Workbench
+
+TABLES = (
+    "CREATE TABLE t (a INT, b INT, c CHAR(5))",
+    "CREATE TABLE u (a INT, x INT)",
+    "INSERT INTO t VALUES (1, 2, 'abc')",
+    "INSERT INTO u VALUES (1, 5)",
+)
+
+
+def text_of(stores: Workbench, name: str = "v") -> str:
+    view = stores.schema.table(name)
+    assert view is not None
+    return view.view
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("CREATE VIEW v AS SELECT * FROM t", "CREATE VIEW v AS SELECT t.a, t.b, t.c FROM t"),
+        (
+            "create view v as select q.* , 1 as n from t q",
+            "create view v as select q.a, q.b, q.c , 1 as n from t q",
+        ),
+        (
+            "CREATE VIEW v (k, l, m) AS SELECT u.*, b FROM ann.t, u",
+            "CREATE VIEW v (k, l, m) AS SELECT u.a, u.x, b FROM ann.t, u",
+        ),
+        (
+            "CREATE VIEW v AS SELECT a FROM t WHERE EXISTS (SELECT * FROM u WHERE u.a = t.a)",
+            "CREATE VIEW v AS SELECT a FROM t WHERE EXISTS (SELECT u.a, u.x FROM u WHERE u.a = t.a)",
+        ),
+        (
+            "CREATE VIEW v AS SELECT q.a FROM (SELECT * FROM u) AS q",
+            "CREATE VIEW v AS SELECT q.a FROM (SELECT u.a, u.x FROM u) AS q",
+        ),
+        (
+            "  /* of both */ CREATE VIEW v AS SELECT * FROM u UNION SELECT a, b FROM t;",
+            "CREATE VIEW v AS SELECT u.a, u.x FROM u UNION SELECT a, b FROM t",
+        ),
+    ],
+)
+def test_a_star_is_stored_as_the_columns_that_it_stands_for(statement: str, text: str) -> None:
+    stores = Workbench(*TABLES, statement)
+    assert text_of(stores) == text
+    stores.run("ALTER TABLE u ADD (more INT)")
+    stores.run("ALTER TABLE t ADD (more INT)")
+    before = stores.rows("SELECT * FROM v")
+    stores.run("DROP VIEW v")
+    stores.run(text)  # the stored text is a statement
+    assert stores.rows("SELECT * FROM v") == before
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("SELECT a FROM t", "SELECT z AS a FROM t"),
+        ("SELECT a AS n FROM t WHERE a > 0", "SELECT z AS n FROM t WHERE z > 0"),
+        ("SELECT t.a, c[1,2] FROM t, u WHERE t.a = u.a", "SELECT t.z AS a, c[1,2] FROM t, u WHERE t.z = u.a"),
+        ("SELECT q.a FROM (SELECT a, b FROM t) AS q", "SELECT q.a FROM (SELECT z AS a, b FROM t) AS q"),
+        (
+            "SELECT x FROM u WHERE a IN (SELECT a FROM t WHERE t.a = u.a)",
+            "SELECT x FROM u WHERE a IN (SELECT z AS a FROM t WHERE t.z = u.a)",
+        ),
+        ("SELECT COUNT(*) AS n, a FROM t GROUP BY a", "SELECT COUNT(*) AS n, z AS a FROM t GROUP BY z"),
+        ("SELECT a FROM t UNION SELECT x FROM u", "SELECT z AS a FROM t UNION SELECT x FROM u"),
+        ("SELECT b, 'a' AS s FROM t", "SELECT b, 'a' AS s FROM t"),
+        ("SELECT ann.t.a + t.a AS s FROM ann.t", "SELECT ann.t.z + t.z AS s FROM ann.t"),
+        (
+            "SELECT p.a FROM t p FULL OUTER JOIN u ON p.a = u.a",
+            "SELECT p.z AS a FROM t p FULL OUTER JOIN u ON p.z = u.a",
+        ),
+        (
+            "WITH w AS (SELECT a FROM t) SELECT w.a FROM w",
+            "WITH w AS (SELECT z AS a FROM t) SELECT w.a FROM w",
+        ),
+        ("SELECT a FROM s", "SELECT z AS a FROM s"),
+    ],
+)
+def test_a_renamed_column_has_its_name_in_the_texts_of_views(query: str, text: str) -> None:
+    stores = Workbench(*TABLES, "CREATE SYNONYM s FOR t", f"CREATE VIEW v AS {query}")
+    before, described = stores.rows("SELECT * FROM v"), stores.described("SELECT * FROM v")
+    stores.run("RENAME COLUMN t.a TO z")
+    assert text_of(stores) == f"CREATE VIEW v AS {text}"
+    assert stores.rows("SELECT * FROM v") == before
+    assert stores.described("SELECT * FROM v") == described
+    stores.run("RENAME COLUMN t.z TO a")
+    assert stores.rows("SELECT * FROM v") == before
+
+
+def test_the_names_of_a_views_columns_need_no_labels() -> None:
+    stores = Workbench(*TABLES, "CREATE VIEW v (k, l) AS SELECT a, c[1,2] FROM t", "RENAME COLUMN t.a TO z")
+    assert text_of(stores) == "CREATE VIEW v (k, l) AS SELECT z, c[1,2] FROM t"
+    stores.run("CREATE VIEW w AS SELECT c[1,2] FROM t")
+    stores.run("RENAME COLUMN t.c TO d")
+    assert text_of(stores) == "CREATE VIEW v (k, l) AS SELECT z, d[1,2] FROM t"
+    assert text_of(stores, "w") == "CREATE VIEW w AS SELECT d[1,2] AS c FROM t"
+    assert stores.rows("SELECT c FROM w") == [("ab",)]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("SELECT a FROM t", "SELECT a FROM z AS t"),
+        ("SELECT t.a FROM ann.t WHERE t.b > 1", "SELECT t.a FROM ann.z AS t WHERE t.b > 1"),
+        ("SELECT q.a FROM t q", "SELECT q.a FROM z q"),
+        ("SELECT u.a FROM u LEFT JOIN t ON t.a = u.a", "SELECT u.a FROM u LEFT JOIN z AS t ON t.a = u.a"),
+        ("SELECT t.a FROM u AS t", "SELECT t.a FROM u AS t"),
+        ("WITH t AS (SELECT a FROM u) SELECT a FROM t", "WITH t AS (SELECT a FROM u) SELECT a FROM t"),
+        ("SELECT a FROM s", "SELECT a FROM s"),
+    ],
+)
+def test_a_renamed_table_has_its_name_in_the_texts_of_views(query: str, text: str) -> None:
+    stores = Workbench(
+        *TABLES, "CREATE SYNONYM s FOR t", f"CREATE VIEW v AS {query}", "CREATE VIEW w AS SELECT a FROM v"
+    )
+    before = stores.rows("SELECT * FROM w")
+    stores.run("RENAME TABLE t TO z")
+    assert text_of(stores) == f"CREATE VIEW v AS {text}"
+    assert text_of(stores, "w") == "CREATE VIEW w AS SELECT a FROM v"
+    assert stores.rows("SELECT * FROM w") == before
+    assert stores.rows(
+        "SELECT TRIM(viewtext) FROM sysviews v, systables t WHERE v.tabid = t.tabid AND tabname = 'v'"
+    ) == [(f"CREATE VIEW v AS {text}",)]
+
+
+def test_names_in_double_quotes() -> None:
+    stores = Workbench(*TABLES, 'CREATE VIEW v AS SELECT a, "it\'s" AS s FROM t')
+    stores.delimident = True
+    stores.run('RENAME COLUMN t.a TO "A b"')
+    assert text_of(stores) == "CREATE VIEW v AS SELECT \"A b\" AS a, 'it''s' AS s FROM t"
+    stores.run('CREATE VIEW w AS SELECT "A b" FROM t')
+    stores.run("CREATE VIEW x AS SELECT * FROM w")
+    stores.delimident = False
+    assert text_of(stores, "x") == 'CREATE VIEW x AS SELECT w."A b" FROM w'
+    assert stores.rows("SELECT * FROM v") == [(1, "it's")]
+    assert stores.rows("SELECT * FROM x") == [(1,)]
+
+
+def test_the_columns_of_views_follow_a_changed_type() -> None:
+    stores = Workbench(
+        *TABLES, "CREATE VIEW v AS SELECT a, b FROM t", "CREATE VIEW w (k) AS SELECT a + 1 FROM v"
+    )
+
+    def types() -> list[object]:
+        return stores.rows(
+            "SELECT t.tabname, c.colname, c.coltype FROM systables t, syscolumns c"
+            " WHERE t.tabid = c.tabid AND tabtype = 'V' AND t.tabid > 99 ORDER BY 1, 2"
+        )  # type: ignore[return-value]
+
+    assert types() == [("v", "a", 2), ("v", "b", 2), ("w", "k", 2)]
+    stores.run("ALTER TABLE t MODIFY (a DECIMAL(8,2) NOT NULL)")
+    assert types() == [("v", "a", 5 + 256), ("v", "b", 2), ("w", "k", 5)]
+    stores.run("ALTER TABLE t DROP (a)")
+    assert stores.error("SELECT * FROM v")[:2] == (-217, "a")
+    assert types() == [("v", "a", 5 + 256), ("v", "b", 2), ("w", "k", 5)]
+    stores.run("RENAME COLUMN t.b TO d")  # of a table whose views do not work any longer
+    assert text_of(stores) == "CREATE VIEW v AS SELECT a, b FROM t"
+
+
+NAMES = st.sampled_from(["a", "b", "c", "d", "e", "t", "u"])
+
+
+@given(st.lists(st.tuples(st.booleans(), NAMES, NAMES), max_size=8))
+def test_views_give_their_rows_whatever_is_renamed(renames: list[tuple[bool, str, str]]) -> None:
+    stores = Workbench(
+        *TABLES,
+        "CREATE VIEW v AS SELECT t.*, x FROM t, u WHERE t.a = u.a",
+        "CREATE VIEW w AS SELECT a, (SELECT MAX(b) FROM t WHERE t.a = v.a) AS b FROM v WHERE b > 1",
+        "CREATE VIEW n AS SELECT d.a FROM (SELECT a, COUNT(*) AS k FROM t GROUP BY a UNION SELECT * FROM u) AS d",
+    )
+    expected = [stores.rows(f"SELECT * FROM {name}") for name in ("v", "w", "n")]
+    described = [stores.described(f"SELECT * FROM {name}") for name in ("v", "w", "n")]
+    name = "t"
+    for is_table, old, new in renames:
+        if is_table and new != "u":
+            if new != name:
+                stores.run(f"RENAME TABLE {name} TO {new}")
+            name = new
+        table = stores.schema.table(name)
+        assert table is not None
+        if table.column(old) is not None and table.column(new) is None:
+            stores.run(f"RENAME COLUMN {name}.{old} TO {new}")
+        assert [stores.rows(f"SELECT * FROM {each}") for each in ("v", "w", "n")] == expected
+        assert [stores.described(f"SELECT * FROM {each}") for each in ("v", "w", "n")] == described
