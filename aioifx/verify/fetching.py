@@ -94,8 +94,8 @@ async def _fetch_size_in_force(lab: Lab) -> None:
     for size in sizes:
         async with prepared(lab.conn, query) as statement:
             reply = await open_and_fetch(lab.conn, statement, size)
-        found.append(len(reply.rows) * statement.row_size)
-        if found[-1] > size + statement.row_size:
+        found.append(len(reply.rows) * statement.cursor.row_size)
+        if found[-1] > size + statement.cursor.row_size:
             raise Refuted(f"a fetch of {size} bytes returned {found[-1]} bytes of rows")
     if found[1] < STANDARD_FETCH_SIZE // 2:
         raise Refuted(f"fetches of {sizes[0]} and {sizes[1]} bytes returned {found[0]} and {found[1]} bytes")
@@ -200,7 +200,7 @@ async def _autofree_releases(lab: Lab) -> None:
         if not reply.is_cursor_closed:
             await close_cursor(conn, statement)
         outbox = statement_request(statement.statement_id)
-        requests.put_curname(outbox, statement.name_cursor())
+        requests.put_curname(outbox, statement.cursor.name())
         requests.put_open(outbox)
         (reply,) = await exchange_all(conn, [outbox])
     if reply.error is None:
@@ -290,7 +290,7 @@ FETCHING: Final[tuple[Check, ...]] = (
     Check(
         "done-ends-rows",
         "A reply to a fetch has an SQ_DONE with a row count only with the last rows.",
-        ("client/execution/statement.py: what the blocks of one query show is true of all",),
+        ("client/execution/cursor_requests.py: what the blocks of one query show is true of all",),
         _done_ends_rows,
     ),
     Check(
@@ -347,13 +347,13 @@ FETCHING: Final[tuple[Check, ...]] = (
     Check(
         "ret-type-with-open",
         "The group that opens a cursor without parameters may have RET_TYPE.",
-        ("client/execution/statement_requests.py: RET_TYPE may be in this group without BIND",),
+        ("client/execution/cursor_requests.py: RET_TYPE may be in this group without BIND",),
         _ret_type_with_open,
     ),
     Check(
         "autofree-releases",
         "After AUTOFREE, closing the cursor releases its statement.",
-        ("client/execution/statement_requests.py: with AUTOFREE servers release the statement",),
+        ("client/execution/cursor_requests.py: with AUTOFREE servers release the statement",),
         _autofree_releases,
     ),
     Check(

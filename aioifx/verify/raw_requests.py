@@ -63,14 +63,14 @@ async def open_and_fetch(
 ) -> Reply:
     """Open the cursor, and fetch the first block of at most *size* bytes."""
     outbox = statement_request(statement.statement_id)
-    requests.put_curname(outbox, statement.name_cursor())
+    requests.put_curname(outbox, statement.cursor.name())
     if autofree:
         requests.put_autofree(outbox)
     requests.put_open(outbox)
     requests.put_id(outbox, statement.statement_id)
-    if ret_types and statement.ret_types:
+    if ret_types and statement.cursor.ret_types:
         capabilities = statements_of(conn).session.conversation.capabilities
-        requests.put_ret_type(outbox, capabilities, statement.ret_types)
+        requests.put_ret_type(outbox, capabilities, statement.cursor.ret_types)
     requests.put_fetch(outbox, size)
     return await exchange(conn, outbox, reader_of(conn, statement))
 
@@ -92,7 +92,7 @@ async def scroll_to(conn: Connection[Any], statement: Statement, kind: int, row:
 async def open_scrolling(conn: Connection[Any], statement: Statement) -> None:
     """Open a scroll cursor."""
     outbox = statement_request(statement.statement_id)
-    requests.put_curname(outbox, statement.name_cursor())
+    requests.put_curname(outbox, statement.cursor.name())
     requests.put_scroll(outbox)
     requests.put_open(outbox)
     await exchange(conn, outbox)

@@ -78,6 +78,7 @@ REASONS = {
     "server/catalog/sysrows.py: an index without a clause has one row": "dbspaces differ from server to server",
     "server/sql/translate/ddl.py: the type of a SELECT INTO": "aioifx runs a statement of any type",
     "server/sql/translate/ddl.py: the type of the statement is that of RENAME": "aioifx runs a statement of any type",
+    "server/sql/translate/view_texts.py: the spelling of the changed text": "aioifx shows the text as it is",
     # -- what no check may or can do ----------------------------------------------------------------------------------
     "server/engine/object_files.py: it cannot be written": "it would write a file on the server's host",
     "server/engine/object_files.py: The number of digits is assumed": "it would leave a file on the server's host",

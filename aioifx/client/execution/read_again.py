@@ -102,7 +102,7 @@ async def _read_again(statement: Statement, large: LargeValues, params: Sequence
                 raise DatabaseError("the columns have changed", sql=statement.sql)
             values = large.elsewhere(again.plans.fetching)
             rows: list[Row] = []
-            block = await again.open(params, read_rows=statement.read_open)
+            block = await again.open(params, read_rows=statement.cursor.read_rows)
             while True:
                 values.is_cursor_closed = again.state is PREPARED
                 rows += await values.fill(block)

@@ -15,8 +15,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.client.config.checks import Lobs
 from aioifx.client.config.options import MIN_FETCH_SIZE
+from aioifx.client.execution.cursor_requests import REPLY_SLACK
 from aioifx.client.execution.large_values import LargeValues
-from aioifx.client.execution.statement import REPLY_SLACK, Statement
+from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_requests import statement_request
 from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
 from aioifx.client.session.failures import raise_for
@@ -146,7 +147,7 @@ async def open_scroll_cursor(
     statement.check_usable()
     params = await statement.encoder.collect(params)
     outbox = statement_request(statement.statement_id)
-    requests.put_curname(outbox, statement.name_cursor())
+    requests.put_curname(outbox, statement.cursor.name())
     statement.encoder.put(outbox, params)
     requests.put_scroll(outbox)
     if hold:
@@ -173,9 +174,9 @@ async def _fetch(
     """
     statement.check_usable()
     session, outbox = statement.session, statement_request(statement.statement_id)
-    if statement.ret_types:
-        requests.put_ret_type(outbox, session.conversation.capabilities, statement.ret_types)
-    size = max(MIN_FETCH_SIZE, statement.row_size)
+    if statement.cursor.ret_types:
+        requests.put_ret_type(outbox, session.conversation.capabilities, statement.cursor.ret_types)
+    size = max(MIN_FETCH_SIZE, statement.cursor.row_size)
     requests.put_scroll_fetch(outbox, orientation, row, size)
     reply = await session.conversation.exchange(
         outbox,

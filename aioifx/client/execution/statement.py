@@ -9,19 +9,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final, NoReturn
 
+from aioifx.client.execution.cursor_requests import CursorRequests
 from aioifx.client.execution.large_parameters import large_parameters
 from aioifx.client.execution.large_values import Fetching
 from aioifx.client.execution.parameters import RequestEncoder, RequestTemplate
 from aioifx.client.execution.ret_types import ret_types_of
 from aioifx.client.execution.row_plan import RowPlans
-from aioifx.client.execution.statement_requests import (
-    EXECUTE_EOT,
-    OpenRequest,
-    execute_template,
-    next_block_request,
-    open_and_fetch_template,
-    statement_request,
-)
+from aioifx.client.execution.statement_requests import EXECUTE_EOT, execute_template, statement_request
 from aioifx.client.execution.statement_state import (
     GONE,
     ON_CLOSE,
@@ -48,11 +42,8 @@ from aioifx.sqltypes import Row, SqlType, Value
 from aioifx.wire import requests
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, ReplyReader
+from aioifx.wire.replies import Reply
 from aioifx.wire.tuples import RowReader
-
-REPLY_SLACK: Final = 1 << 20
-"""Bytes that a reply may have beyond its rows."""
 
 _CONTROLS: Final = frozenset(
     map(int, (StatementType.BEGIN_WORK, StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK))
@@ -73,7 +64,6 @@ class Statement:
         self.statement_id = description.statement_id
         self.kind = description.statement_type
         self.parameters = parameters
-        self.row_size = description.row_size
         self.warnings = prepared.done.warnings if prepared.done else 0
         self.returns_rows = self.kind == StatementType.SELECT or (
             self.kind == StatementType.EXECUTE_ROUTINE and bool(description.columns)
@@ -81,8 +71,6 @@ class Statement:
         self.columns = description.columns if self.returns_rows else ()
         self.is_for_update = self.returns_rows and is_for_update(sql)
         """Whether its rows may be changed by WHERE CURRENT OF."""
-        self._had_done: bool | None = None
-        """Whether the block before had an SQ_DONE with a row count; None: there was none, or it does not matter."""
         self.targets = description.columns if self.kind == StatementType.INSERT else ()
         """The target columns of an INSERT."""
         self.state: StatementState = PREPARED
@@ -95,11 +83,7 @@ class Statement:
         self.is_partly_executed = False
         """Whether rows of a failed executemany are part of the transaction that is still open."""
         self.generation = session.generation
-        self._autofree_asked = False
-        self._autofree_granted = False
         self._head = statement_request(self.statement_id).detach()
-        self._name: bytes | None = None
-        self.ret_types = ret_types_of(self.columns)
         self.conversions = session.conversions
         adapters = adapters_for(session.conversions, parameters, session.code_set)
         self.large_parameters = large_parameters(session, parameters, adapters)
@@ -111,18 +95,19 @@ class Statement:
         """The BLOB and CLOB parameters; None if there are none."""
         self.takes_large_values = self.large_parameters is not None or self.lob_parameters is not None
         """Whether parameters must be read from their sources, or stored, before they are encoded."""
-        self._ret_types_sent = not self.ret_types
-        """Whether the server knows the form in which to send values."""
         self.verb = scan(sql).verb
         on_lost = session.transactions.on_reply_lost
         self.on_lost = None if self.kind == StatementType.SELECT else partial(on_lost, sql)
         """Called if the reply to an execution is lost."""
         self.plans = RowPlans(Fetching(session, self.statement_id, sql, self.on_lost), self.columns)
-        self._read_open: RowReader | None = None
-        """Reader of the open cursor's tuples, if it is not the default row reader."""
-        self._last_reader: ReplyReader | None = None
-        self._last_open: OpenRequest | None = None
-        self._open_templates: dict[tuple[int, bool, bool, bool], RequestTemplate] = {}
+        self.cursor = CursorRequests(
+            session,
+            self.statement_id,
+            description.row_size,
+            ret_types_of(self.columns),
+            self.plans,
+            has_parameters=bool(parameters),
+        )
         self._execute_template: RequestTemplate | None = None
         self._encode_executions: EncodeParamRows | None = None
         self._encode_arrow: tuple[object, EncodeArrow] = None, leave_all
@@ -141,7 +126,7 @@ class Statement:
     @property
     def cursor_name(self) -> str | None:
         """The open cursor's name; None if it is closed."""
-        return self._name.decode("ascii") if self.is_open and self._name is not None else None
+        return self.cursor.name().decode("ascii") if self.is_open else None
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
@@ -172,21 +157,25 @@ class Statement:
             if self.lob_parameters is not None and not self.lob_parameters.are_stored(params):
                 async with await self.store(params) as stored:
                     return await self.open(stored, fetch_size, hold=hold, read_rows=read_rows, collected=True)
-        size = self._fetch_size(fetch_size)
-        self._read_open = read_rows
+        cursor = self.cursor
+        size = cursor.fetch_size(fetch_size)
+        cursor.read_rows = read_rows
         self.check_usable()
         if apart is None:
             # A routine is not run again, because of its side effects, so its request is never uncertain.
             accepts = session.behavior.ret_type_with_open
-            apart = self._has_uncertain_ret_types and not (
+            apart = cursor.has_uncertain_ret_types and not (
                 accepts or (accepts is None and self.is_repeatable)
             )
-        is_trial = self._has_uncertain_ret_types and not apart
-        group = self.encoder.encode(self._open_template(0 if apart else size, hold=hold), params)
+        is_trial = cursor.has_uncertain_ret_types and not apart
+        template = cursor.open_template(
+            self.encoder, 0 if apart else size, hold=hold, is_one_shot=self.is_one_shot
+        )
+        group = self.encoder.encode(template, params)
         if not session.transactions.runs_unchecked:
             await self.check_may_run()
-        reader = self._reply_reader(size)
-        self.state, self._had_done = ON_OPEN[self.state], None
+        reader = cursor.reply_reader(size)
+        self.state, cursor.had_done = ON_OPEN[self.state], None
         in_flight = session.conversation.send(group, reader, interruptible=True, on_lost=self.on_lost)
         try:
             reply = await session.dispatcher.reply(in_flight)
@@ -206,7 +195,7 @@ class Statement:
                 rows = await self.open(
                     params, fetch_size, hold=hold, read_rows=read_rows, collected=True, apart=True
                 )
-                if self._fetch_size(fetch_size) == size:  # otherwise the size was refused
+                if cursor.fetch_size(fetch_size) == size:  # otherwise the size was refused
                     session.behavior.learn("ret_type_with_open", False)
                 return rows
         # No row was consumed, and a cursor opened again starts at the first row (assumed); only fetching again could
@@ -221,20 +210,10 @@ class Statement:
         return self.accept_block(reply)
 
     @property
-    def _has_uncertain_ret_types(self) -> bool:
-        """Whether the next opening has RET_TYPE without BIND, which no other client sends with OPEN."""
-        return not (self._ret_types_sent or self.parameters)
-
-    @property
     def is_repeatable(self) -> bool:
         """Whether its cursor may be opened again after an error: a query, and the server has not ended the
         transaction."""
         return self.kind == StatementType.SELECT and not self.session.transactions.is_aborted
-
-    @property
-    def read_open(self) -> RowReader | None:
-        """The reader of the open cursor's tuples; None: the one of plain tuples."""
-        return self._read_open
 
     def try_send_open(
         self, params: Sequence[Value], read_rows: RowReader | None, size: int
@@ -243,78 +222,30 @@ class Statement:
         session = self.session
         if not session.transactions.runs_unchecked or session.fetch_buffer.is_unconfirmed:
             return None
-        opening = self._last_open
+        cursor = self.cursor
+        opening = cursor.last_open
         if (
             opening is None
             or opening.size != size
             or opening.read_rows is not read_rows
-            or opening.has_types is not self._ret_types_sent
+            or opening.has_types is not cursor.are_types_sent
         ):
-            if self.takes_large_values or (
-                self._has_uncertain_ret_types and not session.behavior.ret_type_with_open
-            ):
+            if self.takes_large_values:
                 return None
-            opening = self._open_request(size, read_rows)
+            opening = cursor.opening(self.encoder, size, read_rows, is_one_shot=self.is_one_shot)
+            if opening is None:
+                return None
         if self.state is not PREPARED or self.generation != session.generation:
             self.check_usable()
         group = (
             self.encoder.encode(opening.group, params) if params or self.parameters else opening.group.prefix
         )
-        self._read_open = read_rows
-        self.state, self._had_done = ON_OPEN[self.state], None
+        cursor.read_rows = read_rows
+        self.state, cursor.had_done = ON_OPEN[self.state], None
         # Positional: keywords would cost each call more than the rest of `send`.
         return session.dispatcher.send(
             group, opening.reader, True, session.conversation.on_reply, None, self.on_lost
         )
-
-    def _open_request(self, size: int, read_rows: RowReader | None) -> OpenRequest:
-        """The request for fetches of *size* bytes, or of a row's size if larger."""
-        self._read_open = read_rows
-        enough = self._fetch_size(size)
-        group, reader = self._open_template(enough, hold=False), self._reply_reader(enough)
-        opening = self._last_open = OpenRequest(size, read_rows, self._ret_types_sent, group, reader)
-        return opening
-
-    def _reply_reader(self, size: int) -> ReplyReader:
-        """The reader of the reply to a fetch of *size* bytes; cached, since most fetches have the same size."""
-        read_rows = self._read_open or self.plans.reader()
-        limit = 2 * size + REPLY_SLACK
-        reader = self._last_reader
-        if reader is None or reader.limit != limit or reader.read_rows is not read_rows:
-            reader = self._last_reader = self.session.conversation.reader(read_rows, limit)
-        return reader
-
-    def _open_template(self, size: int, *, hold: bool) -> RequestTemplate:
-        """The request of `open`."""
-        session = self.session
-        # A statement that may have to be opened again must not be released by AUTOFREE.
-        autofree = (
-            session.autofree
-            and self.is_one_shot
-            and not session.fetch_buffer.is_unconfirmed
-            and not (self._has_uncertain_ret_types and session.behavior.ret_type_with_open is None)
-        )
-        self._autofree_asked = autofree
-        key = (size, hold, autofree, self._ret_types_sent)
-        template = self._open_templates.get(key)
-        if template is None:
-            template = self._open_templates[key] = open_and_fetch_template(
-                self.encoder,
-                session.conversation.capabilities,
-                self.statement_id,
-                self.name_cursor(),
-                size,
-                () if self._ret_types_sent else self.ret_types,
-                hold=hold,
-                autofree=autofree,
-            )
-        return template
-
-    def name_cursor(self) -> bytes:
-        """The name of the statement's cursor, the same for every opening."""
-        if self._name is None:
-            self._name = self.session.conversation.cursor_name()
-        return self._name
 
     async def fetch_block(self) -> list[Row]:
         """The next block; empty if there are no more rows.
@@ -334,15 +265,9 @@ class Statement:
             wanted: bytes; 0 for the session's.
         """
         self.check_usable()
-        size, ret_types = self._fetch_size(wanted), () if self._ret_types_sent else self.ret_types
-        capabilities = self.session.conversation.capabilities
-        request = next_block_request(self.statement_id, size, capabilities, ret_types)
-        reader = self._reply_reader(size)
+        size = self.cursor.fetch_size(wanted)
+        request, reader = self.cursor.next_block(size), self.cursor.reply_reader(size)
         return self.session.conversation.send(request, reader, interruptible=True, on_lost=self.on_lost)
-
-    def _fetch_size(self, wanted: int = 0) -> int:
-        """Bytes of one fetch, 0 for the session's; JDBC raises it to the row's size (observed: select.json)."""
-        return max(wanted or self.session.fetch_buffer.size, self.row_size)
 
     def accept_block(self, reply: Reply) -> list[Row]:
         """The rows in a fetch's reply; updates the state of the cursor.
@@ -351,23 +276,21 @@ class Statement:
         the end
         """
         rows = reply.rows
-        self._autofree_granted = self._autofree_asked  # AUTOFREE applies only once the cursor has been opened
+        cursor = self.cursor
+        cursor.autofree_granted = (
+            cursor.autofree_asked
+        )  # AUTOFREE applies only once the cursor has been opened
         if reply.is_cursor_closed:
             self.state = ON_CLOSE[self.state]
         elif not (rows or reply.bad_value is not None) or self._has_last_rows(reply):
             self.state = ON_LAST_ROWS[self.state]
         if reply.error is not None or reply.bad_value is not None:
             self._raise_block_error(reply)
-        self._ret_types_sent = True
+        cursor.are_types_sent = True
         return rows
 
     def _has_last_rows(self, reply: Reply) -> bool:
         """Whether the rows of a reply without SQ_CLOSE are the last ones.
-
-        JDBC ends them with an SQ_DONE that has a row count (observed: select.json). Other clients fetch once more, on
-        12.10 to 15; one of them expects rows after such an SQ_DONE (14.10, 15). So it is the end only after the blocks
-        of a query have shown that this server sends it with the last rows alone.
-        Assumed: what the blocks of one query show is true of all queries at this server.
 
         If rows may arrive one at a time, only an empty reply or SQ_CLOSE is the end (assumed). So it is for a routine,
         whose blocks show nothing of queries.
@@ -378,19 +301,13 @@ class Statement:
             or self.session.transactions.sends_row_by_row
         ):
             return False
-        if reply.no_rows is not None:
-            return True
-        behavior, has_done = self.session.behavior, reply.done is not None and reply.done.rows > 0
-        if self._had_done is not None and reply.rows:
-            behavior.learn("done_ends_rows", not self._had_done)
-        self._had_done = has_done
-        return has_done and behavior.done_ends_rows is True
+        return self.cursor.has_last_rows(reply)
 
     def _raise_block_error(self, reply: Reply) -> NoReturn:
         """Raise the error in a fetch's reply."""
         if reply.error is not None:
             self.state = ON_LAST_ROWS[self.state]
-            self._autofree_granted = False
+            self.cursor.autofree_granted = False
         raise_for(reply, self.sql)
         raise AssertionError("the reply holds no error")
 
@@ -561,5 +478,5 @@ class Statement:
             return
         is_open, self.state = self.is_open, ON_RELEASE[self.state]
         if self.generation == self.session.generation:
-            freed = self._autofree_granted
+            freed = self.cursor.autofree_granted
             self.session.conversation.release_later(self.statement_id, cursor=is_open, release=not freed)

@@ -53,8 +53,11 @@ class Party:
         def attempt() -> None:
             with self.transactions.changing(TABLE, catalog.empty_schema()):
                 for row in rows or ((),):
-                    text = sql if isinstance(sql, str) else self.transactions.with_new_rowids(sql, TABLE).text
-                    self.connection.execute(text, row)
+                    if isinstance(sql, str):
+                        self.connection.execute(sql, row)
+                    else:
+                        insert = self.transactions.with_new_rowids(sql, TABLE)
+                        self.connection.execute(insert.text, insert.bound(row))
 
         self.transactions.run(attempt)
 

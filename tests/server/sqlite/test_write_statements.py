@@ -146,7 +146,7 @@ def test_a_statement_that_sqlite_gave_up(party: MakeParty, exclusive: bool) -> N
 def brief(party: Party, value: int) -> None:
     def attempt() -> None:
         with party.transactions.changing(TABLE, catalog.empty_schema()), party.transactions.step():
-            party.connection.execute('INSERT INTO main."t100" ("a") VALUES (?1)', (value,))
+            party.connection.execute('INSERT INTO main."t100" ("a") VALUES (?)', (value,))
 
     party.transactions.run(attempt, brief=True)
 

@@ -388,8 +388,8 @@ DEFECTS: Final = {
     ),
     "rows lost at a DONE": Defect(
         "A query's rows ended at the first SQ_DONE with a row count, which some servers send with each block.",
-        "aioifx.client.execution.statement",
-        "Statement._has_last_rows",
+        "aioifx.client.execution.cursor_requests",
+        "CursorRequests.has_last_rows",
         "return has_done and behavior.done_ends_rows is True",
         "return has_done",
         400,

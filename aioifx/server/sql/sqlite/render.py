@@ -74,7 +74,7 @@ class Composed:
     @cached_property
     def text(self) -> str:
         """The text."""
-        return "".join(map(_text_of, self._pieces))
+        return "".join(map(_named_text_of if NUMBERS_ARE_NAMES else _text_of, self._pieces))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Composed) and other.text == self.text
@@ -132,9 +132,13 @@ def _text_of(piece: _Piece) -> str:
             name = identifier(piece.name) if piece.is_quoted else piece.name
             return f"{piece.alias}.{name}" if piece.alias else name
         case tree.Parameter():
-            return f":p{piece.number}" if NUMBERS_ARE_NAMES else f"?{piece.number}"
+            return f"?{piece.number}"
         case Reference():
             return f"{piece.source} AS {piece.alias}"
+
+
+def _named_text_of(piece: _Piece) -> str:
+    return f":p{piece.number}" if isinstance(piece, tree.Parameter) else _text_of(piece)
 
 
 def _write(node: Node, put: _Put) -> None:

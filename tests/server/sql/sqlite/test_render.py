@@ -106,7 +106,10 @@ def test_a_node_is_no_text() -> None:
         f"{Composed(A)}"
 
 
-def test_a_statement_knows_its_tables_and_is_given_the_values_that_it_uses() -> None:
+def test_a_statement_knows_its_tables_and_is_given_the_values_that_it_uses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rendering, "NUMBERS_ARE_NAMES", False)
     table, other = Reference("main", 101, "s1"), Reference("ifx_other_1", 7, "s2")
     query = Composed(
         query_sql("SELECT {}, {} FROM {}, {}, {}", Parameter(3), Literal("?9"), table, other, table)

@@ -7,6 +7,7 @@ import pytest
 
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.plan import Verb
+from aioifx.server.sql.sqlite.render import render
 from aioifx.sqltypes import Row, Value
 from tests.server.sql.workbench import Workbench
 
@@ -149,9 +150,9 @@ def test_a_change_by_cursor_takes_the_rowid_after_its_parameters() -> None:
     made = bench().plan("UPDATE p SET b = ?, a = ? WHERE CURRENT OF cur").action
     assert isinstance(made, plan.Change)
     assert (made.cursor, made.verb, made.update_columns) == ("cur", Verb.UPDATE, ("b", "a"))
-    assert made.sql.text.endswith(".rowid = ?3")
+    assert render(made.sql.tree).endswith(".rowid = ?3")
     made = bench().plan("DELETE FROM p WHERE CURRENT OF cur").action
-    assert isinstance(made, plan.Change) and made.sql.text.endswith(".rowid = ?1")
+    assert isinstance(made, plan.Change) and render(made.sql.tree).endswith(".rowid = ?1")
 
 
 def test_a_change_of_all_rows_is_marked() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from aioifx.server.sql.model.plan import Change, Verb
+from aioifx.server.sql.sqlite.render import render
 from aioifx.wire.opcodes import StatementType
 from tests.server.sql.workbench import Workbench
 
@@ -17,7 +18,7 @@ def test_a_change_of_a_view_reads_the_values_of_its_rows() -> None:
     assert isinstance(insert.action, Change)
     assert insert.action.by_row is not None
     assert insert.action.by_row.search is not None
-    assert insert.action.by_row.search.text == "SELECT NULL, NULL, NULL, ?1"
+    assert render(insert.action.by_row.search.tree) == "SELECT NULL, NULL, NULL, ?1"
     assert [column.name for column in insert.columns] == ["b"]
     update = bench.plan("UPDATE v SET b = a + 5")
     assert update.type is StatementType.UPDATE_ALL

@@ -4,6 +4,7 @@ import pytest
 
 from aioifx.server.sql.model.plan import Change
 from aioifx.server.sql.model.schema import Trigger
+from aioifx.server.sql.sqlite.render import render
 from aioifx.server.sql.translate.triggers import trigger_plan
 from tests.server.sql.workbench import Workbench
 
@@ -53,13 +54,13 @@ def test_old_values_are_bound_before_new_ones(bench: Workbench) -> None:
     assert table is not None
     (branch,) = trigger_plan(trigger, table, bench.schema, bench.settings).each_row
     assert branch.condition is not None
-    assert branch.condition.text == "SELECT (?1 < ?4)"
+    assert render(branch.condition.tree) == "SELECT (?1 < ?4)"
     insert, update = (action.action for action in branch.actions)
     assert isinstance(insert, Change)
-    assert insert.sql.text == 'INSERT INTO main."t101" ("x", "y") VALUES (?6, ?5)'
+    assert render(insert.sql.tree) == 'INSERT INTO main."t101" ("x", "y") VALUES (?6, ?5)'
     assert isinstance(update, Change)
-    assert "?1" in update.sql.text
-    assert "= ?4" in update.sql.text
+    assert "?1" in render(update.sql.tree)
+    assert "= ?4" in render(update.sql.tree)
 
 
 @pytest.mark.parametrize(
@@ -135,4 +136,4 @@ def test_a_trigger_is_read_as_it_was_created(bench: Workbench) -> None:
     (branch,) = trigger_plan(trigger, table, bench.schema, bench.settings).each_row
     (insert,) = (action.action for action in branch.actions)
     assert isinstance(insert, Change)
-    assert insert.sql.text == 'INSERT INTO main."t101" ("x") VALUES (?4)'
+    assert render(insert.sql.tree) == 'INSERT INTO main."t101" ("x") VALUES (?4)'
