@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.config.isolation import MAX_LOCK_WAIT
-from aioifx.client.connect import login_replies
+from aioifx.client.connect import login_messages
 from aioifx.client.pool.locks import diagnose_locks
 from aioifx.client.session.interrupts import INTERRUPTED, URGENT_BYTE
 from aioifx.errors import DatabaseError, QueryCanceled, QueryTimeout
@@ -57,14 +57,14 @@ async def _capability_bits(lab: Lab) -> None:
         raise Refuted(f"the server lacks {', '.join(missing)}")
 
 
-async def _same_login_replies(lab: Lab) -> None:
+async def _same_login_messages(lab: Lab) -> None:
     async with lab.another():
         pass
     async with lab.another():
-        before = login_replies.known_replies()
+        before = login_messages.known_replies()
         async with lab.another():
             pass
-        if login_replies.known_replies() != before:
+        if login_messages.known_replies() != before:
             raise Refuted("two logins of one kind had different replies")
 
 
@@ -279,8 +279,8 @@ SESSIONS: Final[tuple[Check, ...]] = (
     Check(
         "same-login-replies",
         "A server answers all logins of one kind with the same bytes.",
-        ("client/connect/login_replies.py: server (assumed)",),
-        _same_login_replies,
+        ("client/connect/login_messages.py: server (assumed)",),
+        _same_login_messages,
     ),
     Check(
         "ping-is-answered",

@@ -893,14 +893,14 @@ DEFECTS: Final = (
     ),
     Defect(
         "serial beyond its greatest number",
-        "aioifx/server/sqlite/serials.py",
+        "aioifx/server/sqlite/counters.py",
         "            if number > limit:",
         "            if number > limit + 1:",
         SQLITE,
     ),
     Defect(
         "start of a SERIAL used up",
-        "aioifx/server/sqlite/serials.py",
+        "aioifx/server/sqlite/counters.py",
         "begin, column.serial_start - 1)",
         "begin, column.serial_start)",
         SQLITE,

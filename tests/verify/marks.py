@@ -66,7 +66,7 @@ REASONS = {
     "server/catalog/routines.py: sizes and costs are 0": "any number is right",
     "server/sql/translate/spl_compiler.py: the offsets of errors": _MAKES_NO_ROUTINE,
     "server/engine/spl.py: a query without rows": _MAKES_NO_ROUTINE,
-    "server/sql/translate/spl_runtime.py: a bound that is NULL": _MAKES_NO_ROUTINE,
+    "server/sql/translate/spl_program.py: a bound that is NULL": _MAKES_NO_ROUTINE,
     "server/catalog/systables.py: their tabids differ from release to release": "any number is right",
     "server/sql/runtime/sqlite_extras.py: what the routines": "routines that JDBC alone calls",
     "wire/requests.py: by position (assumed": "JDBC's request, which aioifx does not send",

@@ -19,14 +19,14 @@ from aioifx.client.api.connection import Connection
 from aioifx.client.config.addresses import Address, is_allowed, redirect_target
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.config.process_environment import environment_variable
-from aioifx.client.connect.login_replies import read_known
-from aioifx.client.connect.login_requests import (
+from aioifx.client.connect.login_messages import (
     PROTOCOLS,
     dbopen_request,
     info_request,
     login_frame_of,
     negotiated,
     offered,
+    read_known,
 )
 from aioifx.client.connect.pam import PamConversation
 from aioifx.client.connect.transport import open_channel

@@ -21,7 +21,7 @@ from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sql.runtime.sqlite_functions import guarded
 from aioifx.server.sql.sqlite.render import Composed
-from aioifx.server.sql.translate.spl_runtime import NOT_GIVEN
+from aioifx.server.sql.translate.spl_program import NOT_GIVEN
 from aioifx.server.sqlite.dml import Written, make_interruptible, write
 from aioifx.server.sqlite.error_mapping import (
     broken_reference,

@@ -23,8 +23,14 @@ from aioifx.server.sql.model.spl import UNRESOLVED, SplRoutine
 from aioifx.server.sql.model.storage import Stored, type_number
 from aioifx.server.sql.runtime.casts import assigner
 from aioifx.server.sql.translate.spl_compiler import compiled
-from aioifx.server.sql.translate.spl_program import Embedded, EmbeddedStatement, Program, StoredValues
-from aioifx.server.sql.translate.spl_runtime import MISSING, NOT_GIVEN
+from aioifx.server.sql.translate.spl_program import (
+    MISSING,
+    NOT_GIVEN,
+    Embedded,
+    EmbeddedStatement,
+    Program,
+    StoredValues,
+)
 from aioifx.server.sqlite.spool import StoredRow
 from aioifx.sqltypes import SqlType
 

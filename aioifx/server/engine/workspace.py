@@ -17,10 +17,10 @@ from aioifx.server.sql.model.plan import Change
 from aioifx.server.sql.model.schema import Schema, Table
 from aioifx.server.sql.sqlite.render import identifier
 from aioifx.server.sql.translate.sqlite_ddl import release_steps
+from aioifx.server.sqlite.counters import Serials
 from aioifx.server.sqlite.databases import Database
 from aioifx.server.sqlite.interrupts import INTERRUPTED
 from aioifx.server.sqlite.kept_values import KeptByCursor
-from aioifx.server.sqlite.serials import Serials
 from aioifx.server.sqlite.transaction_state import SessionDefaults
 from aioifx.server.sqlite.transactions import Transactions
 

@@ -27,9 +27,8 @@ from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite import undo_log
 from aioifx.server.sqlite.committed_transactions import CommittedTransactions, path_beside
 from aioifx.server.sqlite.connection import connect
+from aioifx.server.sqlite.counters import Sequences, Serials
 from aioifx.server.sqlite.lock_manager import LockManager
-from aioifx.server.sqlite.sequences import Sequences
-from aioifx.server.sqlite.serials import Serials
 from aioifx.server.sqlite.smart_objects import ObjectsInUse
 
 SYSMASTER: Final = "sysmaster"

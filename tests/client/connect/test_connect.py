@@ -26,9 +26,9 @@ from aioifx import Connection
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.config.resolve import parse_dsn
 from aioifx.client.connect import login as client_login
-from aioifx.client.connect import login_requests
+from aioifx.client.connect import login_messages
 from aioifx.client.connect.connect import _Connector, open_connection
-from aioifx.client.connect.login_requests import login_frame_of
+from aioifx.client.connect.login_messages import login_frame_of
 from aioifx.client.connect.transport import StaggeredRace
 from aioifx.errors import (
     AuthenticationError,
@@ -158,7 +158,7 @@ def as_jdbc(monkeypatch: pytest.MonkeyPatch, script: list[Exchange]) -> None:
     data = script[0][0]
     assert isinstance(data, bytes)
     without_optofc(monkeypatch)
-    monkeypatch.setattr(login_requests, "login_frame", _AsJdbc(data))
+    monkeypatch.setattr(login_messages, "login_frame", _AsJdbc(data))
     monkeypatch.setattr(client_login, "login_frame_of", login_frame_of.__wrapped__)  # without its cache
 
 

@@ -63,7 +63,7 @@ VALUES: Final[tuple[Check, ...]] = (
     sql_check(
         "serial-overflow",
         "A SERIAL8 or BIGSERIAL beyond its largest number fails as an INT8 or BIGINT does.",
-        "server/sqlite/serials.py: The greatest number",
+        "server/sqlite/counters.py: The greatest number",
         fails("INSERT INTO vfy_big VALUES (0, 2)", -1284),
         setup=(
             "CREATE TEMP TABLE vfy_big (a BIGSERIAL, b INT)",

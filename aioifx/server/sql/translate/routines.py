@@ -10,7 +10,7 @@ from aioifx.server.sql.model.spl import UNRESOLVED, SplParameter, SplRoutine, Sp
 from aioifx.server.sql.syntax import spl_nodes
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.spl_compiler import compiled_tree
-from aioifx.server.sql.translate.spl_scopes import declared_type
+from aioifx.server.sql.translate.spl_source import declared_type
 from aioifx.wire.opcodes import StatementType
 
 _EXISTS: Final = -673

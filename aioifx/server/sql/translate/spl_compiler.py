@@ -26,13 +26,13 @@ from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.select import QueryTranslator
-from aioifx.server.sql.translate.spl_loops import LoopSource
 from aioifx.server.sql.translate.spl_program import (
     EmbeddedStatement,
     Program,
 )
-from aioifx.server.sql.translate.spl_scopes import (
+from aioifx.server.sql.translate.spl_source import (
     Handler,
+    LoopSource,
     Variable,
     Variables,
     builtin_variables,

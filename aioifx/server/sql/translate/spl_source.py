@@ -1,4 +1,4 @@
-"""The Python source of a routine as it grows: lines, places of variables, source of expressions. Never: a statement.
+"""The Python source of a routine as it grows: lines, variables, expressions, loops. Never: what a loop repeats.
 
 Invariant: the source consists of this package's own text, numbers, and `repr` of texts; no name of a user is in it.
 """
@@ -7,22 +7,138 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias
 
+from aioifx.server.sql.builtin_types import boolean
 from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sql.model.spl import UNRESOLVED
-from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of
-from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.model.spl import UNRESOLVED, SplRoutine
+from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of, plain
+from aioifx.server.sql.syntax import nodes, spl_nodes
+from aioifx.server.sql.syntax.spl_nodes import LoopKind
 from aioifx.server.sql.translate.closure_expressions import ClosureExpressions, Namespace, Unknown
 from aioifx.server.sql.translate.scopes import Context
-from aioifx.server.sql.translate.spl_program import Embedded, EmbeddedExpression, expression
-from aioifx.server.sql.translate.spl_runtime import HELPERS
-from aioifx.server.sql.translate.spl_scopes import Variable, Variables
+from aioifx.server.sql.translate.spl_program import HELPERS, Embedded, EmbeddedExpression, expression
 from aioifx.server.sql.translate.variables import expression_with_variables
 from aioifx.sqltypes import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable: its place in the Python source, and its type."""
+
+    source: str
+    type: SqlType
+    is_loop: bool = False
+    """Whether a FOR loop sets it, so that nothing else may."""
+    is_set_by_server: bool = False
+    """Whether no statement may set it."""
+
+
+Verb: TypeAlias = Literal["exit", "continue"]
+
+
+@dataclass(slots=True, eq=False)
+class Loop:
+    """A loop around the statement that is compiled."""
+
+    number: int
+    kind: LoopKind
+    label: str
+    is_left: bool = False
+    """Whether an inner loop's EXIT or CONTINUE names it."""
+
+
+@dataclass(slots=True)
+class Variables:
+    """The variables that a block sees, the innermost first."""
+
+    known: dict[str, Variable] = field(default_factory=dict[str, Variable])
+    parent: Variables | None = None
+
+    def find(self, name: str) -> Variable | None:
+        """The variable of that name."""
+        block: Variables | None = self
+        while block is not None:
+            if name in block.known:
+                return block.known[name]
+            block = block.parent
+        return None
+
+    def type_of(self, name: str) -> SqlType | None:
+        """Its type; None if there is no such variable."""
+        found = self.find(name)
+        return None if found is None else found.type
+
+
+def declared_type(type_: spl_nodes.DeclaredType, context: Context) -> SqlType:
+    """The type of a variable or parameter.
+
+    Raises:
+        SqlError: -206 and -217 for LIKE; -9628, no such type; -999, a large object.
+    """
+    if isinstance(type_, spl_nodes.LikeColumn):
+        column = context.table(type_.table).column(type_.column.text)
+        if column is None:
+            raise SqlError(-217, token=type_.column.text, offset=type_.column.offset)
+        return plain(column.type)
+    resolved = context.resolved(type_)
+    if family_of(resolved) in (Family.SIMPLE_LARGE, Family.SMART_LARGE, Family.OTHER):
+        raise SqlError(-999, token=str(resolved))
+    return plain(resolved)
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A compiled ON EXCEPTION, whose function is called with the error."""
+
+    codes: tuple[int, ...]
+    function: str
+    resumes: bool
+    depth: int
+    """How many blocks with handlers are around its block."""
+    jumps: tuple[tuple[Loop, Verb], ...] = ()
+    """EXIT and CONTINUE of loops around it, numbered from 1 in what the function returns."""
+
+
+def builtin_variables(routine: SplRoutine, schema: Schema) -> Variables:
+    """SQLCODE; in a trigger procedure the columns of both rows, and INSERTING and its siblings.
+
+    Raises:
+        SqlError: -206, the table of the triggers does not exist any longer.
+    """
+    found = Variables({"sqlcode": Variable("_host.sqlcode", INTEGER, is_set_by_server=True)})
+    trigger = routine.trigger
+    if trigger is None:
+        return found
+    table = schema.table(trigger.table)
+    if table is None:
+        raise SqlError(-206, -111, token=trigger.table)
+    for name, place in ((trigger.old, "_host.trigger.old"), (trigger.new, "_host.trigger.new")):
+        for column in table.columns if name else ():
+            source = f"{place}[{column.name!r}]"
+            is_old = name == trigger.old
+            found.known[f"{name}.{column.name}"] = Variable(
+                source, plain(column.type), is_set_by_server=is_old
+            )
+    for event in ("inserting", "updating", "deleting", "selecting"):
+        source = f"('t' if _host.trigger.event == {event!r} else 'f')"
+        found.known[event] = Variable(source, boolean(), is_set_by_server=True)
+    return found
+
+
+def changes_current_of(body: spl_nodes.Block, cursor: str) -> bool:
+    """Whether an UPDATE or DELETE in the loop is on the cursor's row, so that it is an update cursor (documented)."""
+    return any(isinstance(node, nodes.CurrentOf) and node.cursor.text == cursor for node in nodes.walk(body))
+
+
+def for_update(query: nodes.Query) -> nodes.Query:
+    """The query with FOR UPDATE."""
+    return replace(query, for_update=query.for_update or nodes.ForUpdate(query.offset, ()))
+
 
 NOT_DECLARED: Final = -667
 LOOP_VARIABLE: Final = -660
@@ -174,3 +290,76 @@ class RoutineSource:
         context = Context(self._schema, self._settings, statement=name)
         value = expression(name, to_type, context)
         return self._closures.value(value, [(source, from_type == INTEGER)])
+
+
+class LoopSource(RoutineSource):
+    """The source of one routine, with the loops around the statement that is compiled."""
+
+    def __init__(self, schema: Schema, settings: Settings) -> None:
+        super().__init__(schema, settings)
+        self._loops: list[Loop] = []
+        self._loops_outside: list[Loop] = []  # around the handler that is compiled
+        self._jumps: list[tuple[Loop, Verb]] = []  # from that handler to those loops
+
+    @contextmanager
+    def _loop(
+        self, node: spl_nodes.For | spl_nodes.While | spl_nodes.Foreach, head: str
+    ) -> Generator[None, None, None]:
+        kinds: dict[type[nodes.Node], spl_nodes.LoopKind] = {
+            spl_nodes.For: "for",
+            spl_nodes.Foreach: "foreach",
+            spl_nodes.While: "while",
+        }
+        kind = kinds[type(node)]
+        if isinstance(node, spl_nodes.While) and node.condition is None:
+            kind = "loop"
+        if any(node.label and loop.label == node.label for loop in self._loops):
+            raise SqlError(-201, offset=node.offset)
+        loop = Loop(self._number(), kind, node.label)
+        with self._nested(node.offset), self._indented(head), self._branch():
+            self._loops.append(loop)
+            self._line("_host.check()")
+            yield
+            self._loops.pop()
+        # An EXIT or CONTINUE of an outer loop has left this one: go on outwards.
+        for outer in self._loops:
+            if outer.is_left:
+                if outer is self._loops[-1]:
+                    flag = f"x{outer.number}"
+                    with self._indented(f"if {flag} == 1:"):
+                        self._line(f"{flag} = 0")
+                        self._line("break")
+                    with self._indented(f"if {flag} == 2:"):
+                        self._line(f"{flag} = 0")
+                        self._line("continue")
+                else:
+                    self._line(f"if x{outer.number}: break")
+
+    def _jump(self, loop: Loop, verb: Verb) -> None:
+        if loop not in self._loops:
+            self._jumps.append((loop, verb))
+            self._line(f"return {len(self._jumps)}")
+            return
+        if loop is self._loops[-1]:
+            self._line("break" if verb == "exit" else "continue")
+            return
+        loop.is_left = True
+        flag = f"x{loop.number}"
+        if flag not in self._places:
+            self._places.append(flag)
+        self._line(f"{flag} = {1 if verb == 'exit' else 2}")
+        self._line("break")
+
+    def _loop_of(self, node: spl_nodes.Leave) -> Loop:
+        """The loop that EXIT or CONTINUE means.
+
+        Raises:
+            SqlError: -201, there is no such loop.
+        """
+        for loop in (*reversed(self._loops), *reversed(self._loops_outside)):
+            is_kind = (
+                node.kind is None or loop.kind == node.kind or (node.kind == "loop" and loop.label != "")
+            )
+            if (loop.label == node.label) if node.label else is_kind:
+                return loop
+        raise SqlError(-201, offset=node.offset)

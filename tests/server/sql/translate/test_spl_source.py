@@ -4,10 +4,18 @@ import pytest
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sql.model.type_rules import INTEGER
-from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.translate.spl_scopes import Variable
-from aioifx.server.sql.translate.spl_source import RoutineSource
+from aioifx.server.sql.model.type_rules import DATE, INTEGER
+from aioifx.server.sql.syntax import nodes, spl_nodes
+from aioifx.server.sql.syntax.parser import parse_type_text
+from aioifx.server.sql.syntax.spl_nodes import LikeColumn
+from aioifx.server.sql.translate.scopes import Context
+from aioifx.server.sql.translate.spl_source import (
+    LoopSource,
+    RoutineSource,
+    Variable,
+    Variables,
+    declared_type,
+)
 from tests.server.sql.workbench import Workbench
 
 
@@ -40,3 +48,64 @@ def test_a_statement_sets_only_its_variables(name: str, sqlcode: int) -> None:
     with pytest.raises(SqlError) as caught:
         Source().target(name)
     assert (caught.value.sqlcode, caught.value.token, caught.value.offset) == (sqlcode, name, 7)
+
+
+def test_an_inner_block_hides_variables() -> None:
+    outer = Variables({"a": Variable("v1", INTEGER), "b": Variable("v2", INTEGER)})
+    inner = Variables({"a": Variable("v3", DATE)}, outer)
+    assert [inner.type_of(name) for name in ("a", "b", "c")] == [DATE, INTEGER, None]
+
+
+def test_like_takes_the_type_of_a_column() -> None:
+    bench = Workbench("CREATE TABLE t (k SERIAL, v VARCHAR(9))")
+    context = Context(bench.schema, bench.settings)
+    table = nodes.QualifiedName(1, "t")
+    assert declared_type(LikeColumn(1, table, nodes.Name(1, "k")), context) == INTEGER
+    with pytest.raises(SqlError, match="-217"):
+        declared_type(LikeColumn(1, table, nodes.Name(1, "x")), context)
+    with pytest.raises(SqlError, match="-999"):
+        declared_type(parse_type_text("BLOB"), context)
+
+
+class Loops(LoopSource):
+    """Two loops in each other: one with the label ``o``, and a FOR."""
+
+    def jumped(self, verb: str, label: str = "", kind: spl_nodes.LoopKind | None = None) -> list[str]:
+        """The source of both loops with one statement."""
+        block = spl_nodes.Block(1, (), (), ())
+        outer = spl_nodes.While(1, None, block, "o")
+        inner = spl_nodes.For(1, nodes.Name(1, "i"), (), block)
+        leave = spl_nodes.Leave(5, "exit" if verb == "exit" else "continue", kind, label, None)
+        with self._loop(outer, "while True:"), self._loop(inner, "for i in x:"):
+            self._jump(self._loop_of(leave), leave.verb)
+        return [line.strip() for line in self._lines if "check" not in line]
+
+
+def loops() -> Loops:
+    return Loops(Workbench().schema, Settings())
+
+
+def test_the_innermost_loop_is_left_at_once() -> None:
+    assert loops().jumped("exit") == ["while True:", "for i in x:", "break"]
+    assert loops().jumped("continue", kind="for")[-1] == "continue"
+
+
+def test_an_outer_loop_is_left_through_the_inner_ones() -> None:
+    lines = loops().jumped("continue", "o")
+    (flag,) = {line.split()[0] for line in lines if line.startswith("x")}
+    assert lines[2:4] == [f"{flag} = 2", "break"]
+    assert lines[4:] == [
+        f"if {flag} == 1:",
+        f"{flag} = 0",
+        "break",
+        f"if {flag} == 2:",
+        f"{flag} = 0",
+        "continue",
+    ]
+
+
+def test_there_must_be_such_a_loop() -> None:
+    for label, kind in (("x", None), ("", "foreach")):
+        with pytest.raises(SqlError) as caught:
+            loops().jumped("exit", label, kind)  # type: ignore[arg-type]
+        assert (caught.value.sqlcode, caught.value.offset) == (-201, 5)
