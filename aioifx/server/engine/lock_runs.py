@@ -1,4 +1,4 @@
-"""Runs of SQLite texts that test locks: the rows that others have changed, visits, snapshots. Never: isolation levels.
+"""Runs of queries that test locks: the rows that others have changed, visits, snapshots. Never: isolation levels.
 
 A run reads from ``ifx_undo`` which rows other transactions have changed, in the snapshot of the text itself. So a
 transaction that ends meanwhile cannot show half of its changes.

@@ -1,10 +1,10 @@
 """A translated statement: description, parameters, an action that runs without parsing. Never: Informix SQL.
 
 Invariants:
-1. `parameters[i]` is bound as ``?{i+1}`` in every SQLite text of the plan; a text need not use all of them.
+1. `parameters[i]` is bound as ``?{i+1}`` in every statement of the plan; one need not use all of them.
    `parameters.bind` converts the Python value of a parameter to its SQLite value.
 2. All values inside SQLite are in storage form; `columns` defines how the values of a Query's rows are loaded.
-3. Texts call the functions of `sqlite_functions`, and one that the engine must register on each connection:
+3. Statements call the functions of `sqlite_functions`, and one that the engine must register on each connection:
 
    ``ifx_serial(column, value)``
        the number to store in the serial column *column* of `Change.table`, for the value given (0: the next
@@ -101,7 +101,7 @@ class Query:
     transfers: bool = False
     """Whether it writes files at the client: then it runs with the first fetch, not when the cursor opens."""
     keeps: bool = False
-    """Whether it has BYTE or TEXT columns. Its texts call ``ifx_keep(value, cursor)``, which keeps a value until the
+    """Whether it has BYTE or TEXT columns. It calls ``ifx_keep(value, cursor)``, which keeps a value until the
     cursor is closed. The cursor's number is bound after all parameters."""
     keyed_sql: Composed | None = None
     """`sql` with the rowid as an extra last column; None unless its rows are rows of one stored table, unordered."""

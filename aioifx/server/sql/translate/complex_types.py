@@ -89,7 +89,7 @@ class QueryResult(Protocol):
     @property
     def outputs(self) -> Sequence[Typed]: ...
 
-    def text(self) -> Query: ...
+    def query(self) -> Query: ...
 
 
 def multiset(relation: QueryResult, node: nodes.MultisetQuery) -> Typed:
@@ -107,13 +107,13 @@ def multiset(relation: QueryResult, node: nodes.MultisetQuery) -> Typed:
     parts = sql(
         "coalesce(ifx_collect({}), '[]')", part
     )  # SQLite has no result of an own aggregate over no rows
-    query = query_sql("SELECT {} FROM ({})", call("ifx_complex", parts, type_number(type_)), relation.text())
+    query = query_sql("SELECT {} FROM ({})", call("ifx_complex", parts, type_number(type_)), relation.query())
     return Typed(sql("({})", query), type_, is_nullable=False)
 
 
 def collected(relation: QueryResult) -> Node:
     """The rows of a query as a JSON array of JSON arrays in texts; NULL for no rows."""
-    return sql("({})", query_sql("SELECT ifx_collect({}) FROM ({})", _row(relation), relation.text()))
+    return sql("({})", query_sql("SELECT ifx_collect({}) FROM ({})", _row(relation), relation.query()))
 
 
 def _row(relation: QueryResult) -> Node:

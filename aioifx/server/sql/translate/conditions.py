@@ -62,7 +62,7 @@ class SubqueryRelation(Protocol):
         """Whether it always returns one row: an aggregate without GROUP BY."""
         ...
 
-    def text(self, types: Sequence[SqlType] | None = None) -> Query:
+    def query(self, types: Sequence[SqlType] | None = None) -> Query:
         """The query, its columns cast to *types* and named c1, c2, ..."""
         ...
 
@@ -128,7 +128,7 @@ def condition(translator: ConditionTranslator, node: nodes.Expression) -> Node:
             return _quantified(translator, node)
         case nodes.Exists():
             relation = translator.subqueries.subquery(node.query, translator.scope)
-            return sql("(EXISTS ({}))", relation.text())
+            return sql("(EXISTS ({}))", relation.query())
         case nodes.Match():
             return _match(translator, node)
         case _:
@@ -223,7 +223,7 @@ def _quantified(translator: ConditionTranslator, node: nodes.Quantified) -> Node
     is_any = node.quantifier == "any"
     operator = node.operator if is_any else _NEGATED[node.operator]
     test = comparison(left, operator, right, node.operator_offset)
-    rows = query_sql("SELECT 1 FROM ({}) AS {} WHERE ", relation.text(), alias)
+    rows = query_sql("SELECT 1 FROM ({}) AS {} WHERE ", relation.query(), alias)
     decided, otherwise = (1, 0) if is_any else (0, 1)
     branches = (
         (sql("EXISTS ({}{})", rows, test), Literal(decided)),
@@ -244,11 +244,11 @@ def _match(translator: ConditionTranslator, node: nodes.Match) -> Node:
 def _meeting(operand: Typed, output: Typed, relation: SubqueryRelation, offset: int) -> tuple[Typed, Query]:
     """Both sides of ``x IN (SELECT y ..)`` in one storage form, which SQLite can compare."""
     if operand.type is None or output.type is None or are_compared_by_sqlite(operand.type, output.type):
-        return operand, relation.text()
+        return operand, relation.query()
     type_ = common(operand.type, output.type)
     if type_ is None:
         if not type_rules.are_comparable(operand.type, output.type):
             raise SqlError(-1260, offset=offset)
         is_text = family_of(operand.type) is Family.TEXT
         type_ = comparison_type(output.type if is_text else operand.type)
-    return converted(operand, type_), relation.text((type_,))
+    return converted(operand, type_), relation.query((type_,))

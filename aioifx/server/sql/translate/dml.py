@@ -159,7 +159,7 @@ class _Insertion:
             inserted(column, Typed(given(alias, number), output.type), self.target.table)
             for number, (column, output) in enumerate(zip(targets, relation.outputs, strict=True), start=1)
         ]
-        query = relation.text()
+        query = relation.query()
         return values, sql("({}) AS {}", query, alias), Composed(query)
 
 
@@ -353,7 +353,7 @@ def _several(
         stored(Typed(call("ifx_single", given("", number)), output.type), column, table)
         for number, (column, output) in enumerate(zip(columns, relation.outputs, strict=True), start=1)
     ]
-    rows = relation.text()
+    rows = relation.query()
     one_text = listed((call("quote", each) for each in values), " || ")
     return (
         tuple(column.name for column in columns),

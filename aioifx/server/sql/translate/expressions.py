@@ -391,8 +391,8 @@ class Expressions:
         relation = self.one_column(node.query)
         (output,) = relation.outputs
         if relation.is_one_row:
-            return Typed(sql("({})", relation.text()), output.type)
-        return Typed(sql("({})", query_sql("SELECT ifx_single(c1) FROM ({})", relation.text())), output.type)
+            return Typed(sql("({})", relation.query()), output.type)
+        return Typed(sql("({})", query_sql("SELECT ifx_single(c1) FROM ({})", relation.query())), output.type)
 
     def one_column(self, query: nodes.Query) -> SubqueryRelation:
         """A subquery of one column.

@@ -49,7 +49,7 @@ from aioifx.server.sql.translate.scopes import (
 from aioifx.sqltypes import TypeCode
 
 _LONGEST_SIDE: Final = 100_000
-"""Characters of SQLite text on the left side of a FULL JOIN."""
+"""Characters of the text on the left side of a FULL JOIN."""
 
 
 class DerivedTables(Subqueries, Protocol):
@@ -63,7 +63,7 @@ class DerivedTables(Subqueries, Protocol):
 class Joined(NamedTuple):
     """What FROM names, and whether it needs parentheses on the right side of a join."""
 
-    text: Node
+    node: Node
     sources: list[Source]
     is_join: bool = False
     laterals: tuple[tuple[nodes.DerivedTable, frozenset[str]], ...] = ()
@@ -72,7 +72,7 @@ class Joined(NamedTuple):
     @property
     def operand(self) -> Node:
         """The same as a single operand of a join."""
-        return sql("({})", self.text) if self.is_join else self.text
+        return sql("({})", self.node) if self.is_join else self.node
 
     def require_closed(self) -> None:
         """Raise SqlError -999 if a lateral table refers to a source elsewhere, which SQLite reads later."""
@@ -103,7 +103,7 @@ class FromClause:
         joined = [self._item(item) for item in items]
         self.scope.sources = [source for each in joined for source in each.sources]
         return listed(
-            [joined[0].text, *(each.text if each.laterals else each.operand for each in joined[1:])]
+            [joined[0].node, *(each.node if each.laterals else each.operand for each in joined[1:])]
         )
 
     def _item(self, item: nodes.FromItem) -> Joined:
@@ -163,7 +163,7 @@ class FromClause:
         types = [(output.known_type, output.is_nullable) for output in relation.outputs]
         columns = derived_columns(alias, (column.name for column in view.columns), types)
         return Joined(
-            sql("({}) AS {}", relation.text(), alias),
+            sql("({}) AS {}", relation.query(), alias),
             [Source(label, alias, columns, None, view.owner, offset)],
         )
 
@@ -176,7 +176,7 @@ class FromClause:
             alias, called, ((output.known_type, output.is_nullable) for output in relation.outputs)
         )
         source = Source(label.text if label else "", alias, columns)
-        return Joined(sql("({}) AS {}", relation.text(), alias), [source])
+        return Joined(sql("({}) AS {}", relation.query(), alias), [source])
 
     def _lateral(self, item: nodes.DerivedTable) -> Joined:
         """A lateral table: each row is a JSON array.
@@ -248,31 +248,31 @@ class FromClause:
         if right.is_join:
             right.require_closed()
         if join.condition is None:
-            return Joined(sql("{} JOIN {}", left.text, right.operand), sources, True, laterals)
+            return Joined(sql("{} JOIN {}", left.node, right.operand), sources, True, laterals)
         condition = self._condition(join.condition, sources)
         match join.kind:
             case "left":
                 _supplied(right.sources)
                 return Joined(
-                    sql("{} LEFT JOIN {} ON {}", left.text, right.operand, condition), sources, True, laterals
+                    sql("{} LEFT JOIN {} ON {}", left.node, right.operand, condition), sources, True, laterals
                 )
             case "right":
                 left.require_closed()
                 right.require_closed()
                 _supplied(left.sources)
                 return Joined(
-                    sql("{} LEFT JOIN {} ON {}", right.text, left.operand, condition), sources, True, laterals
+                    sql("{} LEFT JOIN {} ON {}", right.node, left.operand, condition), sources, True, laterals
                 )
             case "full":
                 left.require_closed()
                 right.require_closed()
                 # The text of a FULL JOIN contains its sides two or three times.
-                if len(render(left.text)) > _LONGEST_SIDE:
+                if len(render(left.node)) > _LONGEST_SIDE:
                     raise SqlError(-999, token="FULL JOIN", offset=join.offset)
                 return self._full_join(left, right, condition)
             case _:
                 return Joined(
-                    sql("{} JOIN {} ON {}", left.text, right.operand, condition), sources, True, laterals
+                    sql("{} JOIN {} ON {}", left.node, right.operand, condition), sources, True, laterals
                 )
 
     def _condition(self, condition: nodes.Expression, sources: list[Source]) -> Node:
@@ -288,10 +288,10 @@ class FromClause:
         mine = listed(sql("{} AS c{}", column.sql, number) for number, column in one)
         missing = listed(sql("NULL AS c{}", number) for number, _ in one)
         theirs = listed(sql("{} AS c{}", column.sql, number) for number, column in other)
-        join = sql("{} LEFT JOIN {} ON {}", left.text, right.operand, condition)
+        join = sql("{} LEFT JOIN {} ON {}", left.node, right.operand, condition)
         with_match = query_sql("SELECT {}, {} FROM {}", mine, theirs, join)
-        match = query_sql("SELECT 1 FROM {} WHERE {}", left.text, condition)
-        without = query_sql("SELECT {}, {} FROM {} WHERE NOT EXISTS ({})", missing, theirs, right.text, match)
+        match = query_sql("SELECT 1 FROM {} WHERE {}", left.node, condition)
+        without = query_sql("SELECT {}, {} FROM {} WHERE NOT EXISTS ({})", missing, theirs, right.node, match)
         number = 0
         for source in sources:
             moved: list[SourceColumn] = []
@@ -335,7 +335,7 @@ class FromClause:
         Raises:
             SqlError: -395 an OUTER without a joining condition, -396 a condition that skips a level.
         """
-        text = listed([level.preserved[0].text, *(each.operand for each in level.preserved[1:])])
+        text = listed([level.preserved[0].node, *(each.operand for each in level.preserved[1:])])
         here = frozenset(source.alias for each in level.preserved for source in each.sources)
         for below in level.outer:
             names = frozenset(source.alias for source in below.sources)

@@ -38,13 +38,13 @@ _PATH: Final = "sys_connect_by_path"
 class _Rows(NamedTuple):
     """The rows of which a hierarchy consists."""
 
-    text: Node
+    node: Node
     """What FROM names."""
     source: Source
     number: Node
     """The expression that identifies a row."""
     common: Piece = ""
-    """A common table that `text` names."""
+    """A common table that `node` names."""
 
 
 def hierarchy_source(
@@ -56,7 +56,7 @@ def hierarchy_source(
     scope: Scope,
     queries: DerivedTables,
 ) -> Node:
-    """SQLite text after FROM; adds the source, LEVEL and similar columns to the scope.
+    """What stands after FROM; adds the source, LEVEL and similar columns to the scope.
 
     Args:
         order_by: the keys of ORDER BY
@@ -96,13 +96,13 @@ class _Translator:
         self.scope.paths = self._add_paths(plain, alias)
         keys = self._add_keys(plain)
         names, roots, children = zip(*self.columns, strict=True)
-        of_roots = query_sql("SELECT {} FROM {}{}", listed(roots), rows.text, self._start(plain))
+        of_roots = query_sql("SELECT {} FROM {}{}", listed(roots), rows.node, self._start(plain))
         of_children = query_sql(
             "SELECT {} FROM {} AS {} JOIN {} ON {} ORDER BY {}",
             listed(children),
             table,
             alias,
-            rows.text,
+            rows.node,
             followed,
             listed(["2 DESC", *keys, "1"]),
         )
@@ -114,9 +114,9 @@ class _Translator:
             of_roots,
             of_children,
         )
-        tests = {_LEAF: sql("NOT EXISTS (SELECT 1 FROM {} WHERE {})", rows.text, followed)}
+        tests = {_LEAF: sql("NOT EXISTS (SELECT 1 FROM {} WHERE {})", rows.node, followed)}
         if self.hierarchy.is_nocycle:
-            tests[_IS_CYCLE] = sql("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", rows.text, condition, cycle)
+            tests[_IS_CYCLE] = sql("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", rows.node, condition, cycle)
         shown = {name: test for name, test in tests.items() if name in self._named()}
         pseudo = [level, *(SourceColumn(name, given(alias, name), INTEGER, False) for name in shown)]
         if rows.source.table is not None:

@@ -84,7 +84,7 @@ def _inserting(node: nodes.Insert, view: Table, context: Context) -> Plan:
         values = [
             Typed(given(alias, number), out.type) for number, out in enumerate(relation.outputs, start=1)
         ]
-        rows = sql(" FROM ({}) AS {}", relation.text(), alias)
+        rows = sql(" FROM ({}) AS {}", relation.query(), alias)
     if count != len(targets):
         raise SqlError(-236)
     made = {column.name: assigned(value, column.type) for column, value in zip(targets, values, strict=True)}
@@ -144,4 +144,4 @@ def _rows(
         )
     ]
     nulls = [NULL] * (2 * len(old) - len(items))
-    return query_sql("SELECT {} FROM ({}) AS {}", listed([*made, *nulls]), relation.text(), alias)
+    return query_sql("SELECT {} FROM ({}) AS {}", listed([*made, *nulls]), relation.query(), alias)

@@ -35,7 +35,7 @@ class Rows(Protocol):
         """Whether it always returns one row."""
         ...
 
-    def text(self, types: Types = None) -> Query:
+    def query(self, types: Types = None) -> Query:
         """The query; its columns are cast to *types* and named c1, c2, ..."""
         ...
 
@@ -58,7 +58,7 @@ class Block:
     sources: tuple[Source, ...] = ()
     """The sources in its FROM clause."""
 
-    def text(self, types: Types = None) -> Query:
+    def query(self, types: Types = None) -> Query:
         """The whole SELECT; DISTINCT compares rows by the collations of their types."""
         return self._text(types, self.is_distinct)
 
@@ -101,7 +101,7 @@ class Combined:
         """False, since the number of rows is never known."""
         return False
 
-    def text(self, types: Types = None) -> Query:
+    def query(self, types: Types = None) -> Query:
         """Both parts cast to the common types, then to *types*."""
         common = tuple(output.known_type for output in self.outputs)
         query = query_sql("{} {} {}", self.left.part(common), self.operator, _wrapped(self.right, common))
@@ -115,7 +115,7 @@ class Combined:
 
     def part(self, types: Types) -> Query:
         """As the left part of another compound select, which SQLite evaluates from left to right."""
-        return self.text(types)
+        return self.query(types)
 
 
 def _wrapped(rows: Rows, types: Types) -> Query:
@@ -147,14 +147,14 @@ class Relation:
         """Whether it always returns one row."""
         return self.rows.is_one_row and not self.limit
 
-    def text(self, types: Types = None) -> Query:
+    def query(self, types: Types = None) -> Query:
         """The whole query."""
-        return query_sql("{}{}{}{}", self.common, self.rows.text(types), self.order, self.limit)
+        return query_sql("{}{}{}{}", self.common, self.rows.query(types), self.order, self.limit)
 
     def part(self, types: Types) -> Query:
         """As a part of a compound select, where SQLite allows neither WITH nor ORDER BY nor LIMIT."""
         if self.common or self.order or self.limit:
-            return query_sql("SELECT * FROM ({})", self.text(types))
+            return query_sql("SELECT * FROM ({})", self.query(types))
         return self.rows.part(types)
 
     def described(self) -> tuple[Column, ...]:
@@ -182,15 +182,15 @@ class _Kept:
         """Whether it always returns one row."""
         return self.rows.is_one_row
 
-    def text(self, types: Types = None) -> Query:
+    def query(self, types: Types = None) -> Query:
         """The query; *types* are those of the rows."""
         numbers = range(1, len(self.outputs) + 1)
         columns = (
             sql("{} AS c{}", output.sql, number) for number, output in zip(numbers, self.outputs, strict=True)
         )
-        return query_sql("SELECT {} FROM ({})", listed(columns), self.rows.text(types))
+        return query_sql("SELECT {} FROM ({})", listed(columns), self.rows.query(types))
 
-    part = text
+    part = query
 
 
 def keeping(relation: Relation, parameter: int) -> Relation:

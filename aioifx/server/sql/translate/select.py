@@ -89,7 +89,7 @@ class QueryTranslator:
                 raise SqlError(-201, offset=table.offset)
             scope.common[table.name.text] = _common(alias, names, relation.outputs)
             columns = listed(f"c{number}" for number in range(1, len(names) + 1))
-            parts.append(sql("{}({}) AS ({})", alias, columns, relation.text()))
+            parts.append(sql("{}({}) AS ({})", alias, columns, relation.query()))
         return sql("WITH RECURSIVE {} ", listed(parts))
 
     def _common_table(self, table: nodes.CommonTable, alias: str, scope: Scope) -> Relation:

@@ -68,7 +68,7 @@ def query_plan(query: nodes.Query, context: Context) -> Plan:
     if keeps:
         relation = keeping(relation, nodes.bound_count(query) + 1)
     action = Query(
-        Composed(relation.text()),
+        Composed(relation.query()),
         tuple(context.tables.values()),
         keeps=keeps,
         transfers=context.transfers,
@@ -112,7 +112,7 @@ def _keyed(action: Query, query: nodes.Query, relation: Relation, parameter: int
     of_row = Operation("=", given(alias, "rowid"), Parameter(parameter))
     one = replace(keyed, tail=sql("{} {} {}", keyed.tail, conjunction, of_row))
     return replace(
-        action, keyed_sql=Composed(replace(relation, rows=keyed).text()), row_sql=Composed(one.text())
+        action, keyed_sql=Composed(replace(relation, rows=keyed).query()), row_sql=Composed(one.query())
     )
 
 
@@ -183,7 +183,7 @@ def filling(table: Table, relation: Relation, context: Context) -> Change:
     """The INSERT of a query's rows into a new table with its columns."""
     names = tuple(column.name for column in table.columns)
     insert = Insert(table.source, names, _as_source(relation, table.columns))
-    search = Composed(relation.text())
+    search = Composed(relation.query())
     return Change(Verb.INSERT, Composed(insert), table, search=search, locked_tables=context.locked_tables)
 
 
@@ -198,5 +198,5 @@ def _as_source(relation: Relation, columns: Sequence[ColumnDef]) -> Node:
             call("ifx_serial", column.name, given("", number)) if is_serial else given("", number)
             for number, (column, is_serial) in enumerate(zip(columns, serials, strict=True), start=1)
         )
-        return query_sql("SELECT {} FROM ({})", listed(items), relation.text())
-    return relation.text()
+        return query_sql("SELECT {} FROM ({})", listed(items), relation.query())
+    return relation.query()
