@@ -42,7 +42,7 @@ class Check:
     fact: str
     """What is assumed, as a sentence."""
     marks: tuple[str, ...]
-    """Where it is assumed: ``module: words``, each of them part of a line with the word "assumed"."""
+    """Where it is assumed: ``module: definition``, which has the word "assumed" in it or above it."""
     run: Run
     """Returns if the fact holds; raises `Refuted` or `CannotTry`."""
     in_transaction: bool = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,16 +24,12 @@ ABOUT_THE_WORD = {
 
 
 class Mark(NamedTuple):
-    """A line with the word, joined with the next one."""
+    """A line with the word."""
 
-    module: str
+    id: str
+    """The module and the definition that it is in or above, ``wire/tuples.py: read_row``; ``#2`` and so on for the next
+    ones there. In a page of the documentation its last heading."""
     line: str
-    text: str
-
-    def is_named(self, key: str) -> bool:
-        """Whether ``module: words`` names this mark."""
-        module, _, words = key.partition(": ")
-        return module == self.module and words in self.text
 
 
 def marks() -> Iterator[Mark]:
@@ -44,78 +41,128 @@ def marks() -> Iterator[Mark]:
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(base).as_posix()
             if path.suffix in kinds and not name.startswith(_OWN) and name not in ABOUT_THE_WORD:
-                yield from _marks_in(name, path.read_text("utf-8").splitlines())
+                yield from _marks_in(name, path.read_text("utf-8"))
 
 
-def _marks_in(module: str, lines: list[str]) -> Iterator[Mark]:
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+def _marks_in(module: str, text: str) -> Iterator[Mark]:
+    count: dict[str, int] = {}
+    lines = text.splitlines()
+    tree = ast.parse(text) if module.endswith(".py") and _ASSUMED.search(text) else None
+    for number, line in enumerate(lines, start=1):
         if _ASSUMED.search(line):
-            yield Mark(module, line.strip(), f"{line.strip()} {following.strip()}")
+            place = _place(tree.body, number, "") if tree is not None else _heading(lines[:number])
+            key = f"{module}: {place}" if place else module
+            count[key] = count.get(key, 0) + 1
+            yield Mark(key if count[key] == 1 else f"{key} #{count[key]}", line.strip())
+
+
+def _place(body: list[ast.stmt], line: int, outer: str) -> str:
+    """The name of the definition that a line is in, or else of the one that ends before it or begins after it.
+
+    A comment is above what it is about, and the docstring of a constant after it.
+    """
+    before = ""
+    for statement in body:
+        name = _name(statement)
+        is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if (statement.end_lineno or 0) < line:
+            before = name or before
+            continue
+        if is_docstring and statement.lineno <= line:
+            return outer if statement is body[0] else _joined(outer, before)
+        if not name or statement.lineno > line:
+            return _joined(outer, name)  # above it, or inside a statement without a name
+        if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            return _place(statement.body, line, _joined(outer, name))
+        return _joined(outer, name)
+    return outer
+
+
+def _joined(outer: str, name: str) -> str:
+    return f"{outer}.{name}" if outer and name else outer or name
+
+
+def _name(statement: ast.stmt) -> str:
+    match statement:
+        case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+            return statement.name
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+        case _:
+            return ""
+
+
+def _heading(lines: list[str]) -> str:
+    """The last heading of a page, or the last function of a module in Cython."""
+    for line in reversed(lines):
+        if found := re.match(r"#+ (.+)|(?:cp?def|def|cdef class) .*?(\w+)\(", line.strip()):
+            return found[1] or found[2]
+    return ""
 
 
 _MAKES_NO_ROUTINE = "needs a routine on the server, which verify does not make"
 
 REASONS = {
     # -- nothing of a server ------------------------------------------------------------------------------------------
-    "channel.py: That it works there is assumed": "about sockets of Windows, not about servers",
-    "dbapi/loop_thread.py: assumed for Windows": "about signals of Windows, not about servers",
-    "client/bulk/text_formats.py: assumed to leave it unchanged": "dbaccess reads UNLOAD files, not the server",
-    "client/config/environment.py: order of names that share a bucket": "the order of JDBC; servers accept any",
-    "server/sql/complex_types.py: what JDBC accepts": "aioifx ignores the length, and takes any",
-    "server/catalog/sysrows.py: seqid, any number": "any number is right",
-    "server/catalog/routines.py: sizes and costs are 0": "any number is right",
-    "server/sql/translate/spl_compiler.py: the offsets of errors": _MAKES_NO_ROUTINE,
-    "server/engine/spl.py: a query without rows": _MAKES_NO_ROUTINE,
-    "server/sql/translate/spl_program.py: a bound that is NULL": _MAKES_NO_ROUTINE,
-    "server/catalog/systables.py: their tabids differ from release to release": "any number is right",
-    "server/sql/runtime/sqlite_extras.py: what the routines": "routines that JDBC alone calls",
-    "wire/requests.py: by position (assumed": "JDBC's request, which aioifx does not send",
-    "wire/objects.py: kind 1 is assumed": "a request that aioifx does not send",
-    "server/protocol/fast_path.py: Results that no client was seen to use": "no client uses them",
-    "server/protocol/client_files.py: its ISAM code is what a client sends": "no client was seen to show it",
-    "server/protocol/complex_fields.py: a nested value is": "a binary form that aioifx neither asks for nor sends",
-    "sqlalchemy/catalog.py: old servers lack its column sid": "reflection finds nothing there",
-    "server/catalog/sysrows.py: an index without a clause has one row": "dbspaces differ from server to server",
-    "server/sql/translate/ddl.py: the type of a SELECT INTO": "aioifx runs a statement of any type",
-    "server/sql/translate/ddl.py: the type of the statement is that of RENAME": "aioifx runs a statement of any type",
-    "server/sql/translate/view_texts.py: the spelling of the changed text": "aioifx shows the text as it is",
+    "channel.py: Channel.send_urgent": "about sockets of Windows, not about servers",
+    "dbapi/loop_thread.py: _POLL": "about signals of Windows, not about servers",
+    "client/bulk/text_formats.py": "dbaccess reads UNLOAD files, not the server",
+    "client/config/environment.py": "the order of JDBC; servers accept any",
+    "server/sql/complex_types.py: _WIDTH": "aioifx ignores the length, and takes any",
+    "server/catalog/sysrows.py: _syssequences_row": "any number is right",
+    "server/catalog/routines.py": "any number is right",
+    "server/sql/translate/spl_compiler.py": _MAKES_NO_ROUTINE,
+    "server/engine/spl.py: SplHost.select": _MAKES_NO_ROUTINE,
+    "server/sql/translate/spl_program.py: _range": _MAKES_NO_ROUTINE,
+    "server/catalog/systables.py: _SYSMASTER_FIRST": "any number is right",
+    "server/sql/runtime/sqlite_extras.py": "routines that JDBC alone calls",
+    "wire/requests.py: _read_autogenkeys": "JDBC's request, which aioifx does not send",
+    "wire/objects.py: put_read_object": "a request that aioifx does not send",
+    "server/protocol/fast_path.py": "no client uses them",
+    "server/protocol/client_files.py: _failure": "no client was seen to show it",
+    "server/protocol/complex_fields.py": "a binary form that aioifx neither asks for nor sends",
+    "sqlalchemy/catalog.py: temp_table_names": "reflection finds nothing there",
+    "server/catalog/sysrows.py: _fragment_rows": "dbspaces differ from server to server",
+    "server/sql/translate/ddl.py: _create_table_as #2": "aioifx runs a statement of any type",
+    "server/sql/translate/ddl.py: _rename_constraint": "aioifx runs a statement of any type",
+    "server/sql/translate/view_texts.py": "aioifx shows the text as it is",
     # -- what no check may or can do ----------------------------------------------------------------------------------
-    "server/engine/object_files.py: it cannot be written": "it would write a file on the server's host",
-    "server/engine/object_files.py: The number of digits is assumed": "it would leave a file on the server's host",
-    "server/engine/firing.py: none of a table into which": "what triggers do on the server; aioifx creates none",
-    "server/engine/triggers.py: others by trigid": "what triggers do on the server; aioifx creates none",
-    "server/sql/translate/instead.py: a column that an INSERT": "what triggers do on the server; aioifx creates none",
-    "server/sql/translate/routine_calls.py: the code without": "what triggers do on the server; aioifx creates none",
-    "server/sql/translate/triggers.py: -684 and -685": "what triggers do on the server; aioifx creates none",
-    "server/sqlite/databases.py: -354, invalid name": "if it is refuted, a database is left behind",
-    "codecs/text.py: and that gb means what Python calls gbk": "it needs a database of each such locale",
-    "codecs/base.py: Largest size of a field on the wire": "it needs a value of 2 GB",
-    "client/config/options.py: Encoding of text in the login": "it needs a user with a name that is not ASCII",
-    "client/config/addresses.py: as another client reads it": "it needs a server that redirects logins",
-    "wire/handshake.py: assumed: a login string": "it needs a server that redirects logins",
-    "client/session/settings.py: settings may not survive a database switch": "no query shows them; they are set again",
-    "client/connect/pam.py: in the client's code set": "it needs a PAM port and an answer that is not ASCII",
-    "wire/challenges.py: An SQ_ERR in it is assumed": "it needs a PAM port that fails",
-    "server/protocol/session.py: capability 44 is refused by SQ_EXIT": "aioifx offers 44 if it has a handler",
-    "server/protocol/oob.py: urgent data with another value is ignored": "it could end the session of a real server",
-    "server/protocol/session.py: ignored before the login": "it could end the process that accepts logins",
-    "server/engine/control_statements.py: -999, another value": "a setting that aioifx does not send",
-    "server/engine/reads.py: under COMMITTED READ at least": "it needs a second session with locks",
-    "server/sqlite/lock_testing.py: for equal values": "it needs a second session with locks",
-    "server/engine/write_refusals.py: the SQLCODE of a refused definition": "it needs a secondary server",
+    "server/engine/object_files.py: ServerFiles.write": "it would write a file on the server's host",
+    "server/engine/object_files.py: unique_name": "it would leave a file on the server's host",
+    "server/engine/firing.py: Firing.is_untouched": "what triggers do on the server; aioifx creates none",
+    "server/engine/triggers.py: activated": "what triggers do on the server; aioifx creates none",
+    "server/sql/translate/instead.py": "what triggers do on the server; aioifx creates none",
+    "server/sql/translate/routine_calls.py: execution": "what triggers do on the server; aioifx creates none",
+    "server/sql/translate/triggers.py: _Translator._into": "what triggers do on the server; aioifx creates none",
+    "server/sqlite/databases.py: Databases.create": "if it is refuted, a database is left behind",
+    "codecs/text.py: _PYTHON_CODECS": "it needs a database of each such locale",
+    "codecs/base.py: MAX_SIZE": "it needs a value of 2 GB",
+    "client/config/options.py: ConnectOptions.client_code_set": "it needs a user with a name that is not ASCII",
+    "client/config/addresses.py: redirect_target": "it needs a server that redirects logins",
+    "wire/handshake.py: _login_reply": "it needs a server that redirects logins",
+    "client/session/settings.py: SessionSettings.on_database_opened": "no query shows them; they are set again",
+    "client/connect/pam.py: PamConversation._encoded": "it needs a PAM port and an answer that is not ASCII",
+    "wire/challenges.py: read_pam_reply": "it needs a PAM port that fails",
+    "server/protocol/session.py: Session._run_pam": "aioifx offers 44 if it has a handler",
+    "server/protocol/oob.py: INTERRUPT": "it could end the session of a real server",
+    "server/protocol/session.py: Session.interrupt": "it could end the process that accepts logins",
+    "server/engine/control_statements.py: _set_lock_option": "a setting that aioifx does not send",
+    "server/engine/reads.py: Reads.changing": "it needs a second session with locks",
+    "server/sqlite/lock_testing.py: Access.KEY": "it needs a second session with locks",
+    "server/engine/write_refusals.py": "it needs a secondary server",
     # -- variations that clients must survive, rather than assumptions ------------------------------------------------
-    "server/protocol/quirks.py: those that are assumed say why": "about the quirks below",
-    "client/config/dsn.py: that loginTimeout is in milliseconds": "about JDBC's URLs, not about servers",
-    "client/execution/read_again.py: no view that it names": "about what applications define, not about servers",
-    "server/protocol/quirks.py: another client": "a variation; see done-ends-rows",
-    "server/protocol/quirks.py: the manual names no": "a variation; see optofc-keeps-large-values",
-    "server/protocol/quirks.py: no client sends it there": "a variation; see ret-type-with-open",
-    "server/protocol/quirks.py: FREE of": "a variation; aioifx ignores the error",
-    "server/protocol/quirks.py: servers before 7.24 do not have it": "a variation; see autofree-releases",
-    "server/protocol/quirks.py: clients that close at once do not miss it": "a variation; any end will do",
-    "server/protocol/quirks.py: FET_BUF_SIZE may be set for the server": "a variation; see fetch-size-in-force",
-    "server/protocol/quirks.py: INT8 and BIGINT have a form for NULL": "a variation; both forms are read",
-    "server/protocol/quirks.py: its purpose is the value": "a variation; both forms are read",
-    "server/protocol/quirks.py: only JDBC with IFX_USEPUT": "a variation; see failed-put",
+    "server/protocol/quirks.py": "about the quirks below",
+    "client/config/dsn.py": "about JDBC's URLs, not about servers",
+    "client/execution/read_again.py: _may_read_again": "about what applications define, not about servers",
+    "server/protocol/quirks.py: Quirk.COUNT_WITH_EACH_BLOCK": "a variation; see done-ends-rows",
+    "server/protocol/quirks.py: Quirk.DROPPED_VALUES": "a variation; see optofc-keeps-large-values",
+    "server/protocol/quirks.py: Quirk.SEPARATE_RET_TYPE": "a variation; see ret-type-with-open",
+    "server/protocol/quirks.py: Quirk.ERROR_ON_RELEASE": "a variation; aioifx ignores the error",
+    "server/protocol/quirks.py: Quirk.NO_AUTOFREE": "a variation; see autofree-releases",
+    "server/protocol/quirks.py: Quirk.SILENT_EXIT": "a variation; any end will do",
+    "server/protocol/quirks.py: Quirk.LARGE_BLOCKS": "a variation; see fetch-size-in-force",
+    "server/protocol/quirks.py: Quirk.NULL_SERIALS": "a variation; both forms are read",
+    "server/protocol/quirks.py: Quirk.NO_SERIALS": "a variation; both forms are read",
+    "server/protocol/quirks.py: Quirk.NO_PUT": "a variation; see failed-put",
 }
 """Marks without a check, and why."""

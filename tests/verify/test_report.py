@@ -35,4 +35,4 @@ async def test_a_report_has_every_check_and_no_names_of_the_server() -> None:
     assert messages.count("SQ_NFETCH") >= 2
     assert "SQ_EXECUTE" not in messages  # the rows of the table
     assert all("trace" not in check for check in found["checks"][1:])
-    assert refuted["marks"] == ["client/config/environment.py: servers then send SQ_CLOSE with the last rows"]
+    assert refuted["marks"] == ["client/config/environment.py: session_pairs"]

@@ -277,9 +277,8 @@ class Statement:
         """
         rows = reply.rows
         cursor = self.cursor
-        cursor.autofree_granted = (
-            cursor.autofree_asked
-        )  # AUTOFREE applies only once the cursor has been opened
+        # AUTOFREE applies only once the cursor has been opened.
+        cursor.autofree_granted = cursor.autofree_asked
         if reply.is_cursor_closed:
             self.state = ON_CLOSE[self.state]
         elif not (rows or reply.bad_value is not None) or self._has_last_rows(reply):

@@ -21,7 +21,7 @@ COMPOSITES: Final[tuple[Check, ...]] = (
     sql_check(
         "set-drops-duplicates",
         "Duplicates in a SET are dropped without an error.",
-        "server/sql/runtime/complex_values.py: assumed: duplicates in a",
+        "server/sql/runtime/complex_values.py",
         does("INSERT INTO vfy_coll VALUES (2, SET{1,1,2}, NULL)"),
         rows("SELECT CARDINALITY(s) FROM vfy_coll WHERE a = 2", (2,)),
         setup=_COLLECTIONS,
@@ -29,34 +29,34 @@ COMPOSITES: Final[tuple[Check, ...]] = (
     sql_check(
         "row-field-count",
         "A row with a different number of fields fails with -9634.",
-        "server/sql/runtime/complex_values.py: assumed: duplicates in a",
+        "server/sql/runtime/complex_values.py",
         fails("INSERT INTO vfy_coll VALUES (2, NULL, ROW(1, 'q', 3))", -9634),
         setup=_COLLECTIONS,
     ),
     sql_check(
         "literal-not-a-collection",
         "A text that is not the literal of a collection fails with -1260.",
-        "server/sql/runtime/complex_literals.py: -1260 for any other text",
+        "server/sql/runtime/complex_literals.py",
         fails("INSERT INTO vfy_coll VALUES (2, 'abc', NULL)", -1260),
         setup=_COLLECTIONS,
     ),
     sql_check(
         "empty-collection",
         "An empty collection is allowed where nothing requires its type.",
-        "server/sql/translate/complex_types.py: an empty collection whose type nothing requires",
+        "server/sql/translate/complex_types.py",
         gives("CARDINALITY(SET{})", 0),
     ),
     sql_check(
         "multiset-item",
         "MULTISET(SELECT ITEM ..) of several columns fails with -201.",
-        "server/sql/translate/complex_types.py: ITEM with several columns",
+        "server/sql/translate/complex_types.py: multiset",
         refused("MULTISET(SELECT ITEM a, a FROM vfy_coll)", -201),
         setup=_COLLECTIONS,
     ),
     sql_check(
         "no-aggregate-of-collections",
         "MAX of a row or a collection fails with -674.",
-        "server/sql/translate/complex_types.py: COUNT(DISTINCT ..).",
+        "server/sql/translate/complex_types.py: require_aggregated",
         fails("SELECT MAX(s) FROM vfy_coll", -674),
         fails("SELECT MAX(r) FROM vfy_coll", -674),
         setup=_COLLECTIONS,
@@ -64,7 +64,7 @@ COMPOSITES: Final[tuple[Check, ...]] = (
     sql_check(
         "no-order-of-collections",
         "ORDER BY and DISTINCT of collections and documents fail with -9926.",
-        "server/sql/translate/complex_types.py: documented for rows; assumed for collections and documents",
+        "server/sql/translate/complex_types.py: require_ordered",
         fails("SELECT a FROM vfy_coll ORDER BY s", -9926),
         fails("SELECT DISTINCT s FROM vfy_coll", -9926),
         setup=_COLLECTIONS,
@@ -72,7 +72,7 @@ COMPOSITES: Final[tuple[Check, ...]] = (
     sql_check(
         "no-text-functions-of-collections",
         "A function of texts of a row, a collection or a document fails with -674.",
-        "server/sql/translate/typed.py: Refuse a row, collection or document as a text",
+        "server/sql/translate/typed.py: _require_scalar",
         fails("SELECT UPPER(s) FROM vfy_coll", -674),
         fails("SELECT s || 'a' FROM vfy_coll", -674),
         setup=_COLLECTIONS,
@@ -80,7 +80,7 @@ COMPOSITES: Final[tuple[Check, ...]] = (
     sql_check(
         "rows-compare-by-field",
         "Rows are compared field by field, so that a NULL decides.",
-        "server/sql/runtime/complex_values.py: rows are compared field by field",
+        "server/sql/runtime/complex_values.py: equality",
         rows("SELECT a FROM vfy_coll WHERE r = ROW(1, 'q')::ROW(x INT, y VARCHAR(9))", (1,)),
         rows("SELECT a FROM vfy_coll WHERE r = ROW(1, NULL)::ROW(x INT, y VARCHAR(9))"),
         setup=_COLLECTIONS,
@@ -88,7 +88,7 @@ COMPOSITES: Final[tuple[Check, ...]] = (
     sql_check(
         "row-text-widths",
         "Integers in the text of a row are padded to 6, 11 or 20 characters.",
-        "server/sql/runtime/complex_values.py: Characters of an integer in a row",
+        "server/sql/runtime/complex_values.py: _WIDTHS",
         rows(
             "SELECT r::LVARCHAR FROM vfy_ints",
             (f"ROW({'1':6},{'2':11},{'3':20},{'4':20})",),
@@ -101,7 +101,7 @@ COMPOSITES: Final[tuple[Check, ...]] = (
     sql_check(
         "missing-document-field",
         "A missing field, or one of another kind, is NULL; a.0 is an element of an array.",
-        "server/sql/runtime/documents.py: NULL for a missing field",
+        "server/sql/runtime/documents.py",
         rows(
             "SELECT BSON_VALUE_INT(b, 'zz'), BSON_VALUE_INT(b, 's'), BSON_VALUE_INT(b, 'd.0') FROM vfy_doc",
             (None, None, 5),
@@ -113,14 +113,14 @@ COMPOSITES: Final[tuple[Check, ...]] = (
     sql_check(
         "document-field-cast",
         "column.field::type converts the field's value from its text.",
-        "server/sql/runtime/casts.py: the field's value, converted from its text",
+        "server/sql/runtime/casts.py: _bson_to_scalar",
         rows("SELECT b.a::INT, b.n::INT FROM vfy_doc", (1, 7)),
         setup=_DOCUMENTS,
     ),
     sql_check(
         "json-forms",
         "JSON takes ObjectId, $oid and $date as input, and writes ObjectId and ISODate.",
-        "server/sql/runtime/json_text.py: compact text as output",
+        "server/sql/runtime/json_text.py",
         gives(
             f"""'{{"x":{{"$oid":"{_OBJECT_ID}"}}}}'::JSON::BSON::JSON::LVARCHAR""",
             f'{{"x":ObjectId("{_OBJECT_ID}")}}',
@@ -138,7 +138,7 @@ COMPOSITES: Final[tuple[Check, ...]] = (
     sql_check(
         "document-functions-take-json",
         "The BSON functions convert JSON; their texts are LVARCHAR(32739) and VARCHAR(24).",
-        "server/sql/translate/documents.py: names, arguments, result types. assumed:",
+        "server/sql/translate/documents.py",
         gives("""BSON_VALUE_INT('{"a":1}'::JSON, 'a')""", 1),
         Step("SELECT BSON_VALUE_LVARCHAR(b, 's') FROM vfy_doc", (), [("x",)], types=("LVARCHAR(32739)",)),
         gives(
@@ -151,7 +151,7 @@ COMPOSITES: Final[tuple[Check, ...]] = (
     sql_check(
         "genbson-names",
         "genBSON names fields f1 and so on for expressions that are not columns.",
-        "server/sql/translate/documents.py: and so on for other expressions",
+        "server/sql/translate/documents.py: _name",
         rows("SELECT BSON_VALUE_INT(genBSON(ROW(a, a + 1), 0, 0), 'f2') FROM vfy_doc", (2,)),
         setup=_DOCUMENTS,
     ),

@@ -13,7 +13,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "merge-matches-twice",
         "MERGE fails with -284 if two rows of the source match the same row.",
-        "server/sql/translate/merge.py: if two rows of the source match the same row",
+        "server/sql/translate/merge.py: _Merge._matched_once",
         fails(
             "MERGE INTO vfy_to USING vfy_from ON vfy_to.a = vfy_from.a WHEN MATCHED THEN UPDATE SET b = vfy_from.b",
             -284,
@@ -29,21 +29,21 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "union-of-texts",
         "A UNION of BYTE or TEXT values is refused as DISTINCT is, with -613.",
-        "server/sql/translate/select.py: the SQLCODE of DISTINCT",
+        "server/sql/translate/select.py: QueryTranslator._combined",
         fails("SELECT t FROM vfy_text UNION SELECT t FROM vfy_text", -613),
         setup=_TEXTS,
     ),
     sql_check(
         "text-subscript-type",
         "A subscript of a TEXT column gives a TEXT.",
-        "server/sql/translate/large_objects.py: a value of the same type",
+        "server/sql/translate/large_objects.py: large_subscript",
         Step("SELECT t[1,2] FROM vfy_text", (), [(None,)], types=("TEXT",)),
         setup=_TEXTS,
     ),
     sql_check(
         "large-object-codes",
         "BLOB and CLOB are refused where BYTE and TEXT are, with the same SQLCODEs.",
-        "server/sql/translate/large_objects.py: that BLOB and CLOB have the same ones",
+        "server/sql/translate/large_objects.py",
         fails("SELECT DISTINCT c FROM vfy_clob", -613),
         fails("SELECT a FROM vfy_clob ORDER BY c", -614),
         fails("SELECT a FROM vfy_clob WHERE c LIKE 'a%'", -615),
@@ -52,28 +52,28 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "filetoblob-needs-a-place",
         "FILETOBLOB refuses a place other than client and server.",
-        "server/engine/session_state.py: another word",
+        "server/engine/session_state.py: SessionState.files_at",
         fails("INSERT INTO vfy_clob VALUES (2, FILETOCLOB('vfy', 'elsewhere'))", ANY_ERROR),
         setup=_CLOBS,
     ),
     sql_check(
         "drop-restrict",
         "DROP TABLE .. RESTRICT is refused while a view depends on the table.",
-        "server/sql/translate/ddl.py: RESTRICT and there are dependents",
+        "server/sql/translate/ddl.py: _dependents",
         fails("DROP TABLE vfy_base RESTRICT", ANY_ERROR),
         setup=("CREATE TABLE vfy_base (a INT)", "CREATE VIEW vfy_view AS SELECT a FROM vfy_base"),
     ),
     sql_check(
         "check-option-needs-updatable-view",
         "WITH CHECK OPTION on a view that cannot be updated fails with -384.",
-        "server/sql/translate/views.py: WITH CHECK OPTION on any other view",
+        "server/sql/translate/views.py",
         fails("CREATE VIEW vfy_count (n) AS SELECT COUNT(*) FROM vfy_base WITH CHECK OPTION", -384),
         setup=("CREATE TABLE vfy_base (a INT)",),
     ),
     sql_check(
         "sequence-type",
         "NEXTVAL and CURRVAL are INT8s; in a WHERE clause they fail with -201.",
-        "server/sql/translate/sequences.py: that a reference in the wrong place is -201",
+        "server/sql/translate/sequences.py",
         Step(f"SELECT vfy_seq.NEXTVAL {ONE_ROW}", (), [(1,)], types=("INT8",)),
         fails("SELECT tabid FROM informix.systables WHERE vfy_seq.NEXTVAL = 1", -201),
         setup=("CREATE SEQUENCE vfy_seq",),
@@ -81,7 +81,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "sequence-column-names",
         "Columns of NEXTVAL and CURRVAL have these names.",
-        "server/sql/translate/grouping.py: ``nextval``, ``currval``",
+        "server/sql/translate/grouping.py: default_name",
         Step(f"SELECT vfy_seq.NEXTVAL {ONE_ROW}", (), [(1,)], names=("nextval",)),
         Step(f"SELECT vfy_seq.CURRVAL {ONE_ROW}", (), [(1,)], names=("currval",)),
         setup=("CREATE SEQUENCE vfy_seq",),
@@ -89,7 +89,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "row-type-exists",
         "A type that exists fails with -9631, the drop of one in use with -9630.",
-        "server/sql/translate/user_types.py: the SQLCODEs -9631",
+        "server/sql/translate/user_types.py",
         fails("CREATE ROW TYPE vfy_rt (a INT)", -9631),
         fails("DROP ROW TYPE vfy_rt RESTRICT", -9630),
         setup=("CREATE ROW TYPE vfy_rt (a INT, b VARCHAR(10))", "CREATE TABLE vfy_typed (x vfy_rt)"),
@@ -98,8 +98,8 @@ STATEMENTS: Final[tuple[Check, ...]] = (
         "distinct-of-serial",
         "A DISTINCT type of SERIAL is refused with -201.",
         (
-            "server/sql/translate/user_types.py: documented: not allowed; the number is assumed",
-            "server/sql/syntax/types.py: SERIAL (documented: not allowed",
+            "server/sql/translate/user_types.py: _create_distinct_type",
+            "server/sql/syntax/types.py: _part_type",
         ),
         fails("CREATE DISTINCT TYPE vfy_ser AS SERIAL", -201),
         fails("CREATE TEMP TABLE vfy_coll (a SET(SERIAL NOT NULL))", -201),
@@ -108,8 +108,8 @@ STATEMENTS: Final[tuple[Check, ...]] = (
         "distinct-needs-cast",
         "A value between a DISTINCT type and any other type but its own fails with -9634.",
         (
-            "server/sql/translate/typed.py: between a DISTINCT type and any other",
-            "server/sql/translate/typed.py: over NUMERIC is an error",
+            "server/sql/translate/typed.py: require_assignable",
+            "server/sql/translate/typed.py: require_castable",
         ),
         refused("5.5::vfy_num", -9634),
         fails("INSERT INTO vfy_typed VALUES (5.5)", -9634),
@@ -118,20 +118,20 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "distinct-has-no-operators",
         "A comparison of a DISTINCT type with another type fails with -674.",
-        "server/sql/translate/typed.py: no function of that name for these types",
+        "server/sql/translate/typed.py: comparison",
         fails("SELECT y FROM vfy_typed WHERE y = 5", -674),
         setup=("CREATE DISTINCT TYPE vfy_num AS INTEGER", "CREATE TABLE vfy_typed (y vfy_num)"),
     ),
     sql_check(
         "too-many-columns",
         "A table of more columns than a row has bytes fails with -528.",
-        "server/sql/model/limits.py: more than Informix allows",
+        "server/sql/model/limits.py: require_columns",
         fails(f"CREATE TEMP TABLE vfy_wide ({', '.join(f'c{number} INT' for number in range(32768))})", -528),
     ),
     sql_check(
         "savepoint-unique",
         "A second savepoint of the name of a UNIQUE one fails with -743.",
-        "server/sqlite/transactions.py: a unique one has the name",
+        "server/sqlite/transactions.py: Transactions.set_savepoint",
         does("SAVEPOINT vfy_point UNIQUE"),
         fails("SAVEPOINT vfy_point", -743),
         logged=True,
@@ -140,8 +140,9 @@ STATEMENTS: Final[tuple[Check, ...]] = (
         "savepoint-unknown",
         "A savepoint that does not exist fails with -278.",
         (
-            "server/sqlite/transactions.py: no such savepoint",
-            "server/sqlite/transaction_state.py: no such savepoint",
+            "server/sqlite/transactions.py: Transactions.release_savepoint",
+            "server/sqlite/transactions.py: Transactions.rollback_to",
+            "server/sqlite/transaction_state.py: Transaction.find",
         ),
         does("SAVEPOINT vfy_point"),
         fails("RELEASE SAVEPOINT vfy_other", -278),
@@ -151,7 +152,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "catalog-marks",
         "systables has rows for GL_COLLATE and GL_CTYPE, each with a leading blank, below 100.",
-        "server/catalog/systables.py: names observed in JDBC's queries",
+        "server/catalog/systables.py: MARKS",
         rows(
             "SELECT COUNT(*) FROM informix.systables WHERE tabname IN (' GL_COLLATE', ' GL_CTYPE') AND tabid < 100",
             (2,),
@@ -161,8 +162,8 @@ STATEMENTS: Final[tuple[Check, ...]] = (
         "document-types-in-catalog",
         "sysxtdtypes has JSON as 25 and BSON as 26, of mode B and type 40.",
         (
-            "server/catalog/systables.py: JSON and BSON",
-            "server/sql/builtin_types.py: the numbers of JSON and BSON",
+            "server/catalog/systables.py: EXTENDED_TYPES",
+            "server/sql/builtin_types.py: EXTENDED_BSON",
         ),
         rows("SELECT extended_id, mode, type FROM informix.sysxtdtypes WHERE name = 'json'", (25, "B", 40)),
         rows("SELECT extended_id, mode, type FROM informix.sysxtdtypes WHERE name = 'bson'", (26, "B", 40)),
@@ -170,7 +171,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "nested-fields-in-catalog",
         "sysattrtypes lists the fields of an unnamed type after the row type's own, one level deeper.",
-        "server/catalog/sysrows.py: the members of",
+        "server/catalog/sysrows.py: rows_of_type",
         rows(
             "SELECT a.levelno, a.parent_no, a.fieldname FROM informix.sysattrtypes a, informix.sysxtdtypes x "
             "WHERE a.extended_id = x.extended_id AND x.name = 'vfy_nested' AND a.levelno > 0 ORDER BY a.seqno",
@@ -184,7 +185,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "literal-defaults-in-catalog",
         "Six characters and a blank precede the value of a default that is not a text in sysdefaults.",
-        "server/catalog/sysrows.py: assumed not to matter",
+        "server/catalog/sysrows.py: _sysdefaults_row",
         rows(
             "SELECT d.colno, TRIM(SUBSTR(d.default, 8, 8)) FROM informix.sysdefaults d, informix.systables t "
             "WHERE t.tabid = d.tabid AND t.tabname = 'vfy_default' AND d.type = 'L' AND d.colno = 1",
@@ -195,14 +196,14 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "for-update-has-no-order",
         "A SELECT with ORDER BY cannot be FOR UPDATE.",
-        "server/sql/translate/select_plan.py: assumed: the code",
+        "server/sql/translate/select_plan.py: _for_update",
         fails("SELECT a FROM vfy_ordered ORDER BY a FOR UPDATE", -365),
         setup=("CREATE TABLE vfy_ordered (a INT)",),
     ),
     sql_check(
         "created-as-select",
         "A table that CREATE TABLE AS makes takes NULL in columns that are NOT NULL in the query's table.",
-        "server/sql/translate/ddl.py: Only SERIAL columns are NOT NULL",
+        "server/sql/translate/ddl.py: _create_table_as",
         rows(
             "SELECT c.colno, MOD(c.coltype, 512) FROM informix.syscolumns c, informix.systables t "
             "WHERE t.tabid = c.tabid AND t.tabname = 'vfy_copy'",
@@ -216,7 +217,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "object-modes",
         "SET CONSTRAINTS, INDEXES and TRIGGERS report an unknown object as -894.",
-        "server/sql/translate/object_modes.py: for each kind",
+        "server/sql/translate/object_modes.py: _found",
         fails("SET CONSTRAINTS vfy_nothing DISABLED", -894),
         fails("SET INDEXES vfy_nothing DISABLED", -894),
         fails("SET TRIGGERS vfy_nothing DISABLED", -894),
@@ -225,8 +226,8 @@ STATEMENTS: Final[tuple[Check, ...]] = (
         "deferred-constraints",
         "A deferred constraint that is violated has the SQLCODE of statements; an unknown one is -623.",
         (
-            "server/engine/deferred_constraints.py: the SQLCODEs are those of statements",
-            "server/sql/translate/control.py: no such constraint (assumed: the code)",
+            "server/engine/deferred_constraints.py",
+            "server/sql/translate/control.py: _constraints",
         ),
         fails("SET CONSTRAINTS vfy_nothing DEFERRED", -623),
         does("SET CONSTRAINTS ALL DEFERRED"),
@@ -246,15 +247,15 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "version-parts",
         "DBINFO gives the version's operating system as a text.",
-        "server/sql/model/settings.py: so this part is empty",
+        "server/sql/model/settings.py: Version",
         does(f"SELECT DBINFO('version', 'os') {ONE_ROW}"),
     ),
     sql_check(
         "routine-not-resolved",
         "A routine is found by name and number of arguments; a mismatch of either fails with -674.",
         (
-            "server/sql/translate/routine_calls.py: a routine is resolved by name and number",
-            "server/sql/translate/routine_calls.py: only some have names",
+            "server/sql/translate/routine_calls.py",
+            "server/sql/translate/routine_calls.py: _by_position",
         ),
         refused("vfy_fun(1, 2)", -674),
         fails("EXECUTE FUNCTION vfy_fun(a = 1, 2)", -201),
@@ -263,7 +264,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "routine-without-row",
         "A function in an expression that returns no row gives NULL.",
-        "server/sqlite/routine_calls.py: NULL without a row",
+        "server/sqlite/routine_calls.py: _single",
         gives("vfy_none(1)", None),
         setup=(
             "CREATE FUNCTION vfy_none(a INT) RETURNING INT; IF a > 1 THEN RETURN a; END IF; END FUNCTION",
