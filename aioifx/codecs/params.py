@@ -86,9 +86,8 @@ class ParamEncoder:
                     entries = [binder(value) for binder, value in zip(binders, row, strict=True)]
                 except Exception:
                     return count, (row,)
-                out += b"".join(
-                    (head, *entries, tail)
-                )  # at once: a row is in the buffer as a whole, or not at all
+                # At once: a row is in the buffer as a whole, or not at all.
+                out += b"".join((head, *entries, tail))
                 count += 1
                 if len(out) >= limit:
                     break

@@ -198,13 +198,13 @@ TRANSFERS: Final[tuple[Check, ...]] = (
     Check(
         "float-nan-and-infinity",
         "A FLOAT column refuses a NaN that is not NULL's bytes and an infinity, or stores them.",
-        ("codecs/numbers.py: _float.null",),
+        ("codecs/numbers.py: _float",),
         _floats,
     ),
     sql_check(
         "decimal-parameter-converts",
         "A DECIMAL parameter is converted to the type of a FLOAT or SMALLFLOAT column.",
-        "codecs/bind_values.py: _float.bind",
+        "codecs/bind_values.py: _float",
         does("INSERT INTO vfy_types (f, sf) VALUES (?, ?)", Decimal("1.5"), Decimal("2.5")),
         rows("SELECT f, sf FROM vfy_types", (1.5, 2.5)),
         setup=_MULTIPLE,

@@ -72,7 +72,7 @@ def _place(body: list[ast.stmt], line: int, outer: str) -> str:
             return outer if statement is body[0] else _joined(outer, before)
         if not name or statement.lineno > line:
             return _joined(outer, name)  # above it, or inside a statement without a name
-        if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(statement, ast.ClassDef):
             return _place(statement.body, line, _joined(outer, name))
         return _joined(outer, name)
     return outer

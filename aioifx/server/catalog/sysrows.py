@@ -253,15 +253,8 @@ def _syscolumns_row(table: Table, number: int, column: ColumnDef) -> tuple[str |
 def _syssequences_row(tabid: int, sequence: SequenceDef) -> tuple[str | int | None, ...]:
     limits = (sequence.start, sequence.increment, sequence.maximum, sequence.minimum)
     cycle, order = str(int(sequence.cycles)), str(int(sequence.is_ordered))
-    return (
-        tabid,
-        tabid,
-        *limits,
-        cycle,
-        sequence.restart,
-        sequence.cache,
-        order,
-    )  # assumed: seqid, any number
+    seqid = tabid  # assumed: any number
+    return seqid, tabid, *limits, cycle, sequence.restart, sequence.cache, order
 
 
 def _sysdefaults_row(

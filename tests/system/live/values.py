@@ -124,7 +124,7 @@ VALUES: Final[tuple[Check, ...]] = (
     sql_check(
         "boolean-texts",
         "A text is a BOOLEAN only as t or f; any other fails with -1260.",
-        "server/sql/runtime/casts.py: _text_to_boolean.read",
+        "server/sql/runtime/casts.py: _text_to_boolean",
         gives("'t'::BOOLEAN", True),
         refused("'T'::BOOLEAN", -1260),
         refused("'1'::BOOLEAN", -1260),

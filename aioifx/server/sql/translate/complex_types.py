@@ -104,9 +104,8 @@ def multiset(relation: QueryResult, node: nodes.MultisetQuery) -> Typed:
     element = types[0] if node.is_item else row_of(relation.names, types)
     part = given("", 1) if node.is_item else _row(relation)
     type_ = collection_of(TypeCode.MULTISET, element)
-    parts = sql(
-        "coalesce(ifx_collect({}), '[]')", part
-    )  # SQLite has no result of an own aggregate over no rows
+    # SQLite has no result of an own aggregate over no rows.
+    parts = call("coalesce", call("ifx_collect", part), "[]")
     query = query_sql("SELECT {} FROM ({})", call("ifx_complex", parts, type_number(type_)), relation.query())
     return Typed(sql("({})", query), type_, is_nullable=False)
 
