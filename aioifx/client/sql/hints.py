@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-from aioifx.client.sql.scanner import COMMENTS, QUOTED_OR_COLLECTION
-
-_FOREIGN: Final = re.compile(
-    rf"""
-    {QUOTED_OR_COLLECTION}
-  | {COMMENTS}
-  | ::++
-  | (?P<number> (?<![\w$]) \$[0-9]++ )
-  | (?P<format> % (?: \([^\W\d]\w*+\) )?+ s (?!\w) )
-  | (?<![\w$'"]) (?P<name> :[^\W\d][\w$]*+ | :[0-9]++ (?![\w$]) )
-    """,
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
+from aioifx.client.sql.scanner import TOKEN
 
 
 def hint_for_text(sql: str) -> str:
     """A hint for the first placeholder in another driver's style; empty if there is none."""
-    for found in _FOREIGN.finditer(sql):
-        mark = found["number"] or found["format"]
-        if mark:
-            return f"the placeholder is ?, not {mark}"
-        if name := found["name"]:
-            return f"pass the value of {name} as named="
+    for found in TOKEN.finditer(sql):
+        if found["foreign"]:
+            return f"the placeholder is ?, not {found[0]}"
+        if found["name"]:
+            return f"pass the value of {found[0]} as named="
     return ""
 
 

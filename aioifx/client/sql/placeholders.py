@@ -1,10 +1,6 @@
 """Named and numbered parameters, :name and :1, converted to placeholders. Never: the type of a value, a server.
 
-Invariants:
-1. A colon starts a parameter only where it has no other meaning in SQL. After a letter, digit or quote it follows a
-   database name (db@server:table) or is part of a time (12:30). Next to another colon it is a cast.
-2. Strings, delimited identifiers and comments use the patterns of `scanner.scan`.
-3. No message shows a value.
+Invariant: no message shows a value.
 """
 
 from __future__ import annotations
@@ -14,7 +10,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Ma
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from aioifx.client.sql.scanner import COMMENTS, QUOTED_OR_COLLECTION
+from aioifx.client.sql.scanner import TOKEN
 from aioifx.client.sql.suggest import did_you_mean
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Value
@@ -25,18 +21,6 @@ _CACHED_SIZE: Final = 8192
 """Longer texts are usually generated: parsed again instead of cached."""
 _LISTED: Final = 10
 """Maximum number of parameters named in a message."""
-
-_TOKEN: Final = re.compile(
-    rf"""
-    {QUOTED_OR_COLLECTION}
-  | {COMMENTS}
-  | ::++
-  | (?P<placeholder> \? )
-  | (?<![\w$'"]) : (?P<name> [^\W\d][\w$]*+ | [0-9]++ (?![\w$]) )
-    """,
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
-
 
 _IN: Final = re.compile(r"(?<![\w$])in\s*+\Z", re.IGNORECASE)
 
@@ -71,7 +55,7 @@ class NamedStatement(NamedTuple):
 
     def lists(self, values: tuple[Value, ...]) -> list[tuple[int, bool]]:
         """The position of each placeholder, and whether its value is a list or tuple for an IN; others are values."""
-        places = [found.start() for found in _TOKEN.finditer(self.sql) if found["placeholder"]]
+        places = [found.start() for found in TOKEN.finditer(self.sql) if found["placeholder"]]
         return [
             (place, is_list(value) and _is_in_list(self.sql, place))
             for place, value in zip(places, values, strict=True)
@@ -236,7 +220,7 @@ def _named_statement(sql: str) -> NamedStatement:
     names: list[str] = []
     parts: list[str] = []
     end = 0
-    for found in _TOKEN.finditer(sql):
+    for found in TOKEN.finditer(sql):
         if found["placeholder"]:
             raise InterfaceError(
                 f"the statement has a ?, character {found.start() + 1}: names and ? cannot be combined"

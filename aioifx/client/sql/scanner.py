@@ -48,16 +48,26 @@ _SKIPPED_OR_PLACEHOLDER: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-_VALUE_TOKEN: Final = re.compile(
+TOKEN: Final = re.compile(
     rf"""
     (?P<skipped> {COMMENTS} | \s++ )
   | {QUOTED_OR_COLLECTION}
-  | (?P<values> (?<![\w$]) VALUES (?![\w$]) )
+  | ::++
+  | (?P<placeholder> \? )
+  | (?<![\w$'"]) : (?P<name> [^\W\d][\w$]*+ | [0-9]++ (?![\w$]) )
+  | (?P<foreign> (?<![\w$]) \$ [0-9]++ | % (?: \( [^\W\d]\w*+ \) )?+ s (?!\w) )
+  | (?P<word> [^\W\d][\w$]*+ )
   | \w++
   | .
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+"""One token of a statement.
+
+`skipped` are blanks and comments. `name` is a parameter, :name or :1, without its colon. A colon starts one only where
+it has no other meaning in SQL: after a letter, digit or quote it follows a database name (db@server:table) or is part
+of a time (12:30). Next to another colon it is a cast. `foreign` is a placeholder in another driver's style.
+"""
 # DATABASE name [EXCLUSIVE]; CREATE DATABASE [IF NOT EXISTS] name ...; the name may be owned, quoted, or name a server.
 _DATABASE: Final = re.compile(
     r"""\bdatabase\s++ (?: if \s++ not \s++ exists \s++ )?+ ["']?+ ([^\s"';]++)""", re.VERBOSE | re.IGNORECASE
@@ -141,7 +151,7 @@ def placeholder_values(sql: str) -> list[int | None]:
     value: list[str] = []
     depth = placeholders = 0
     begins = is_inside = False
-    for token in _VALUE_TOKEN.finditer(sql):
+    for token in TOKEN.finditer(sql):
         if token["skipped"]:
             continue
         text = token[0]
@@ -156,7 +166,7 @@ def placeholder_values(sql: str) -> list[int | None]:
             value.append(text)
         elif begins and text == "(":
             values, value, is_inside = [], [], True
-        begins = depth == 0 and token["values"] is not None
+        begins = depth == 0 and text.lower() == "values"
     return found
 
 
@@ -168,7 +178,7 @@ def uses_client_file(sql: str) -> bool:
     text = sql.lower()
     if "client" not in text or not any(name in text for name in _FILE_ROUTINES):
         return False
-    words = {found[0].lower() for found in _VALUE_TOKEN.finditer(sql) if not found["skipped"]}
+    words = {found[0].lower() for found in TOKEN.finditer(sql) if not found["skipped"]}
     return "'client'" in words and not words.isdisjoint(_FILE_ROUTINES)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-from aioifx.client.sql.scanner import COMMENTS, QUOTED_OR_COLLECTION, first_words, scan
+from aioifx.client.sql.scanner import TOKEN, first_words, scan
 from aioifx.errors import ProgrammingError
 from aioifx.wire.opcodes import StatementType
 
@@ -84,10 +83,6 @@ def alters_session(sql: str) -> bool:
             return False
 
 
-_TOKEN: Final = re.compile(
-    rf"{COMMENTS} | {QUOTED_OR_COLLECTION} | (?P<word> [^\W\d][\w$]*+ ) | (?P<blank> \s++ ) | .",
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
 _NO_ROUTINES: Final = frozenset(
     # words of SQL, types and qualifiers
     "all and any as between by case char character dec decimal distinct else exists first fraction from full group"
@@ -113,15 +108,15 @@ def calls_routine(sql: str) -> bool:
     on the session: its last serial value, for example.
     """
     word, is_qualified, previous = "", False, ""
-    for found in _TOKEN.finditer(sql):
+    for found in TOKEN.finditer(sql):
         text = found[0]
-        if found["blank"] or text.startswith(("--", "/*")) or (text[0] == "{"):
+        if found["skipped"]:
             continue
         if text == "(" and word and (is_qualified or word not in _NO_ROUTINES):
             return True
         if text.lower() in ("nextval", "currval"):
             return True
-        is_name = found["word"] is not None or text[0] == '"'
+        is_name = found["word"] is not None or found["name"] is not None or text[0] == '"'
         word = text.lower() if is_name else ""
         is_qualified = is_name and previous == "."
         previous = text
