@@ -552,7 +552,7 @@ DEFECTS: Final = (
     ),
     Defect(
         "quoted colon taken for a parameter",
-        "aioifx/client/sql/placeholders.py",
+        "aioifx/client/sql/scanner.py",
         "(?<![\\w$'\"])",
         "(?<![\\w$])",
         ("tests/client/sql",),

@@ -1043,6 +1043,23 @@ async def test_cancel_does_not_reach_the_call_after_the_one_that_waited(rigged: 
     await rig_is_free(rig)
 
 
+async def test_cancel_does_not_reach_the_next_call_of_the_same_task(rigged: Rigged) -> None:
+    """The first call ends before the loop gets to interrupt it."""
+    rig = rigged()
+    async with rig.turn():
+        rig.dispatcher.cancel()
+        in_flight = rig.send("a")
+        rig.answer()
+        await rig.dispatcher.reply(in_flight)
+    async with rig.turn():
+        in_flight = rig.send("b")
+        await run_ready_tasks()
+        assert rig.sent == ["a", "b"]
+        rig.answer()
+        await rig.dispatcher.reply(in_flight)
+    await rig_is_free(rig)
+
+
 async def test_an_abandoned_fetch_that_does_not_end_after_cancel_drops_the_connection(rigged: Rigged) -> None:
     rig = rigged(cancel_timeout=0.01)
     rig.dispatcher.abandon(rig.send("fetch"), interrupt=False)
