@@ -111,7 +111,7 @@ class Expressions:
             case nodes.Column() | nodes.FieldAccess():
                 _, column = self.scope.find(node)
                 if self.context.names is not None:
-                    self.context.names.columns.append((node, column))
+                    self.context.names.columns.append(self.scope.resolved(node))
                 return Typed(column.sql, column.type, column.is_nullable)
             case nodes.RowConstructor():
                 return complex_types.row(self.conditional(), node, hint)

@@ -127,13 +127,14 @@ class Scope:
 
     def of_ancestor(self, kind: str) -> Scope | None:
         """The scope of PRIOR or CONNECT_BY_ROOT in this query or one around it."""
-        return next((each.ancestors[kind] for each in self._outward() if kind in each.ancestors), None)
+        return next((each.ancestors[kind] for each in self.outward() if kind in each.ancestors), None)
 
     def path(self, offset: int) -> SourceColumn | None:
         """The value of the SYS_CONNECT_BY_PATH at that offset."""
-        return next((each.paths[offset] for each in self._outward() if offset in each.paths), None)
+        return next((each.paths[offset] for each in self.outward() if offset in each.paths), None)
 
-    def _outward(self) -> Iterator[Scope]:
+    def outward(self) -> Iterator[Scope]:
+        """This scope and those around it."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
@@ -204,6 +205,13 @@ class Scope:
             found = found or column
         return found, label_known
 
+    def resolved(self, node: nodes.Column | nodes.FieldAccess) -> ResolvedColumn:
+        """What a name means, as `find`."""
+        scope, column = self.find(node)
+        name = node.name if isinstance(node, nodes.Column) else ""
+        own = (source for source in scope.sources if name and source.column(name) == column)
+        return ResolvedColumn(node, column, next(own, None), self)
+
     def starred(self, star: nodes.Star) -> Iterator[SourceColumn]:
         """The columns that ``*`` or ``table.*`` stands for."""
         for source in self.starred_sources(star):
@@ -223,7 +231,7 @@ class Scope:
 
     def common_table(self, name: str) -> CommonTable | None:
         """The table of a WITH clause of this query or one around it."""
-        return next((each.common[name] for each in self._outward() if name in each.common), None)
+        return next((each.common[name] for each in self.outward() if name in each.common), None)
 
 
 def _followed(column: SourceColumn, fields: tuple[str, ...], node: nodes.Column) -> SourceColumn:
@@ -247,14 +255,34 @@ def view_statement(view: Table) -> nodes.CreateView:
     return statement
 
 
+@dataclass(frozen=True, slots=True)
+class ResolvedColumn:
+    """A name of a column, or of a field of one, in the text of a view."""
+
+    node: nodes.Column | nodes.FieldAccess
+    column: SourceColumn
+    source: Source | None
+    """None for a field."""
+    scope: Scope
+    """Where it is named."""
+
+    @property
+    def is_qualified(self) -> bool:
+        """Whether the text names the source as well."""
+        return isinstance(self.node, nodes.FieldAccess) or self.node.table is not None
+
+    def others(self) -> Iterator[Source]:
+        """The other sources that an unqualified name at this place may refer to."""
+        for scope in self.scope.outward():
+            yield from (source for source in scope.sources if source is not self.source)
+
+
 @dataclass(slots=True)
 class ResolvedNames:
     """What the names in the text of a view mean, so that it can be rewritten."""
 
     tables: list[tuple[nodes.TableRef, Table]] = field(default_factory=list[tuple[nodes.TableRef, Table]])
-    columns: list[tuple[nodes.Column | nodes.FieldAccess, SourceColumn]] = field(
-        default_factory=list[tuple[nodes.Column | nodes.FieldAccess, SourceColumn]]
-    )
+    columns: list[ResolvedColumn] = field(default_factory=list[ResolvedColumn])
     stars: list[tuple[nodes.Star, list[Source]]] = field(
         default_factory=list[tuple[nodes.Star, list[Source]]]
     )

@@ -20,7 +20,7 @@ from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.tokens import Token, TokenKind, tokenize
 from aioifx.server.sql.translate.relations import Relation
-from aioifx.server.sql.translate.scopes import Context, ResolvedNames, Source, view_statement
+from aioifx.server.sql.translate.scopes import Context, ResolvedColumn, ResolvedNames, Source, view_statement
 from aioifx.server.sql.translate.select import Place, QueryTranslator
 
 _Edit: TypeAlias = tuple[int, int, str]
@@ -73,11 +73,23 @@ def with_column_renamed(table: Table, old: str, new: str, context: Context) -> I
 
     def edits(text: _Text, statement: nodes.CreateView, names: ResolvedNames) -> Iterator[_Edit]:
         unlabelled = set(_unlabelled(statement))
-        for node, column in names.columns:
-            if column.origin == (table.tabid, old):
-                yield from text.column(node, column.name, old, new, is_labelled=node.offset not in unlabelled)
+        for each in names.columns:
+            if each.column.origin == (table.tabid, old):
+                hides = not each.is_qualified and any(source.column(new) for source in each.others())
+                label = each.source.label if hides and each.source is not None else ""
+                is_labelled = each.node.offset not in unlabelled
+                yield from text.column(each, label, old, new, is_labelled=is_labelled)
+            elif not each.is_qualified and each.column.name == new and each.source is not None:
+                # The renamed column is another one of that name.
+                if any(_is_of(source, table) for source in each.others()) and each.source.label:
+                    yield text.qualified(each.node, each.source.label)
 
     return _rewritten(table, edits, context)
+
+
+def _is_of(source: Source, table: Table) -> bool:
+    """Whether rows of the table are the source itself: the columns of a derived table keep their names."""
+    return source.table is not None and source.table.tabid == table.tabid and source.table.catalog == "main"
 
 
 def _unlabelled(statement: nodes.CreateView) -> Iterator[int]:
@@ -161,15 +173,24 @@ class _Text:
         alias = "" if reference.alias is not None else f" AS {delimited(reference.table.name)}"
         return self._replaced(token, delimited(new) + alias)
 
+    def qualified(self, node: nodes.Node, label: str) -> _Edit:
+        """The name of a column after that of its source."""
+        start = self._tokens[self._place(node)].offset
+        return start, start, f"{delimited(label)}."
+
     def column(
-        self, node: nodes.Column | nodes.FieldAccess, name: str, old: str, new: str, *, is_labelled: bool
+        self, resolved: ResolvedColumn, label: str, old: str, new: str, *, is_labelled: bool
     ) -> Iterator[_Edit]:
-        """Another name of a column; the old one becomes the label of an entry of a select list."""
-        path = self._path(node)
+        """Another name of a column; the old one becomes the label of an entry of a select list.
+
+        Args:
+            label: the source's, unless the name is enough.
+        """
+        path = self._path(resolved.node)
         found = [place for place in path if self._tokens[place].text == old]
-        is_field = name != old or isinstance(node, nodes.FieldAccess)
+        is_field = resolved.column.name != old or isinstance(resolved.node, nodes.FieldAccess)
         token = self._tokens[found[0] if is_field else found[-1]]
-        yield self._replaced(token, delimited(new))
+        yield self._replaced(token, f"{delimited(label)}.{delimited(new)}" if label else delimited(new))
         if not is_labelled:
             end = self._tokens[path[-1]].end
             if self._tokens[path[-1] + 1].text == "[":
