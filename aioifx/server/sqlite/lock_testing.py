@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.sqlite.render import Bound, Composed, identifier, identifiers
-from aioifx.server.sql.sqlite.tree import Node, Reference, call, given, listed, sql, transformed
+from aioifx.server.sql.sqlite.tree import Node, Reference, call, listed, sql, transformed, unquoted
 from aioifx.server.sql.translate.sqlite_ddl import physical_index
-from aioifx.server.sql.translate.sqlite_text import collated
+from aioifx.server.sql.translate.sqlite_types import collated
 
 
 def with_tests(composed: Composed) -> Composed:
@@ -65,7 +65,7 @@ def with_versions(composed: Composed, columns: Callable[[Reference], Table | Non
 
 
 def _test(reference: Reference) -> Node:
-    return call("ifx_locktest", reference.number, given("", "rowid"))
+    return call("ifx_locktest", reference.number, unquoted("", "rowid"))
 
 
 def _replaced(composed: Composed, rows_of: Callable[[Reference], Node | None]) -> Composed:

@@ -194,8 +194,8 @@ def call(name: str, *arguments: Node | int | str) -> Call:
     return Call(name, tuple(each if isinstance(each, Node) else Literal(each) for each in arguments))
 
 
-def given(alias: str, name: str | int) -> Column:
-    """A column with a name of the translator; a number N means ``cN``."""
+def unquoted(alias: str, name: str | int) -> Column:
+    """A column with a name that the translator or SQLite has given; a number N means ``cN``."""
     return Column(alias, name if isinstance(name, str) else f"c{name}", is_quoted=False)
 
 

@@ -46,7 +46,7 @@ from aioifx.server.sql.translate.sqlite_ddl import (
     redeclaration_steps,
     reference_steps,
 )
-from aioifx.server.sql.translate.sqlite_text import affinity
+from aioifx.server.sql.translate.sqlite_types import affinity
 from aioifx.server.sql.translate.typed import Typed, assigned
 from aioifx.server.sql.translate.user_types import with_type_numbers
 from aioifx.server.sql.translate.view_texts import PLAIN, delimited, with_column_renamed, with_new_columns

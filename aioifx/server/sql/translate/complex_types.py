@@ -13,7 +13,7 @@ from aioifx.server.sql.complex_types import COLLECTIONS, ComplexType, collection
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import INTEGER, Family, char, family_of, plain, varchar
-from aioifx.server.sql.sqlite.tree import NULL, Literal, Node, Query, call, given, query_sql, sql
+from aioifx.server.sql.sqlite.tree import NULL, Literal, Node, Query, call, query_sql, sql, unquoted
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.typed import Typed, assigned
@@ -102,7 +102,7 @@ def multiset(relation: QueryResult, node: nodes.MultisetQuery) -> Typed:
     if node.is_item and len(types) > 1:
         raise SqlError(-201, offset=node.offset)
     element = types[0] if node.is_item else row_of(relation.names, types)
-    part = given("", 1) if node.is_item else _row(relation)
+    part = unquoted("", 1) if node.is_item else _row(relation)
     type_ = collection_of(TypeCode.MULTISET, element)
     # SQLite has no result of an own aggregate over no rows.
     parts = call("coalesce", call("ifx_collect", part), "[]")
@@ -116,7 +116,7 @@ def collected(relation: QueryResult) -> Node:
 
 
 def _row(relation: QueryResult) -> Node:
-    return _array([given("", number) for number in range(1, len(relation.outputs) + 1)])
+    return _array([unquoted("", number) for number in range(1, len(relation.outputs) + 1)])
 
 
 def require_aggregated(node: nodes.Aggregate, type_: SqlType | None) -> None:

@@ -24,15 +24,15 @@ from aioifx.server.sql.sqlite.tree import (
     Operation,
     Query,
     call,
-    given,
     logic,
     query_sql,
     sql,
+    unquoted,
 )
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.complex_types import contains
 from aioifx.server.sql.translate.scopes import Context, Scope
-from aioifx.server.sql.translate.sqlite_text import collated
+from aioifx.server.sql.translate.sqlite_types import collated
 from aioifx.server.sql.translate.typed import (
     Typed,
     are_compared_by_sqlite,
@@ -219,7 +219,7 @@ def _quantified(translator: ConditionTranslator, node: nodes.Quantified) -> Node
         else translator.value(node.left)
     )
     alias = translator.context.alias()
-    right = Typed(given(alias, 1), output.type)
+    right = Typed(unquoted(alias, 1), output.type)
     is_any = node.quantifier == "any"
     operator = node.operator if is_any else _NEGATED[node.operator]
     test = comparison(left, operator, right, node.operator_offset)

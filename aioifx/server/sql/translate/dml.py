@@ -20,11 +20,11 @@ from aioifx.server.sql.sqlite.tree import (
     Piece,
     Text,
     call,
-    given,
     listed,
     logic,
     query_sql,
     sql,
+    unquoted,
     walk,
 )
 from aioifx.server.sql.syntax import nodes
@@ -125,7 +125,7 @@ class _Insertion:
         """VALUES or SELECT; rows are computed in full before WITH CHECK OPTION is checked."""
         alias = self.context.alias()
         new: dict[str, Node] = dict.fromkeys((column.name for column in self.target.table.columns), tree.NULL)
-        new |= {name: given(alias, number) for number, name in enumerate(names, start=1)}
+        new |= {name: unquoted(alias, number) for number, name in enumerate(names, start=1)}
         conditions = self.target.checks(new)
         if not conditions:
             listed_values = listed(values)
@@ -134,7 +134,7 @@ class _Insertion:
             return query_sql("SELECT {} FROM {}", listed_values, rows)
         named = listed(sql("{} AS c{}", value, number) for number, value in enumerate(values, start=1))
         made = query_sql("SELECT {}{} LIMIT -1", named, "" if rows is None else sql(" FROM {}", rows))
-        columns = listed(given(alias, number) for number in range(1, len(values) + 1))
+        columns = listed(unquoted(alias, number) for number in range(1, len(values) + 1))
         condition = checked(Literal(1), conditions)
         return query_sql("SELECT {} FROM ({}) AS {} WHERE {}", columns, made, alias, condition)
 
@@ -156,7 +156,7 @@ class _Insertion:
             raise SqlError(-236)
         alias = self.context.alias()
         values = [
-            inserted(column, Typed(given(alias, number), output.type), self.target.table)
+            inserted(column, Typed(unquoted(alias, number), output.type), self.target.table)
             for number, (column, output) in enumerate(zip(targets, relation.outputs, strict=True), start=1)
         ]
         query = relation.query()
@@ -261,7 +261,7 @@ def _update(statement: nodes.Update, context: Context) -> Plan:
 def _search(target: Target, values: Sequence[Node], where: Piece) -> Composed:
     """The SELECT of the rows that an UPDATE or DELETE changes."""
     alias = target.source.alias
-    columns = listed([given(alias, "rowid"), *searching(values)])
+    columns = listed([unquoted(alias, "rowid"), *searching(values)])
     return Composed(query_sql("SELECT {} FROM {}{}", columns, stored_rows(target.table, alias), where))
 
 
@@ -350,7 +350,7 @@ def _several(
 ) -> _Set:
     relation = translator.subqueries.subquery(value.query, translator.scope)
     values = [
-        stored(Typed(call("ifx_single", given("", number)), output.type), column, table)
+        stored(Typed(call("ifx_single", unquoted("", number)), output.type), column, table)
         for number, (column, output) in enumerate(zip(columns, relation.outputs, strict=True), start=1)
     ]
     rows = relation.query()
@@ -404,7 +404,7 @@ def _by_rowid(change: Change, head: Node, where: Piece, alias: str, statement: n
     if not change.table.triggers:
         return change
     width = nodes.bound_count(statement)
-    rowid = given(alias, "rowid")
+    rowid = unquoted(alias, "rowid")
     search = query_sql("SELECT {} FROM {}{}", rowid, stored_rows(change.table, alias), where)
     each = sql("{} WHERE {} = {}", head, rowid, Parameter(width + 1))
     return activating(change, ByRow(Composed(search), Composed(each), width))
@@ -419,7 +419,7 @@ def _where(
     """The WHERE clause, the cursor of CURRENT OF, and 0, 1 or 2: with a condition, with a cursor, without either."""
     if isinstance(where, nodes.CurrentOf):
         number = nodes.bound_count(statement) + 1
-        row = sql(" WHERE {} = {}", given(target.source.alias, "rowid"), Parameter(number))
+        row = sql(" WHERE {} = {}", unquoted(target.source.alias, "rowid"), Parameter(number))
         return row, where.cursor.text, 1
     conditions = list(target.filters)
     if where is not None:

@@ -24,11 +24,11 @@ from aioifx.server.sql.sqlite.tree import (
     Node,
     Query,
     call,
-    given,
     listed,
     logic,
     query_sql,
     sql,
+    unquoted,
     walk,
 )
 from aioifx.server.sql.syntax import nodes
@@ -139,7 +139,7 @@ class FromClause:
             if common is not None:
                 alias = self.context.alias()
                 columns = tuple(
-                    replace(column, sql=given(alias, number))
+                    replace(column, sql=unquoted(alias, number))
                     for number, column in enumerate(common.columns, start=1)
                 )
                 return Joined(
@@ -192,7 +192,7 @@ class FromClause:
         if any(is_large(output.known_type) for output in relation.outputs):
             raise SqlError(-999, token="LATERAL", offset=item.offset)
         (source,) = derived.sources
-        value = given(source.alias, "value")
+        value = unquoted(source.alias, "value")
         source.columns = tuple(
             replace(column, sql=call("ifx_field", value, index), base=value)
             for index, column in enumerate(source.columns)
@@ -224,11 +224,11 @@ class FromClause:
             names: tuple[str, ...] = element.names
             types = [(part, True) for part in element.parts]
             values: list[Node] = [
-                call("ifx_field", given("", "value"), index) for index in range(len(element.parts))
+                call("ifx_field", unquoted("", "value"), index) for index in range(len(element.parts))
             ]
         else:
             names, types = ("(expression)",), [(element, False)]
-            values = [given("", "value")]
+            values = [unquoted("", "value")]
         called = [name.text for name in item.columns] or names
         if len(called) != len(types):
             raise SqlError(-201, offset=item.offset)
@@ -297,7 +297,7 @@ class FromClause:
             moved: list[SourceColumn] = []
             for column in source.columns:
                 number += 1
-                moved.append(replace(column, sql=given(alias, number), is_nullable=True))
+                moved.append(replace(column, sql=unquoted(alias, number), is_nullable=True))
             source.columns, source.table = tuple(moved), None
         return Joined(sql("({} UNION ALL {}) AS {}", with_match, without, alias), sources)
 

@@ -20,12 +20,12 @@ from typing import Final, NamedTuple
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import TableKind
 from aioifx.server.sql.model.type_rules import INTEGER, LONG_TEXT
-from aioifx.server.sql.sqlite.tree import Case, Literal, Node, Piece, call, given, listed, query_sql, sql
+from aioifx.server.sql.sqlite.tree import Case, Literal, Node, Piece, call, listed, query_sql, sql, unquoted
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.from_clause import DerivedTables, FromClause
 from aioifx.server.sql.translate.scopes import Context, Scope, Source, SourceColumn, view_statement
-from aioifx.server.sql.translate.sqlite_text import collated
+from aioifx.server.sql.translate.sqlite_types import collated
 from aioifx.server.sql.translate.typed import text_of
 from aioifx.server.sql.translate.views import simple_reference
 from aioifx.server.sql.translate.windows import directed
@@ -83,8 +83,8 @@ class _Translator:
     def source(self) -> Node:
         rows = self._rows()
         alias, table = self.context.alias(), self.context.alias()
-        level = SourceColumn("level", given(alias, "level"), INTEGER, is_nullable=False)
-        named = [replace(each, sql=given(alias, n)) for n, each in enumerate(rows.source.columns, start=1)]
+        level = SourceColumn("level", unquoted(alias, "level"), INTEGER, is_nullable=False)
+        named = [replace(each, sql=unquoted(alias, n)) for n, each in enumerate(rows.source.columns, start=1)]
         parent = Source(rows.source.label, alias, tuple(named), owner=rows.source.owner, pseudo=(level,))
         condition = self._condition(rows.source, parent)
         cycle: Node = Literal(0)
@@ -118,11 +118,11 @@ class _Translator:
         if self.hierarchy.is_nocycle:
             tests[_IS_CYCLE] = sql("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", rows.node, condition, cycle)
         shown = {name: test for name, test in tests.items() if name in self._named()}
-        pseudo = [level, *(SourceColumn(name, given(alias, name), INTEGER, False) for name in shown)]
+        pseudo = [level, *(SourceColumn(name, unquoted(alias, name), INTEGER, False) for name in shown)]
         if rows.source.table is not None:
-            pseudo.append(SourceColumn("rowid", given(alias, "number"), INTEGER, False))
+            pseudo.append(SourceColumn("rowid", unquoted(alias, "number"), INTEGER, False))
         self.scope.sources = [replace(parent, pseudo=tuple(pseudo))]
-        of_root = tuple(replace(each, sql=given(alias, f"r{n}")) for n, each in enumerate(named, start=1))
+        of_root = tuple(replace(each, sql=unquoted(alias, f"r{n}")) for n, each in enumerate(named, start=1))
         self.scope.ancestors = {"root": Scope([replace(parent, columns=of_root)], self.scope.parent)}
         tested = listed((sql(", {} AS {}", test, name) for name, test in shown.items()), "")
         query = query_sql("{} SELECT {}.*{} FROM {} AS {}", common, alias, tested, table, alias)
@@ -138,18 +138,18 @@ class _Translator:
         joined = FromClause(self.context, scope, self.queries).joined(self.node.from_items, None)
         (source,) = scope.sources
         if source.table is not None and not source.table.generated:
-            return _Rows(joined, source, given(source.alias, "rowid"))
+            return _Rows(joined, source, unquoted(source.alias, "rowid"))
         common = self.context.alias()
         names = [f"c{n}" for n in range(1, len(source.columns) + 1)]
         values = listed(column.sql for column in source.columns)
         query = query_sql("SELECT row_number() OVER (), {} FROM {}", values, joined)
         table = sql("{}(number, {}) AS MATERIALIZED ({}), ", common, listed(names), query)
         columns = (
-            replace(column, sql=given(source.alias, name), base=None)
+            replace(column, sql=unquoted(source.alias, name), base=None)
             for name, column in zip(names, source.columns, strict=True)
         )
         source = replace(source, columns=tuple(columns), table=None)
-        number = given(source.alias, "number")
+        number = unquoted(source.alias, "number")
         return _Rows(sql("{} AS {}", common, source.alias), source, number, table)
 
     def _require_updatable(self, name: nodes.QualifiedName) -> None:
@@ -196,7 +196,9 @@ class _Translator:
         texts = [column.sql for column in rows.source.columns]
         self.columns += [(f"c{n}", text, text) for n, text in enumerate(texts, start=1)]
         if any(isinstance(each, nodes.Ancestor) and each.kind == "root" for each in self._nodes()):
-            self.columns += [(f"r{n}", text, given(alias, f"r{n}")) for n, text in enumerate(texts, start=1)]
+            self.columns += [
+                (f"r{n}", text, unquoted(alias, f"r{n}")) for n, text in enumerate(texts, start=1)
+            ]
 
     def _add_paths(self, scope: Scope, alias: str) -> Mapping[int, SourceColumn]:
         """The values of SYS_CONNECT_BY_PATH.
@@ -219,7 +221,7 @@ class _Translator:
             part = sql("{} || coalesce({}, '')", Literal(separator.value), text_of(typed))
             name = f"p{len(paths) + 1}"
             self.columns.append((name, part, sql("{}.{} || {}", alias, name, part)))
-            paths[node.offset] = SourceColumn(_PATH, given(alias, name), LONG_TEXT, is_nullable=False)
+            paths[node.offset] = SourceColumn(_PATH, unquoted(alias, name), LONG_TEXT, is_nullable=False)
         return paths
 
     def _add_keys(self, scope: Scope) -> list[Node]:

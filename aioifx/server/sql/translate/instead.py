@@ -13,7 +13,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import ByRow, Change, Event, Plan, Verb
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind, TriggerEvent
 from aioifx.server.sql.sqlite.render import Composed
-from aioifx.server.sql.sqlite.tree import EMPTY, NULL, Node, Piece, given, listed, query_sql, sql
+from aioifx.server.sql.sqlite.tree import EMPTY, NULL, Node, Piece, listed, query_sql, sql, unquoted
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.dml import assigned_value, dml_plan, targets_of
 from aioifx.server.sql.translate.expressions import Expressions
@@ -82,7 +82,7 @@ def _inserting(node: nodes.Insert, view: Table, context: Context) -> Plan:
         relation = queries.query(node.query, None, Place.INSERT)
         alias, count = context.alias(), len(relation.outputs)
         values = [
-            Typed(given(alias, number), out.type) for number, out in enumerate(relation.outputs, start=1)
+            Typed(unquoted(alias, number), out.type) for number, out in enumerate(relation.outputs, start=1)
         ]
         rows = sql(" FROM ({}) AS {}", relation.query(), alias)
     if count != len(targets):
@@ -138,7 +138,7 @@ def _rows(
     relation = QueryTranslator(context).query(nodes.Query(node.offset, select), None, Place.STATEMENT)
     alias = context.alias()
     made = [
-        assigned(Typed(given(alias, number), output.type), column.type)
+        assigned(Typed(unquoted(alias, number), output.type), column.type)
         for number, (output, column) in enumerate(
             zip(relation.outputs, view.columns * 2, strict=False), start=1
         )

@@ -28,10 +28,10 @@ from aioifx.server.sql.sqlite.tree import (
     Piece,
     Query,
     call,
-    given,
     listed,
     query_sql,
     sql,
+    unquoted,
 )
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.dml import (
@@ -84,7 +84,7 @@ class _Merge:
         matched = stored_rows(self.table, target.alias)
         partners = sql("JOIN {} ON {}", matched, both.condition(self.node.condition))
         if self.node.has_delete:
-            rows = query_sql("SELECT {} FROM {} {}", given(target.alias, "rowid"), source, partners)
+            rows = query_sql("SELECT {} FROM {} {}", unquoted(target.alias, "rowid"), source, partners)
             head = sql("DELETE FROM {} WHERE rowid", self.table.source)
             width = nodes.bound_count(self.node)
             by_row = ByRow(
@@ -112,7 +112,7 @@ class _Merge:
             partners = sql("LEFT {}", partners)
         joined = sql("{} {}", source, partners)
         read = searching([*updates.values(), *inserts.values()])
-        columns = listed([given(target.alias, "rowid"), *read])
+        columns = listed([unquoted(target.alias, "rowid"), *read])
         names = ("rowid", *(column.name for column in self.table.columns))
         rows = self._rows(joined, target, updates, inserts)
         conflict = _conflict(updates)
@@ -154,7 +154,7 @@ class _Merge:
         self, joined: Node, target: Source, updates: dict[str, Node], inserts: dict[str, Node]
     ) -> Query:
         """The SELECT of the rows with their rowids."""
-        rowid = given(target.alias, "rowid")
+        rowid = unquoted(target.alias, "rowid")
         values = [self._matched_once(rowid)]
         for column in self.table.columns:
             old = updates.get(column.name, Column(target.alias, column.name))

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of
-from aioifx.server.sql.sqlite.tree import Node, Piece, Query, given, listed, query_sql, sql
+from aioifx.server.sql.sqlite.tree import Node, Piece, Query, listed, query_sql, sql, unquoted
 from aioifx.server.sql.translate.large_objects import kept
 from aioifx.server.sql.translate.scopes import Source
-from aioifx.server.sql.translate.sqlite_text import collated
+from aioifx.server.sql.translate.sqlite_types import collated
 from aioifx.server.sql.translate.typed import Typed, cast
 from aioifx.sqltypes import Column, SqlType
 
@@ -77,7 +77,7 @@ class Block:
 
     def with_rowid(self, alias: str) -> Block:
         """This block with the rowid after its columns."""
-        rowid = Typed(given(alias, "rowid"), INTEGER, is_nullable=False)
+        rowid = Typed(unquoted(alias, "rowid"), INTEGER, is_nullable=False)
         return replace(self, names=(*self.names, "rowid"), outputs=(*self.outputs, rowid))
 
 
@@ -108,7 +108,7 @@ class Combined:
         if types is None or tuple(types) == common:
             return query
         columns = (
-            sql("{} AS c{}", cast(replace(output, sql=given("", number)), type_), number)
+            sql("{} AS c{}", cast(replace(output, sql=unquoted("", number)), type_), number)
             for number, (output, type_) in enumerate(zip(self.outputs, types, strict=True), start=1)
         )
         return query_sql("SELECT {} FROM ({})", listed(columns), query)
@@ -199,7 +199,7 @@ def keeping(relation: Relation, parameter: int) -> Relation:
     if isinstance(rows, Block):
         outputs = tuple(kept(output, parameter) for output in rows.outputs)
         return replace(relation, rows=replace(rows, outputs=outputs))
-    named = (replace(output, sql=given("", number)) for number, output in enumerate(rows.outputs, start=1))
+    named = (replace(output, sql=unquoted("", number)) for number, output in enumerate(rows.outputs, start=1))
     return replace(relation, rows=_Kept(rows, tuple(kept(output, parameter) for output in named)))
 
 

@@ -20,7 +20,7 @@ from aioifx.server.sql.model.schema import ColumnDef, Schema, Table, TableKind
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Form, form_of
 from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of
-from aioifx.server.sql.sqlite.tree import Column, Node, Parameter, Reference, call, given, sql
+from aioifx.server.sql.sqlite.tree import Column, Node, Parameter, Reference, call, sql, unquoted
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.sqltypes import SqlType
@@ -93,7 +93,7 @@ class Source:
             if column.name == name:
                 return column
         if name == "rowid" and self.table is not None and not self.table.generated:
-            return SourceColumn("rowid", given(self.alias, "rowid"), INTEGER, is_nullable=False)
+            return SourceColumn("rowid", unquoted(self.alias, "rowid"), INTEGER, is_nullable=False)
         return None
 
     def supplied_by_join(self) -> None:
@@ -468,7 +468,7 @@ def derived_columns(
 ) -> tuple[SourceColumn, ...]:
     """The columns of a derived table, by position."""
     return tuple(
-        SourceColumn(name, given(alias, number), type_, nullable)
+        SourceColumn(name, unquoted(alias, number), type_, nullable)
         for number, (name, (type_, nullable)) in enumerate(zip(names, columns, strict=True), start=1)
     )
 

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.limits import require_columns
 from aioifx.server.sql.model.type_rules import INTEGER, common, is_large
-from aioifx.server.sql.sqlite.tree import Literal, Node, Piece, call, given, listed, logic, sql
+from aioifx.server.sql.sqlite.tree import Literal, Node, Piece, call, listed, logic, sql, unquoted
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.complex_types import require_ordered
 from aioifx.server.sql.translate.expressions import Expressions
@@ -20,7 +20,7 @@ from aioifx.server.sql.translate.hierarchies import hierarchy_source
 from aioifx.server.sql.translate.large_objects import NO_DISTINCT, NO_ORDER, refuse_large
 from aioifx.server.sql.translate.relations import Block, Combined, Relation, Rows, is_shown
 from aioifx.server.sql.translate.scopes import CommonTable, Context, Scope, SourceColumn
-from aioifx.server.sql.translate.sqlite_text import collated
+from aioifx.server.sql.translate.sqlite_types import collated
 from aioifx.server.sql.translate.typed import Typed
 from aioifx.server.sql.translate.windows import directed
 from aioifx.sqltypes import SqlType
@@ -296,7 +296,7 @@ def _position(item: nodes.OrderItem, rows: Rows) -> int | None:
 
 def _common(alias: str, names: Sequence[str], outputs: Sequence[Typed]) -> CommonTable:
     columns = (
-        SourceColumn(name, given(alias, number), output.known_type, output.is_nullable)
+        SourceColumn(name, unquoted(alias, number), output.known_type, output.is_nullable)
         for number, (name, output) in enumerate(zip(names, outputs, strict=True), start=1)
     )
     return CommonTable(alias, tuple(columns))

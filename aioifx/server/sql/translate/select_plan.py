@@ -26,10 +26,10 @@ from aioifx.server.sql.sqlite.tree import (
     Operation,
     Parameter,
     call,
-    given,
     listed,
     query_sql,
     sql,
+    unquoted,
 )
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.relations import Block, Relation, keeping
@@ -109,7 +109,7 @@ def _keyed(action: Query, query: nodes.Query, relation: Relation, parameter: int
     alias = rows.sources[0].alias
     keyed = rows.with_rowid(alias)
     conjunction = "AND" if body.where is not None else "WHERE"
-    of_row = Operation("=", given(alias, "rowid"), Parameter(parameter))
+    of_row = Operation("=", unquoted(alias, "rowid"), Parameter(parameter))
     one = replace(keyed, tail=sql("{} {} {}", keyed.tail, conjunction, of_row))
     return replace(
         action, keyed_sql=Composed(replace(relation, rows=keyed).query()), row_sql=Composed(one.query())
@@ -195,7 +195,7 @@ def _as_source(relation: Relation, columns: Sequence[ColumnDef]) -> Node:
     serials = [column.is_serial and not column.is_nullable for column in columns]
     if relation.common or any(serials):
         items = (
-            call("ifx_serial", column.name, given("", number)) if is_serial else given("", number)
+            call("ifx_serial", column.name, unquoted("", number)) if is_serial else unquoted("", number)
             for number, (column, is_serial) in enumerate(zip(columns, serials, strict=True), start=1)
         )
         return query_sql("SELECT {} FROM ({})", listed(items), relation.query())

@@ -18,7 +18,7 @@ from aioifx.server.sql.model.plan import Step, Undo
 from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, Table
 from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sql.sqlite.render import collate, filled, identifier, identifiers, string
-from aioifx.server.sql.translate.sqlite_text import affinity, collation
+from aioifx.server.sql.translate.sqlite_types import affinity, collation
 
 
 def undo_of(table: Table) -> Undo | None:

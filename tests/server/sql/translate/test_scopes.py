@@ -5,7 +5,7 @@ import pytest
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Parameter
 from aioifx.server.sql.sqlite.render import render
-from aioifx.server.sql.sqlite.tree import given
+from aioifx.server.sql.sqlite.tree import unquoted
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.scopes import Scope, Source, SourceColumn, derived_columns
 from tests.server.sql.kinds import INTEGER
@@ -17,7 +17,7 @@ def column(name: str, table: str = "", owner: str = "", offset: int = 7) -> node
 
 
 def source(label: str, alias: str, *names: str, owner: str = "ann") -> Source:
-    columns = tuple(SourceColumn(name, given(alias, name), INTEGER, is_nullable=False) for name in names)
+    columns = tuple(SourceColumn(name, unquoted(alias, name), INTEGER, is_nullable=False) for name in names)
     return Source(label, alias, columns, owner=owner)
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from aioifx.server.sql.model.type_rules import BOOLEAN, DATE, FLOAT, INTEGER, char, decimal
 from aioifx.server.sql.sqlite.render import render
-from aioifx.server.sql.sqlite.tree import NULL, given
-from aioifx.server.sql.translate.sqlite_text import affinity, collated
+from aioifx.server.sql.sqlite.tree import NULL, unquoted
+from aioifx.server.sql.translate.sqlite_types import affinity, collated
 from aioifx.sqltypes import SqlType
 
 
@@ -25,7 +25,7 @@ def test_a_column_is_declared_by_its_storage_form(type_: SqlType, declared: str)
 
 
 def test_texts_and_decimals_bring_their_collation() -> None:
-    assert render(collated(given("", "a"), char(3))) == "a COLLATE RTRIM"
-    assert render(collated(given("", "a"), decimal())) == "a COLLATE ifx_decimal"
-    assert render(collated(given("", "a"), INTEGER)) == "a"
+    assert render(collated(unquoted("", "a"), char(3))) == "a COLLATE RTRIM"
+    assert render(collated(unquoted("", "a"), decimal())) == "a COLLATE ifx_decimal"
+    assert render(collated(unquoted("", "a"), INTEGER)) == "a"
     assert collated(NULL, None) is NULL
