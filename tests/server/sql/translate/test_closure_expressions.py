@@ -117,6 +117,9 @@ def both(
 @example("NOT i IN (j, 1)", {**NONE, "i": 2})
 @example("s = 'a' OR s <> 'a'", NONE)
 @example("0 IN (i, i)", NONE)
+@example("s = 'a'", {**NONE, "s": "a "})
+@example("c NOT IN ('b', s)", {**NONE, "c": "a", "s": "a "})
+@example("d > 9", {**NONE, "d": "12"})
 def test_a_condition_is_true_where_it_is_in_sqlite(
     connection: Connection, text: str, values: dict[str, Any]
 ) -> None:
