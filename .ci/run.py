@@ -2,10 +2,11 @@
 
     .ci/run [--list] [PART ...]
 
-The tree is copied as a clone would have it, so that nothing which lies about in this one can help. Parts run side by
-side, one more than there are cores, since the tests of faults wait half of their time. What a part prints comes when it
-ends. Every part runs, whatever became of the others. The two commands of README.md's "Start" run to the letter, the
-tests last and alone, so that pytest's own summary ends the output. Named parts run after those that they need.
+The tree is copied as a clone would have it, so that nothing which lies about in this one can help. Parts are scripts of
+the shell. They run side by side, one more than there are cores, since the tests of faults wait half of their time. What
+a part prints comes when it ends. Every part runs, whatever became of the others. The two commands of README.md's
+"Start" run to the letter, the tests last and alone, so that pytest's own summary ends the output. Named parts run after
+those that they need.
 """
 
 from __future__ import annotations
@@ -19,206 +20,136 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK = Path(tempfile.mkdtemp())
-TREE, TOOLS, README = WORK / "tree", WORK / "tools/aioifx", WORK / "readme/aioifx"
-VENV = WORK / "tools/venv"
-PYTHON = VENV / "bin/python"
-UNSET = (
-    "AIOIFX_SPEEDUPS",
-    "PYTHONDONTWRITEBYTECODE",
-)  # the second one makes every process compile its modules again
-ENV = {name: value for name, value in os.environ.items() if name not in UNSET} | {
+TREE = WORK / "tree"
+# PYTHONDONTWRITEBYTECODE makes every process compile its modules again.
+ENV = {k: v for k, v in os.environ.items() if k not in ("AIOIFX_SPEEDUPS", "PYTHONDONTWRITEBYTECODE")} | {
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "PIP_NO_COMPILE": "0",  # pip's spelling of yes: Python compiles only what is imported
     "CI": os.environ.get("CI", "1"),  # the same examples for every law in every run
+    **{
+        "WORK": str(WORK),
+        "TREE": str(TREE),
+        "TOOLS": f"{WORK}/tools/aioifx",
+        "README": f"{WORK}/readme/aioifx",
+    },
 }
-LAYERS = ("client", "codecs", "server", "testing", "verify", "wire")
+SKIPPED = 77
+"""The status of a part that cannot run here. Its last line says why."""
+HEAD = """
+clone() { mkdir -p "$WORK/$1"; cp -a "$TREE" "$WORK/$1/aioifx"; cd "$WORK/$1/aioifx"; }
+tests() { python -m pytest --numprocesses=0 -p no:cacheprovider --quiet "$@"; }
+task() { poe --quiet --executor simple "$@"; }
+"""
+TOOLS = 'cd "$TOOLS"; export VIRTUAL_ENV="$WORK/tools/venv" PATH="$WORK/tools/venv/bin:$PATH"\n'
+EXHAUSTIVE = 'tests -m "exhaustive or partial or hypothesis"'
+LAYERS = "tests/client tests/codecs tests/server tests/testing tests/verify tests/wire"
 """About half of the exhaustive work, apart from faults and cancellation."""
-EVERYWHERE = ["--ignore=tests/" + path for path in (
+SLOW = "tests/system/faults tests/system/cancellation"
+EVERYWHERE = " ".join(f"--ignore=tests/{path}" for path in (
     "diagnosis server/sql verify system/budget system/histories system/interop system/migrations system/orm "
     "system/services system/volume test_docs.py test_examples.py test_layout.py test_vocabulary.py"
-).split()] + ["tests"]  # fmt: skip
+).split()) + " tests"  # fmt: skip
 """Leaves out what is the same on every CPython: texts, services in frameworks, and the translation of SQL."""
+SOME = (
+    "tests/client/api tests/client/connect tests/client/pool tests/client/session tests/codecs tests/server/sqlite \
+tests/server/engine/test_engine.py tests/test_channel.py tests/test_rows.py"
+)
 running: set[int] = set()
 """The process groups of the parts."""
 
 
-class Skipped(Exception):
-    """The part cannot run here; says why."""
+class Part(NamedTuple):
+    """A script; those that need `tools` run with them, in a clone with the native kernel."""
 
-
-class Part:
-    """Commands that run one after the other. The first that fails ends the part."""
-
-    def __init__(self, name: str, title: str, action: Callable[[Part], None], *needs: str) -> None:
-        self.name, self.title, self.action, self.needs = name, title, action, needs
-        self.log, self.cpu = WORK / f"{name}.log", 0.0
-
-    def run(self, *command: Any, cwd: Path = TOOLS, out: Path | None = None, **env: str) -> None:
-        """Run a command in a process group of its own; its output goes to the log, or to the file *out*."""
-        with open(out or self.log, "ab") as file:
-            args, env = [*map(str, command)], ENV | env
-            process = subprocess.Popen(
-                args,
-                cwd=cwd,
-                env=env,
-                stdout=file,
-                stderr=file,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        running.add(process.pid)
-        _, status, usage = os.wait4(process.pid, 0)
-        running.discard(process.pid)
-        self.cpu += usage.ru_utime + usage.ru_stime
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise subprocess.CalledProcessError(process.returncode, args)
-
-    def say(self, text: str) -> None:
-        with self.log.open("a") as file:
-            print(text, file=file)
-
-    def poe(self, *task: str, **env: str) -> None:
-        """A task with the tools of our own environment, not with a .venv that README's commands made."""
-        path = f"{VENV}/bin:{ENV['PATH']}"
-        self.run(
-            VENV / "bin/poe",
-            "--quiet",
-            "--executor",
-            "simple",
-            *task,
-            VIRTUAL_ENV=str(VENV),
-            PATH=path,
-            **env,
-        )
-
-    def pytest(self, *args: str, python: Path = PYTHON, cwd: Path = TOOLS, **env: str) -> None:
-        command = (python, "-m", "pytest", "--numprocesses=0", "-p", "no:cacheprovider", "--quiet", *args)
-        self.run(*command, cwd=cwd, **env)
-
-
-def copy_tree() -> None:
-    """What git would give: tracked files, and new ones that it does not ignore. Without git, all but environments."""
-    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"]
-    found = subprocess.run(listing, cwd=ROOT, capture_output=True)
-    if found.returncode:
-        shutil.copytree(ROOT, TREE, symlinks=True, ignore=shutil.ignore_patterns(".venv"))
-    for name in filter(None, found.stdout.decode().split("\0")):
-        source, target = ROOT / name, TREE / name
-        if (
-            source.is_symlink() or source.exists()
-        ):  # a tracked file that was deleted is not part of the tree to test
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target, follow_symlinks=False)
-
-
-def clone(name: str) -> Path:
-    """A copy of the tree for one part, with its times, for `share_bytecode`."""
-    return Path(shutil.copytree(TREE, WORK / name / "aioifx", symlinks=True))
+    title: str
+    needs: tuple[str, ...]
+    script: str
 
 
 def start_command(number: int) -> str:
     """The sh block with that number in README.md's section "Start"."""
-    section = (TREE / "README.md").read_text("utf-8").partition("\n## Start\n")[2].partition("\n## ")[0]
-    return re.findall(r"^```sh[ \t]*\n(.*?)^```", section, re.M | re.S)[number - 1]
+    section = (ROOT / "README.md").read_text("utf-8").partition("\n## Start\n")[2].partition("\n## ")[0]
+    return str(re.findall(r"^```sh[ \t]*\n(.*?)^```", section, re.M | re.S)[number - 1])
 
 
-def readme(part: Part) -> None:
-    clone("readme")
-    part.say(f"$ {start_command(1)}")
-    part.run("sh", "-euc", start_command(1), cwd=README)
+def all_parts() -> dict[str, Part]:
+    """The longest first, after those that others need."""
+    *older, newest = [*other_pythons().items()] or [("", "")]
+    both = ("tools", "kernel")
+    parts = {
+        "readme": Part("README: the main job", (), f"clone readme; set -x\n{start_command(1)}"),
+        # The kernel is that of README's environment, because compiling it takes 15 s of processor time.
+        "tools": Part("tools", (), """
+            clone tools; python3 -m venv ../venv
+            AIOIFX_SPEEDUPS=0 ../venv/bin/python -m pip install --quiet --editable '.[dev]'"""),
+        f"python{newest[0]}": Part(f"the tests on CPython {newest[0]}", (), tests_on(*newest, EVERYWHERE)),
+        "kernel": Part("README's native kernel, for the tools as well", ("readme", "tools"), """
+            cp "$README"/aioifx/_speedups/*.so aioifx/_speedups
+            python -c "import aioifx; print(aioifx.speedups); assert aioifx.speedups == 'native'" """),
+        "exhaustive": Part("exhaustive tests: all others", both,
+            EXHAUSTIVE + "".join(f" --ignore={path}" for path in f"{LAYERS} {SLOW}".split())),
+        "exhaustive-layers": Part("exhaustive tests: the layers", both, f"{EXHAUSTIVE} {LAYERS}"),
+        "exhaustive-faults": Part("exhaustive tests: faults and cancellation", both, f"{EXHAUSTIVE} {SLOW}"),
+        **{f"python{version}": Part(f"the tests on CPython {version} that use asyncio, the kernel or sqlite3 most",
+            (), tests_on(version, python, SOME)) for version, python in older},
+        "simulation": Part("simulation: two minutes of new seeds", both, "task simulate --seconds 120 --jobs 1"),
+        # What has a native twin, or calls one.
+        "pure": Part("the tests in pure Python", both, """
+            export AIOIFX_SPEEDUPS=0; python -c "import aioifx; assert aioifx.speedups == 'pure'"
+            tests tests/codecs tests/wire tests/system/budget tests/bench/test_codec_perf.py \
+                $(printf 'tests/client/%s ' api bulk execution lobs session) \
+                tests/test_arrow.py tests/test_channel.py tests/test_rows.py"""),
+        "bench": Part("the benches, once, and their tests", both, "tests tests/bench -m ''"),
+        "compliance": Part("SQLAlchemy's suite for dialects", both,
+            "task compliance --quiet -p no:cacheprovider"),
+        # On the oldest version that the extra allows, without asyncio, and the dialect's own tests.
+        "oldest-sqlalchemy": Part("the oldest SQLAlchemy", both, """
+            oldest=$(sed -n 's/^sqlalchemy = .*>=\\([0-9.]*\\),.*/\\1/p' pyproject.toml | head -1)
+            python -m pip install --quiet --no-deps --target "$WORK/sqlalchemy" "sqlalchemy==$oldest"
+            export PYTHONPATH="$WORK/sqlalchemy"
+            task compliance --quiet -p no:cacheprovider --sync; tests tests/sqlalchemy"""),
+        "types": Part("types", both, "task types"),
+        # README's installation, seen by a program in the folder above the clone, whose name is that of the package.
+        "editable": Part("the editable installation", both, """
+            cp .ci/program.py ..; cd ..
+            python program.py; mypy --strict --cache-dir "$WORK/mypy" program.py
+            pyright --pythonpath venv/bin/python program.py"""),
+        # What users get: an sdist, the wheel with the kernel, the pure one, and that of a build without a compiler.
+        "wheels": Part("wheels", ("tools",), """
+            clone wheels; dist="$WORK/dist"
+            CFLAGS=-O0 python -m build --outdir "$dist" > "$WORK/build.log" 2>&1 || { cat "$WORK/build.log"; exit 1; }
+            wheel() { python -m pip wheel --quiet --no-deps --wheel-dir "$@"; }
+            AIOIFX_SPEEDUPS=0 wheel "$dist" "$dist"/*.tar.gz; CC=/bin/false wheel "$dist/uncompiled" "$dist"/*.tar.gz
+            python .ci/wheels.py "$dist"; python3 -m venv "$WORK/installed"; cd "$WORK"
+            set -- pure "$dist"/*-py3-none-any.whl native "$dist"/*-cp*.whl pure "$dist"/uncompiled/*.whl
+            while [ $# -gt 0 ]; do
+                installed/bin/python -m pip install --quiet --no-deps --force-reinstall "$2"
+                installed/bin/python -c "import aioifx; assert aioifx.speedups == '$1'"
+                echo "$(basename "$2"): $1"; shift 2
+            done"""),
+        "docs": Part("docs", both, "task docs"),
+        "lint": Part("lint and layers", ("tools",), "task lint; task layers"),
+    }  # fmt: skip
+    return {name: part for name, part in parts.items() if name != "python"}
 
 
-def tools(part: Part) -> None:
-    """The tools; their kernel is that of README's environment, because compiling it takes 15 s of processor time."""
-    clone("tools")
-    part.run("python3", "-m", "venv", VENV)
-    part.run(PYTHON, "-m", "pip", "install", "--quiet", "--editable", ".[dev]", AIOIFX_SPEEDUPS="0")
-
-
-def kernel(part: Part) -> None:
-    for library in (README / "aioifx/_speedups").glob("*.so"):
-        shutil.copy2(library, TOOLS / "aioifx/_speedups")
-    part.run(PYTHON, "-c", "import aioifx; print(aioifx.speedups); assert aioifx.speedups == 'native'")
-
-
-def share_bytecode() -> None:
-    """Otherwise each process of README's tests compiles all modules again, which takes 7 s of processor time."""
-    for folder in (*TOOLS.glob("aioifx/**/__pycache__"), *TOOLS.glob("tests/**/__pycache__")):
-        shutil.copytree(folder, README / folder.relative_to(TOOLS), dirs_exist_ok=True)
-
-
-def lint(part: Part) -> None:
-    part.poe("lint")
-    part.poe("layers")
-
-
-def editable(part: Part) -> None:
-    """README's installation, seen by a program in the folder above the clone, whose name is that of the package."""
-    shutil.copy2(TOOLS / ".ci/program.py", TOOLS.parent)
-    for command in ((PYTHON,), (VENV / "bin/mypy", "--strict", "--cache-dir", WORK / "mypy")):
-        part.run(*command, "program.py", cwd=TOOLS.parent)
-    part.run(VENV / "bin/pyright", "--pythonpath", PYTHON, "program.py", cwd=TOOLS.parent)
-
-
-def wheels(part: Part) -> None:
-    """What users get: an sdist, the wheel with the kernel, the pure one, and that of a build without a compiler."""
-    tree, dist, python = clone("wheels"), WORK / "dist", WORK / "installed/bin/python"
-    part.run(PYTHON, "-m", "build", "--outdir", dist, cwd=tree, out=WORK / "build.log", CFLAGS="-O0")
-    (source,) = dist.glob("*.tar.gz")
-    pip = (PYTHON, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir")
-    part.run(*pip, dist, source, cwd=tree, AIOIFX_SPEEDUPS="0")
-    part.run(*pip, dist / "uncompiled", source, cwd=tree, CC="/bin/false")
-    part.run(PYTHON, ".ci/wheels.py", dist, cwd=tree)
-    part.run("python3", "-m", "venv", WORK / "installed")
-    for kind, pattern in (
-        ("pure", "*-py3-none-any.whl"),
-        ("native", "*-cp*.whl"),
-        ("pure", "uncompiled/*.whl"),
-    ):
-        (wheel,) = dist.glob(pattern)
-        part.run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", wheel, cwd=WORK)
-        part.run(python, "-c", f"import aioifx; assert aioifx.speedups == '{kind}'", cwd=WORK)
-        part.say(f"{wheel.name}: {kind}")
-
-
-def pure(part: Part) -> None:
-    """What has a native twin, or calls one."""
-    client = [f"tests/client/{name}" for name in ("api", "bulk", "execution", "lobs", "session")]
-    others = [f"tests/test_{name}.py" for name in ("arrow", "channel", "rows")]
-    part.run(PYTHON, "-c", "import aioifx; assert aioifx.speedups == 'pure'", AIOIFX_SPEEDUPS="0")
-    codecs = ("tests/codecs", "tests/wire", "tests/system/budget", "tests/bench/test_codec_perf.py")
-    part.pytest(*codecs, *client, *others, AIOIFX_SPEEDUPS="0")
-
-
-def exhaustive(*args: str) -> Callable[[Part], None]:
-    """What the default suite leaves out, and what it tries fewer cases of."""
-    return lambda part: part.pytest("-m", "exhaustive or partial or hypothesis", *args)
-
-
-def poe(*task: str) -> Callable[[Part], None]:
-    return lambda part: part.poe(*task)
-
-
-def oldest_sqlalchemy(part: Part) -> None:
-    """SQLAlchemy's suite on the oldest version that the extra allows, without asyncio, and the dialect's own tests."""
-    oldest = re.findall(r"^sqlalchemy = .*>=([0-9.]*),", (TREE / "pyproject.toml").read_text("utf-8"), re.M)[
-        0
-    ]
-    folder = WORK / "sqlalchemy"
-    part.run(
-        PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, f"sqlalchemy=={oldest}"
-    )
-    part.poe("compliance", "--quiet", "-p", "no:cacheprovider", "--sync", PYTHONPATH=str(folder))
-    part.pytest("tests/sqlalchemy", PYTHONPATH=str(folder))
+def tests_on(version: str, python: str, tests: str) -> str:
+    """The tests on another CPython; skipped where a dependency has no wheel for it. Its kernel is not optimised."""
+    return f"""
+        clone python{version}; log="$WORK/pip{version}.log"; {python} -m venv .venv; PATH="$PWD/.venv/bin:$PATH"
+        if ! CFLAGS=-O0 python -m pip install --quiet --only-binary :all: --no-binary dbapi-compliance \
+                --editable '.[test]' > "$log" 2>&1; then
+            cat "$log"; grep -Eq "No matching distribution|ResolutionImpossible" "$log" || exit 1
+            echo "not everything that the tests need has a wheel for CPython {version}"; exit {SKIPPED}
+        fi
+        tests {tests}"""
 
 
 def other_pythons() -> dict[str, str]:
@@ -234,103 +165,52 @@ def other_pythons() -> dict[str, str]:
         run = subprocess.run([path, "-c", code], capture_output=True, text=True)  # a shim may be of nothing
         if run.stdout and (version := (*map(int, run.stdout.split()),)) >= (3, 11):
             found[version] = str(path)
-    newest = {f"{major}.{minor}": path for (major, minor, _), path in sorted(found.items())}
     ours = subprocess.run(["python3", "-c", code], capture_output=True, text=True).stdout.split()
-    newest.pop(".".join(ours[:2]), None)
-    return newest
+    newest = {f"{major}.{minor}": path for (major, minor, _), path in sorted(found.items())}
+    return {version: path for version, path in newest.items() if version != ".".join(ours[:2])}
 
 
-def tests_on(version: str, python: str, args: list[str], part: Part) -> None:
-    """The tests on another CPython; skipped where a dependency has no wheel for it. Its kernel is not optimised."""
-    tree, log = clone(f"python{version}"), WORK / f"pip{version}.log"
-    own = tree / ".venv/bin/python"
-    part.run(python, "-m", "venv", ".venv", cwd=tree)
-    only = (
-        "--only-binary",
-        ":all:",
-        "--no-binary",
-        "dbapi-compliance",
-    )  # that one has no wheel, and needs none
-    try:
-        command = (own, "-m", "pip", "install", "--quiet", *only, "--editable", ".[test]")
-        part.run(*command, cwd=tree, out=log, CFLAGS="-O0")
-    except subprocess.CalledProcessError:
-        part.say(log.read_text())
-        if re.search("No matching distribution|ResolutionImpossible", log.read_text()):
-            raise Skipped(f"not everything that the tests need has a wheel for CPython {version}") from None
-        raise
-    part.pytest(*args, python=own, cwd=tree)
+def copy_tree() -> None:
+    """What git would give: tracked files, and new ones that it does not ignore. Without git, all but environments."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"]
+    found = subprocess.run(listing, cwd=ROOT, capture_output=True)
+    if found.returncode:
+        shutil.copytree(ROOT, TREE, symlinks=True, ignore=shutil.ignore_patterns(".venv"))
+    for name in filter(None, found.stdout.decode().split("\0")):
+        if os.path.lexists(ROOT / name):  # a tracked file that was deleted is not part of the tree to test
+            (TREE / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, TREE / name, follow_symlinks=False)
 
 
-def all_parts() -> list[Part]:
-    """The longest first, after those that others need."""
-    *older, newest = [*other_pythons().items()] or [None]
-    few = "client/api client/connect client/pool client/session codecs server/sqlite server/engine/test_engine.py"
-    some = [f"tests/{path}" for path in f"{few} test_channel.py test_rows.py".split()]
-    slow = ("tests/system/faults", "tests/system/cancellation")
-    inside = [f"tests/{name}" for name in LAYERS]
-    outside = [f"--ignore={path}" for path in (*inside, *slow)]
-    quiet = ("--quiet", "-p", "no:cacheprovider")
-    both = ("tools", "kernel")
-    new_seeds = ("simulate", "--seconds", "120", "--jobs", "1")
-    parts = [Part("readme", "README: the main job", readme), Part("tools", "tools", tools)]
-    if newest:
-        on_newest = partial(tests_on, *newest, EVERYWHERE)
-        parts.append(Part(f"python{newest[0]}", f"the tests on CPython {newest[0]}", on_newest))
-    parts += [
-        Part("kernel", "README's native kernel, for the tools as well", kernel, "readme", "tools"),
-        Part("exhaustive", "exhaustive tests: all others", exhaustive(*outside), *both),
-        Part("exhaustive-layers", f"exhaustive tests: {' '.join(LAYERS)}", exhaustive(*inside), *both),
-        Part("exhaustive-faults", "exhaustive tests: faults and cancellation", exhaustive(*slow), *both),
-    ]
-    for version, python in filter(None, older):
-        title = f"the tests on CPython {version} that use asyncio, the kernel or sqlite3 most"
-        parts.append(Part(f"python{version}", title, partial(tests_on, version, python, some)))
-    return [
-        *parts,
-        Part(
-            "simulation",
-            "simulation: two minutes of new seeds",
-            poe(*new_seeds),
-            *both,
-        ),
-        Part("pure", "the tests in pure Python", pure, *both),
-        Part(
-            "bench",
-            "the benches, once, and their tests",
-            lambda part: part.pytest("tests/bench", "-m", ""),
-            *both,
-        ),
-        Part("compliance", "SQLAlchemy's suite for dialects", poe("compliance", *quiet), *both),
-        Part("oldest-sqlalchemy", "the oldest SQLAlchemy", oldest_sqlalchemy, *both),
-        Part("types", "types", poe("types"), *both),
-        Part("editable", "the editable installation", editable, *both),
-        Part("wheels", "wheels", wheels, "tools"),
-        Part("docs", "docs", poe("docs"), *both),
-        Part("lint", "lint and layers", lint, "tools"),
-    ]
+def shell(script: str, log: Path | None = None) -> tuple[int, float]:
+    """Run a script in a process group of its own; returns its status, and its seconds of processor time."""
+    with log.open("ab") if log else nullcontext() as output:
+        process = subprocess.Popen(
+            ["sh", "-euc", script], env=ENV, stdout=output, stderr=output, start_new_session=True
+        )
+        running.add(process.pid)
+        _, status, usage = os.wait4(process.pid, 0)
+        running.discard(process.pid)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, usage.ru_utime + usage.ru_stime
 
 
-def perform(part: Part, needed: list[Future[str]]) -> str:
+def perform(name: str, part: Part, needed: list[Future[str]]) -> str:
     """Run a part after those that it needs, and print what it said; returns "ok", or how it ended."""
     for future in needed:
         future.result()
-    began = time.monotonic()
-    try:
-        part.action(part)
-        result = "ok"
-    except Skipped as reason:
-        result = f"skipped: {reason}"
-    except Exception as error:  # every part runs, whatever became of the others
-        result = f"FAILED: {error}"
-    said = part.log.read_text(errors="replace") if part.log.exists() else ""
-    spent = f"({time.monotonic() - began:.0f} s, {part.cpu:.0f} s of processor time)"
+    began, log = time.monotonic(), WORK / f"{name}.log"
+    status, cpu = shell(HEAD + (TOOLS if "tools" in part.needs else "") + part.script, log)
+    said = log.read_text(errors="replace")
+    why = said.splitlines()[-1] if said and status == SKIPPED else ""
+    result = "ok" if not status else f"skipped: {why}" if why else f"FAILED: status {status}"
+    spent = f"({time.monotonic() - began:.0f} s, {cpu:.0f} s of processor time)"
     print(f"\n=== {part.title}\n{said}=== {part.title}: {result} {spent}", flush=True)
     return result
 
 
 def main() -> int:
-    parts = {part.name: part for part in all_parts()}
+    parts = all_parts()
     parser = argparse.ArgumentParser(prog=".ci/run", description="All of CI, or some of its parts.")
     parser.add_argument("--list", action="store_true", help="print the parts")
     parser.add_argument("parts", nargs="*", metavar="PART", help="the parts to run, and those that they need")
@@ -338,22 +218,19 @@ def main() -> int:
     if unknown := {*given.parts} - {*parts, "tests"}:
         parser.error(f"unknown part: {', '.join(sorted(unknown))}; --list prints them")
     if given.list:
-        for name, title in [
-            *((part.name, part.title) for part in parts.values()),
-            ("tests", "README: the tests"),
-        ]:
-            print(f"{name:18} {title}")
+        titles = {name: part.title for name, part in parts.items()} | {"tests": "README: the tests"}
+        print(*(f"{name:18} {title}" for name, title in titles.items()), sep="\n")
         return 0
     chosen = {*given.parts} or {*parts, "tests"}
-    for part in reversed(parts.values()):  # those that are needed precede those that need them
-        chosen |= {*part.needs} if part.name in chosen else {*()}
+    for name, part in reversed(parts.items()):  # those that are needed precede those that need them
+        chosen |= {*part.needs} if name in chosen else {*()}
     chosen |= {"readme"} if "tests" in chosen else {*()}
     copy_tree()
     with ThreadPoolExecutor((os.cpu_count() or 2) + 1) as pool:
         futures: dict[str, Future[str]] = {}
         for name, part in parts.items():
             if name in chosen:
-                futures[name] = pool.submit(perform, part, [futures[need] for need in part.needs])
+                futures[name] = pool.submit(perform, name, part, [futures[need] for need in part.needs])
     endings = {parts[name].title: future.result() for name, future in futures.items()}
     for state, heading in (("skipped", "skipped"), ("FAILED", "failed before the tests")):
         if found := [f"{title}: {ending}" for title, ending in endings.items() if ending.startswith(state)]:
@@ -362,10 +239,9 @@ def main() -> int:
     if "tests" not in chosen:
         return int(failed)
     print(f"\n=== README: the tests\n$ {start_command(2)}", flush=True)
-    share_bytecode()
-    process = subprocess.Popen(["sh", "-euc", start_command(2)], cwd=README, env=ENV, start_new_session=True)
-    running.add(process.pid)
-    return process.wait() or int(failed)
+    # Otherwise each process of these tests compiles all modules again, which takes 7 s of processor time.
+    share = 'cd "$TOOLS" 2>/dev/null && find aioifx tests -name "*.pyc" -exec cp --parents -t "$README" {} + || true\n'
+    return shell(f'{share}cd "$README"\n{start_command(2)}')[0] or int(failed)
 
 
 def stop(number: int, _: object) -> None:
