@@ -77,7 +77,7 @@ def with_column_renamed(table: Table, old: str, new: str, context: Context) -> I
             if each.column.origin == (table.tabid, old):
                 hides = not each.is_qualified and any(source.column(new) for source in each.others())
                 label = each.source.label if hides and each.source is not None else ""
-                is_labelled = each.node.offset not in unlabelled
+                is_labelled = each.node.offset not in unlabelled or each.column.name != old
                 yield from text.column(each, label, old, new, is_labelled=is_labelled)
             elif not each.is_qualified and each.column.name == new and each.source is not None:
                 # The renamed column is another one of that name.

@@ -192,6 +192,18 @@ def test_the_columns_of_views_follow_a_changed_type() -> None:
     assert text_of(stores) == "CREATE VIEW v AS SELECT a, b FROM t"
 
 
+def test_a_field_of_a_renamed_column_keeps_its_own_name() -> None:
+    stores = Workbench(
+        "CREATE TABLE p (n INT, place ROW(street VARCHAR(9), zip INT))",
+        "INSERT INTO p VALUES (1, ROW('s', 5))",
+        "CREATE VIEW v AS SELECT d.zip FROM (SELECT place.zip, p.place.street AS s FROM p) AS d",
+        "RENAME COLUMN p.place TO zip",
+    )
+    text = "CREATE VIEW v AS SELECT d.zip FROM (SELECT zip.zip, p.zip.street AS s FROM p) AS d"
+    assert text_of(stores) == text
+    assert stores.rows("SELECT * FROM v") == [(5,)]
+
+
 NAMES = st.sampled_from(["a", "b", "c", "d", "x", "t", "u"])
 
 
