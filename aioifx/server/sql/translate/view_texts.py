@@ -88,8 +88,8 @@ def with_column_renamed(table: Table, old: str, new: str, context: Context) -> I
 
 
 def _is_of(source: Source, table: Table) -> bool:
-    """Whether rows of the table are the source itself: the columns of a derived table keep their names."""
-    return source.table is not None and source.table.tabid == table.tabid and source.table.catalog == "main"
+    """Whether the source has the table's own columns: those of a derived table keep their names."""
+    return any(column.origin is not None and column.origin[0] == table.tabid for column in source.columns)
 
 
 def _unlabelled(statement: nodes.CreateView) -> Iterator[int]:

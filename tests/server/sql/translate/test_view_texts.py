@@ -101,6 +101,10 @@ def test_a_renamed_column_has_its_name_in_the_texts_of_views(query: str, text: s
         ("SELECT q.b, x FROM t AS q, u", "SELECT q.x AS b, u.x FROM t AS q, u"),
         ("SELECT a FROM u WHERE x > 1", "SELECT a FROM u WHERE x > 1"),
         (
+            "SELECT t.a FROM t FULL OUTER JOIN u ON t.a = u.a WHERE x > 0 OR b > 0",
+            "SELECT t.a FROM t FULL OUTER JOIN u ON t.a = u.a WHERE u.x > 0 OR t.x > 0",
+        ),
+        (
             "SELECT c FROM t WHERE EXISTS (SELECT 1 FROM u WHERE x > b)",
             "SELECT c FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.x > t.x)",
         ),
