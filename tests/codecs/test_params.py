@@ -377,6 +377,13 @@ def test_what_the_reference_refuses_is_handed_back(make: Make, sql_type: SqlType
 
 
 @both
+def test_an_int_that_no_double_holds_is_handed_back(make: Make) -> None:
+    whole = 2**53
+    found = encoded(make, (SqlType(TypeCode.FLOAT, 8),), LATIN1, [(whole - 1,), (whole + 1,), (-whole - 1,)])
+    assert [row is None for row in found] == [False, True, True]
+
+
+@both
 @pytest.mark.parametrize(
     "row", ["ab", b"ab", {1: 1, 2: 2}, {1, 2}, None, 7, (1,), (1, 2, 3), [1], range(2)], ids=repr
 )
