@@ -41,7 +41,8 @@ def control(state: SessionState, action: plans.Action) -> StatementResult:
             state.current.transactions.begin()
             return StatementResult(event=TransactionEvent.BEGUN)
         case plans.CommitWork():
-            _commit(state)
+            with state.mapped_errors(-346, ""):
+                _commit(state)
             return StatementResult(event=TransactionEvent.COMMITTED)
         case plans.RollbackWork(savepoint=None):
             with state.mapped_errors(-244, ""):

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Hashable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from enum import IntEnum, StrEnum
@@ -133,6 +133,23 @@ class Database:
     """Number of sessions that have it open."""
     version: int = 0
     """Increases whenever the schema may have changed for some session."""
+    _keeper: sqlite3.Connection | None = field(default=None, init=False, repr=False)
+
+    def keep_open(self) -> None:
+        """Keep the file open until `release_file`, if that can be done.
+
+        SQLite's last connection to a file locks it while it removes the WAL, and refuses other connections (measured).
+        """
+        if self._keeper is None:
+            with suppress(sqlite3.OperationalError):  # the session's own connection reports it
+                self._keeper = sqlite3.connect(self.path, check_same_thread=False)
+                self._keeper.execute('SELECT 1 FROM "ifx_database"').fetchall()  # opens the WAL
+
+    def release_file(self) -> None:
+        """Close the file, which no session has open."""
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None
 
     def on_schema_changed(self) -> None:
         """Called after a session has changed the schema, or undone or committed a change."""
@@ -235,6 +252,7 @@ class Databases:
             if original.users:
                 raise SqlError(-425, -107, token=source)
             path = self._new_path(name)
+            original.release_file()
             _copy(original.path, path)
             facts = original.log_mode, original.owner, original.created, original.locale
             database = Database(name, path, *facts, self.locks, self._busy_timeout)
@@ -256,10 +274,13 @@ class Databases:
             SqlError: -329, not found.
         """
         with self._lock:
-            try:
-                return self._known[name]
-            except KeyError:
-                raise SqlError(-329, -111, token=name) from None
+            return self._find(name)
+
+    def _find(self, name: str) -> Database:
+        try:
+            return self._known[name]
+        except KeyError:
+            raise SqlError(-329, -111, token=name) from None
 
     def open(self, name: str) -> Database:
         """The database of that name, counted as used until `on_closed`.
@@ -267,8 +288,9 @@ class Databases:
         Raises:
             SqlError: -329, not found.
         """
-        database = self.find(name)
         with self._lock:
+            database = self._find(name)
+            database.keep_open()
             database.users += 1
         return database
 
@@ -295,11 +317,14 @@ class Databases:
                 raise SqlError(-425, -107, token=name)
             if self._known.pop(name, None) is None:
                 raise SqlError(-329, -111, token=name)
+            database.release_file()
             _remove(database.path)
 
     def close(self) -> None:
         """Close all databases, and remove temporary files."""
         with self._lock:
+            for database in self._known.values():
+                database.release_file()
             self._known.clear()
         if self._temporary is not None:
             self._temporary.cleanup()

@@ -85,15 +85,15 @@ class Latch:
             database.locks.release_all(owner)
 
     @contextmanager
-    def restoring(self, begin: str = "BEGIN IMMEDIATE") -> Generator[None, None, None]:
+    def restoring(self, *, is_shared: bool = True) -> Generator[None, None, None]:
         """Context of one SQLite transaction whose changes are neither locked nor noted.
 
         Args:
-            begin: the statement that starts it.
+            is_shared: it writes what other sessions see; False for temporary tables.
         """
         self._changes.is_undoing = True
         try:
-            with undo_log.without_foreign_keys(self._connection, begin):
+            with undo_log.without_foreign_keys(self._connection, is_shared=is_shared):
                 yield
         finally:
             self._changes.is_undoing = False

@@ -194,7 +194,7 @@ class Transactions(Writes):
                 raise
             work.mark = mark
         if work.temp_mark > temp_mark or work.made[made:]:
-            with self._latch.restoring("BEGIN"):
+            with self._latch.restoring(is_shared=False):
                 self._temp_log.restore(work.number, temp_mark)
                 while work.made[made:]:
                     self._connection.execute(work.made.pop())

@@ -154,12 +154,12 @@ def _range(transaction: int, mark: int = 0) -> tuple[int, int]:
 
 @contextmanager
 def without_foreign_keys(
-    connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE"
+    connection: sqlite3.Connection, *, is_shared: bool = True
 ) -> Generator[None, None, None]:
     """Context of one SQLite transaction that restores rows; if it fails, nothing is changed."""
     connection.execute("PRAGMA foreign_keys=OFF")
     try:
-        with transaction(connection, begin):
+        with transaction(connection, is_shared=is_shared):
             yield
     finally:
         connection.execute("PRAGMA foreign_keys=ON")

@@ -22,7 +22,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Step, Undo
 from aioifx.server.sql.model.schema import Schema, Table
 from aioifx.server.sql.sqlite.render import Composed
-from aioifx.server.sqlite.connection import savepoint, transaction
+from aioifx.server.sqlite.connection import begin_writing, savepoint, transaction
 from aioifx.server.sqlite.databases import Database
 from aioifx.server.sqlite.latch import Latch
 from aioifx.server.sqlite.lock_manager import Kind, LockMode, LockRefused, Owner, Resource
@@ -199,7 +199,7 @@ class Writes:
 
     def _begin_hold(self) -> None:
         if self._is_batch and self._work is not None and self._latch.is_held and not self.is_inside:
-            self._connection.execute("BEGIN IMMEDIATE")
+            begin_writing(self._connection)
             self._changes.begin(is_kept=True)
             self._held_since = monotonic()
 
@@ -349,7 +349,7 @@ class Writes:
         work = self._work
         if work is not None and not work.is_exclusive:
             self._latch.acquire(self._interrupted)
-            self._connection.execute("BEGIN IMMEDIATE")
+            begin_writing(self._connection)
             work.is_used = work.is_exclusive = True
             self._database.exclusive = self
 
@@ -404,7 +404,7 @@ class Writes:
         """Context of a SQLite transaction or, inside one, of a savepoint."""
         if self.is_inside:
             return savepoint(self._connection, _STATEMENT)
-        return transaction(self._connection, "BEGIN IMMEDIATE" if is_shared else "BEGIN")
+        return transaction(self._connection, is_shared=is_shared)
 
     def _notice_loss(self) -> None:
         """Detect a rollback of several statements by SQLite itself: out of space or memory, or a lost client."""

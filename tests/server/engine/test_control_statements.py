@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -24,6 +26,19 @@ def test_transaction_control_tells_its_events(engine: Engine) -> None:
     assert not engine.is_in_transaction
     run(engine, "BEGIN WORK")
     assert run(engine, "ROLLBACK WORK").event is TransactionEvent.ROLLED_BACK
+
+
+def test_a_commit_that_another_program_blocks_can_be_repeated(core: ServerCore) -> None:
+    engine = core.engine()
+    run(engine, "CREATE TABLE t (a INTEGER)")
+    run(engine, "BEGIN WORK")
+    run(engine, "INSERT INTO t VALUES (1)")
+    with closing(sqlite3.connect(core.databases.find("demo").path, isolation_level=None)) as program:
+        program.execute("BEGIN IMMEDIATE")
+        error = error_from(engine, "COMMIT WORK")
+    assert (error.sqlcode, error.isamcode) == (-346, -107)
+    assert run(engine, "COMMIT WORK").event is TransactionEvent.COMMITTED
+    assert query(core.engine(), "SELECT a FROM t") == [(1,)]
 
 
 @pytest.mark.parametrize(

@@ -59,3 +59,34 @@ def test_the_end_of_a_session_rolls_back(core: ServerCore) -> None:
     other = core.engine()
     assert query(other, "SELECT a FROM t") == []
     run(other, "INSERT INTO t VALUES (2)")
+
+
+def test_writers_of_two_databases_that_have_read_each_other_do_not_wait(core: ServerCore) -> None:
+    first = core.engine()
+    run(first, "CREATE TABLE t (a INTEGER)")
+    run(first, "CREATE DATABASE shop WITH LOG")
+    run(first, "CREATE TABLE t (a INTEGER)")
+    one, two = core.engine(), core.engine("shop")
+    assert query(one, "SELECT a FROM shop:t") == query(two, "SELECT a FROM demo:t") == []
+    run(one, "BEGIN WORK")
+    run(one, "CREATE TABLE more (a INTEGER)")  # its transaction has SQLite's write lock from here to its end
+    run(two, "INSERT INTO t VALUES (2)")
+    run(two, "BEGIN WORK")
+    run(two, "CREATE TABLE more (a INTEGER)")
+    run(one, "INSERT INTO t VALUES (1)")
+    run(two, "COMMIT WORK")
+    run(one, "COMMIT WORK")
+    assert query(one, "SELECT a FROM shop:t") == [(2,)]
+    assert query(two, "SELECT a FROM demo:t") == [(1,)]
+    assert query(one, "SELECT count(*) FROM more") == query(two, "SELECT count(*) FROM more") == [(0,)]
+
+
+def test_the_last_session_to_leave_a_database_does_not_lock_it(core: ServerCore) -> None:
+    engine = core.engine()
+    run(engine, "CREATE TABLE t (a INTEGER)")
+    path = core.databases.find("demo").path
+    engine.close()
+    # SQLite's last connection would remove the file, and refuse others meanwhile.
+    assert path.with_name(f"{path.name}-wal").exists()
+    run(core.engine("sysmaster"), "DROP DATABASE demo")
+    assert list(path.parent.glob("demo*")) == []
