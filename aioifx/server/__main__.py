@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from aioifx.errors import Error, InterfaceError
 from aioifx.server.host.options import ServerOptions
@@ -42,15 +42,12 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
         help="created if it does not exist; repeatable; sysmaster always exists (default demo)",
     )
     parser.add_argument("--user", help="the only user that may log in (default: any)")
-    secret = parser.add_mutually_exclusive_group()
-    secret.add_argument(
-        "--password", help="that user's password (default: any); other users may see it in ps"
-    )
-    secret.add_argument(
+    parser.add_argument("--password", action=_Refused, help=argparse.SUPPRESS)
+    parser.add_argument(
         "--password-file",
         type=Path,
         metavar="FILE",
-        help=f"file whose first line is the password; default of both options: environment variable {PASSWORD}",
+        help=f"file whose first line is that user's password (default: environment variable {PASSWORD}, or any)",
     )
     parser.add_argument("--server-name", help="the only DBSERVERNAME that is accepted (default: any)")
     parser.add_argument(
@@ -67,6 +64,11 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
     )
     parser.add_argument(
         "--directory", type=Path, metavar="DIR", help="directory of the databases (default: a temporary one)"
+    )
+    parser.add_argument(
+        "--read-only",
+        action="store_true",
+        help="look at a copy of the directory: nothing in it changes, and changes by clients are refused",
     )
     parser.add_argument(
         "--seed", type=Path, metavar="SCRIPT.sql", help="SQL script to run in the first database at startup"
@@ -103,15 +105,21 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO if given.verbose else logging.WARNING)
     seed = _text_of(parser, "--seed", given.seed)
+    password = os.environ.get(PASSWORD)
     if given.password_file is not None:
-        given.password = (_text_of(parser, "--password-file", given.password_file) or "").partition("\n")[0]
-    elif given.password is None:
-        given.password = os.environ.get(PASSWORD)
+        password = (_text_of(parser, "--password-file", given.password_file) or "").partition("\n")[0]
     try:
-        return _options(given, seed)
+        return _options(given, seed, password)
     except InterfaceError as error:
         option, _, what = str(error).partition(":")
         parser.error(f"--{option.replace('_', '-')}:{what}")
+
+
+class _Refused(argparse.Action):
+    """--password: every user of the machine could read it in the list of processes."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        parser.error(f"--password: expected --password-file FILE, or the environment variable {PASSWORD}")
 
 
 def _text_of(parser: argparse.ArgumentParser, option: str, path: Path | None) -> str | None:
@@ -123,16 +131,17 @@ def _text_of(parser: argparse.ArgumentParser, option: str, path: Path | None) ->
         parser.error(f"{option}: {path} is not UTF-8 at byte {error.start}")
 
 
-def _options(given: argparse.Namespace, seed: str | None) -> ServerOptions:
+def _options(given: argparse.Namespace, seed: str | None, password: str | None) -> ServerOptions:
     return ServerOptions(
-        databases=tuple(given.database or ("demo",)),
+        databases=tuple(given.database or (() if given.read_only else ("demo",))),
         host=given.host,
         port=given.port,
         user=given.user,
-        password=given.password,
+        password=password,
         server_name=given.server_name,
         log_mode=given.log_mode,
         directory=given.directory,
+        read_only=given.read_only,
         seed=seed,
         db_locale=given.db_locale,
         login_timeout=given.login_timeout,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from aioifx import connect
-from aioifx.server.__main__ import parse_arguments
+from aioifx.server.__main__ import PASSWORD, parse_arguments
 from aioifx.server.sqlite.databases import LogMode
 
 ROOT = Path(__file__).parents[2]
@@ -28,12 +29,12 @@ def test_every_option_is_taken(tmp_path: Path) -> None:
     script = tmp_path / "seed.sql"
     script.write_text("CREATE TABLE t (a INTEGER);", encoding="utf-8")
     options = parse_arguments(
-        "--host 0.0.0.0 --port 1234 --database a --database b:en_US.utf8 --user u --password p --server-name ol_demo"
+        "--host 0.0.0.0 --port 1234 --database a --database b:en_US.utf8 --user u --server-name ol_demo"
         " --login-timeout 2.5 --max-sessions 7 --busy-timeout 3 --quirks no-cost row-by-row"
         f" --log-mode ansi --db-locale en_US.utf8 --directory {tmp_path} --seed {script}".split()
     )
     assert (options.host, options.port, options.databases) == ("0.0.0.0", 1234, ("a", "b:en_US.utf8"))
-    assert (options.user, options.password, options.server_name) == ("u", "p", "ol_demo")
+    assert (options.user, options.server_name) == ("u", "ol_demo")
     assert (options.login_timeout, options.max_sessions, options.busy_timeout) == (2.5, 7, 3)
     assert options.quirks == {"no-cost", "row-by-row"}
     assert (options.log_mode, options.db_locale, options.directory) == (LogMode.ANSI, "en_US.utf8", tmp_path)
@@ -53,7 +54,8 @@ def test_every_option_is_taken(tmp_path: Path) -> None:
         ["--max-sessions", "0"],
         ["--quirks", "unknown"],
         ["--password-file", "/no/such/file"],
-        ["--password-file", "x", "--password", "y"],
+        ["--password", "y"],
+        ["--read-only"],
         ["--db-locale", "klingon"],
     ],
 )
@@ -73,7 +75,6 @@ def test_the_password_comes_from_a_file_or_the_environment(
     secret.write_bytes("pässwörd \r\nanother line\n".encode())
     monkeypatch.setenv("AIOIFX_SERVER_PASSWORD", "of the environment")
     assert parse_arguments(["--password-file", str(secret)]).password == "pässwörd "
-    assert parse_arguments(["--password", "given"]).password == "given"
     assert parse_arguments([]).password == "of the environment"
     secret.write_bytes(b"p\xe4ss")
     with pytest.raises(SystemExit):
@@ -82,13 +83,14 @@ def test_the_password_comes_from_a_file_or_the_environment(
 
 
 @asynccontextmanager
-async def program(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def program(*arguments: str, password: str | None = None) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "aioifx.server",
         *arguments,
         cwd=ROOT,
+        env=None if password is None else os.environ | {PASSWORD: password},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -102,7 +104,7 @@ async def program(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
 
 @pytest.mark.exhaustive
 async def test_the_password_is_not_printed() -> None:
-    async with program("--port", "0", "--user", "app", "--password", "se/cret") as process:
+    async with program("--port", "0", "--user", "app", password="se/cret") as process:
         assert process.stdout is not None
         line = (await process.stdout.readline()).decode()
         address = line.split()[-1]
@@ -149,3 +151,23 @@ async def test_what_keeps_it_from_starting_is_one_line() -> None:
     assert process.returncode == 1
     assert errors.startswith(b"aioifx.server cannot start: ")
     assert errors.count(b"\n") == 1
+
+
+async def test_a_directory_is_free_again_when_its_server_was_killed(tmp_path: Path) -> None:
+    arguments = ("--port", "0", "--directory", str(tmp_path))
+    async with program(*arguments) as first:
+        assert first.stdout is not None
+        assert b"is ready" in await first.stdout.readline()
+        async with program(*arguments) as second:
+            output, errors = await second.communicate()
+        assert (output, second.returncode) == (b"", 1)
+        assert b"in use by the server at 127.0.0.1:" in errors
+        assert f"process {first.pid}".encode() in errors
+        first.kill()
+        await first.wait()
+    async with program(*arguments, "--read-only") as third:
+        assert third.stdout is not None
+        assert b"/sysmaster?" in await third.stdout.readline()
+    async with program(*arguments) as fourth:
+        assert fourth.stdout is not None
+        assert b"/demo?" in await fourth.stdout.readline()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sqlite.private_files import regular
 
 PIECE: Final = 1024 * 1024
 """Bytes read or written at a time."""
@@ -54,7 +55,7 @@ class ServerFiles:
             SqlError: -999, the file is outside the folder; -9810 (assumed), it cannot be read.
         """
         try:
-            with self._path(name).open("rb") as file:
+            with open(self._path(name), "rb", opener=regular) as file:
                 while piece := file.read(PIECE):
                     yield piece
         except OSError:
@@ -68,8 +69,8 @@ class ServerFiles:
         """
         path = self._path(name)
         try:
-            self._folder.mkdir(exist_ok=True)
-            with path.open("wb") as file:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            with open(path, "wb", opener=regular) as file:
                 file.writelines(pieces)
         except OSError:
             raise SqlError(_BAD_OBJECT, token=name) from None

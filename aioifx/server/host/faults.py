@@ -85,6 +85,7 @@ class Faults:
         self._armed: dict[Fault, None] = {}
         self._pauses: dict[Fault, None] = {}
         self._refusals: dict[Fault, WriteRefusal] = {}
+        self._usual_refusal: WriteRefusal | None = None
 
     def _new(self, on_undo: Callable[[], object] | None = None) -> Fault:
         def undo(fault: Fault) -> None:
@@ -243,10 +244,12 @@ class Faults:
 
     def _refusing(self, refusal: WriteRefusal, drop: bool) -> Fault:
         databases = self._host.databases()
+        if not self._refusals:
+            self._usual_refusal = databases.refusal
 
         def on_undo() -> None:
             del self._refusals[fault]
-            databases.refusal = next(reversed(self._refusals.values()), None)
+            databases.refusal = next(reversed(self._refusals.values()), self._usual_refusal)
 
         fault = self._new(on_undo)
         self._refusals[fault] = databases.refusal = refusal

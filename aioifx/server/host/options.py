@@ -70,6 +70,8 @@ class ServerOptions:
     pam: PamCheck | None = None
     """Coroutine function that decides on each login by PAM: ``(user, ask) -> bool``, where ``await ask(style, text)``
     sends a challenge to the client and returns its answer. None: no PAM."""
+    read_only: bool = False
+    """Whether to serve a temporary copy of *directory*, and refuse changes as a secondary server does."""
 
     def __post_init__(self) -> None:
         """Raise InterfaceError if an option is invalid."""
@@ -91,6 +93,8 @@ class ServerOptions:
             object.__setattr__(self, "seed", _script_in(self.seed))
         elif not isinstance(self.seed, str | None):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may be untyped
             raise InterfaceError(f"seed: expected SQL or a Path, got {type(self.seed).__name__}")
+        if self.read_only and (self.directory is None or self.seed is not None):
+            raise InterfaceError("read_only: expected a directory, and no seed")
         if not self.login_timeout > 0:
             raise InterfaceError(f"login_timeout: expected seconds above 0, got {self.login_timeout!r}")
         if not self.busy_timeout >= 0:

@@ -109,8 +109,9 @@ class Server:
         Raises:
             OSError: the port is in use.
             DatabaseError: the seed failed.
-            InterfaceError: asyncio does not run.
-            ValueError: the directory contains a foreign file, or a database with another locale.
+            InterfaceError: asyncio does not run; or another server uses the directory.
+            ValueError: the directory contains a foreign file, or a database with another locale; or it has not the
+                databases, and is only read.
         """
         self._is_closing = False
         self._loop = running_loop()
@@ -124,6 +125,7 @@ class Server:
                 ssl=options.ssl,
                 ssl_handshake_timeout=options.login_timeout if options.ssl else None,
             )
+            self._started().describe(f"{options.host}:{self.port}")
         except BaseException:
             await self.close()
             raise
@@ -131,7 +133,11 @@ class Server:
     def _prepare(self) -> None:
         options = self.options
         self._databases = databases = Databases(
-            options.directory, options.db_locale, self._routines, options.busy_timeout
+            options.directory,
+            options.db_locale,
+            self._routines,
+            options.busy_timeout,
+            read_only=options.read_only,
         )
         owner = options.user or _OWNER
         for database in databases.all():
@@ -141,6 +147,8 @@ class Server:
             databases.create(SYSMASTER, LogMode.LOGGED, _OWNER)
         for name, locale in map(parts_of, options.databases):
             if name not in databases.names:
+                if options.read_only:
+                    raise ValueError(f"database: expected one of {', '.join(databases.names)}, got {name}")
                 databases.create(name, options.log_mode, owner, locale)
             kept = databases.find(name).locale
             if locale and numbered_locale(locale) != kept:

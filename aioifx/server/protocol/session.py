@@ -26,6 +26,7 @@ from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
 from aioifx.server.protocol.client_files import ClientFiles
 from aioifx.server.protocol.context import FetchLimit, Identity, SessionContext
 from aioifx.server.protocol.dispatch import Conversation
+from aioifx.server.protocol.failed_logins import BURST, FailedLogins
 from aioifx.server.protocol.fault_points import ConnectionDropped, FaultPoints
 from aioifx.server.protocol.pam import PamCheck, PamDialogue, exit_message
 from aioifx.server.protocol.quirk_handlers import QuirkyContext, QuirkyConversation
@@ -91,6 +92,7 @@ class LoginPolicy:
     quirks: frozenset[Quirk] = frozenset()
     pam: PamCheck | None = None
     """Decides on each login, after its user and password; None: no PAM."""
+    failed_logins: FailedLogins = field(default_factory=FailedLogins)
     recorder: Recorder = field(default_factory=Recorder)
     points: FaultPoints = field(default_factory=FaultPoints)
 
@@ -205,7 +207,20 @@ class Session:
             return
         try:
             await self._rules.points.at_login(self._channel)
-            code_set = self._authenticate(login)
+            address, failures = self._channel.peer.rpartition(":")[0], self._rules.failed_logins
+            if not await failures.wait(address, self._rules.login_timeout):
+                logger.warning(
+                    "login from %s: connection closed, more than %d failed logins a second", address, BURST
+                )
+                self._channel.abort()
+                return
+            try:
+                code_set = self._authenticate(login)
+            except SqlError as error:
+                if error.sqlcode == _BAD_USER:
+                    failures.add(address)
+                    logger.warning("login from %s: wrong user or password", address)
+                raise
             conversation = await self._begin(login, code_set)
         except SqlError as error:
             logger.info("login rejected: %s", error)

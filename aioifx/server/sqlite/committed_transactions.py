@@ -12,6 +12,8 @@ import threading
 from pathlib import Path
 from typing import Final
 
+from aioifx.server.sqlite.private_files import private
+
 _NUMBER: Final = struct.Struct("<Q")
 
 
@@ -41,7 +43,7 @@ class CommittedTransactions:
             OSError: the file cannot be written, and the transaction is not committed.
         """
         with self._lock:
-            with self._path.open("ab" if self.numbers else "wb") as file:
+            with open(self._path, "ab" if self.numbers else "wb", opener=private) as file:
                 file.write(_NUMBER.pack(number))
             self.numbers |= {number}
 

@@ -29,6 +29,7 @@ from aioifx.server.sqlite.committed_transactions import CommittedTransactions, p
 from aioifx.server.sqlite.connection import connect
 from aioifx.server.sqlite.counters import Sequences, Serials
 from aioifx.server.sqlite.lock_manager import LockManager
+from aioifx.server.sqlite.private_files import DirectoryLock, copy_private, private
 from aioifx.server.sqlite.smart_objects import ObjectsInUse
 
 SYSMASTER: Final = "sysmaster"
@@ -42,6 +43,7 @@ BUSY_TIMEOUT: Final = 5.0
 
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_$]{0,127}")
 _SUFFIX: Final = ".sqlite"
+_FILES: Final = "files"
 _APPLICATION: Final = 0x49465804  # application_id of our files: "IFX" and the version of their format
 _FACTS: Final = 'CREATE TABLE "ifx_database" (log_mode TEXT, owner TEXT, created TEXT, locale TEXT)'
 
@@ -169,16 +171,21 @@ class Databases:
         locale: str = DEFAULT_LOCALE,
         routines: Routines | None = None,
         busy_timeout: float = BUSY_TIMEOUT,
+        *,
+        read_only: bool = False,
     ) -> None:
         """Find the databases in *directory*; *locale* is the default of databases created without one.
 
+        Args:
+            read_only: use a temporary copy of the directory, and refuse writes as a secondary server does.
+
         Raises:
             ValueError: a file in it is not a database of this server.
-            InterfaceError: the locale has an unknown code set.
+            InterfaceError: the locale has an unknown code set; another server uses the directory; there is none.
         """
         self.routines = routines or Routines()
         """Routines written in Python, available in every database."""
-        self.refusal: WriteRefusal | None = None
+        self.refusal = WriteRefusal.SECONDARY if read_only else None
         """Why all writes are refused; None: they are not."""
         self.locks: Final = LockManager()
         """The locks of all databases."""
@@ -187,16 +194,31 @@ class Databases:
         self._closed = threading.Condition(self._lock)
         self.locale: Final = numbered_locale(locale)
         """DB_LOCALE of the server: the default of new databases and of clients."""
-        self._temporary = None
-        if directory is None:
+        self._temporary: TemporaryDirectory[str] | None = None
+        self._directory_lock: DirectoryLock | None = None
+        if directory is not None and not read_only:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._directory_lock = DirectoryLock(directory)
+            self._directory = directory
+        else:
             self._temporary = TemporaryDirectory(prefix="aioifx-", ignore_cleanup_errors=True)
-            directory = Path(self._temporary.name)
-        self._directory = directory
-        self._directory.mkdir(parents=True, exist_ok=True)
-        self._known = {
-            path.stem: _database_in(path, self.locks, busy_timeout)
-            for path in sorted(self._directory.glob(f"*{_SUFFIX}"))
-        }
+            self._directory = Path(self._temporary.name)
+        try:
+            if directory is not None and read_only:
+                _copy_directory(directory, self._directory)
+            self._known = {
+                path.stem: _database_in(path, self.locks, busy_timeout)
+                for path in sorted(self._directory.glob(f"*{_SUFFIX}"))
+            }
+        except BaseException:
+            self._known = {}
+            self.close()
+            raise
+
+    def describe(self, address: str) -> None:
+        """Tell other servers that want the directory the address of this one."""
+        if self._directory_lock is not None:
+            self._directory_lock.describe(address)
 
     @property
     def directory(self) -> Path:
@@ -206,7 +228,7 @@ class Databases:
     @property
     def files(self) -> Path:
         """The folder of the files that LOTOFILE and FILETOBLOB use at the server; it may not exist."""
-        return self._directory / "files"
+        return self._directory / _FILES
 
     @property
     def names(self) -> list[str]:
@@ -326,6 +348,8 @@ class Databases:
             for database in self._known.values():
                 database.release_file()
             self._known.clear()
+        if self._directory_lock is not None:
+            self._directory_lock.close()
         if self._temporary is not None:
             self._temporary.cleanup()
 
@@ -333,9 +357,9 @@ class Databases:
 def _fill(database: Database) -> None:
     """Create the file with the system catalog; remove it on failure."""
     try:
-        database.path.write_bytes(
-            _empty_file(database.log_mode, database.owner, database.created, database.locale)
-        )
+        content = _empty_file(database.log_mode, database.owner, database.created, database.locale)
+        with open(database.path, "wb", opener=private) as file:
+            file.write(content)
     except BaseException:
         _remove(database.path)
         raise
@@ -370,12 +394,27 @@ def _copy(source: Path, target: Path) -> None:
         if Path(f"{source}-wal").exists():  # its last user was killed
             with closing(sqlite3.connect(source)) as connection:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        shutil.copyfile(source, target)
+        copy_private(source, target)
         if path_beside(source).exists():
-            shutil.copyfile(path_beside(source), path_beside(target))
+            copy_private(path_beside(source), path_beside(target))
     except BaseException:
         _remove(target)
         raise
+
+
+def _copy_directory(source: Path, target: Path) -> None:
+    """Copy all databases, and what a killed server has left of them, without a change of *source*.
+
+    Raises:
+        InterfaceError: a server uses *source*, or it does not exist.
+    """
+    if not source.is_dir():
+        raise InterfaceError(f"directory: {source} does not exist")
+    with closing(DirectoryLock(source, is_shared=True)):
+        for path in source.glob(f"*{_SUFFIX}*"):
+            copy_private(path, target / path.name)
+        if (source / _FILES).is_dir():
+            shutil.copytree(source / _FILES, target / _FILES, copy_function=copy_private)
 
 
 def _remove(path: Path) -> None:

@@ -48,6 +48,16 @@ def test_a_file_is_written_and_read_in_the_folder(tmp_path: Path) -> None:
     assert b"".join(files.read(str(tmp_path / "files" / "a.bin"))) == data
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_a_fifo_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    files = ServerFiles(tmp_path)
+    for attempt in (lambda: list(files.read("pipe")), lambda: files.write("pipe", [b"x"])):
+        with pytest.raises(SqlError) as raised:
+            attempt()
+        assert raised.value.sqlcode == -9810
+
+
 @pytest.mark.parametrize("name", ["../demo.sqlite", "/etc/passwd", "", ".", "a/../..", "link/demo.sqlite"])
 def test_a_file_outside_the_folder_is_refused(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "files"

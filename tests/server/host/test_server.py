@@ -176,6 +176,30 @@ async def test_a_commit_beside_a_change_of_the_schema_is_kept_after_a_kill(tmp_p
         assert [path.name for path in left.glob("*-committed")] == []
 
 
+async def test_a_directory_that_is_only_read_shows_what_is_committed(tmp_path: Path) -> None:
+    async with serve(ServerOptions(("shop",), directory=tmp_path / "killed")) as server:
+        async with aioifx.connect(server.dsn) as conn:
+            await conn.execute("CREATE TABLE t (a INT)")
+            await conn.execute("INSERT INTO t VALUES (1)")
+            async with conn.transaction():
+                await conn.execute("UPDATE t SET a = 2")
+                shutil.copytree(tmp_path / "killed", tmp_path / "left")
+    with pytest.raises(ValueError, match=r"^database: expected one of shop, sysmaster, got stock$"):
+        async with serve(ServerOptions(("stock",), directory=tmp_path / "left", read_only=True)):
+            pass
+    async with serve(ServerOptions(("shop",), directory=tmp_path / "left", read_only=True)) as server:
+        async with aioifx.connect(server.dsn) as conn:
+            assert await conn.fetchval("SELECT a FROM t") == 1
+            for change in ("UPDATE t SET a = 3", "CREATE TABLE u (a INT)", "DROP TABLE t"):
+                with pytest.raises(aioifx.DatabaseError) as raised:
+                    await conn.execute(change)
+                assert raised.value.isamcode == -140
+            fault = server.faults.full_disk()
+            fault.undo()
+            with pytest.raises(aioifx.DatabaseError, match="ISAM -140"):
+                await conn.execute("DELETE FROM t")
+
+
 async def test_a_copy_of_what_a_killed_server_has_left_is_rolled_back(tmp_path: Path) -> None:
     left = tmp_path / "left"
     left.mkdir()

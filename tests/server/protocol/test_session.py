@@ -15,7 +15,7 @@ import pytest
 from aioifx.channel import MAX_UNSOLICITED, Channel
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import code_set_of
-from aioifx.errors import ConnectionLost
+from aioifx.errors import ConnectError, ConnectionLost
 from aioifx.server.host.options import ServerOptions
 from aioifx.server.host.server import Server, serve
 from aioifx.server.protocol import session
@@ -159,6 +159,24 @@ async def test_a_wrong_user_or_password_is_refused_and_the_connection_closed(
         if sqlcode:
             assert reply.version == b""
             await caller.until_lost()
+
+
+async def test_failed_logins_are_logged_and_the_eleventh_in_a_second_waits(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = asyncio.get_running_loop().time()
+    async with serve(ServerOptions(user="app", password="right")) as server:
+        for _ in range(10):
+            async with calling(server) as caller:
+                assert (await caller.login(b"app", b"wrong")).sqlcode == -951
+        # The ten may have taken a second: what counts is that an address over its limit is not even checked.
+        monkeypatch.setitem(server._rules.failed_logins._ends, "127.0.0.1", moment + 1000)
+        async with calling(server) as caller:
+            with pytest.raises(ConnectError, match="without an answer to the login"):
+                await caller.login(b"app", b"right")
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages[:10] == ["login from 127.0.0.1: wrong user or password"] * 10
+    assert messages[10:] == ["login from 127.0.0.1: connection closed, more than 10 failed logins a second"]
 
 
 @pytest.mark.parametrize("password", ["pässwörd", "p€ss", "ключ"])

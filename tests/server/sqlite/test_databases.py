@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from aioifx.errors import InterfaceError
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sqlite.databases import Databases, LogMode, numbered_locale
+from aioifx.server.sqlite.databases import Databases, LogMode, WriteRefusal, numbered_locale
 
 
 def sqlcode_of(raised: pytest.ExceptionInfo[SqlError]) -> int:
@@ -158,11 +161,71 @@ def test_a_copy_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Mo
     databases = Databases(tmp_path)
     databases.create("shop", LogMode.LOGGED, "anna")
 
-    def fail(source: Path, target: Path) -> None:
-        target.write_bytes(b"half")
+    def fail(source: IO[bytes], target: IO[bytes], length: int) -> None:
+        target.write(b"half")
         raise OSError("disk full")
 
-    monkeypatch.setattr("shutil.copyfile", fail)
+    monkeypatch.setattr("shutil.copyfileobj", fail)
     with pytest.raises(OSError, match="disk full"):
         databases.copy("shop", "copy")
     assert databases.names == ["shop"] and not (tmp_path / "copy.sqlite").exists()
+
+
+def test_a_directory_has_one_server(tmp_path: Path) -> None:
+    first = Databases(tmp_path / "data")
+    first.describe("127.0.0.1:9088")
+    used = rf"data is in use by the server at 127\.0\.0\.1:9088, process {os.getpid()}$"
+    for read_only in (False, True):
+        with pytest.raises(InterfaceError, match=used):
+            Databases(tmp_path / "data", read_only=read_only)
+    first.close()
+    looking, as_well = (Databases(tmp_path / "data", read_only=True) for _ in range(2))
+    looking.close()
+    as_well.close()
+    Databases(tmp_path / "data").close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
+    databases = Databases(tmp_path / "data")
+    original = databases.create("shop", LogMode.LOGGED, "anna")
+    original.committed.add(1)
+    databases.copy("shop", "other")
+    databases.open("shop")
+    databases.on_closed(original)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "data").iterdir()}
+    assert set(modes) == {
+        "aioifx.lock",
+        *(f"shop.sqlite{end}" for end in ("", "-wal", "-shm", "-committed")),
+        *(f"other.sqlite{end}" for end in ("", "-committed")),
+    }
+    assert set(modes.values()) == {0o600}
+    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
+    databases.close()
+
+
+def test_a_directory_that_is_only_read_does_not_change(tmp_path: Path) -> None:
+    first = Databases(tmp_path)
+    first.create("shop", LogMode.LOGGED, "anna")
+    first.files.mkdir()
+    (first.files / "photo").write_bytes(b"photo")
+    first.close()
+    before = {path: path.stat() for path in tmp_path.rglob("*")}
+    second = Databases(tmp_path, read_only=True)
+    assert second.names == ["shop"]
+    assert (second.files / "photo").read_bytes() == b"photo"
+    assert second.refusal is WriteRefusal.SECONDARY
+    second.create("more", LogMode.LOGGED, "anna")
+    copies = second.directory
+    second.close()
+    assert not copies.exists()
+    after = {path: path.stat() for path in tmp_path.rglob("*")}
+    assert {path: facts.st_mtime_ns for path, facts in after.items()} == {
+        path: facts.st_mtime_ns for path, facts in before.items()
+    }
+
+
+def test_a_directory_that_is_only_read_exists(tmp_path: Path) -> None:
+    with pytest.raises(InterfaceError, match="nowhere does not exist"):
+        Databases(tmp_path / "nowhere", read_only=True)
+    assert list(tmp_path.iterdir()) == []
