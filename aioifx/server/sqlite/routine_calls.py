@@ -117,14 +117,14 @@ def _is_row(result: object) -> bool:
 
 @contextmanager
 def _mapped_errors(routine: Routine) -> Generator[None, None, None]:
-    """Convert an exception of a routine to an `SqlError`."""
+    """Convert an exception of a routine to an `SqlError`; SystemExit, too, since it would end the server."""
     try:
         yield
     except (SqlError, GeneratorExit):
         raise
     except DatabaseError as error:
         raise _sql_error_of(error) from None
-    except Exception as error:
+    except BaseException as error:
         logger.exception("routine %s failed", routine.name)
         raise SqlError(_INTERNAL) from error
 

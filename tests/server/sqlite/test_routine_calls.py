@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -112,6 +113,23 @@ def test_a_defect_of_a_routine_is_logged_and_reported_as_internal(
     assert caught.value.sqlcode == -768
     assert "routine broken failed" in caplog.text
     assert "KeyError" in caplog.text
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()], ids=repr)
+async def test_a_routine_cannot_end_the_server(error: BaseException) -> None:
+    def end() -> int:
+        raise error
+
+    async with running(routines=[Routine("end_all", [], ["INT"], end)]) as dsn, aioifx.connect(dsn) as conn:
+        for text in (
+            "EXECUTE FUNCTION end_all()",
+            "SELECT end_all() FROM systables WHERE tabid = 1",
+            "SELECT tabid FROM systables WHERE tabid = end_all()",
+        ):
+            with pytest.raises(aioifx.DatabaseError, match=r"SQLCODE -768"):
+                await conn.fetch(text)
+        async with aioifx.connect(dsn) as other:
+            assert await other.fetchval("SELECT tabid FROM systables WHERE tabid = 1") == 1
 
 
 def test_a_result_that_its_type_cannot_hold_is_an_error(core: ServerCore) -> None:
