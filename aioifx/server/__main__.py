@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from aioifx.errors import Error, InterfaceError
+from aioifx.server.host.descriptors import allow_descriptors
 from aioifx.server.host.options import ServerOptions
 from aioifx.server.host.server import serve
 from aioifx.server.sqlite.databases import DEFAULT_LOCALE, LogMode
-
-if sys.platform != "win32":
-    import resource
 
 _DEFAULTS: Final = ServerOptions()
 
@@ -95,6 +93,13 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
         help="maximum number of concurrent sessions (default %(default)s)",
     )
     parser.add_argument(
+        "--sort-memory",
+        type=int,
+        default=_DEFAULTS.sort_memory,
+        metavar="BYTES",
+        help="memory of a session for sorting, and for pages of its database (default %(default)s)",
+    )
+    parser.add_argument(
         "--quirks",
         nargs="+",
         default=(),
@@ -147,16 +152,9 @@ def _options(given: argparse.Namespace, seed: str | None, password: str | None) 
         login_timeout=given.login_timeout,
         busy_timeout=given.busy_timeout,
         max_sessions=given.max_sessions,
+        sort_memory=given.sort_memory,
         quirks=given.quirks,
     )
-
-
-def allow_descriptors() -> None:
-    """Raise the soft limit of open files to the hard one: a session has five."""
-    if sys.platform != "win32":
-        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        with suppress(ValueError, OSError):  # macOS reports more than it allows
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def main(options: ServerOptions) -> None:
@@ -167,6 +165,12 @@ async def main(options: ServerOptions) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
     async with serve(options) as server:
+        if server.max_sessions < options.max_sessions:
+            print(
+                f"max_sessions: {server.max_sessions}, by the limit of open files",
+                file=sys.stderr,
+                flush=True,
+            )
         print(f"aioifx.server is ready: {server.printable_dsn}", flush=True)
         await stop.wait()
 

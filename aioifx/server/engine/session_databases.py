@@ -46,7 +46,7 @@ def open_database(state: SessionState, name: str) -> Database:
 
 def _connect(state: SessionState, database: Database) -> sqlite3.Connection:
     try:
-        connection = connect(database.path, state.settings, state.note_error)
+        connection = connect(database.path, state.settings, state.note_error, state.databases.sort_memory)
     except sqlite3.OperationalError as error:
         raise (sql_error_of(error, None) or error) from None
     try:

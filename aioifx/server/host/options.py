@@ -15,6 +15,7 @@ from aioifx.server.protocol.pam import PamCheck
 from aioifx.server.protocol.quirks import quirks_of
 from aioifx.server.protocol.row_blocks import MAX_BLOCK_BYTES
 from aioifx.server.sql.model.routines import Routine
+from aioifx.server.sqlite.connection import MIN_SORT_MEMORY, SORT_MEMORY
 from aioifx.server.sqlite.databases import BUSY_TIMEOUT, DEFAULT_LOCALE, SYSMASTER, LogMode, is_database_name
 from aioifx.wire.capabilities import SERVER_MASK
 
@@ -60,7 +61,9 @@ class ServerOptions:
     busy_timeout: float = BUSY_TIMEOUT
     """Seconds that a statement waits while another session writes to the file of its database."""
     max_sessions: int = 1000
-    """Maximum number of concurrent sessions; another login is rejected with -25571."""
+    """Maximum number of concurrent sessions, if the limit of open files allows it; another login gets -25571."""
+    sort_memory: int = SORT_MEMORY
+    """Bytes of memory of each session for sorting and grouping, and for pages of its database; the rest is on disk."""
     fetch_limit: int = MAX_BLOCK_BYTES
     """Maximum bytes of rows in one reply, even if the client's fetch buffer is larger."""
     fetch_refusal: int = 0
@@ -101,6 +104,10 @@ class ServerOptions:
             raise InterfaceError(f"busy_timeout: expected seconds from 0 on, got {self.busy_timeout!r}")
         if self.max_sessions < 1:
             raise InterfaceError(f"max_sessions: expected 1 or more, got {self.max_sessions!r}")
+        if self.sort_memory < MIN_SORT_MEMORY:
+            raise InterfaceError(
+                f"sort_memory: expected {MIN_SORT_MEMORY} bytes or more, got {self.sort_memory!r}"
+            )
         if self.fetch_limit < 1:
             raise InterfaceError(f"fetch_limit: expected a number of bytes above 0, got {self.fetch_limit!r}")
         if not (self.pam is None or callable(self.pam)):
@@ -126,6 +133,7 @@ class ServerOptions:
         yield "login_timeout", self.login_timeout, int | float, "a number of seconds"
         yield "busy_timeout", self.busy_timeout, int | float, "a number of seconds"
         yield "max_sessions", self.max_sessions, int, "a whole number"
+        yield "sort_memory", self.sort_memory, int, "a whole number"
         yield "fetch_limit", self.fetch_limit, int, "a whole number"
         yield "fetch_refusal", self.fetch_refusal, int, "a whole number"
 

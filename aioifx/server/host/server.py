@@ -14,6 +14,7 @@ from urllib.parse import quote
 from aioifx.channel import Channel, running_loop
 from aioifx.errors import InterfaceError, from_server
 from aioifx.server.engine.session_registry import SessionRegistry
+from aioifx.server.host.descriptors import session_limit
 from aioifx.server.host.faults import Faults, Host
 from aioifx.server.host.options import ServerOptions, parts_of
 from aioifx.server.host.seed import run_script
@@ -75,6 +76,8 @@ class Server:
         self._logins = 0
         self._ended = Counts()
         self._is_closing = False
+        self.max_sessions = session_limit(self.options.max_sessions)
+        """Maximum number of concurrent sessions, within the limit of open files at the creation of the server."""
         quirks = quirks_of(self.options.quirks)
         self._rules = LoginPolicy(
             Identity(
@@ -86,7 +89,7 @@ class Server:
             self.options.password,
             only_own_name=self.options.server_name is not None,
             login_timeout=self.options.login_timeout,
-            max_sessions=self.options.max_sessions,
+            max_sessions=self.max_sessions,
             fetch_limit=FetchLimit(self.options.fetch_limit, self.options.fetch_refusal),
             quirks=quirks,
             pam=self.options.pam,
@@ -137,6 +140,7 @@ class Server:
             options.db_locale,
             self._routines,
             options.busy_timeout,
+            options.sort_memory,
             read_only=options.read_only,
         )
         owner = options.user or _OWNER

@@ -26,7 +26,7 @@ from aioifx.server.sql.model.routines import Routines
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite import undo_log
 from aioifx.server.sqlite.committed_transactions import CommittedTransactions, path_beside
-from aioifx.server.sqlite.connection import connect
+from aioifx.server.sqlite.connection import SORT_MEMORY, connect
 from aioifx.server.sqlite.counters import Sequences, Serials
 from aioifx.server.sqlite.lock_manager import LockManager
 from aioifx.server.sqlite.private_files import DirectoryLock, copy_private, private
@@ -171,6 +171,7 @@ class Databases:
         locale: str = DEFAULT_LOCALE,
         routines: Routines | None = None,
         busy_timeout: float = BUSY_TIMEOUT,
+        sort_memory: int = SORT_MEMORY,
         *,
         read_only: bool = False,
     ) -> None:
@@ -190,6 +191,8 @@ class Databases:
         self.locks: Final = LockManager()
         """The locks of all databases."""
         self._busy_timeout = busy_timeout
+        self.sort_memory: Final = sort_memory
+        """Bytes for each session."""
         self._lock = threading.Lock()
         self._closed = threading.Condition(self._lock)
         self.locale: Final = numbered_locale(locale)

@@ -46,6 +46,10 @@ async def test_a_wrong_option_is_named() -> None:
         ServerOptions(busy_timeout=-1)
     with pytest.raises(InterfaceError, match="login_timeout: expected seconds above 0, got 0"):
         ServerOptions(login_timeout=0)
+    with pytest.raises(InterfaceError, match="sort_memory: expected 1048576 bytes or more, got 5"):
+        ServerOptions(sort_memory=5)
+    with pytest.raises(InterfaceError, match="read_only: expected a directory, and no seed"):
+        ServerOptions(read_only=True)
     with pytest.raises(InterfaceError, match="max_sessions: expected 1 or more, got 0"):
         ServerOptions(max_sessions=0)
     with pytest.raises(InterfaceError, match="fetch_limit: expected a number of bytes above 0, got 0"):

@@ -36,3 +36,13 @@ def test_references_are_enforced(tmp_path: Path) -> None:
     with closing(connect(tmp_path / "a.sqlite", Settings(), lambda error: None)) as connection:
         assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
         assert connection.execute("PRAGMA synchronous").fetchone() == (0,)
+
+
+def test_what_is_sorted_beyond_its_memory_is_in_a_file(tmp_path: Path) -> None:
+    with closing(connect(tmp_path / "a.sqlite", Settings(), lambda error: None, 1024 * 1024)) as connection:
+        assert connection.execute("PRAGMA temp_store").fetchone() == (1,)
+        assert connection.execute("PRAGMA cache_size").fetchone() == (-1024,)
+        connection.execute("CREATE TEMP TABLE t (a, b)")
+        rows = [(number * 7919 % 10007, "x" * 300) for number in range(10007)]
+        connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
+        assert connection.execute("SELECT a, b FROM t ORDER BY b, a").fetchall() == sorted(rows)
