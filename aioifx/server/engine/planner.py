@@ -209,7 +209,8 @@ class Planner:
         if plan is not None:
             self._plans.move_to_end(key)
             return plan
-        plan = translate(parse(key.text, delimident=key.delimident), schema, self._settings)
+        tree = parse(key.text, delimident=key.delimident, check=self._settings.check_interrupt)
+        plan = translate(tree, schema, self._settings)
         # A plan over other databases depends on their schemas too, which are not part of the key.
         if not plan.attach:
             self._plans[key] = plan

@@ -16,7 +16,7 @@ from aioifx.server.engine.sysmaster import refresh
 from aioifx.server.engine.workspace import Workspace
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import BeginWork, CallSpl, CommitWork, Plan, RollbackWork
-from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.settings import Settings, no_check
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sqlite.databases import Databases
 from aioifx.server.sqlite.error_mapping import sql_error_of
@@ -29,6 +29,8 @@ from aioifx.sqltypes import Value
 
 _CHANGED: Final = -710
 """A table has been altered, dropped or renamed (documented)."""
+_LONG_TEXT: Final = 10_000
+"""Characters of a statement whose translation can be interrupted; a COMMIT, which no interrupt ends, is shorter."""
 _UNINTERRUPTED: Final = (BeginWork, CommitWork, RollbackWork)
 """Statements that an interrupt does not end; it ends the next one (documented: they are not in sqlbreak's list)."""
 
@@ -99,7 +101,13 @@ class SessionState:
     def prepare(self, text: str) -> Statement:
         """See `Planner.prepare`."""
         self.settings.now = self._clock()
-        return self.planner.prepare(text, self.workspace)
+        if len(text) < _LONG_TEXT:
+            return self.planner.prepare(text, self.workspace)
+        self.settings.check_interrupt = self.interrupts.check
+        try:
+            return self.planner.prepare(text, self.workspace)
+        finally:
+            self.settings.check_interrupt = no_check
 
     def plan_of(self, statement: Statement) -> Plan:
         """See `Planner.current_plan`; the tables of sysmaster that it reads are filled as of now."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from aioifx.server.engine import planner
@@ -10,7 +12,9 @@ from aioifx.server.sql.model.plan import Plan
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.tokens import tokenize
 from aioifx.server.sql.translate.translate import translate as original
+from aioifx.server.sqlite.interrupts import INTERRUPTED, Interrupts
 from aioifx.wire.opcodes import StatementType
 from tests.server.talking import ServerCore, error_from, query, run
 
@@ -246,3 +250,39 @@ def test_a_temporary_table_may_be_filled_by_one_of_them(core: ServerCore) -> Non
     engine = core.engine()
     run(engine, "SELECT tabid FROM systables WHERE tabid < 3 INTO TEMP x; UPDATE STATISTICS")
     assert query(engine, "SELECT COUNT(*) FROM x") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT a FROM t WHERE a IN ({', '.join(map(str, range(50)))})",
+        f"SELECT a FROM t WHERE {' OR '.join(f'a = {number}' for number in range(50))}",
+        f"INSERT INTO t VALUES ({' + '.join(map(str, range(50)))})",
+    ],
+    ids=["IN", "OR", "INSERT"],
+)
+def test_the_translation_of_a_long_text_can_be_interrupted_at_each_value(
+    core: ServerCore, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    engine = core.engine()
+    run(engine, "CREATE TABLE t (a INTEGER)")
+    done, limit = 0, math.inf
+
+    def check(interrupts: Interrupts) -> None:
+        nonlocal done
+        done += 1
+        if done > limit:
+            raise SqlError(*INTERRUPTED)
+
+    monkeypatch.setattr(Interrupts, "check", check)
+    engine.prepare(text)
+    assert done == 0
+    long = text + " " * 10_000
+    engine.prepare(f"{long} -- 1")
+    tokens, values, translated = len(tokenize(text)), 50, 50
+    assert done >= tokens + values + translated
+    for few in (0, tokens - 1, tokens + values - 1, tokens + values + translated - 1):
+        done, limit = 0, few
+        assert error_from(engine, f"{long} -- 2").sqlcode == -213
+    limit = math.inf
+    engine.prepare(f"{long} -- 3")

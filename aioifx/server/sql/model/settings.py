@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import NamedTuple
@@ -26,6 +27,10 @@ class Version(NamedTuple):
     def full(self) -> str:
         """The version in DBINFO('version', 'full') and in the login reply."""
         return f"{self.server_type} Version {self.major}.{self.minor}.{self.os}{self.level}"
+
+
+def no_check() -> None:
+    """Nothing interrupts."""
 
 
 @dataclass(slots=True)
@@ -64,6 +69,8 @@ class Settings:
     """DBINFO('bigserial')."""
     affected: int = 0
     """DBINFO('sqlca.sqlerrd2')."""
+    check_interrupt: Callable[[], None] = field(default=no_check, repr=False, compare=False)
+    """Raises SqlError -213 if the running statement, or its translation, must end."""
 
     @property
     def today(self) -> date:

@@ -204,6 +204,7 @@ def _match(s: TokenStream, left: Expression, negated: bool) -> Match:
 
 def _arithmetic(s: TokenStream, least: int, *, conditional: bool) -> Expression:
     """Read operands and operators of at least that precedence. *conditional*: the first may be a condition."""
+    s.check()
     left = _signed(s, conditional=conditional)
     while s.at_any(*_ARITHMETIC):
         operator, level = _ARITHMETIC[s.token.text]

@@ -56,16 +56,17 @@ _NOT_EXECUTED: Final = (
 )
 
 
-def parse(text: str, *, delimident: bool = False) -> Statement:
+def parse(text: str, *, delimident: bool = False, check: Callable[[], None] = lambda: None) -> Statement:
     """The tree of one statement.
 
     Args:
         delimident: double quotes delimit names instead of strings.
+        check: called often; an exception ends the reading of a long text.
 
     Raises:
         SqlError: -201 for a syntax error, -999 for Informix SQL that is not supported, or what `tokenize` refuses.
     """
-    s = TokenStream(text, tokenize(text, delimident=delimident), _GRAMMAR)
+    s = TokenStream(text, tokenize(text, delimident=delimident, check=check), _GRAMMAR, check)
     statement = _statement(s)
     s.accept(";")
     if s.token.kind is not TokenKind.END:

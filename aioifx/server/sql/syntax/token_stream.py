@@ -53,6 +53,7 @@ class TokenStream:
         "_depth",
         "_targets",
         "_tokens",
+        "check",
         "ends_at_statement",
         "grammar",
         "in_routine",
@@ -62,9 +63,13 @@ class TokenStream:
         "text",
     )
 
-    def __init__(self, text: str, tokens: list[Token], grammar: Grammar) -> None:
+    def __init__(
+        self, text: str, tokens: list[Token], grammar: Grammar, check: Callable[[], None] = lambda: None
+    ) -> None:
         self.text = text
         self.grammar = grammar
+        self.check = check
+        """Called at each value; an exception ends the reading of a long text."""
         self.index = 0
         self.parameter_count = 0
         self.is_hierarchical = False

@@ -12,7 +12,7 @@ is assumed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -71,16 +71,21 @@ _QUOTED: Final = {
 }
 
 
-def tokenize(text: str, *, delimident: bool = False) -> list[Token]:
+def tokenize(text: str, *, delimident: bool = False, check: Callable[[], None] = lambda: None) -> list[Token]:
     """The tokens of a text, the last one being the END.
 
     Args:
         delimident: double quotes delimit names instead of strings.
+        check: called at each token; an exception ends the reading of a long text.
 
     Raises:
         SqlError: an invalid character, number, string or comment.
     """
-    return list(tokens_of(text, delimident=delimident))
+    tokens: list[Token] = []
+    for token in tokens_of(text, delimident=delimident):
+        check()
+        tokens.append(token)
+    return tokens
 
 
 def tokens_of(text: str, *, delimident: bool = False) -> Iterator[Token]:

@@ -104,6 +104,7 @@ def condition(translator: ConditionTranslator, node: nodes.Expression) -> Node:
     Raises:
         SqlError: -201, it is a value other than a BOOLEAN.
     """
+    translator.context.settings.check_interrupt()
     match node:
         case nodes.And():
             return logic("AND", [condition(translator, operand) for operand in node.operands])

@@ -90,6 +90,7 @@ class Expressions:
         Raises:
             SqlError: -201, a condition, or a ``?`` without a type.
         """
+        self.context.settings.check_interrupt()
         match node:
             case nodes.Null():
                 return UNTYPED_NULL
