@@ -333,6 +333,8 @@ _WITHOUT_PARENTHESES: Final[dict[str, Reader]] = {
     "sysdate": _sysdate,
     **dict.fromkeys(_SESSION_WORDS, _session_constant),
 }
+VALUE_WORDS: Final = frozenset(_WITHOUT_PARENTHESES)
+"""Words that are values, unless they are in quotes or qualified."""
 
 
 # --- Columns and calls -------------------------------------------------------
