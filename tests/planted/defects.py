@@ -887,8 +887,8 @@ DEFECTS: Final = (
     Defect(
         "renamed column hides another table's",
         "aioifx/server/sql/translate/view_texts.py",
-        "hides = not each.is_qualified and any(",
-        "hides = False and any(",
+        "hides = not each.is_qualified and (",
+        "hides = False and (",
         SQL,
     ),
     Defect(

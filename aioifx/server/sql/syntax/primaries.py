@@ -154,7 +154,7 @@ def _special_at(s: TokenStream) -> Reader | None:
     if s.at_any(".", ":", "@", ahead=1):
         return None
     if word == "case":
-        return _case if _at_operand(s) else None
+        return _case if _at_operand(s) or _at_signed_operand(s) else None
     if word == "not" and _at_operand(s):
         raise s.refusal()
     if word == "connect_by_root" or (word == "prior" and s.is_hierarchical):
@@ -222,6 +222,11 @@ def _at_operand(s: TokenStream, ahead: int = 0) -> bool:
     return following.kind in (TokenKind.NUMBER, TokenKind.STRING, TokenKind.DELIMITED) or s.at_any(
         "(", "?", ahead=ahead + 1
     )
+
+
+def _at_signed_operand(s: TokenStream) -> bool:
+    """Whether ``CASE -`` starts an expression; without WHEN, a column named CASE is before the sign."""
+    return s.at_any("+", "-", ahead=1) and s.has_ahead("when")
 
 
 def _case(s: TokenStream) -> Case:
@@ -328,6 +333,8 @@ _WITHOUT_PARENTHESES: Final[dict[str, Reader]] = {
     "sysdate": _sysdate,
     **dict.fromkeys(_SESSION_WORDS, _session_constant),
 }
+VALUE_WORDS: Final = frozenset(_WITHOUT_PARENTHESES)
+"""Words that are values, unless they are in quotes or qualified."""
 
 
 # --- Columns and calls -------------------------------------------------------

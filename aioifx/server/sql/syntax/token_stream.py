@@ -116,6 +116,10 @@ class TokenStream:
         token = self.ahead(ahead)
         return token.text in words and token.kind in _WORDS
 
+    def has_ahead(self, word: str) -> bool:
+        """Whether this word comes anywhere in the rest of the text."""
+        return any(token.text == word and token.kind in _WORDS for token in self._tokens[self.index :])
+
     def at_name(self, ahead: int = 0) -> bool:
         """Whether a name comes next, which any word can be."""
         return self.ahead(ahead).kind in _NAMES

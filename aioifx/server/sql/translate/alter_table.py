@@ -26,6 +26,7 @@ from aioifx.server.sql.model.type_rules import is_large
 from aioifx.server.sql.sqlite.render import identifier, render
 from aioifx.server.sql.sqlite.tree import Column
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.primaries import VALUE_WORDS
 from aioifx.server.sql.syntax.tokens import TokenKind, tokenize
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of
 from aioifx.server.sql.translate.enforcement import (
@@ -49,7 +50,13 @@ from aioifx.server.sql.translate.sqlite_ddl import (
 from aioifx.server.sql.translate.sqlite_types import affinity
 from aioifx.server.sql.translate.typed import Typed, assigned
 from aioifx.server.sql.translate.user_types import with_type_numbers
-from aioifx.server.sql.translate.view_texts import PLAIN, delimited, with_column_renamed, with_new_columns
+from aioifx.server.sql.translate.view_texts import (
+    delimited,
+    edited,
+    is_plain,
+    with_column_renamed,
+    with_new_columns,
+)
 
 
 def alter_table(node: nodes.AlterTable, table: Table, context: Context) -> Definition:
@@ -66,7 +73,7 @@ def alter_table(node: nodes.AlterTable, table: Table, context: Context) -> Defin
         return Definition(tuple(alteration.steps), (PutTable(changed),))
     columns, types = with_type_numbers(changed.columns, context)
     changed = replace(changed, columns=columns)
-    views = with_new_columns(changed, context)
+    views = with_new_columns(changed, table, context)
     changes = tuple(PutTable(each) for each in (changed, *alteration.children.values(), *views))
     return Definition(tuple(alteration.steps), changes, types)
 
@@ -425,28 +432,31 @@ def _trigger_renamed(trigger: Trigger, old: str, new: str) -> Trigger:
 
     Source: documented: RENAME COLUMN, "How Triggers Are Affected".
     """
-    text, tokens = trigger.action, tokenize(trigger.action)
-    parts, start = list[str](), 0
-    for values, dot, token in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if values.text in (trigger.old, trigger.new) and dot.text == "." and token.text == old:
-            parts += (text[start : token.offset - 1], delimited(new))
-            start = token.end - 1
-    action = "".join((*parts, text[start:]))
-    return replace(trigger, columns=_swapped(trigger.columns, old, new), action=action)
+    tokens = tokenize(trigger.action, delimident=trigger.is_delimident)
+    edits = [
+        (token.offset, token.end, delimited(new))
+        for values, dot, token in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if values.text in (trigger.old, trigger.new) and dot.text == "." and token.text == old
+    ]
+    action, is_delimident = edited(trigger.action, tokens, edits, trigger.is_delimident)
+    columns = _swapped(trigger.columns, old, new)
+    return replace(trigger, columns=columns, action=action, is_delimident=is_delimident)
 
 
 def _check_renamed(text: str, old: str, new: str) -> str:
     """The text of a CHECK with another name of a column.
 
-    In quotes it is a name only if it needs them: without DELIMIDENT the text may be a string.
+    In quotes it is a name only if it needs them: without DELIMIDENT the text may be a string. Without quotes a word
+    such as TODAY is a value.
 
     Source: documented: RENAME COLUMN statement, how views and check constraints are affected.
     """
-    kind = TokenKind.NAME if PLAIN.fullmatch(old) else TokenKind.DELIMITED
+    kinds = [] if old in VALUE_WORDS else [TokenKind.NAME]
+    kinds += [] if is_plain(old) else [TokenKind.DELIMITED]
     name = delimited(new)
     parts, start = list[str](), 0
     for token in tokenize(text, delimident=True):
-        if token.kind is kind and token.text == old:
+        if token.kind in kinds and token.text == old:
             parts += (text[start : token.offset - 1], name)
             start = token.end - 1
     return "".join((*parts, text[start:]))

@@ -18,21 +18,51 @@ from typing import Final, TypeAlias
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.primaries import VALUE_WORDS
 from aioifx.server.sql.syntax.tokens import Token, TokenKind, tokenize
 from aioifx.server.sql.translate.relations import Relation
 from aioifx.server.sql.translate.scopes import Context, ResolvedColumn, ResolvedNames, Source, view_statement
 from aioifx.server.sql.translate.select import Place, QueryTranslator
 
-_Edit: TypeAlias = tuple[int, int, str]
+Edit: TypeAlias = tuple[int, int, str]
 """Two offsets in a text, and what replaces the characters between them."""
 
 PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*")
-"""A name that needs no quotes."""
+"""A name that may be written without quotes."""
+
+
+_WORDS: Final = VALUE_WORDS | frozenset(
+    "all any case connect_by_root distinct not outer prior select some unique with".split()
+)
+"""Words that the grammar takes for something else where a name may be."""
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name needs no quotes."""
+    return PLAIN.fullmatch(name) is not None and name not in _WORDS
 
 
 def delimited(name: str) -> str:
     """A name in Informix SQL, in quotes if it needs them."""
-    return name if PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+    return name if is_plain(name) else '"' + name.replace('"', '""') + '"'
+
+
+def edited(
+    text: str, tokens: Sequence[Token], edits: Sequence[Edit], is_delimident: bool
+) -> tuple[str, bool]:
+    """The text with the edits, and whether double quotes delimit names in it, because one of these needs them."""
+    if not is_delimident and any('"' in new for *_, new in edits):
+        is_delimident = True
+        edits = [*edits, *_strings_in_single_quotes(text, tokens)]
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[: start - 1] + new + text[end - 1 :]
+    return text, is_delimident
+
+
+def _strings_in_single_quotes(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    for token in tokens:
+        if token.kind is TokenKind.STRING and text[token.offset - 1] == '"':
+            yield token.offset, token.end, "'" + token.text.replace("'", "''") + "'"
 
 
 # -- CREATE VIEW -------------------------------------------------------------------------------------------------------
@@ -60,10 +90,14 @@ def without_stars(node: nodes.CreateView, names: ResolvedNames) -> nodes.CreateV
 def with_table_renamed(table: Table, new: str, context: Context) -> Iterator[Table]:
     """The views that name a table, with another name of it."""
 
-    def edits(text: _Text, statement: nodes.CreateView, names: ResolvedNames) -> Iterator[_Edit]:
+    def edits(text: _Text, statement: nodes.CreateView, names: ResolvedNames) -> Iterator[Edit]:
         for reference, found in names.tables:
             if found.tabid == table.tabid and reference.table.name == table.name and found.catalog == "main":
-                yield text.table(reference, new)
+                is_hidden = not reference.table.owner and any(
+                    isinstance(each, nodes.CommonTable) and each.name.text == new
+                    for each in nodes.walk(statement.query)
+                )
+                yield text.table(reference, new, table.owner if is_hidden else "")
 
     return _rewritten(table, edits, context)
 
@@ -71,20 +105,30 @@ def with_table_renamed(table: Table, new: str, context: Context) -> Iterator[Tab
 def with_column_renamed(table: Table, old: str, new: str, context: Context) -> Iterator[Table]:
     """The views that name a column of a table, with another name of it."""
 
-    def edits(text: _Text, statement: nodes.CreateView, names: ResolvedNames) -> Iterator[_Edit]:
+    def edits(text: _Text, statement: nodes.CreateView, names: ResolvedNames) -> Iterator[Edit]:
         unlabelled = set(_unlabelled(statement))
+        ordering = _ordering(statement, new)
         for each in names.columns:
             if each.column.origin == (table.tabid, old):
-                hides = not each.is_qualified and any(source.column(new) for source in each.others())
+                hides = not each.is_qualified and (
+                    each.node.offset in ordering or any(source.column(new) for source in each.others())
+                )
                 label = each.source.label if hides and each.source is not None else ""
                 is_labelled = each.node.offset not in unlabelled or each.column.name != old
                 yield from text.column(each, label, old, new, is_labelled=is_labelled)
-            elif not each.is_qualified and each.column.name == new and each.source is not None:
-                # The renamed column is another one of that name.
-                if any(_is_of(source, table) for source in each.others()) and each.source.label:
-                    yield text.qualified(each.node, each.source.label)
+            else:
+                yield from _told_apart(each, table, (new,), text)
 
     return _rewritten(table, edits, context)
+
+
+def _told_apart(resolved: ResolvedColumn, table: Table, new: Sequence[str], text: _Text) -> Iterator[Edit]:
+    """The label before a name, if *table*, which the text reads as well, is to have a column of that name."""
+    source = resolved.source
+    if resolved.is_qualified or resolved.column.name not in new or source is None or not source.label:
+        return
+    if any(_is_of(other, table) for other in resolved.others()):
+        yield text.qualified(resolved.node, source.label)
 
 
 def _is_of(source: Source, table: Table) -> bool:
@@ -92,10 +136,20 @@ def _is_of(source: Source, table: Table) -> bool:
     return any(column.origin is not None and column.origin[0] == table.tabid for column in source.columns)
 
 
+def _ordering(statement: nodes.CreateView, label: str) -> set[int]:
+    """The offsets of keys of ORDER BY, if a select list has that label, which they would mean."""
+    walked = list(nodes.walk(statement.query))
+    if not any(
+        isinstance(each, nodes.SelectItem) and each.label and each.label.text == label for each in walked
+    ):
+        return set()
+    return {each.expression.offset for each in walked if isinstance(each, nodes.OrderItem)}
+
+
 def _unlabelled(statement: nodes.CreateView) -> Iterator[int]:
     """The offsets of columns that give an entry of a select list its name."""
-    body = statement.query.body
-    named = body.items if statement.columns and isinstance(body, nodes.Select) else ()
+    body, is_ordered = statement.query.body, bool(statement.query.order_by)
+    named = body.items if statement.columns and isinstance(body, nodes.Select) and not is_ordered else ()
     for item in nodes.walk(statement.query):
         if isinstance(item, nodes.SelectItem) and item.label is None and item not in named:
             if isinstance(item.expression, nodes.Column):
@@ -104,23 +158,31 @@ def _unlabelled(statement: nodes.CreateView) -> Iterator[int]:
                 yield item.expression.operand.offset
 
 
-_Edits: TypeAlias = Callable[["_Text", nodes.CreateView, ResolvedNames], Iterator[_Edit]]
+_Edits: TypeAlias = Callable[["_Text", nodes.CreateView, ResolvedNames], Iterator[Edit]]
 
 
 def _rewritten(table: Table, edits_of: _Edits, context: Context) -> Iterator[Table]:
     for view in context.schema.dependents(table.tabid):
         if view.kind is not TableKind.VIEW:
             continue
-        statement, names = view_statement(view), ResolvedNames()
         try:
-            _translated(statement, Context(context.schema, context.settings, names=names))
+            changed = _edited(view, edits_of, context)
         except SqlError:
             continue  # it reads what has been dropped
-        text = _Text(statement.text, statement.offset, statement.is_delimident)
-        edits = set(edits_of(text, statement, names))  # a name may be translated twice
-        if edits:
-            changed, is_delimident = text.changed(sorted(edits))
-            yield replace(view, view=changed, is_delimident=is_delimident)
+        if changed is not view:
+            yield changed
+
+
+def _edited(view: Table, edits_of: _Edits, context: Context) -> Table:
+    """The view with edits of its text; the same object without any."""
+    statement, names = view_statement(view), ResolvedNames()
+    _translated(statement, Context(context.schema, context.settings, names=names))
+    text = _Text(statement.text, statement.offset, statement.is_delimident)
+    edits = set(edits_of(text, statement, names))  # a name may be translated twice
+    if not edits:
+        return view
+    changed, is_delimident = text.changed(sorted(edits))
+    return replace(view, view=changed, is_delimident=is_delimident)
 
 
 def _translated(statement: nodes.CreateView, context: Context) -> Relation:
@@ -152,35 +214,52 @@ class _Text:
         return path
 
     @staticmethod
-    def _replaced(token: Token, text: str) -> _Edit:
+    def _replaced(token: Token, text: str) -> Edit:
         return token.offset, token.end, text
 
-    def star(self, star: nodes.Star, sources: Sequence[Source]) -> Iterator[_Edit]:
-        """``*`` as a list of columns, unless one of them has no name."""
-        names = [(source.label, column.name) for source in sources for column in source.columns]
-        if len(set(names)) < len(names) or any(name.startswith("(") for _, name in names):
-            return
-        listed = (
-            f"{delimited(label)}.{delimited(name)}" if label else delimited(name) for label, name in names
-        )
+    def star(self, star: nodes.Star, sources: Sequence[Source]) -> Iterator[Edit]:
+        """``*`` as a list of columns; that of a derived table, whose columns do not change, may stay.
+
+        Raises:
+            SqlError: -999, the columns of a stored table cannot be told from others.
+        """
+        names = [column.name for source in sources for column in source.columns]
+        labels = [source.label for source in sources]
+        listed: list[str] = []
+        for source in sources:
+            own = [column.name for column in source.columns]
+            has_names = len(set(own)) == len(own) and not any(name.startswith("(") for name in own)
+            if labels.count(source.label) > 1 or not (
+                source.label or (has_names and all(names.count(name) == 1 for name in own))
+            ):
+                if any(column.origin for each in sources for column in each.columns):
+                    raise SqlError(-999, token="*", offset=star.offset)
+                return
+            prefix = f"{delimited(source.label)}." if source.label else ""
+            listed += (prefix + delimited(name) for name in own) if has_names else (f"{prefix}*",)
         place = self._place(star)
         last = self._path(star)[-1] if star.table is not None else place
         yield self._tokens[place].offset, self._tokens[last].end, ", ".join(listed)
 
-    def table(self, reference: nodes.TableRef, new: str) -> _Edit:
-        """Another name of a table; the old one becomes the alias, unless it has one."""
+    def table(self, reference: nodes.TableRef, new: str, owner: str) -> Edit:
+        """Another name of a table; the old one becomes the alias, unless it has one.
+
+        Args:
+            owner: the table's, unless the name is enough.
+        """
         token = self._tokens[self._path(reference)[-1]]
         alias = "" if reference.alias is not None else f" AS {delimited(reference.table.name)}"
-        return self._replaced(token, delimited(new) + alias)
+        prefix = f"{delimited(owner)}." if owner else ""
+        return self._replaced(token, prefix + delimited(new) + alias)
 
-    def qualified(self, node: nodes.Node, label: str) -> _Edit:
+    def qualified(self, node: nodes.Node, label: str) -> Edit:
         """The name of a column after that of its source."""
         start = self._tokens[self._place(node)].offset
         return start, start, f"{delimited(label)}."
 
     def column(
         self, resolved: ResolvedColumn, label: str, old: str, new: str, *, is_labelled: bool
-    ) -> Iterator[_Edit]:
+    ) -> Iterator[Edit]:
         """Another name of a column; the old one becomes the label of an entry of a select list.
 
         Args:
@@ -197,42 +276,37 @@ class _Text:
                 end = next(each.end for each in self._tokens[path[-1] + 1 :] if each.text == "]")
             yield end, end, f" AS {delimited(old)}"
 
-    def changed(self, edits: Sequence[_Edit]) -> tuple[str, bool]:
-        """The text with the edits, and whether double quotes delimit names in it, because one of these needs them."""
-        is_delimident = self._is_delimident or any('"' in text for *_, text in edits)
-        if is_delimident and not self._is_delimident:
-            edits = [*edits, *self._strings()]
-        text = self._text
-        for start, end, new in sorted(edits, reverse=True):
-            text = text[: start - 1] + new + text[end - 1 :]
-        return text, is_delimident
-
-    def _strings(self) -> Iterator[_Edit]:
-        """Strings in double quotes, in single quotes."""
-        for token in self._tokens:
-            if token.kind is TokenKind.STRING and self._text[token.offset - 1] == '"':
-                yield self._replaced(token, "'" + token.text.replace("'", "''") + "'")
+    def changed(self, edits: Sequence[Edit]) -> tuple[str, bool]:
+        """See `edited`."""
+        return edited(self._text, self._tokens, edits, self._is_delimident)
 
 
 # -- ALTER TABLE -------------------------------------------------------------------------------------------------------
 
 
-def with_new_columns(table: Table, context: Context) -> Iterator[Table]:
-    """The views whose columns have other types since a table has changed to *table*.
+def with_new_columns(table: Table, before: Table, context: Context) -> Iterator[Table]:
+    """The views that change because a table has changed to *table*: the types of their columns, or their texts.
 
-    A view that reads a dropped column stays as it is: its use fails (documented: -217).
+    A name in a text gets its table where it would mean an added column, too. A view that reads a dropped column stays
+    as it is: its use fails (documented: -217).
     """
+    added = [column.name for column in table.columns if before.column(column.name) is None]
+
+    def edits(text: _Text, _: nodes.CreateView, names: ResolvedNames) -> Iterator[Edit]:
+        for each in names.columns:
+            yield from _told_apart(each, table, added, text)
+
     schema = context.schema.with_tables([table])
     dependents = context.schema.dependents(table.tabid)
     for view in sorted(dependents, key=lambda each: each.tabid):  # a view reads older ones
         if view.kind is not TableKind.VIEW:
             continue
         try:
-            relation = _translated(view_statement(view), Context(schema, context.settings))
-            columns = view_columns([column.name for column in view.columns], relation)
+            changed = _edited(view, edits, context)
+            relation = _translated(view_statement(changed), Context(schema, context.settings))
         except SqlError:
             continue
-        if columns != view.columns:
-            changed = replace(view, columns=columns)
+        changed = replace(changed, columns=view_columns([column.name for column in view.columns], relation))
+        if changed != view:
             schema = schema.with_tables([changed])
             yield changed

@@ -103,6 +103,11 @@ from tests.server.sql.shapes import error_of, select_of, shape, value_shape
             "case",
         ),
         (
+            "case -a when +1 then 2 end",
+            "(case (- a) when 1 then 2)",
+        ),
+        ("case - 1", "(case - 1)"),
+        (
             "case when a = 1 then 2 end",
             "Case([When(Comparison(=, a, 1), 2)])",
         ),

@@ -125,6 +125,18 @@ def test_the_text_of_a_trigger_in_the_catalog_creates_it_again(bench: Workbench)
     assert bench.rows("SELECT objtype, state FROM sysobjstate WHERE name = 'tr'") == [("T", "E")]
 
 
+def test_a_trigger_is_read_with_delimident_after_a_rename_to_a_name_in_quotes(bench: Workbench) -> None:
+    bench.run(
+        "CREATE TRIGGER tr INSERT ON t REFERENCING NEW AS n FOR EACH ROW"
+        " (INSERT INTO log (x) SELECT n.a FROM t WHERE \"a\" <> 'it')"
+    )
+    bench.delimident = True
+    bench.run('RENAME COLUMN t.a TO "A b"')
+    trigger, table = trigger_of(bench, "tr"), bench.table("t")
+    assert trigger.action == ("FOR EACH ROW (INSERT INTO log (x) SELECT n.\"A b\" FROM t WHERE 'a' <> 'it')")
+    assert trigger_plan(trigger, table, bench.schema, bench.settings).each_row
+
+
 def test_a_trigger_is_read_as_it_was_created(bench: Workbench) -> None:
     bench.delimident = True
     bench.run(

@@ -126,6 +126,74 @@ def test_a_name_that_two_tables_have_now_is_qualified(query: str, text: str) -> 
     assert stores.rows("SELECT * FROM v") == before
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("SELECT b, x FROM t, u", "SELECT t.b, x FROM t, u"),
+        (
+            "SELECT (SELECT MAX(b) FROM t WHERE t.a < x) AS m FROM u",
+            "SELECT (SELECT MAX(t.b) FROM t WHERE t.a < x) AS m FROM u",
+        ),
+        (
+            "SELECT c FROM t WHERE EXISTS (SELECT 1 FROM u WHERE x > b)",
+            "SELECT c FROM t WHERE EXISTS (SELECT 1 FROM u WHERE x > t.b)",
+        ),
+    ],
+)
+def test_a_name_that_an_added_column_has_too_is_qualified(query: str, text: str) -> None:
+    stores = Workbench(*TABLES, f"CREATE VIEW v AS {query}")
+    before = stores.rows("SELECT * FROM v")
+    stores.run("ALTER TABLE u ADD (b INT DEFAULT 9)")
+    assert text_of(stores) == f"CREATE VIEW v AS {text}"
+    assert stores.rows("SELECT * FROM v") == before
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("CREATE VIEW v (k) AS SELECT b FROM t ORDER BY b", "SELECT z AS b FROM t ORDER BY b"),
+        ("CREATE VIEW v AS SELECT a AS z FROM t ORDER BY b", "SELECT a AS z FROM t ORDER BY t.z"),
+        ("CREATE VIEW v AS SELECT a FROM t ORDER BY b", "SELECT a FROM t ORDER BY z"),
+    ],
+)
+def test_a_renamed_column_in_order_by_is_not_a_label(statement: str, text: str) -> None:
+    stores = Workbench(*TABLES, "INSERT INTO t VALUES (2, 1, 'd')", statement)
+    before = stores.rows("SELECT * FROM v")
+    stores.run("RENAME COLUMN t.b TO z")
+    assert text_of(stores).partition(" AS ")[2] == text
+    assert stores.rows("SELECT * FROM v") == before
+
+
+def test_a_renamed_table_is_not_a_table_of_with() -> None:
+    stores = Workbench(*TABLES, "CREATE VIEW v AS WITH w AS (SELECT x FROM u) SELECT b, x FROM t, w")
+    stores.run("RENAME TABLE t TO w")
+    assert text_of(stores) == "CREATE VIEW v AS WITH w AS (SELECT x FROM u) SELECT b, x FROM ann.w AS t, w"
+    assert stores.rows("SELECT * FROM v") == [(2, 5)]
+
+
+def test_the_star_of_a_derived_table_stays_if_its_columns_have_no_names() -> None:
+    stores = Workbench(*TABLES, "CREATE VIEW v (k, l, m) AS SELECT * FROM (SELECT a + 1 FROM t) AS d, u")
+    text = "CREATE VIEW v (k, l, m) AS SELECT d.*, u.a, u.x FROM (SELECT a + 1 FROM t) AS d, u"
+    assert text_of(stores) == text
+    stores.run("ALTER TABLE u ADD (more INT)")
+    assert stores.rows("SELECT * FROM v") == [(2, 1, 5)]
+    stores.run("CREATE VIEW w (k) AS SELECT * FROM (SELECT a + 1 FROM t)")
+    assert stores.rows("SELECT * FROM w") == [(2,)]
+    error = stores.error("CREATE VIEW x (k, l, m, n) AS SELECT * FROM (SELECT a + 1 FROM t), u")
+    assert error == (-999, "*", 38)
+
+
+@pytest.mark.parametrize("word", ["today", "user", "current", "null", "not", "case", "distinct"])
+def test_a_column_whose_new_name_is_a_word_of_the_grammar(word: str) -> None:
+    stores = Workbench(*TABLES, "CREATE VIEW v (k) AS SELECT a + 1 FROM t WHERE a > 0 AND NOT a > 5")
+    stores.run(f"RENAME COLUMN t.a TO {word}")
+    stores.run("RENAME TABLE t TO outer")
+    quoted = f'"{word}"'
+    text = f'SELECT {quoted} + 1 FROM "outer" AS t WHERE {quoted} > 0 AND NOT {quoted} > 5'
+    assert text_of(stores) == f"CREATE VIEW v (k) AS {text}"
+    assert stores.rows("SELECT * FROM v") == [(2,)]
+
+
 def test_the_names_of_a_views_columns_need_no_labels() -> None:
     stores = Workbench(*TABLES, "CREATE VIEW v (k, l) AS SELECT a, c[1,2] FROM t", "RENAME COLUMN t.a TO z")
     assert text_of(stores) == "CREATE VIEW v (k, l) AS SELECT z, c[1,2] FROM t"
@@ -208,11 +276,12 @@ def test_a_field_of_a_renamed_column_keeps_its_own_name() -> None:
     assert stores.rows("SELECT * FROM v") == [(5,)]
 
 
-NAMES = st.sampled_from(["a", "b", "c", "d", "x", "t", "u"])
+NAMES = st.sampled_from(["a", "b", "c", "d", "x", "t", "u", "today"])
+CHANGES = st.tuples(st.sampled_from(["rename table", "rename column", "add"]), NAMES, NAMES)
 
 
-@given(st.lists(st.tuples(st.booleans(), NAMES, NAMES), max_size=8))
-def test_views_give_their_rows_whatever_is_renamed(renames: list[tuple[bool, str, str]]) -> None:
+@given(st.lists(CHANGES, max_size=8))
+def test_views_give_their_rows_whatever_is_renamed_or_added(changes: list[tuple[str, str, str]]) -> None:
     stores = Workbench(
         *TABLES,
         "CREATE VIEW v AS SELECT t.*, x FROM t, u WHERE t.a = u.a",
@@ -222,14 +291,16 @@ def test_views_give_their_rows_whatever_is_renamed(renames: list[tuple[bool, str
     expected = [stores.rows(f"SELECT * FROM {name}") for name in ("v", "w", "n")]
     described = [stores.described(f"SELECT * FROM {name}") for name in ("v", "w", "n")]
     name = "t"
-    for is_table, old, new in renames:
-        if is_table and new != "u":
+    for change, old, new in changes:
+        if change == "rename table" and new != "u":
             if new != name:
                 stores.run(f"RENAME TABLE {name} TO {new}")
             name = new
         table = stores.schema.table(name)
         assert table is not None
-        if table.column(old) is not None and table.column(new) is None:
+        if change == "add" and table.column(new) is None:
+            stores.run(f"ALTER TABLE {name} ADD ({new} INT DEFAULT 7)")
+        elif table.column(old) is not None and table.column(new) is None:
             stores.run(f"RENAME COLUMN {name}.{old} TO {new}")
         assert [stores.rows(f"SELECT * FROM {each}") for each in ("v", "w", "n")] == expected
         assert [stores.described(f"SELECT * FROM {each}") for each in ("v", "w", "n")] == described
