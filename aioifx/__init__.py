@@ -18,11 +18,10 @@ if _typing.TYPE_CHECKING:
     from aioifx.client.execution.result import ExecuteResult
     from aioifx.client.execution.stream import Stream
     from aioifx.client.lobs.lob import Lob
-    from aioifx.client.observation.operation import Observer, Operation
+    from aioifx.client.observation.operation import Observer, Operation, Stats
     from aioifx.client.pool.leases import Holder
     from aioifx.client.pool.pool import Pool, create_pool
     from aioifx.client.pool.stats import Histogram, PoolStats
-    from aioifx.client.session.stats import Stats
     from aioifx.codecs.conversions import TypeCodec
     from aioifx.codecs.native import speedups
     from aioifx.errors import (
@@ -149,11 +148,10 @@ _SOURCES = {
     "aioifx.client.execution.result": "ExecuteResult",
     "aioifx.client.execution.stream": "Stream",
     "aioifx.client.lobs.lob": "Lob",
-    "aioifx.client.observation.operation": "Observer Operation",
+    "aioifx.client.observation.operation": "Observer Operation Stats",
     "aioifx.client.pool.leases": "Holder",
     "aioifx.client.pool.pool": "Pool create_pool",
     "aioifx.client.pool.stats": "Histogram PoolStats",
-    "aioifx.client.session.stats": "Stats",
     "aioifx.codecs.conversions": "TypeCodec",
     "aioifx.codecs.native": "speedups",
     "aioifx.errors": """

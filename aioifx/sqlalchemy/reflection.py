@@ -44,7 +44,7 @@ from aioifx.sqlalchemy.catalog import (
     temp_table_names,
 )
 from aioifx.sqlalchemy.catalog_text import Place, without_parentheses
-from aioifx.sqlalchemy.reflected import SERIALS, column, foreign_key, index_of, names_of, options_of
+from aioifx.sqlalchemy.reflected import NUMBERED, column, foreign_key, index_of, names_of, options_of
 
 _T = TypeVar("_T")
 
@@ -231,7 +231,7 @@ class InformixReflection(DefaultDialect):
     ) -> Iterator[tuple[_Key, list[ReflectedColumn]]]:
         catalog = self._catalog_of(connection, kw)
         columns = catalog.columns(connection)
-        has_serials = any(one.type.code in SERIALS for each in columns.values() for one in each)
+        has_serials = any(one.type.code in NUMBERED for each in columns.values() for one in each)
         for key, entry in self._selected(connection, catalog, kw):
             primary = _primary_key(catalog, connection, entry) if has_serials else []
             found = columns.get(entry.source, ())

@@ -1035,14 +1035,14 @@ DEFECTS: Final = (
     ),
     Defect(
         "DDL of a rolled back transaction unseen",
-        "aioifx/sqlalchemy/schema_changes.py",
+        "aioifx/sqlalchemy/dialect.py",
         "            self._changed.discard(connection)\n            self._current = object()\n",
         "            self._changed.discard(connection)\n",
         SQLALCHEMY,
     ),
     Defect(
         "statements kept after DDL of another connection",
-        "aioifx/sqlalchemy/schema_changes.py",
+        "aioifx/sqlalchemy/dialect.py",
         "if seen is not None:",
         "if seen is None:",
         SQLALCHEMY,
@@ -1173,7 +1173,7 @@ DEFECTS: Final = (
     ),
     Defect(
         "a batch is bounded by its bytes alone",
-        "aioifx/client/bulk/batches.py",
+        "aioifx/client/bulk/load.py",
         "return min(self._at_once, MAX_ROWS - rows, (BATCH_SIZE - size) // self._width + 1)",
         "return min(self._at_once, (BATCH_SIZE - size) // self._width + 1)",
         ("tests/client/bulk",),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from aioifx.client.config.checks import check_flag, check_timeout
@@ -21,8 +20,8 @@ from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementSource
 from aioifx.client.observation.observation import Watch
-from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import Session
+from aioifx.client.session.waiting import InFlight
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Column, Row, Value
 from aioifx.wire.replies import Reply
@@ -218,9 +217,7 @@ class BlockReader:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.close()
 
     def _check_binding(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from itertools import chain
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from aioifx.client.execution.block_reader import BlockReader
@@ -70,9 +69,7 @@ class Stream(NotCopied, Generic[R]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
