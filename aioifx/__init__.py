@@ -15,8 +15,8 @@ if _typing.TYPE_CHECKING:
     from aioifx.client.config.options import ConnectOptions
     from aioifx.client.config.resolve import parse_dsn
     from aioifx.client.connect.connect import connect
+    from aioifx.client.execution.block_reader import Stream
     from aioifx.client.execution.result import ExecuteResult
-    from aioifx.client.execution.stream import Stream
     from aioifx.client.lobs.lob import Lob
     from aioifx.client.observation.operation import Observer, Operation, Stats
     from aioifx.client.pool.leases import Holder
@@ -146,7 +146,7 @@ _SOURCES = {
     "aioifx.client.config.resolve": "parse_dsn",
     "aioifx.client.connect.connect": "connect",
     "aioifx.client.execution.result": "ExecuteResult",
-    "aioifx.client.execution.stream": "Stream",
+    "aioifx.client.execution.block_reader": "Stream",
     "aioifx.client.lobs.lob": "Lob",
     "aioifx.client.observation.operation": "Observer Operation Stats",
     "aioifx.client.pool.leases": "Holder",

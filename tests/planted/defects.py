@@ -1147,7 +1147,7 @@ DEFECTS: Final = (
         "aioifx/client/execution/statement_cache.py",
         "            or statement.generation != self.base_session.generation\n",
         "",
-        ("tests/client/execution/test_stream.py",),
+        ("tests/client/execution/test_block_reader.py",),
     ),
     Defect(
         "statement of a closed database is released at the server",
@@ -1155,14 +1155,14 @@ DEFECTS: Final = (
         "        is_open, self.state = self.is_open, ON_RELEASE[self.state]\n"
         "        if self.generation == self.session.generation:",
         "        is_open, self.state = self.is_open, ON_RELEASE[self.state]\n        if True:",
-        ("tests/client/execution/test_stream.py",),
+        ("tests/client/execution/test_block_reader.py",),
     ),
     Defect(
         "stream fetches on after its database was closed",
         "aioifx/client/execution/statement.py",
         "        if self.generation != self.session.generation:\n            raise InterfaceError(",
         "        if False:\n            raise InterfaceError(",
-        ("tests/client/execution/test_stream.py",),
+        ("tests/client/execution/test_block_reader.py",),
     ),
     Defect(
         "more rows in an SQ_PUT than a signed count holds",

@@ -9,7 +9,7 @@ from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
 from aioifx.client.api.queries import FetchOptions, StreamOptions
 from aioifx.client.config.checks import Lobs, check_lobs
 from aioifx.client.execution.arrow_reader import ArrowData, ArrowTable, is_arrow
-from aioifx.client.execution.block_reader import BlockReader
+from aioifx.client.execution.block_reader import BlockReader, Stream
 from aioifx.client.execution.execute import (
     Action,
     OnError,
@@ -28,7 +28,6 @@ from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.row_plan import LobRows, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, note_stale
-from aioifx.client.execution.stream import Stream
 from aioifx.client.observation.observation import Watch
 from aioifx.client.observation.operation import OperationName
 from aioifx.client.session.failures import note_sql

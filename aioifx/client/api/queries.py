@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, over
 from aioifx.client.bulk.arguments import Commit, Format, Progress, RowSource, Target
 from aioifx.client.config.checks import Lobs, check_lobs, check_timeout
 from aioifx.client.execution.arrow_reader import ArrowTable
-from aioifx.client.execution.block_reader import BlockReader
+from aioifx.client.execution.block_reader import BlockReader, Stream
 from aioifx.client.execution.execute import (
     Action,
     OnError,
@@ -29,7 +29,6 @@ from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.row_plan import LobRows, RowPlan, RowPlans
 from aioifx.client.execution.statement_cache import StatementCache
-from aioifx.client.execution.stream import Stream
 from aioifx.client.observation.operation import OperationName
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
 from aioifx.client.sql.scanner import check_sql
