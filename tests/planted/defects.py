@@ -1008,7 +1008,7 @@ DEFECTS: Final = (
     Defect(
         "indexes of constraints reflected",
         "aioifx/sqlalchemy/reflection.py",
-        '                    if not index.name.startswith(" ")\n',
+        ' if not index.name.startswith(" ")',
         "",
         SQLALCHEMY,
     ),
