@@ -15,14 +15,13 @@ if _typing.TYPE_CHECKING:
     from aioifx.client.config.options import ConnectOptions
     from aioifx.client.config.resolve import parse_dsn
     from aioifx.client.connect.connect import connect
+    from aioifx.client.execution.block_reader import Stream
     from aioifx.client.execution.result import ExecuteResult
-    from aioifx.client.execution.stream import Stream
     from aioifx.client.lobs.lob import Lob
-    from aioifx.client.observation.operation import Observer, Operation
+    from aioifx.client.observation.operation import Observer, Operation, Stats
     from aioifx.client.pool.leases import Holder
     from aioifx.client.pool.pool import Pool, create_pool
     from aioifx.client.pool.stats import Histogram, PoolStats
-    from aioifx.client.session.stats import Stats
     from aioifx.codecs.conversions import TypeCodec
     from aioifx.codecs.native import speedups
     from aioifx.errors import (
@@ -147,13 +146,12 @@ _SOURCES = {
     "aioifx.client.config.resolve": "parse_dsn",
     "aioifx.client.connect.connect": "connect",
     "aioifx.client.execution.result": "ExecuteResult",
-    "aioifx.client.execution.stream": "Stream",
+    "aioifx.client.execution.block_reader": "Stream",
     "aioifx.client.lobs.lob": "Lob",
-    "aioifx.client.observation.operation": "Observer Operation",
+    "aioifx.client.observation.operation": "Observer Operation Stats",
     "aioifx.client.pool.leases": "Holder",
     "aioifx.client.pool.pool": "Pool create_pool",
     "aioifx.client.pool.stats": "Histogram PoolStats",
-    "aioifx.client.session.stats": "Stats",
     "aioifx.codecs.conversions": "TypeCodec",
     "aioifx.codecs.native": "speedups",
     "aioifx.errors": """

@@ -1,4 +1,4 @@
-"""ALTER TABLE and RENAME as Informix writes them. Never: the catalog, when a statement is needed.
+"""ALTER TABLE and RENAME of Informix; the operation `op.rename_index`. Never: the catalog, when a statement is needed.
 
 Source: documented: ALTER TABLE, RENAME COLUMN, RENAME INDEX and RENAME TABLE statements.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from alembic.ddl.base import AddColumn, AlterTable, ColumnName, DropColumn, RenameTable
+from alembic.operations import MigrateOperation, Operations
 from sqlalchemy import exc
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import Column, ForeignKey
@@ -119,3 +120,35 @@ def rename_index(element: RenameIndex, compiler: DDLCompiler, **kw: Any) -> str:
     """RENAME INDEX."""
     index = _qualified(compiler, element.old_name, element.schema)
     return f"RENAME INDEX {index} TO {compiler.preparer.quote(element.new_name)}"
+
+
+@Operations.register_operation("rename_index")
+class RenameIndexOp(MigrateOperation):
+    """A new name for an index."""
+
+    def __init__(self, old_name: str, new_name: str, schema: str | None = None) -> None:
+        self.old_name = old_name
+        self.new_name = new_name
+        self.schema = schema
+
+    @classmethod
+    def rename_index(
+        cls, operations: Operations, old_name: str, new_name: str, *, schema: str | None = None
+    ) -> None:
+        """Rename an index.
+
+        Args:
+            schema: its owner.
+        """
+        operations.invoke(cls(old_name, new_name, schema))
+
+    def reverse(self) -> RenameIndexOp:
+        return RenameIndexOp(self.new_name, self.old_name, self.schema)
+
+
+@Operations.implementation_for(RenameIndexOp)
+def run_rename_index(operations: Operations, operation: RenameIndexOp) -> None:
+    """Run the operation."""
+    operations.migration_context.impl.execute(
+        RenameIndex(operation.old_name, operation.new_name, operation.schema)
+    )

@@ -35,10 +35,13 @@ from sqlalchemy.sql.elements import ClauseElement, False_, True_
 from sqlalchemy.types import TypeEngine, to_instance
 
 from aioifx.alembic import compare, constraints, ddl
-from aioifx.alembic.ordering import ordering
 
 if TYPE_CHECKING:
     from alembic.autogenerate.api import AutogenContext
+from collections.abc import Callable
+from typing import Final
+
+from alembic.operations import ops
 
 _TYPES = "aioifx.sqlalchemy"
 _CONSTRAINT = "informix_constraint"
@@ -442,3 +445,35 @@ def _python(value: Any, autogen_context: AutogenContext) -> str:
         items = "".join(f"{_python(item, autogen_context)}, " for item in value)
         return f"({items})"
     return repr(value)
+
+
+Hook = Callable[[Any, Any, list[ops.MigrationScript]], None]
+"""The option `process_revision_directives` of an environment."""
+
+_DROPPED_FIRST: Final = 0
+_CREATED_LAST: Final = 2
+
+
+def ordering(hook: Hook | None) -> Hook:
+    """A hook that orders the operations of scripts that autogenerate writes, and then calls another hook.
+
+    A foreign key has an index on its columns, and Informix refuses another one on them (-350). So keys are dropped
+    before indexes are created, and created after indexes are dropped.
+    """
+
+    def ordered(context: Any, revision: Any, scripts: list[ops.MigrationScript]) -> None:
+        for script in scripts:
+            for operations in (*script.upgrade_ops_list, *script.downgrade_ops_list):
+                for each in operations.ops:
+                    if isinstance(each, ops.ModifyTableOps):
+                        each.ops = sorted(each.ops, key=_place)
+        if hook is not None:
+            hook(context, revision, scripts)
+
+    return ordered
+
+
+def _place(operation: ops.MigrateOperation) -> int:
+    if isinstance(operation, ops.DropConstraintOp) and operation.constraint_type == "foreignkey":
+        return _DROPPED_FIRST
+    return _CREATED_LAST if isinstance(operation, ops.CreateForeignKeyOp) else 1

@@ -22,7 +22,6 @@ class _IterableModule(ModuleType):
 def setup(plugin: Plugin) -> None:
     """Import what registers itself. Alembic calls this while it is imported, so this module must not import Alembic."""
     from aioifx.alembic import impl as impl
-    from aioifx.alembic import operations as operations
 
 
 sys.modules[__name__].__class__ = _IterableModule

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from aioifx.cli.address import add_connection
-from aioifx.cli.arrow_files import read_rows
-from aioifx.cli.formats import TEXTS, add_format, format_name, text_format
+from aioifx.cli.formats import TEXTS, add_format, format_name, read_rows, text_format
 from aioifx.cli.output import counted, say
 from aioifx.cli.parsing import Verbs, add_verb, examples, whole
 from aioifx.cli.progress import Update, progress

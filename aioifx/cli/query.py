@@ -15,15 +15,12 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from aioifx.cli.address import add_connection
-from aioifx.cli.arrow_files import write_batches
-from aioifx.cli.formats import ESCAPE_FORMULAS
-from aioifx.cli.json_lines import json_lines
+from aioifx.cli.formats import ESCAPE_FORMULAS, write_batches
 from aioifx.cli.output import LinePrinter, counted, is_terminal, say, terminal_width, write_text
 from aioifx.cli.parsing import Verbs, add_verb, examples, whole
+from aioifx.cli.row_texts import LONGEST, Table, json_lines, text_writer
 from aioifx.cli.session import run_connected
 from aioifx.cli.statement import Parameters, add_statement, statement_of
-from aioifx.cli.table import LONGEST, Table
-from aioifx.cli.value_texts import text_writer
 from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.bulk.text_formats import CsvFormat
 from aioifx.client.execution.block_reader import BlockReader

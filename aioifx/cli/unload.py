@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from aioifx.cli.address import add_connection
-from aioifx.cli.arrow_files import write_batches
-from aioifx.cli.formats import ESCAPE_FORMULAS, TEXTS, add_format, format_name, text_format
+from aioifx.cli.formats import ESCAPE_FORMULAS, TEXTS, add_format, format_name, text_format, write_batches
 from aioifx.cli.output import counted, is_terminal, say, write_bytes, write_text
 from aioifx.cli.parsing import Verbs, add_verb, examples
 from aioifx.cli.progress import progress

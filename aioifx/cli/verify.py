@@ -15,8 +15,7 @@ from aioifx.cli.output import LinePrinter, StyledLine, say, terminal_width
 from aioifx.cli.parsing import Verbs, add_verb, examples
 from aioifx.cli.session import run_until_signal
 from aioifx.verify import Finding, Outcome, Report, verify
-from aioifx.verify.report import as_json
-from aioifx.verify.run import select_checks
+from aioifx.verify.run import as_json, select_checks
 
 _MAX_WIDTH: Final = 120
 _WORDS: Final = {

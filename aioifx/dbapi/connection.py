@@ -347,11 +347,7 @@ class Cursor(NotCopied):
 
     def fetchone(self) -> Any | None:
         """The next row, or None."""
-        for row in self._rows:
-            return row
-        for row in self._fetch(1):
-            return row
-        return None
+        return next(self, None)
 
     def fetchmany(self, size: int | None = None) -> list[Any]:
         """The next *size* rows, fewer at the end; without a size, `arraysize`."""
@@ -400,9 +396,7 @@ class Cursor(NotCopied):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # -- internals ----------------------------------------------------------------------------------------------------

@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from aioifx.client.config.addresses import Address
 from aioifx.client.connect.transport import open_channel
-from aioifx.diagnosis.report import DiagnosisChange
-from aioifx.diagnosis.steps import Failed, Finding
+from aioifx.diagnosis.report import DiagnosisChange, Failed, Finding
 from aioifx.errors import ConnectError
 
 EXPIRES_SOON: Final = 14 * 86400

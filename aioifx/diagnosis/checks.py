@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.config.options import STANDARD_FETCH_SIZE, ConnectOptions
-from aioifx.diagnosis.report import DiagnosisChange
-from aioifx.diagnosis.steps import Finding
+from aioifx.diagnosis.report import DiagnosisChange, Finding
 from aioifx.errors import ConnectionLost, QueryCanceled
 from aioifx.rows import tuple_row
 

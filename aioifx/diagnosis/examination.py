@@ -22,10 +22,19 @@ from aioifx.client.connect.locales import log_in, query_locale, query_sysmaster
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.connect.transport import resolve, start_tls
 from aioifx.diagnosis import certificates, checks, logins
-from aioifx.diagnosis.listener import BANNER_WAIT, ListeningChannel, identify, open_listening
-from aioifx.diagnosis.protocols import SQLI, SQLI_PORT, TLS, changes_for, protocol_of, shown
-from aioifx.diagnosis.report import DiagnosisChange
-from aioifx.diagnosis.steps import Failed, Finding, Steps
+from aioifx.diagnosis.listener import (
+    BANNER_WAIT,
+    SQLI,
+    SQLI_PORT,
+    TLS,
+    ListeningChannel,
+    changes_for,
+    identify,
+    open_listening,
+    protocol_of,
+    shown,
+)
+from aioifx.diagnosis.report import DiagnosisChange, Failed, Finding, Steps
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, Error, InterfaceError
 
 T = TypeVar("T")

@@ -12,8 +12,7 @@ from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.session.database import Database
 from aioifx.codecs.text import code_set_of
-from aioifx.diagnosis.report import DiagnosisChange
-from aioifx.diagnosis.steps import Failed, Finding
+from aioifx.diagnosis.report import DiagnosisChange, Failed, Finding
 from aioifx.errors import (
     AuthenticationError,
     DatabaseError,

@@ -20,8 +20,7 @@ from aioifx.client.config.password import password_of
 from aioifx.client.config.resolve import resolve
 from aioifx.client.connect.connect import candidate_addresses
 from aioifx.diagnosis.examination import Examination
-from aioifx.diagnosis.report import DiagnosisChange, DiagnosisReport, DiagnosisStep
-from aioifx.diagnosis.steps import Failed, Finding, Steps
+from aioifx.diagnosis.report import DiagnosisChange, DiagnosisReport, DiagnosisStep, Failed, Finding, Steps
 from aioifx.errors import InterfaceError
 
 

@@ -1,6 +1,6 @@
 """The asyncio client as the blocking PEP 249 module that SQLAlchemy expects. Never: SQL, the dialect.
 
-SQLAlchemy calls a driver without `await`, inside a greenlet, and waits through `compat.await_`.
+SQLAlchemy calls a driver without `await`, inside a greenlet, and waits through `await_`.
 
 Invariants:
 1. Every call runs the client's own method. Rows are plain tuples, and large values are complete.
@@ -16,7 +16,7 @@ from __future__ import annotations
 import datetime
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from sqlalchemy.connectors.asyncio import (
     AsyncAdapt_dbapi_connection,
@@ -34,9 +34,20 @@ from aioifx.client.pool.pool import Pool
 from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.dbapi.connect import open_transactional
 from aioifx.rows import tuple_row
-from aioifx.sqlalchemy.compat import await_
 
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+
+    def await_(awaitable: Awaitable[T]) -> T:
+        """Wait for *awaitable* in the event loop, from code that SQLAlchemy runs in a greenlet."""
+        ...
+
+else:
+    try:
+        from sqlalchemy.util.concurrency import await_
+    except ImportError:  # the name before 2.1
+        from sqlalchemy.util.concurrency import await_only as await_
 
 _EXCEPTIONS: Final = (
     "Warning", "Error", "InterfaceError", "DatabaseError", "DataError", "OperationalError", "IntegrityError",

@@ -1,22 +1,117 @@
 """Entries of the catalog -> the dictionaries of SQLAlchemy's reflection. Never: a query."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# SQLAlchemy annotates its types in part.
+
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import datetime as dt
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from sqlalchemy import util
 from sqlalchemy.engine.interfaces import ReflectedColumn, ReflectedForeignKeyConstraint, ReflectedIndex
-from sqlalchemy.types import NullType
+from sqlalchemy.sql import sqltypes
 
 from aioifx.sqlalchemy.catalog import ColumnEntry, ConstraintEntry, IndexEntry, TableEntry
 from aioifx.sqlalchemy.catalog_text import Key, default_sql
-from aioifx.sqlalchemy.type_map import type_for
-from aioifx.sqlalchemy.types import BIGSERIAL, SERIAL, SERIAL8
-from aioifx.sqltypes import TypeCode
+from aioifx.sqlalchemy.composites import LIST, MULTISET, ROW, SET, NamedType
+from aioifx.sqlalchemy.types import (
+    BIGSERIAL,
+    BSON,
+    BYTE,
+    DATETIME,
+    INT8,
+    INTERVAL,
+    JSON,
+    LVARCHAR,
+    MONEY,
+    NVARCHAR,
+    SERIAL,
+    SERIAL8,
+    SMALLFLOAT,
+    TEXT,
+    TIME,
+    VARCHAR,
+)  # fmt: skip
+from aioifx.sqltypes import DISTINCT, SERIALS, Qualifier, SqlType, TypeCode, Unit
+
+_SIMPLE: Final[Mapping[int, Callable[[], sqltypes.TypeEngine[Any]]]] = {
+    TypeCode.SMALLINT: sqltypes.SMALLINT,
+    TypeCode.INTEGER: sqltypes.INTEGER,
+    TypeCode.BIGINT: sqltypes.BIGINT,
+    TypeCode.INT8: INT8,
+    TypeCode.FLOAT: sqltypes.FLOAT,
+    TypeCode.SMALLFLOAT: SMALLFLOAT,
+    TypeCode.DATE: sqltypes.DATE,
+    TypeCode.BOOLEAN: sqltypes.BOOLEAN,
+    TypeCode.BYTE: BYTE,
+    TypeCode.TEXT: TEXT,
+}
+_SIZED: Final[Mapping[int, Callable[[int], sqltypes.TypeEngine[Any]]]] = {
+    TypeCode.CHAR: sqltypes.CHAR,
+    TypeCode.NCHAR: sqltypes.NCHAR,
+    TypeCode.LVARCHAR: LVARCHAR,
+}
+_VARYING: Final[Mapping[int, Callable[..., sqltypes.TypeEngine[Any]]]] = {
+    TypeCode.VARCHAR: VARCHAR,
+    TypeCode.NVARCHAR: NVARCHAR,
+}
+_OPAQUE: Final[Mapping[str, Callable[[], sqltypes.TypeEngine[Any]]]] = {
+    "blob": sqltypes.BLOB,
+    "clob": sqltypes.CLOB,
+    "json": JSON,
+    "bson": BSON,
+}
+_COLLECTIONS: Final = {TypeCode.SET: SET, TypeCode.MULTISET: MULTISET, TypeCode.LIST: LIST}
+
+
+def type_for(sql_type: SqlType) -> sqltypes.TypeEngine[Any]:
+    """The type of a column, from the server's description or the catalog.
+
+    SERIAL, SERIAL8 and BIGSERIAL are INTEGER, INT8 and BIGINT: a type does not say whether the server numbers a column.
+    Types without a counterpart are NullType.
+    """
+    kind = sql_type.kind
+    if sql_type.extended_name and sql_type.flags & DISTINCT:
+        return NamedType(sql_type.extended_name, sql_type.owner or None)
+    kind = SERIALS.get(kind, kind)
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]()
+    if kind in _SIZED:
+        return _SIZED[kind](sql_type.length)
+    if kind in _VARYING:
+        return _VARYING[kind](sql_type.length & 0xFF, (sql_type.length >> 8) or None)
+    if kind in (TypeCode.DECIMAL, TypeCode.MONEY):
+        numeric = sqltypes.DECIMAL if kind == TypeCode.DECIMAL else MONEY
+        return numeric(sql_type.precision, sql_type.scale)
+    if (qualifier := sql_type.qualifier) is not None:
+        return _qualified(kind, qualifier)
+    if kind in _COLLECTIONS and sql_type.fields:
+        return _COLLECTIONS[TypeCode(kind)](type_for(sql_type.fields[0].type))
+    if kind == TypeCode.ROW and sql_type.fields and sql_type.extended_name[:4].upper() in ("", "ROW("):
+        return ROW(tuple((field.name, type_for(field.type)) for field in sql_type.fields))
+    if sql_type.opaque_name in _OPAQUE:
+        return _OPAQUE[sql_type.opaque_name]()
+    if sql_type.extended_name:
+        return NamedType(sql_type.extended_name, sql_type.owner or None)
+    return sqltypes.NullType()
+
+
+def _qualified(kind: int, qualifier: Qualifier) -> sqltypes.TypeEngine[Any]:
+    first, last = qualifier.first.name.lower(), qualifier.last.name.lower()
+    fraction = qualifier.scale or None
+    if kind == TypeCode.INTERVAL:
+        return INTERVAL(
+            first, last, None if qualifier.first == Unit.FRACTION else qualifier.leading, fraction
+        )
+    if qualifier.datetime_class is dt.time:
+        return TIME(last, fraction)
+    return DATETIME(first, last, fraction)
+
 
 _LOCK_MODES: Final = {"P": "page", "R": "row"}
-SERIALS: Final = {TypeCode.SERIAL: SERIAL, TypeCode.SERIAL8: SERIAL8, TypeCode.BIGSERIAL: BIGSERIAL}
+NUMBERED: Final = {TypeCode.SERIAL: SERIAL, TypeCode.SERIAL8: SERIAL8, TypeCode.BIGSERIAL: BIGSERIAL}
 """Types of columns that the server numbers."""
 
 
@@ -27,9 +122,9 @@ def names_of(keys: Iterable[Key]) -> list[str]:
 
 def column(entry: ColumnEntry, primary_key: Collection[str]) -> ReflectedColumn:
     """A SERIAL column is an INTEGER with `autoincrement` in the primary key, and has the type SERIAL elsewhere."""
-    serial = SERIALS.get(TypeCode(entry.type.code)) if entry.type.code in SERIALS else None
+    serial = NUMBERED.get(TypeCode(entry.type.code)) if entry.type.code in NUMBERED else None
     sql_type = serial() if serial and entry.name not in primary_key else type_for(entry.type)
-    if isinstance(sql_type, NullType):
+    if isinstance(sql_type, sqltypes.NullType):
         util.warn(f"Did not recognize type {str(entry.type)!r} of column {entry.name!r}")
     found: ReflectedColumn = {
         "name": entry.name,

@@ -44,7 +44,7 @@ from aioifx.sqlalchemy.catalog import (
     temp_table_names,
 )
 from aioifx.sqlalchemy.catalog_text import Place, without_parentheses
-from aioifx.sqlalchemy.reflected import SERIALS, column, foreign_key, index_of, names_of, options_of
+from aioifx.sqlalchemy.reflected import NUMBERED, column, foreign_key, index_of, names_of, options_of
 
 _T = TypeVar("_T")
 
@@ -210,16 +210,8 @@ class InformixReflection(DefaultDialect):
         schema: str | None,
         kw: dict[str, Any],
     ) -> _T:
-        found = dict(
-            multiple(
-                connection,
-                schema=schema,
-                filter_names=[name],
-                scope=ObjectScope.ANY,
-                kind=ObjectKind.ANY,
-                **kw,
-            )
-        )
+        wanted = {"filter_names": [name], "scope": ObjectScope.ANY, "kind": ObjectKind.ANY}
+        found = dict(multiple(connection, schema=schema, **wanted, **kw))
         if (schema, name) not in found:
             raise exc.NoSuchTableError(_full_name(schema, name))
         return found[schema, name]
@@ -231,7 +223,7 @@ class InformixReflection(DefaultDialect):
     ) -> Iterator[tuple[_Key, list[ReflectedColumn]]]:
         catalog = self._catalog_of(connection, kw)
         columns = catalog.columns(connection)
-        has_serials = any(one.type.code in SERIALS for each in columns.values() for one in each)
+        has_serials = any(one.type.code in NUMBERED for each in columns.values() for one in each)
         for key, entry in self._selected(connection, catalog, kw):
             primary = _primary_key(catalog, connection, entry) if has_serials else []
             found = columns.get(entry.source, ())
@@ -239,105 +231,81 @@ class InformixReflection(DefaultDialect):
                 found = described_columns(connection, self._full_name(*key))
             yield key, [column(one, primary) for one in found]
         for key in self._selected_temps(connection, catalog, kw):
-            yield (
-                key,
-                [
-                    column(one, [])
-                    for one in described_columns(connection, self.identifier_preparer.quote(key[1]))
-                ],
-            )
+            described = described_columns(connection, self.identifier_preparer.quote(key[1]))
+            yield key, [column(one, []) for one in described]
 
     def get_multi_pk_constraint(
         self, connection: Connection, **kw: Any
     ) -> Iterator[tuple[_Key, ReflectedPrimaryKeyConstraint]]:
-        catalog = self._catalog_of(connection, kw)
-        for key, entry in self._selected(connection, catalog, kw):
-            constraint = next(_constraints(catalog, connection, entry, "P"), None)
-            if constraint is None:
-                yield key, reflection.ReflectionDefaults.pk_constraint()
-            else:
+        def key_of(catalog: Catalog, entry: TableEntry) -> ReflectedPrimaryKeyConstraint:
+            for constraint in _constraints(catalog, connection, entry, "P"):
                 names = _columns_of(catalog, connection, entry, constraint)
-                yield key, {"name": constraint.name, "constrained_columns": names}
-        for key in self._selected_temps(connection, catalog, kw):
-            yield key, reflection.ReflectionDefaults.pk_constraint()
+                return {"name": constraint.name, "constrained_columns": names}
+            return reflection.ReflectionDefaults.pk_constraint()
+
+        return self._multiple(connection, kw, key_of, reflection.ReflectionDefaults.pk_constraint)
 
     def get_multi_foreign_keys(
         self, connection: Connection, **kw: Any
     ) -> Iterator[tuple[_Key, list[ReflectedForeignKeyConstraint]]]:
-        catalog = self._catalog_of(connection, kw)
-        for key, entry in self._selected(connection, catalog, kw):
-            yield (
-                key,
-                [
-                    foreign_key(constraint, _columns_of(catalog, connection, entry, constraint))
-                    for constraint in _constraints(catalog, connection, entry, "R")
-                ],
-            )
-        for key in self._selected_temps(connection, catalog, kw):
-            yield key, []
+        def keys_of(catalog: Catalog, entry: TableEntry) -> list[ReflectedForeignKeyConstraint]:
+            return [
+                foreign_key(constraint, _columns_of(catalog, connection, entry, constraint))
+                for constraint in _constraints(catalog, connection, entry, "R")
+            ]
+
+        return self._multiple(connection, kw, keys_of, list)
 
     def get_multi_unique_constraints(
         self, connection: Connection, **kw: Any
     ) -> Iterator[tuple[_Key, list[ReflectedUniqueConstraint]]]:
-        catalog = self._catalog_of(connection, kw)
-        for key, entry in self._selected(connection, catalog, kw):
-            yield (
-                key,
-                [
-                    {
-                        "name": constraint.name,
-                        "column_names": _columns_of(catalog, connection, entry, constraint),
-                    }
-                    for constraint in _constraints(catalog, connection, entry, "U")
-                ],
-            )
-        for key in self._selected_temps(connection, catalog, kw):
-            yield key, []
+        def uniques_of(catalog: Catalog, entry: TableEntry) -> list[ReflectedUniqueConstraint]:
+            return [
+                {"name": each.name, "column_names": _columns_of(catalog, connection, entry, each)}
+                for each in _constraints(catalog, connection, entry, "U")
+            ]
+
+        return self._multiple(connection, kw, uniques_of, list)
 
     def get_multi_check_constraints(
         self, connection: Connection, **kw: Any
     ) -> Iterator[tuple[_Key, list[ReflectedCheckConstraint]]]:
-        catalog = self._catalog_of(connection, kw)
-        for key, entry in self._selected(connection, catalog, kw):
-            yield (
-                key,
-                [
-                    {
-                        "name": constraint.name,
-                        "sqltext": without_parentheses(
-                            catalog.checks(connection).get(constraint.constrid, "")
-                        ),
-                    }
-                    for constraint in _constraints(catalog, connection, entry, "C")
-                ],
-            )
-        for key in self._selected_temps(connection, catalog, kw):
-            yield key, []
+        def checks_of(catalog: Catalog, entry: TableEntry) -> list[ReflectedCheckConstraint]:
+            texts = catalog.checks(connection)
+            return [
+                {"name": each.name, "sqltext": without_parentheses(texts.get(each.constrid, ""))}
+                for each in _constraints(catalog, connection, entry, "C")
+            ]
+
+        return self._multiple(connection, kw, checks_of, list)
 
     def get_multi_indexes(
         self, connection: Connection, **kw: Any
     ) -> Iterator[tuple[_Key, list[ReflectedIndex]]]:
-        catalog = self._catalog_of(connection, kw)
-        for key, entry in self._selected(connection, catalog, kw):
-            yield (
-                key,
-                [
-                    index_of(index)
-                    for index in catalog.indexes(connection).get(entry.source, ())
-                    if not index.name.startswith(" ")
-                ],
-            )
-        for key in self._selected_temps(connection, catalog, kw):
-            yield key, []
+        def indexes_of(catalog: Catalog, entry: TableEntry) -> list[ReflectedIndex]:
+            found = catalog.indexes(connection).get(entry.source, ())
+            return [index_of(index) for index in found if not index.name.startswith(" ")]
+
+        return self._multiple(connection, kw, indexes_of, list)
 
     def get_multi_table_options(
         self, connection: Connection, **kw: Any
     ) -> Iterator[tuple[_Key, dict[str, Any]]]:
+        return self._multiple(connection, kw, lambda _, entry: options_of(entry), dict)
+
+    def _multiple(
+        self,
+        connection: Connection,
+        kw: dict[str, Any],
+        found_of: Callable[[Catalog, TableEntry], _T],
+        nothing: Callable[[], _T],
+    ) -> Iterator[tuple[_Key, _T]]:
+        """What *found_of* finds for each table that was asked for; *nothing* for temporary tables."""
         catalog = self._catalog_of(connection, kw)
         for key, entry in self._selected(connection, catalog, kw):
-            yield key, options_of(entry)
+            yield key, found_of(catalog, entry)
         for key in self._selected_temps(connection, catalog, kw):
-            yield key, {}
+            yield key, nothing()
 
     # -- the catalog --------------------------------------------------------------------------------------------------
 

@@ -52,23 +52,17 @@ class InformixTypeCompiler(compiler.GenericTypeCompiler):
     def visit_FLOAT(self, type_: Any, **kw: Any) -> str:
         return "FLOAT"
 
-    def visit_DOUBLE(self, type_: Any, **kw: Any) -> str:
-        return "FLOAT"
-
-    def visit_DOUBLE_PRECISION(self, type_: Any, **kw: Any) -> str:
-        return "FLOAT"
-
-    def visit_REAL(self, type_: Any, **kw: Any) -> str:
-        return "SMALLFLOAT"
+    visit_DOUBLE = visit_DOUBLE_PRECISION = visit_FLOAT
 
     def visit_SMALLFLOAT(self, type_: Any, **kw: Any) -> str:
         return "SMALLFLOAT"
 
+    visit_REAL = visit_SMALLFLOAT
+
     def visit_NUMERIC(self, type_: Any, **kw: Any) -> str:
         return _decimal("DECIMAL", type_)
 
-    def visit_DECIMAL(self, type_: Any, **kw: Any) -> str:
-        return _decimal("DECIMAL", type_)
+    visit_DECIMAL = visit_NUMERIC
 
     def visit_MONEY(self, type_: Any, **kw: Any) -> str:
         return _decimal("MONEY", type_)
@@ -123,17 +117,10 @@ class InformixTypeCompiler(compiler.GenericTypeCompiler):
             raise exc.CompileError("BYTE: Informix has no cast to it")
         return "BYTE" + _space_of(type_)
 
+    visit_BINARY = visit_VARBINARY = visit_large_binary = visit_BYTE
+
     def visit_NCLOB(self, type_: Any, **kw: Any) -> str:
         return "CLOB"
-
-    def visit_BINARY(self, type_: Any, **kw: Any) -> str:
-        return self.visit_BYTE(type_, **kw)
-
-    def visit_VARBINARY(self, type_: Any, **kw: Any) -> str:
-        return self.visit_BYTE(type_, **kw)
-
-    def visit_large_binary(self, type_: Any, **kw: Any) -> str:
-        return self.visit_BYTE(type_, **kw)
 
     def visit_UUID(self, type_: Any, **kw: Any) -> str:
         return "CHAR(32)"
@@ -143,8 +130,7 @@ class InformixTypeCompiler(compiler.GenericTypeCompiler):
     def visit_DATETIME(self, type_: Any, **kw: Any) -> str:
         return f"DATETIME {getattr(type_, 'qualifier', YEAR_TO_FRACTION).datetime_text()}"
 
-    def visit_TIMESTAMP(self, type_: Any, **kw: Any) -> str:
-        return self.visit_DATETIME(type_, **kw)
+    visit_TIMESTAMP = visit_DATETIME
 
     def visit_TIME(self, type_: Any, **kw: Any) -> str:
         return f"DATETIME {getattr(type_, 'qualifier', HOUR_TO_FRACTION).datetime_text()}"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, Final
 
@@ -28,7 +29,6 @@ from sqlalchemy.sql.sqltypes import _AbstractInterval
 
 from aioifx.codecs.temporal_text import interval_formatter
 from aioifx.sqlalchemy.composites import Process, quoted
-from aioifx.sqlalchemy.json_paths import JSONIndex, JSONPath
 from aioifx.sqltypes import (
     Datetime,
     IntervalYM,
@@ -38,6 +38,34 @@ from aioifx.sqltypes import (
     Unit,
     datetime_qualifier,
 )
+
+
+class JSONIndex(sqltypes.JSON.JSONIndexType):
+    """A key, or an index of an array."""
+
+    def bind_processor(self, dialect: Dialect) -> Process:
+        return lambda value: _path([value])
+
+    def literal_processor(self, dialect: Dialect) -> Process:
+        return lambda value: quoted(_path([value]))
+
+
+class JSONPath(sqltypes.JSON.JSONPathType):
+    """Keys and indexes, from the outermost on."""
+
+    def bind_processor(self, dialect: Dialect) -> Process:
+        return _path
+
+    def literal_processor(self, dialect: Dialect) -> Process:
+        return lambda value: quoted(_path(value))
+
+
+def _path(keys: Iterable[Any]) -> str:
+    texts = [str(key) for key in keys]
+    if any("." in text for text in texts):
+        raise ValueError("JSON: expected keys without a dot, which separates the keys of a path")
+    return ".".join(texts)
+
 
 _NOT_INTEGERS: Final = (TypeCode.DECIMAL, TypeCode.MONEY, TypeCode.FLOAT, TypeCode.SMALLFLOAT)
 

@@ -1,20 +1,185 @@
-"""The server of a test session, and its databases. Never: a fixture."""
+"""The server of a test session, embedded or real, and its databases. Never: a fixture."""
 
 from __future__ import annotations
 
+import re
+import warnings
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Final
+from threading import Lock
+from typing import Any, Final
 
 import pytest
 
 import aioifx.server
-from aioifx.testing.embedded_host import EmbeddedHost
-from aioifx.testing.real_host import RealHost
-from aioifx.testing.seeds import seed_of
+from aioifx.client.api.connection import Connection
+from aioifx.client.connect.connect import connect
+from aioifx.dbapi.loop_thread import LoopThread
+from aioifx.errors import DatabaseError, InterfaceError
+from aioifx.server.sqlite.databases import DEFAULT_LOCALE, LogMode
+from aioifx.testing.seeds import Seed, run_seed, seed_of
 from aioifx.testing.settings import Settings
+
+_URL: Final = re.compile(r"(informix://[^/?#]*)(?:/[^?#]*)?(?:\?([^#]*))?")
+_LOCALES: Final = ("locale=", "client_locale=", "db_locale=")
+_LOGGING: Final = {LogMode.UNLOGGED: "", LogMode.LOGGED: " WITH LOG", LogMode.ANSI: " WITH LOG MODE ANSI"}
+_NOT_FOUND: Final = -329
+"""There is no such database."""
+
+
+class RealHost:
+    """Creates databases by CREATE DATABASE, and runs every seed in each."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raise InterfaceError if the address is not a URL."""
+        url = _URL.fullmatch(settings.dsn or "")
+        if url is None:
+            raise InterfaceError(
+                "informix_dsn: expected a URL, informix://user:password@host:port?server=name"
+            )
+        self._address = url[1]
+        query = (url[2] or "").split("&")
+        if settings.locale:
+            query = [option for option in query if not option.startswith(_LOCALES)]
+            query += [f"client_locale={settings.locale}", f"db_locale={settings.locale}"]
+        self._query = "&".join(filter(None, query))
+        self._logging = _LOGGING[settings.log_mode]
+        self._present: set[str] = set()
+        """Databases that may exist: added before they are created, removed after they are dropped."""
+        self._thread = LoopThread()
+
+    def dsn_of(self, name: str) -> str:
+        """The address with another database."""
+        return f"{self._address}/{name}" + (f"?{self._query}" if self._query else "")
+
+    def create(self, name: str, seeds: tuple[Seed, ...]) -> None:
+        """Create a database, and run *seeds* in it.
+
+        Raises:
+            ConnectError: the server cannot be reached.
+            DatabaseError: a statement failed, and the database was dropped again.
+        """
+        try:
+            self._thread.run(lambda: self._create(name, seeds))
+        except DatabaseError:
+            if name in self._present:
+                self.drop(name)
+            raise
+
+    async def _create(self, name: str, seeds: tuple[Seed, ...]) -> None:
+        async with connect(self.dsn_of("")) as conn:
+            self._present.add(name)
+            await conn.execute(f"CREATE DATABASE {name}{self._logging}")
+            for seed in seeds:
+                await run_seed(conn, seed)
+
+    def drop(self, name: str) -> None:
+        """Drop a database. One that is still in use is dropped by `close`."""
+        self._thread.run(lambda: self._drop([name]))
+
+    async def _drop(self, names: list[str]) -> list[str]:
+        """Return the error of each database that was not dropped."""
+        try:
+            async with connect(self.dsn_of("")) as conn:
+                errors = [await self._drop_one(conn, name) for name in names]
+        except DatabaseError as error:  # the server cannot be reached, or the connection was lost
+            return [f"{name}: {error}" for name in names]
+        return [error for error in errors if error]
+
+    async def _drop_one(self, conn: Connection[Any], name: str) -> str:
+        try:
+            await conn.execute(f"DROP DATABASE {name}")
+        except DatabaseError as error:
+            if error.sqlcode != _NOT_FOUND:
+                return f"{name}: {error}"
+        self._present.discard(name)
+        return ""
+
+    def close(self) -> None:
+        """Drop the databases that are left; a warning names those that cannot be dropped."""
+        try:
+            if self._present:
+                kept = self._thread.run(lambda: self._drop(sorted(self._present)))
+                if kept:
+                    warnings.warn("databases of tests were not dropped:\n" + "\n".join(kept), stacklevel=2)
+        finally:
+            self._thread.end()
+
+
+class EmbeddedHost:
+    """Creates databases by copying templates.
+
+    There is a template for the seeds of the options, and for each combination of seeds that is used again.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Start the server.
+
+        Raises:
+            Error: as `aioifx.server.Server.start`.
+        """
+        self._prefix = settings.database
+        self._lock = Lock()
+        self._templates: dict[tuple[Seed, ...], str] = {}
+        self._used = {settings.seeds}
+        self._failed: dict[tuple[Seed, ...], DatabaseError] = {}
+        locale = settings.locale or DEFAULT_LOCALE
+        self.server = aioifx.server.Server(
+            aioifx.server.ServerOptions((), log_mode=settings.log_mode, db_locale=locale)
+        )
+        self._thread = LoopThread()
+        try:
+            self._thread.run(self.server.start)
+        except BaseException:
+            self._thread.end()
+            raise
+
+    def create(self, name: str, seeds: tuple[Seed, ...]) -> None:
+        """Create a database, seeded in the order of *seeds*.
+
+        Raises:
+            DatabaseError: a statement of a seed failed.
+        """
+        with self._lock:
+            if error := self._failed.get(seeds):
+                raise error.with_traceback(None)  # seeds that fail are not run for each test again
+            try:
+                if seeds in self._used and seeds not in self._templates:
+                    template = f"{self._prefix}_template_{len(self._templates)}"
+                    self._build(template, seeds)
+                    self._templates[seeds] = template
+                self._build(name, seeds)
+            except DatabaseError as error:
+                self._failed[seeds] = error
+                raise
+            self._used.add(seeds)
+
+    def _build(self, name: str, seeds: tuple[Seed, ...]) -> None:
+        """Create a database from the template with the most of *seeds*, and run the others."""
+        known = next((n for n in range(len(seeds), 0, -1) if seeds[:n] in self._templates), 0)
+        template = self._templates.get(seeds[:known])
+        self.server.create_database(name, copy_of=template, seeds=seeds[known:])
+
+    def drop(self, name: str) -> None:
+        """Drop a database, if the test has not dropped it; its sessions are ended."""
+        try:
+            self._thread.run(lambda: self.server.drop_database(name))
+        except DatabaseError as error:
+            if error.sqlcode != _NOT_FOUND:
+                raise
+
+    def dsn_of(self, name: str) -> str:
+        return self.server.dsn_of(name)
+
+    def close(self) -> None:
+        """Close the server."""
+        try:
+            self._thread.run(self.server.close)
+        finally:
+            self._thread.end()
+
 
 _SHOWN: Final = 20
 """Statements in the report of a test that fails."""

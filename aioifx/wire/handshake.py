@@ -194,7 +194,7 @@ async def read_login(inbox: Inbox) -> LoginRequest:
 # -- reply ------------------------------------------------------------------------------------------------------------
 
 
-def put_login_reply(outbox: Outbox, reply: LoginReply, *, process_id: int = 0, host: bytes = b"") -> None:
+def put_login_reply(outbox: Outbox, reply: LoginReply) -> None:
     """The login reply: accept, reject or redirect.
 
     Source: observed: GBase 8s and IDS 15 captures; wire.md section 3
@@ -231,10 +231,8 @@ def put_login_reply(outbox: Outbox, reply: LoginReply, *, process_id: int = 0, h
         outbox.i16(reply.warnings or _LOGIN_WARNINGS)
         outbox.u16(0)  # messages
     outbox.u16(LoginBlock.PROCESS)
-    outbox.i32(0)
-    outbox.i32(process_id)
-    outbox.i32(0)
-    outbox.login_text(host)
+    outbox.raw(bytes(4 + 4 + 4))  # the second is the process id
+    outbox.login_text(b"")  # the host
     outbox.login_text(b"")
     outbox.login_text(b"/")
     outbox.u16(LoginBlock.EXTENSION)

@@ -80,10 +80,6 @@ def put_release_savepoint(outbox: Outbox, name: bytes) -> None:
     outbox.char(name)
 
 
-async def _read_release_savepoint(inbox: Inbox, capabilities: Capabilities) -> ReleaseSavepoint:
-    return ReleaseSavepoint(await read_char(inbox))
-
-
 class RollbackSavepoint(NamedTuple):
     name: bytes
 
@@ -92,10 +88,6 @@ def put_rollback_savepoint(outbox: Outbox, name: bytes) -> None:
     """SQ_SQLIRBACKSVPT: CHAR name (observed: JDBC, transactions.json)."""
     outbox.u16(Op.RBSVPT)
     outbox.char(name)
-
-
-async def _read_rollback_savepoint(inbox: Inbox, capabilities: Capabilities) -> RollbackSavepoint:
-    return RollbackSavepoint(await read_char(inbox))
 
 
 # -- databases --------------------------------------------------------------------------------------------------------
@@ -178,10 +170,6 @@ def put_protocols(outbox: Outbox, mask: bytes) -> None:
     outbox.char(mask)
 
 
-async def _read_protocols(inbox: Inbox, capabilities: Capabilities) -> Protocols:
-    return Protocols(await read_char(inbox))
-
-
 class Ack(NamedTuple):
     pass
 
@@ -203,10 +191,6 @@ def put_response(outbox: Outbox, answer: bytes) -> None:
     """SQ_RESPONSE: CHAR answer to a PAM challenge (observed: JDBC, pam15.json)."""
     outbox.u16(Op.RESPONSE)
     outbox.char(answer)
-
-
-async def _read_response(inbox: Inbox, capabilities: Capabilities) -> PamResponse:
-    return PamResponse(await read_char(inbox))
 
 
 class Version(NamedTuple):
@@ -232,6 +216,8 @@ SessionRequest: TypeAlias = (
     | DbOpen | DbClose | DbList | Info | Protocols | Ack | PamResponse | Version | Exit
 )  # fmt: skip
 
+_Reader: TypeAlias = Callable[[Inbox, Capabilities], Awaitable[SessionRequest]]
+
 BARE: Final[dict[int, SessionRequest]] = {
     Op.ACK: Ack(),
     Op.BEGIN: Begin(),
@@ -242,14 +228,24 @@ BARE: Final[dict[int, SessionRequest]] = {
 }
 """The messages without a body."""
 
-REQUEST_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[SessionRequest]]]] = {
+
+def _char_reader(kind: Callable[[bytes], SessionRequest]) -> _Reader:
+    """The reader of a message whose body is one CHAR."""
+
+    async def read(inbox: Inbox, capabilities: Capabilities) -> SessionRequest:
+        return kind(await read_char(inbox))
+
+    return read
+
+
+REQUEST_READERS: Final[dict[int, _Reader]] = {
     Op.RBWORK: _read_rollback,
     Op.SETSVPT: _read_set_savepoint,
-    Op.RELSVPT: _read_release_savepoint,
-    Op.RBSVPT: _read_rollback_savepoint,
+    Op.RELSVPT: _char_reader(ReleaseSavepoint),
+    Op.RBSVPT: _char_reader(RollbackSavepoint),
     Op.DBOPEN: _read_dbopen,
     Op.INFO: _read_info,
-    Op.PROTOCOLS: _read_protocols,
-    Op.RESPONSE: _read_response,
+    Op.PROTOCOLS: _char_reader(Protocols),
+    Op.RESPONSE: _char_reader(PamResponse),
 }
 """The readers of the other messages, each called after its tag."""

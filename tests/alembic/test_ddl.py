@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
 from sqlalchemy import exc
+from sqlalchemy.ext.asyncio import AsyncEngine
 
+from aioifx.alembic.ddl import RenameIndexOp
 from tests.alembic.scripts import script
 
 
@@ -71,3 +75,21 @@ def test_a_column_with_a_foreign_key_is_added_in_two_statements_or_in_one() -> N
 def test_conditions_that_informix_lacks_are_refused(operation: Callable[[Any], object], error: str) -> None:
     with pytest.raises(exc.CompileError, match=error):
         script(operation)
+
+
+def test_the_reverse_of_a_renamed_index_has_its_old_name() -> None:
+    reverse = RenameIndexOp("i", "j", "ann").reverse()
+    assert (reverse.old_name, reverse.new_name, reverse.schema) == ("j", "i", "ann")
+
+
+async def test_an_index_is_renamed(engine: AsyncEngine) -> None:
+    def migrate(connection: sa.Connection) -> list[str]:
+        op: Any = Operations(MigrationContext.configure(connection))
+        op.create_table("t", sa.Column("c", sa.Integer))
+        op.create_index("i", "t", ["c"])
+        op.rename_index("i", "j")
+        names = connection.scalars(sa.text("SELECT idxname FROM informix.sysindexes WHERE tabid >= 100"))
+        return [name.rstrip() for name in names]
+
+    async with engine.begin() as connection:
+        assert await connection.run_sync(migrate) == ["j"]

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from alembic.operations import ops
 from alembic.util import CommandError
 
-from aioifx.alembic.impl import InformixImpl
+from aioifx.alembic.impl import InformixImpl, ordering
 from aioifx.sqlalchemy import InformixDialect
 from tests.alembic.scripts import script
 
@@ -128,3 +129,23 @@ def test_indexes_are_compared_by_columns_functions_and_directions() -> None:
     assert not is_equal([a], [a.desc()])
     assert not is_equal([a], [a], is_unique=True)
     assert not is_equal([sa.func.total(a, b)], [sa.text("total(b, a)")])
+
+
+def test_operations_on_a_table_are_ordered_before_the_hook_of_the_environment_sees_them() -> None:
+    index, key = ops.CreateIndexOp("i", "t", ["a"]), ops.DropConstraintOp("f", "t", "foreignkey")
+    drop, create = ops.DropIndexOp("i", "t"), ops.CreateForeignKeyOp("f", "t", "u", ["a"], ["id"])
+    table = ops.CreateTableOp("u", [])
+    upgrade = ops.UpgradeOps([table, ops.ModifyTableOps("t", [index, key])])
+    downgrade = ops.DowngradeOps([ops.ModifyTableOps("t", [create, drop])])
+    seen: list[Any] = []
+
+    def hook(context: Any, revision: Any, scripts: list[ops.MigrationScript]) -> None:
+        seen.extend([context, revision, scripts])
+
+    scripts = [ops.MigrationScript("r", upgrade, downgrade)]
+    ordering(hook)("context", "revision", scripts)
+    assert seen == ["context", "revision", scripts]
+    assert upgrade.ops[0] is table
+    modified: list[Any] = [upgrade.ops[1], downgrade.ops[0]]
+    assert [each.ops for each in modified] == [[key, index], [drop, create]]
+    ordering(None)("context", "revision", scripts)

@@ -14,7 +14,7 @@ import statistics
 import time
 
 import aioifx
-from aioifx.client.bulk import batches
+from aioifx.client.bulk import load
 from tests.bench.embedded import server_process
 from tests.bench.replay import replay_process
 from tests.bench.shapes import NARROW
@@ -32,7 +32,7 @@ async def measured(dsn: str, count: int, rounds: int, *, embedded: bool) -> dict
             await conn.execute(NARROW.create())
         for number in range(rounds + 1):
             for size in SIZES:
-                batches.BATCH_SIZE = size * 1024  # type: ignore[misc]  # which is what is to be found out
+                load.BATCH_SIZE = size * 1024  # type: ignore[misc]  # which is what is to be found out
                 begun = time.perf_counter()
                 await conn.load(NARROW.name, rows)
                 if number:  # the first round warms up

@@ -21,17 +21,16 @@ else:
 
 
 ON_SOCKETS = {
-    "test_acquire",
     "test_connect",
     "test_connection",
+    "test_conversation",
     "test_lifecycle",
     "test_login",
-    "test_manager",
-    "test_metered_dispatcher",
-    "test_observation",
-    "test_query_log",
     "test_loop_binding",
+    "test_manager",
+    "test_observation",
     "test_pool",
+    "test_query_log",
 }
 """Modules whose tests open sockets; in the others the peer is in memory, and any loop is as good as another."""
 

@@ -14,7 +14,7 @@ from aioifx import Connection
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.config.resolve import parse_dsn
 from aioifx.diagnosis import checks
-from aioifx.diagnosis.steps import Finding
+from aioifx.diagnosis.report import Finding
 from aioifx.errors import ConnectionLost
 from aioifx.server import ServerOptions, serve
 from aioifx.server.protocol.quirks import Quirk

@@ -11,7 +11,7 @@ from aioifx.client.config.resolve import parse_dsn
 from aioifx.client.connect.connect import candidate_addresses
 from aioifx.diagnosis import checks, examination
 from aioifx.diagnosis.examination import Examination
-from aioifx.diagnosis.steps import SERVER_STEPS, Steps
+from aioifx.diagnosis.report import SERVER_STEPS, Steps
 from aioifx.errors import ConnectionLost, DatabaseError
 
 

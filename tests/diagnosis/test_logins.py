@@ -11,7 +11,7 @@ from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.session.database import Database
 from aioifx.diagnosis import logins
-from aioifx.diagnosis.steps import Failed
+from aioifx.diagnosis.report import Failed
 from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, LocaleError, NotSupportedError
 from aioifx.wire.handshake import LoginReply
 from aioifx.wire.opcodes import LoginType, OpenWarning

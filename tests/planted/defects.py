@@ -1008,7 +1008,7 @@ DEFECTS: Final = (
     Defect(
         "indexes of constraints reflected",
         "aioifx/sqlalchemy/reflection.py",
-        '                    if not index.name.startswith(" ")\n',
+        ' if not index.name.startswith(" ")',
         "",
         SQLALCHEMY,
     ),
@@ -1035,14 +1035,14 @@ DEFECTS: Final = (
     ),
     Defect(
         "DDL of a rolled back transaction unseen",
-        "aioifx/sqlalchemy/schema_changes.py",
+        "aioifx/sqlalchemy/dialect.py",
         "            self._changed.discard(connection)\n            self._current = object()\n",
         "            self._changed.discard(connection)\n",
         SQLALCHEMY,
     ),
     Defect(
         "statements kept after DDL of another connection",
-        "aioifx/sqlalchemy/schema_changes.py",
+        "aioifx/sqlalchemy/dialect.py",
         "if seen is not None:",
         "if seen is None:",
         SQLALCHEMY,
@@ -1147,7 +1147,7 @@ DEFECTS: Final = (
         "aioifx/client/execution/statement_cache.py",
         "            or statement.generation != self.base_session.generation\n",
         "",
-        ("tests/client/execution/test_stream.py",),
+        ("tests/client/execution/test_block_reader.py",),
     ),
     Defect(
         "statement of a closed database is released at the server",
@@ -1155,14 +1155,14 @@ DEFECTS: Final = (
         "        is_open, self.state = self.is_open, ON_RELEASE[self.state]\n"
         "        if self.generation == self.session.generation:",
         "        is_open, self.state = self.is_open, ON_RELEASE[self.state]\n        if True:",
-        ("tests/client/execution/test_stream.py",),
+        ("tests/client/execution/test_block_reader.py",),
     ),
     Defect(
         "stream fetches on after its database was closed",
         "aioifx/client/execution/statement.py",
         "        if self.generation != self.session.generation:\n            raise InterfaceError(",
         "        if False:\n            raise InterfaceError(",
-        ("tests/client/execution/test_stream.py",),
+        ("tests/client/execution/test_block_reader.py",),
     ),
     Defect(
         "more rows in an SQ_PUT than a signed count holds",
@@ -1173,7 +1173,7 @@ DEFECTS: Final = (
     ),
     Defect(
         "a batch is bounded by its bytes alone",
-        "aioifx/client/bulk/batches.py",
+        "aioifx/client/bulk/load.py",
         "return min(self._at_once, MAX_ROWS - rows, (BATCH_SIZE - size) // self._width + 1)",
         "return min(self._at_once, (BATCH_SIZE - size) // self._width + 1)",
         ("tests/client/bulk",),

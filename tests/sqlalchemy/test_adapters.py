@@ -11,10 +11,11 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
+from sqlalchemy.util.concurrency import greenlet_spawn
 
 import aioifx
 from aioifx.server import Server, ServerOptions, serve
-from aioifx.sqlalchemy.adapters import AdaptedModule
+from aioifx.sqlalchemy.adapters import AdaptedModule, await_
 from tests.dbapi.conftest import Host
 from tests.injection import eventually
 
@@ -134,3 +135,10 @@ async def test_a_lost_connection_leaves_no_gap_in_a_pool_of_aioifx(dsn: str) -> 
         async with engine.connect() as conn:
             assert await conn.scalar(TABLES) == 1
         assert pool.stats.in_use == 0
+
+
+async def test_await_waits_in_the_event_loop_that_runs_the_greenlet() -> None:
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+    loop.call_soon(future.set_result, 7)
+    assert await greenlet_spawn(await_, future) == 7

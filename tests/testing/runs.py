@@ -9,7 +9,7 @@ import pytest
 
 import aioifx.dbapi
 from aioifx.server.sqlite.databases import LogMode
-from aioifx.testing.embedded_host import EmbeddedHost
+from aioifx.testing.server import EmbeddedHost
 from aioifx.testing.settings import Settings
 
 ASYNCIO = "pytest_asyncio.plugin"

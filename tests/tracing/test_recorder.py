@@ -16,7 +16,7 @@ import trustme
 
 import aioifx
 from aioifx import TraceEvent
-from aioifx.client.observation.metered_channel import MeteredChannel
+from aioifx.client.observation.observation import MeteredChannel
 from aioifx.errors import ConnectError, ConnectionLost, InterfaceError
 from aioifx.server import Server, ServerOptions, serve
 from aioifx.tracing import recorder

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, assert_type
 
 import aioifx
-from aioifx.client.pool.acquire import AcquireContext
+from aioifx.client.pool.pool import AcquireContext
 from aioifx.rows import class_row, dict_row, tuple_row
 
 DSN = "informix://u:p@h/d?server=s"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from aioifx.verify import CHECKS
+from aioifx.verify.checks import SQL
 from tests.system.live.facts import FACTS
 from tests.verify.marks import REASONS, marks
-from tests.verify.outcomes import NEVER_TRIED
+from tests.verify.outcomes import NEVER_TRIED, require_all_held
 
 ALL = (*CHECKS, *FACTS)
 _HINT = "add a check to aioifx/verify or tests/system/live, or a reason to tests/verify/marks.py"
@@ -43,3 +44,7 @@ def test_the_package_has_no_check_of_an_sql_fact_that_only_the_embedded_server_a
         "many-statements", "scroll-kinds", "scrolls-over-collections", "failed-put", "missing-server-file",
         "constraints-outside",
     }, "the requests of these are sent by modules of the package"  # fmt: skip
+
+
+async def test_all_hold() -> None:
+    await require_all_held(SQL)

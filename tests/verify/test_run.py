@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from aioifx.verify import lab as lab_module
 from aioifx.verify.check import gives, sql_check
 from aioifx.verify.fetching import FETCHING
 from aioifx.verify.lab import CannotTry, Lab, Refuted
+from aioifx.verify.run import as_json
 from aioifx.verify.sessions import SESSIONS
 from aioifx.verify.transfers import TRANSFERS
 from tests.verify.outcomes import NEVER_TRIED, names_of, report_of
@@ -272,3 +274,32 @@ async def test_all_other_quirks_together_refute_no_check() -> None:
     report = await report_of(CHECKS, quirks=[quirk for quirk in Quirk if quirk not in _REFUTED_BY])
     assert names_of(report, Outcome.REFUTED) == set()
     assert report.left_behind == []
+
+
+async def test_a_report_has_every_check_and_no_names_of_the_server() -> None:
+    async with running(
+        database="secretdb",
+        user="secretuser",
+        password="secretpw",
+        server_name="secretserver",
+        quirks=["no-optofc"],
+    ) as dsn:
+        report = await verify(dsn, only=["optofc-closes", "decimal-rounds-half-up", "ansi-needs-commit"])
+    text = as_json(report)
+    assert "secret" not in text
+    assert "127.0.0.1" not in text
+    found = json.loads(text)
+    assert {check["name"]: check["outcome"] for check in found["checks"]} == {
+        "optofc-closes": "refuted",
+        "ansi-needs-commit": "could not be tried",
+        "decimal-rounds-half-up": "held",
+    }
+    assert found["server_version"] == report.server_version
+    assert found["log_mode"] == "logged"
+    refuted = found["checks"][0]
+    assert refuted["detail"] == "with OPTOFC=1 the reply with the last rows had no SQ_CLOSE"
+    messages = [event["name"] for event in refuted["trace"] if event.get("kind") == "sent"]
+    assert messages.count("SQ_NFETCH") >= 2
+    assert "SQ_EXECUTE" not in messages  # the rows of the table
+    assert all("trace" not in check for check in found["checks"][1:])
+    assert refuted["marks"] == ["client/config/environment.py: session_pairs"]

@@ -203,12 +203,6 @@ def test_what_follows_a_login_is_left_alone() -> None:
     assert inbox.take(inbox.unread) == b"\0\x7e"
 
 
-def test_an_answer_names_process_and_host_of_its_server() -> None:
-    outbox = Outbox()
-    put_login_reply(outbox, LoginReply(LoginType.ACCEPT), process_id=0x0B8E, host=b"h")
-    assert b"\0\x6b\0\0\0\0\0\0\x0b\x8e\0\0\0\0\0\2h\0" in outbox.detach()
-
-
 # Law (garbage).
 
 

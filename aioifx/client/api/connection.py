@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
-from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, overload
 
 from aioifx.client.api.cursor import Cursor
@@ -20,12 +19,11 @@ from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.observation.observation import Watch
-from aioifx.client.observation.operation import OperationName
+from aioifx.client.observation.operation import OperationName, Stats
 from aioifx.client.session.database import LogMode
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.server_behavior import ServerBehavior
 from aioifx.client.session.session import Session
-from aioifx.client.session.stats import Stats
 from aioifx.client.sql.placeholders import named_statement
 from aioifx.codecs.conversions import Convert, checked_codec, type_name
 from aioifx.errors import InterfaceError
@@ -466,9 +464,7 @@ class Connection(Queries[Item], NotCopied):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     def __del__(self) -> None:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
-from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from aioifx.client.config.checks import Lobs, check_row_factory, row_maker
@@ -361,9 +360,7 @@ class Cursor(NotCopied, Generic[R]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     def __del__(self) -> None:

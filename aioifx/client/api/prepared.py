@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from functools import partial
-from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, cast, overload
+from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
 
+from aioifx.client.api.queries import FetchOptions, StreamOptions
 from aioifx.client.config.checks import Lobs, check_lobs
 from aioifx.client.execution.arrow_reader import ArrowData, ArrowTable, is_arrow
-from aioifx.client.execution.block_reader import BlockReader
+from aioifx.client.execution.block_reader import BlockReader, Stream
 from aioifx.client.execution.execute import (
+    Action,
     OnError,
     call,
     check_on_error,
@@ -27,8 +28,8 @@ from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.row_plan import LobRows, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, note_stale
-from aioifx.client.execution.stream import Stream
 from aioifx.client.observation.observation import Watch
+from aioifx.client.observation.operation import OperationName
 from aioifx.client.session.failures import note_sql
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
@@ -38,6 +39,7 @@ from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Column, SqlType, Value
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class PreparedStatement(NotCopied, Generic[Item]):
@@ -86,21 +88,11 @@ class PreparedStatement(NotCopied, Generic[Item]):
 
     @overload
     async def fetch(
-        self,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: None = None,
-        lobs: Lobs | None = None,
-        timeout: float | None = None,
+        self, *args: Value, row_factory: None = None, **options: Unpack[FetchOptions]
     ) -> list[Item]: ...
     @overload
     async def fetch(
-        self,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: RowFactory[R],
-        lobs: Lobs | None = None,
-        timeout: float | None = None,
+        self, *args: Value, row_factory: RowFactory[R], **options: Unpack[FetchOptions]
     ) -> list[R]: ...
     async def fetch(
         self,
@@ -118,33 +110,16 @@ class PreparedStatement(NotCopied, Generic[Item]):
             lobs: as in `Connection.fetch`.
             timeout: seconds for this call; None: command_timeout.
         """
-        if named is not None or self._names is not None:
-            args = self._by_position(args, named)
         factory = self._factory if row_factory is None else row_factory
-        if lobs is not None:
-            factory = LobRows(factory, lobs)
-        work = call(self._own, self.sql, args, fetch_all_rows, factory, timeout)
-        return await (
-            work if self._observed is None else self._observed.observed("fetch", work, self.sql, len(args))
-        )
+        return await self._call("fetch", args, named, fetch_all_rows, factory, lobs, timeout)
 
     @overload
     async def fetchrow(
-        self,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: None = None,
-        lobs: Lobs | None = None,
-        timeout: float | None = None,
+        self, *args: Value, row_factory: None = None, **options: Unpack[FetchOptions]
     ) -> Item | None: ...
     @overload
     async def fetchrow(
-        self,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: RowFactory[R],
-        lobs: Lobs | None = None,
-        timeout: float | None = None,
+        self, *args: Value, row_factory: RowFactory[R], **options: Unpack[FetchOptions]
     ) -> R | None: ...
     async def fetchrow(
         self,
@@ -155,15 +130,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
         timeout: float | None = None,
     ) -> Any | None:
         """The first row, or None if there are no rows. See `fetch`."""
-        if named is not None or self._names is not None:
-            args = self._by_position(args, named)
         factory = self._factory if row_factory is None else row_factory
-        if lobs is not None:
-            factory = LobRows(factory, lobs)
-        work = call(self._own, self.sql, args, fetch_first_row, factory, timeout)
-        return await (
-            work if self._observed is None else self._observed.observed("fetchrow", work, self.sql, len(args))
-        )
+        return await self._call("fetchrow", args, named, fetch_first_row, factory, lobs, timeout)
 
     async def fetchval(
         self,
@@ -174,27 +142,15 @@ class PreparedStatement(NotCopied, Generic[Item]):
         timeout: float | None = None,
     ) -> Value:
         """One value of the first row, by column position or name; None if there are no rows. See `fetch`."""
-        if named is not None or self._names is not None:
-            args = self._by_position(args, named)
         factory: RowFactory[Any] = record_row if isinstance(column, str) else tuple_row
-        if lobs is not None:
-            factory = LobRows(factory, lobs)
-        work: Awaitable[Any] = call(self._own, self.sql, args, fetch_first_row, factory, timeout)
-        if self._observed is not None:
-            work = self._observed.observed("fetchval", work, self.sql, len(args))
-        row = await work
+        row = await self._call("fetchval", args, named, fetch_first_row, factory, lobs, timeout)
         return value_at(row, column)
 
     async def execute(
         self, *args: Value, named: NamedValues | None = None, timeout: float | None = None
     ) -> ExecuteResult:
         """Execute once; rows are counted and discarded. See `fetch`."""
-        if named is not None or self._names is not None:
-            args = self._by_position(args, named)
-        work = call(self._own, self.sql, args, execute_statement, None, timeout)
-        return await (
-            work if self._observed is None else self._observed.observed("execute", work, self.sql, len(args))
-        )
+        return await self._call("execute", args, named, execute_statement, None, None, timeout)
 
     async def executemany(
         self,
@@ -215,23 +171,11 @@ class PreparedStatement(NotCopied, Generic[Item]):
 
     @overload
     def stream(
-        self,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: None = None,
-        lobs: Lobs | None = None,
-        prefetch: bool = True,
-        timeout: float | None = None,
+        self, *args: Value, row_factory: None = None, **options: Unpack[StreamOptions]
     ) -> Stream[Item]: ...
     @overload
     def stream(
-        self,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: RowFactory[R],
-        lobs: Lobs | None = None,
-        prefetch: bool = True,
-        timeout: float | None = None,
+        self, *args: Value, row_factory: RowFactory[R], **options: Unpack[StreamOptions]
     ) -> Stream[R]: ...
     def stream(
         self,
@@ -269,10 +213,26 @@ class PreparedStatement(NotCopied, Generic[Item]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    def _call(
+        self,
+        name: OperationName,
+        args: tuple[Value, ...],
+        named: NamedValues | None,
+        action: Action[Any, T],
+        argument: Any,
+        lobs: Lobs | None,
+        timeout: float | None,
+    ) -> Awaitable[T]:
+        """`execute.call` on the statement, as one operation."""
+        if named is not None or self._names is not None:
+            args = self._by_position(args, named)
+        if lobs is not None:
+            argument = LobRows(argument, lobs)
+        work = call(self._own, self.sql, args, action, argument, timeout)
+        return work if self._observed is None else self._observed.observed(name, work, self.sql, len(args))
 
     def _by_position(self, args: tuple[Value, ...], named: NamedValues | None) -> tuple[Value, ...]:
         """The values of the placeholders, by position."""

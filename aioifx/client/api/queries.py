@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 from aioifx.client.bulk.arguments import Commit, Format, Progress, RowSource, Target
 from aioifx.client.config.checks import Lobs, check_lobs, check_timeout
 from aioifx.client.execution.arrow_reader import ArrowTable
-from aioifx.client.execution.block_reader import BlockReader
+from aioifx.client.execution.block_reader import BlockReader, Stream
 from aioifx.client.execution.execute import (
     Action,
     OnError,
@@ -29,7 +29,6 @@ from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.row_plan import LobRows, RowPlan, RowPlans
 from aioifx.client.execution.statement_cache import StatementCache
-from aioifx.client.execution.stream import Stream
 from aioifx.client.observation.operation import OperationName
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
 from aioifx.client.sql.scanner import check_sql
@@ -44,6 +43,20 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
+
+
+class FetchOptions(TypedDict, total=False):
+    """Arguments of `Queries.fetch` that do not decide what it returns."""
+
+    named: NamedValues | None
+    lobs: Lobs | None
+    timeout: float | None
+
+
+class StreamOptions(FetchOptions, total=False):
+    """Those of `Queries.stream`."""
+
+    prefetch: bool
 
 
 class Queries(ABC, Generic[Item]):
@@ -99,23 +112,11 @@ class Queries(ABC, Generic[Item]):
 
     @overload
     async def fetch(
-        self,
-        sql: str,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: None = None,
-        lobs: Lobs | None = None,
-        timeout: float | None = None,
+        self, sql: str, *args: Value, row_factory: None = None, **options: Unpack[FetchOptions]
     ) -> list[Item]: ...
     @overload
     async def fetch(
-        self,
-        sql: str,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: RowFactory[R],
-        lobs: Lobs | None = None,
-        timeout: float | None = None,
+        self, sql: str, *args: Value, row_factory: RowFactory[R], **options: Unpack[FetchOptions]
     ) -> list[R]: ...
     async def fetch(
         self,
@@ -154,23 +155,11 @@ class Queries(ABC, Generic[Item]):
 
     @overload
     async def fetchrow(
-        self,
-        sql: str,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: None = None,
-        lobs: Lobs | None = None,
-        timeout: float | None = None,
+        self, sql: str, *args: Value, row_factory: None = None, **options: Unpack[FetchOptions]
     ) -> Item | None: ...
     @overload
     async def fetchrow(
-        self,
-        sql: str,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: RowFactory[R],
-        lobs: Lobs | None = None,
-        timeout: float | None = None,
+        self, sql: str, *args: Value, row_factory: RowFactory[R], **options: Unpack[FetchOptions]
     ) -> R | None: ...
     async def fetchrow(
         self,
@@ -222,25 +211,11 @@ class Queries(ABC, Generic[Item]):
 
     @overload
     def stream(
-        self,
-        sql: str,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: None = None,
-        lobs: Lobs | None = None,
-        prefetch: bool = True,
-        timeout: float | None = None,
+        self, sql: str, *args: Value, row_factory: None = None, **options: Unpack[StreamOptions]
     ) -> Stream[Item]: ...
     @overload
     def stream(
-        self,
-        sql: str,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: RowFactory[R],
-        lobs: Lobs | None = None,
-        prefetch: bool = True,
-        timeout: float | None = None,
+        self, sql: str, *args: Value, row_factory: RowFactory[R], **options: Unpack[StreamOptions]
     ) -> Stream[R]: ...
     def stream(
         self,
@@ -416,10 +391,9 @@ class Queries(ABC, Generic[Item]):
             NotSupportedError: a column's type cannot be loaded, or Arrow's type has no equivalent.
         """
         # Imported here because most programs never load or unload.
-        from aioifx.client.bulk.field_formats import format_of
         from aioifx.client.bulk.load import LoadSpec, load
         from aioifx.client.bulk.sources import open_mappings, open_source
-        from aioifx.client.bulk.text_formats import format_by_name
+        from aioifx.client.bulk.text_formats import format_by_name, format_of
 
         spec = LoadSpec(table, columns, block, commit, progress)
         check_dbdate(dbdate)
@@ -469,9 +443,8 @@ class Queries(ABC, Generic[Item]):
         Returns:
             The number of rows. After a failure, the rows already written remain.
         """
-        from aioifx.client.bulk.field_formats import format_of
         from aioifx.client.bulk.load import check_progress
-        from aioifx.client.bulk.text_formats import format_by_name
+        from aioifx.client.bulk.text_formats import format_by_name, format_of
         from aioifx.client.bulk.unload import unload
 
         check_progress(progress)

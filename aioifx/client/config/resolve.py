@@ -15,11 +15,10 @@ from typing import Any, Final
 
 from aioifx.client.config.checks import check_seconds
 from aioifx.client.config.dsn import split_dsn
-from aioifx.client.config.environment import OPTION_OF, checked_variables
+from aioifx.client.config.environment import OPTION_OF, checked_variables, raw_environment
 from aioifx.client.config.option_kinds import whole_from_text
 from aioifx.client.config.options import KINDS, MIN_FETCH_SIZE, AllOptionFields, ConnectOptions
-from aioifx.client.config.process_environment import raw_environment
-from aioifx.client.sql.suggest import did_you_mean
+from aioifx.client.sql.hints import did_you_mean
 from aioifx.errors import InterfaceError
 
 _NO_OPTIONS: Final[AllOptionFields] = {}

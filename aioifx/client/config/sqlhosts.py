@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from aioifx.client.config.addresses import Address
-from aioifx.client.sql.suggest import did_you_mean
+from aioifx.client.sql.hints import did_you_mean
 from aioifx.errors import InterfaceError
 
 _PLAIN: Final = re.compile(r"(on|ol)?(soc|tli)tcp")

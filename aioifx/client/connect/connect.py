@@ -13,7 +13,6 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
 
 from aioifx.channel import running_loop
@@ -91,9 +90,7 @@ class ConnectContext(Generic[Item]):
         self._connection = await open_connection(self._options)
         return self._connection
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._connection is not None
         await self._connection.close()
 

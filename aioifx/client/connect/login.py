@@ -17,8 +17,8 @@ from typing import Any, Final
 from aioifx.channel import Channel, PendingReply
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.addresses import Address, is_allowed, redirect_target
+from aioifx.client.config.environment import environment_variable
 from aioifx.client.config.options import ConnectOptions
-from aioifx.client.config.process_environment import environment_variable
 from aioifx.client.connect.login_messages import (
     PROTOCOLS,
     dbopen_request,
@@ -30,8 +30,7 @@ from aioifx.client.connect.login_messages import (
 )
 from aioifx.client.connect.pam import PamConversation
 from aioifx.client.connect.transport import open_channel
-from aioifx.client.observation.metered_channel import MeteredChannel
-from aioifx.client.observation.observation import Observation
+from aioifx.client.observation.observation import MeteredChannel, Observation
 from aioifx.client.session.failures import failure_of, reject_unsolicited, session_ended
 from aioifx.client.session.server_behavior import ServerBehavior, behavior_of
 from aioifx.client.session.session import Session

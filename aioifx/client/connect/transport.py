@@ -133,11 +133,8 @@ def _log_chosen(channel: Channel, address: Address, ips: list[str]) -> None:
     logger.debug("%s: connected to %s%s%s", address, chosen, f" with {tls.version()}" if tls else "", found)
 
 
-async def start_tls(channel: Channel, address: Address, context: ssl.SSLContext, *, hint: str = "") -> None:
+async def start_tls(channel: Channel, address: Address, context: ssl.SSLContext) -> None:
     """Negotiate TLS on an open channel to *address* that has exchanged no bytes yet.
-
-    Args:
-        hint: as for `open_channel`.
 
     Raises:
         ConnectError: the handshake failed, or the certificate was rejected; the channel is closed.
@@ -150,7 +147,7 @@ async def start_tls(channel: Channel, address: Address, context: ssl.SSLContext,
             raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
     except (OSError, UnicodeError) as error:
         channel.abort()
-        raise _connect_error(error, address, address.host, hint) from error
+        raise _connect_error(error, address, address.host, "") from error
     channel.use_transport(transport)
 
 

@@ -20,11 +20,11 @@ from aioifx.client.execution.large_parameters import (
     encoded_values,
     large_parameters,
 )
-from aioifx.client.execution.ret_types import ret_type
 from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.statement_requests import ret_type
 from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
-from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import Session
+from aioifx.client.session.waiting import InFlight
 from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.tuple_frames import Frame

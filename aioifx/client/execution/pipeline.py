@@ -23,10 +23,10 @@ from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import STALE
 from aioifx.client.lobs.sources import items_of
 from aioifx.client.session.failures import failure_of
-from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.interrupts import INTERRUPTED
 from aioifx.client.session.session import Session
 from aioifx.client.session.transactions import note_stored
+from aioifx.client.session.waiting import InFlight
 from aioifx.client.sql.placeholders import NamedRows
 from aioifx.client.sql.scanner import uses_client_file
 from aioifx.codecs.arrow_rows import ArrowRows

@@ -13,9 +13,13 @@ from aioifx.client.execution.cursor_requests import CursorRequests
 from aioifx.client.execution.large_parameters import large_parameters
 from aioifx.client.execution.large_values import Fetching
 from aioifx.client.execution.parameters import RequestEncoder, RequestTemplate
-from aioifx.client.execution.ret_types import ret_types_of
 from aioifx.client.execution.row_plan import RowPlans
-from aioifx.client.execution.statement_requests import EXECUTE_EOT, execute_template, statement_request
+from aioifx.client.execution.statement_requests import (
+    EXECUTE_EOT,
+    execute_template,
+    ret_types_of,
+    statement_request,
+)
 from aioifx.client.execution.statement_state import (
     GONE,
     ON_CLOSE,
@@ -30,8 +34,8 @@ from aioifx.client.execution.statement_state import (
 from aioifx.client.lobs.storing import StoredParameters, lob_parameters
 from aioifx.client.session.failures import raise_for
 from aioifx.client.session.fetch_size import may_be_about_the_request
-from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import DML_TYPES, Session
+from aioifx.client.session.waiting import InFlight
 from aioifx.client.sql.scanner import is_for_update, scan
 from aioifx.codecs.arrow_rows import ArrowRows
 from aioifx.codecs.native import EncodeArrow, leave_all, make_encoder

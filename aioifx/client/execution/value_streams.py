@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import codecs
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from types import TracebackType
 from typing import Any, Final, Self
 
 from aioifx.client.execution.large_values import (
@@ -23,9 +22,9 @@ from aioifx.client.execution.large_values import (
 from aioifx.client.lobs.lob import Lob
 from aioifx.client.observation.observation import Watch
 from aioifx.client.session.failures import raise_for
-from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
+from aioifx.client.session.waiting import InFlight
 from aioifx.codecs.large_objects import Descriptor, Locator
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Row
@@ -249,9 +248,7 @@ class ValueStream(NotCopied):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     def __del__(self) -> None:

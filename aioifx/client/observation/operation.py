@@ -1,4 +1,4 @@
-"""Operation and Observer: what is reported of a call, and to what. Never: when it is reported."""
+"""Operation, Observer and Stats: what is reported of a call, and what is counted. Never: when it is reported."""
 
 from __future__ import annotations
 
@@ -118,3 +118,16 @@ def checked_observers(option: Observers | None) -> tuple[Observer, ...]:
             if inspect.iscoroutinefunction(method):
                 raise InterfaceError(f"observer: expected {name} not to be a coroutine function")
     return (*given, *default_observers) if given else ()
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counters of one connection."""
+
+    round_trips: int = 0
+    """Requests whose reply had to be awaited, by a call or, for deferred cleanup, by the next call. The login counts as
+    four."""
+    statements: int = 0
+    """Statements prepared, or executed without preparation."""
+    rows: int = 0
+    """Rows received."""

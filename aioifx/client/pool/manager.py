@@ -36,7 +36,7 @@ from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession, wit
 from aioifx.client.pool.listeners import PoolTimes, listeners_of
 from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.client.session.session import Session
-from aioifx.client.session.timer import CoalescingTimer
+from aioifx.client.session.waiting import CoalescingTimer
 from aioifx.errors import (
     AuthenticationError,
     Error,

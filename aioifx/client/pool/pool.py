@@ -1,32 +1,133 @@
-"""Pool: acquire, release, size, health. Never: anything below Connection."""
+"""Pool: acquire, release, size, health. Never: anything below Connection.
+
+Invariants:
+1. A connection is released when its block or its last rows end, for any reason. The release awaits nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, Unpack, overload
 
-from aioifx.client.api.connection import Connection, statements_of
+from aioifx.client.api.connection import Connection, no_attribute, statements_of
 from aioifx.client.api.queries import Queries
 from aioifx.client.config.checks import check_flag, check_seconds, check_wait, check_whole
 from aioifx.client.config.options import OptionFields
 from aioifx.client.config.resolve import POOL_OPTIONS, resolve
-from aioifx.client.execution.block_reader import BlockReader
+from aioifx.client.execution.block_reader import BlockReader, release_cursor
 from aioifx.client.execution.execute import Action, call
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
-from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.statement_cache import StatementCache, StatementSource
 from aioifx.client.observation.observation import Watch
 from aioifx.client.observation.operation import OperationName
-from aioifx.client.pool.acquire import AcquireContext, PoolBlockReader
 from aioifx.client.pool.decisions import Limits
 from aioifx.client.pool.leases import Holder
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, Hook, within_operation
 from aioifx.client.pool.manager import PoolManager
 from aioifx.client.pool.stats import PoolStats
 from aioifx.client.session.loop_binding import NotCopied
+from aioifx.client.session.waiting import InFlight
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, Record, RowFactory
-from aioifx.sqltypes import Value
+from aioifx.sqltypes import Row, Value
+from aioifx.wire.replies import Reply
+
+
+class AcquireContext(Generic[Item]):
+    """Result of `Pool.acquire`: await it, or use it with ``async with``."""
+
+    __slots__ = ("_conn", "_entered", "_manager", "_timeout")
+
+    def __init__(self, manager: PoolManager, timeout: float) -> None:
+        self._manager = manager
+        self._timeout = timeout
+        self._conn: Connection[Item] | None = None
+        self._entered = False
+
+    if not TYPE_CHECKING:  # hidden from type checkers, which reject unknown attributes
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name)
+
+    def __await__(self) -> Generator[Any, None, Connection[Item]]:
+        return self._manager.acquire(self._timeout).__await__()
+
+    async def __aenter__(self) -> Connection[Item]:
+        if self._entered:
+            raise InterfaceError("an acquire can be entered only once; call acquire() again")
+        self._entered = True
+        self._conn = await self._manager.acquire(self._timeout)
+        return self._conn
+
+    async def __aexit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Release the connection of the block, unless it is already released."""
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            self._manager.release_if_held(conn)  # not if it was released inside the block
+
+
+class PoolBlockReader(BlockReader):
+    """Reads blocks on a connection that is acquired for the first one, and released after the last one or `close`.
+
+    If the reader is not closed, garbage collection releases the connection.
+    """
+
+    def __init__(
+        self,
+        acquire: Callable[[], AcquireContext[Any]],
+        sql: str,
+        params: Sequence[Value],
+        plan: Callable[[RowPlans], RowPlan],
+        *,
+        prefetch: bool,
+        timeout: float | None,
+    ) -> None:
+        super().__init__(None, sql, params, plan, prefetch=prefetch, timeout=timeout)
+        self._acquire = acquire
+        self._acquired: AcquireContext[Any] | None = None
+
+    async def _start(self) -> list[Row]:
+        acquired = self._acquire()
+        acquiring = acquired.__aenter__()
+        conn = await (acquiring if self.watch is None else within_operation(acquiring))
+        self._source = statements_of(conn)
+        self._acquired = acquired
+        return await super()._start()
+
+    def _check_binding(self) -> None:
+        if self._acquired is not None:
+            super()._check_binding()
+
+    def _on_closed(self) -> None:
+        acquired, self._acquired = self._acquired, None
+        if acquired is not None:
+            acquired.release()
+
+    def __del__(self) -> None:
+        acquired = getattr(self, "_acquired", None)
+        if acquired is not None and not self._source.is_closed:
+            # Finalizers run in any thread. The callback keeps the connection alive until it has run.
+            self._session.dispatcher.call_threadsafe(
+                _release_leaked, self._source, self.statement, self._prefetched, acquired
+            )
+
+
+def _release_leaked(
+    source: StatementSource,
+    statement: Statement | None,
+    prefetched: InFlight[Reply] | None,
+    acquired: AcquireContext[Any],
+) -> None:
+    """Clean up a reader that was garbage-collected without being closed."""
+    if statement is not None:
+        release_cursor(source, statement, prefetched)
+    acquired.release()
+
 
 A = TypeVar("A")
 R = TypeVar("R")

@@ -1,7 +1,8 @@
 """Requests and replies of one session, and the deferred cleanup after them. Never: the caller's use of a reply.
 
 Invariants:
-1. The caller holds the lock; locking, cancellation and deferred cleanup belong to the dispatcher.
+1. The caller holds the lock; locking, cancellation and deferred cleanup belong to the dispatcher. `MeteredDispatcher`
+   only counts.
 2. Every reply is processed when it arrives, whether or not a task waits for it.
 """
 
@@ -14,13 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 from aioifx.channel import Channel
 from aioifx.client.config.options import ConnectOptions
+from aioifx.client.observation.operation import Stats
 from aioifx.client.session.cleanup import Cleanup, probe, put_close, put_release
 from aioifx.client.session.dispatcher import Dispatcher
 from aioifx.client.session.failures import session_ended
-from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.interrupts import INTERRUPTED
-from aioifx.client.session.metered_dispatcher import MeteredDispatcher
-from aioifx.client.session.stats import Stats
+from aioifx.client.session.waiting import InFlight
 from aioifx.codecs.native import make_fast_reader
 from aioifx.errors import DatabaseError, ProtocolError
 from aioifx.wire import requests, session_requests
@@ -34,6 +34,42 @@ from aioifx.wire.tuples import RowReader
 
 if TYPE_CHECKING:
     from aioifx.client.session.client_files import FileServer
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from aioifx.client.observation.observation import current_operation, queueing
+
+T = TypeVar("T")
+
+
+class MeteredDispatcher(Dispatcher):
+    """The dispatcher of an observed connection."""
+
+    async def acquire(self, *, timeout: float | None = None, idle: bool = False) -> None:
+        with queueing():
+            await super().acquire(timeout=timeout, idle=idle)
+
+    def reply(
+        self, in_flight: InFlight[T], *, prefetched: bool = False, timeout: float | None = None
+    ) -> Awaitable[T]:
+        if in_flight.operation is not None:
+            in_flight.operation.round_trips += 1
+        return Dispatcher.reply(self, in_flight, prefetched=prefetched, timeout=timeout)  # `super` is slower
+
+    def try_send_next(self, request: bytes) -> bool:
+        sent = super().try_send_next(request)
+        if sent and (operation := self._in_flight[0].operation) is not None:
+            operation.round_trips += 1
+        return sent
+
+    def _send_cleanup(self, cleanup: Cleanup) -> bool:
+        """Cleanup belongs to no operation, whatever task it is sent from."""
+        outer = current_operation.get()
+        current_operation.set(None)
+        try:
+            return super()._send_cleanup(cleanup)
+        finally:
+            current_operation.set(outer)
 
 
 def _exit_request() -> bytes:

@@ -22,14 +22,12 @@ from typing import Any, Final, TypeVar
 from aioifx.channel import Channel
 from aioifx.client.config.checks import check_timeout
 from aioifx.client.config.options import ConnectOptions
+from aioifx.client.observation.operation import Stats
 from aioifx.client.session.cleanup import Cleanup
 from aioifx.client.session.failures import reject_unsolicited
-from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.interrupts import Interrupter
-from aioifx.client.session.lock import FairLock
 from aioifx.client.session.loop_binding import LoopBinding
-from aioifx.client.session.stats import Stats
-from aioifx.client.session.timer import CoalescingTimer
+from aioifx.client.session.waiting import CoalescingTimer, FairLock, InFlight
 from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, QueryTimeout
 from aioifx.wire.inbox import Reader
 from aioifx.wire.replies import Reply

@@ -19,14 +19,14 @@ from aioifx.wire.inbox import Inbox
 from aioifx.wire.replies import Reply
 
 
-def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None) -> None:
+def raise_for(reply: Reply, sql: str | None = None) -> None:
     """Raise the error in a reply: of a client's file, of the server, or of a value that could not be decoded."""
     if reply.file_failure is not None:
         if sql is not None:
             note_sql(reply.file_failure, sql)
         raise reply.file_failure
     if reply.error is not None:
-        raise failure_of(reply.error, sql, row_index)
+        raise failure_of(reply.error, sql)
     if reply.bad_value is not None:
         if sql is not None:
             note_sql(reply.bad_value, sql)

@@ -14,7 +14,7 @@ from collections import deque
 from typing import Any, Final
 
 from aioifx.channel import Channel
-from aioifx.client.session.in_flight import InFlight
+from aioifx.client.session.waiting import InFlight
 from aioifx.errors import ConnectionLost
 
 logger: Final = logging.getLogger("aioifx.session")

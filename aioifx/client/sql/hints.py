@@ -1,11 +1,19 @@
-"""Hints for common mistakes with parameters. Never: the decision that a statement is wrong."""
+"""Hints for common mistakes with parameters and names. Never: the decision that a statement is wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aioifx.client.sql.scanner import TOKEN
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """The end of a message about an unknown *name*: a suggestion from *names*, if one is similar."""
+    from difflib import get_close_matches  # imported here because it is rarely needed
+
+    close = get_close_matches(name, names, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def hint_for_text(sql: str) -> str:

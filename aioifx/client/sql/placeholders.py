@@ -10,8 +10,8 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Ma
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from aioifx.client.sql.hints import did_you_mean
 from aioifx.client.sql.scanner import TOKEN
-from aioifx.client.sql.suggest import did_you_mean
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Value
 

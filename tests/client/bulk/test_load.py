@@ -6,11 +6,11 @@ import asyncio
 import datetime as dt
 import gc
 import io
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from struct import unpack
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import pytest
 from hypothesis import given
@@ -19,9 +19,12 @@ from hypothesis import strategies as st
 import aioifx
 import aioifx.server
 from aioifx import TypeCodec
-from aioifx.client.bulk import batches
+from aioifx.client.bulk import load
+from aioifx.client.bulk.load import Batch, Batches, check_block
+from aioifx.client.bulk.sources import open_source
 from aioifx.client.bulk.text_formats import CsvFormat
 from aioifx.client.execution import pipeline
+from aioifx.client.execution.insert_cursor import MAX_ROWS, InsertCursor
 from aioifx.errors import (
     ConnectionLost,
     DatabaseError,
@@ -35,7 +38,7 @@ from aioifx.errors import (
     UndefinedTable,
     UniqueViolation,
 )
-from aioifx.sqltypes import TypeCode
+from aioifx.sqltypes import Row, TypeCode
 from aioifx.testing.messages import (
     ANSI,
     DIALECT,
@@ -1058,7 +1061,7 @@ async def test_a_file_that_raises_stop_iteration_is_a_data_error() -> None:
 
 
 async def test_at_most_two_blocks_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "BATCH_SIZE", 4096)
+    monkeypatch.setattr(load, "BATCH_SIZE", 4096)
     read, most = 0, 0
 
     def counted() -> Iterator[tuple[int, int]]:
@@ -1077,11 +1080,11 @@ async def test_at_most_two_blocks_are_read_ahead(monkeypatch: pytest.MonkeyPatch
 
 
 async def test_no_third_block_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "BATCH_SIZE", 4096)
+    monkeypatch.setattr(load, "BATCH_SIZE", 4096)
     alive: list[int] = []
 
     def count_batches(count: int) -> None:
-        alive.append(sum(type(thing) is batches.Batch for thing in gc.get_objects()))
+        alive.append(sum(type(thing) is load.Batch for thing in gc.get_objects()))
 
     async with table(FIXED) as conn:
         await conn.load("t", squares(5_000), progress=count_batches)
@@ -1143,3 +1146,88 @@ async def test_every_error_of_a_load_counts_records_and_lines_alike(last: str, s
         assert str(caught.value).startswith(said)
         assert caught.value.row_index == 2
         assert await conn.fetchval("select count(*) from t") == 0
+
+
+class Widths:
+    """Encodes a row as many bytes as its only value says."""
+
+    def __init__(self) -> None:
+        self.firsts: list[int] = []
+        self.has_large_values = False
+
+    def encode(self, rows: Sequence[Row], first: int, place: Callable[[int], str]) -> bytearray:
+        assert place(first) == f"row {first}"
+        self.firsts.append(first)
+        return bytearray(sum(row[0] for row in rows))
+
+    def messages(self, encoded: list[bytearray], count: int) -> list[bytearray]:
+        return [*encoded, bytearray(count.to_bytes(4, "big"))]
+
+
+async def all_batches(widths: Sequence[int], rows: int | None = None) -> list[Batch]:
+    reader = open_source([(width,) for width in widths], None)
+    await reader.peek_width()
+    source = Batches(reader, cast(InsertCursor, Widths()), rows)
+    made: list[Batch] = []
+    while batch := await source.next():
+        made.append(batch)
+    assert await source.next() is None
+    return made
+
+
+@given(st.lists(st.integers(0, 5000), max_size=400), st.none() | st.integers(1, 50))
+def test_every_row_is_in_one_block_and_the_blocks_follow_each_other(
+    widths: list[int], rows: int | None
+) -> None:
+    made = asyncio.run(all_batches(widths, rows))
+    assert [row[0] for batch in made for row in batch.rows] == widths
+    first = 0
+    for batch in made:
+        assert batch.first == first
+        assert sum(map(len, batch.messages)) == sum(row[0] for row in batch.rows) + 4
+        assert int.from_bytes(batch.messages[-1], "big") == batch.count
+        first += batch.count
+    if rows is not None:
+        assert all(batch.count == rows for batch in made[:-1])
+
+
+@pytest.mark.parametrize("width", [1, 10, 100, 1000, 10_000, 1_000_000])
+async def test_blocks_are_about_as_large_as_they_should_be(width: int) -> None:
+    made = await all_batches([width] * (4 * load.BATCH_SIZE // width + 40))
+    for batch in made[1:-1]:
+        size = batch.count * width
+        assert size < load.BATCH_SIZE + 2 * max(width, 256)
+        assert size >= load.BATCH_SIZE or batch.count == MAX_ROWS
+
+
+async def test_rows_that_grow_all_at_once_make_no_huge_block() -> None:
+    made = await all_batches([8] * 1000 + [load.BATCH_SIZE] * 300)
+    assert max(sum(map(len, batch.messages)) for batch in made) <= 257 * load.BATCH_SIZE
+    assert all(batch.count == 1 for batch in made[-20:])
+
+
+async def test_a_block_of_stated_rows_may_be_as_large_as_it_gets() -> None:
+    made = await all_batches([load.BATCH_SIZE] * 7, rows=3)
+    assert [batch.count for batch in made] == [3, 3, 1]
+
+
+@pytest.mark.parametrize("rows", [0, -1, MAX_ROWS + 1])
+def test_a_block_has_as_many_rows_as_one_message_can_count(rows: int) -> None:
+    with pytest.raises(InterfaceError, match=f"block: expected a whole number from 1 to 32767, got {rows}"):
+        check_block(rows)
+
+
+def test_a_block_of_no_stated_size_is_fine() -> None:
+    check_block(None)
+    check_block(1)
+    check_block(MAX_ROWS)
+
+
+async def test_an_error_of_the_rows_source_comes_through() -> None:
+    def broken() -> Any:
+        yield (1,)
+        raise ZeroDivisionError
+
+    source = Batches(open_source(broken(), None), cast(InsertCursor, Widths()))
+    with pytest.raises(ZeroDivisionError):
+        await source.next()

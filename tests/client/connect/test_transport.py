@@ -343,12 +343,12 @@ async def test_a_reset_in_the_handshake_is_reported_as_such() -> None:
             await start_tls(channel, address, trusting(trustme.CA()))
 
 
-async def test_a_peer_without_tls_fails_the_handshake_with_a_hint() -> None:
+async def test_a_peer_without_tls_fails_the_handshake() -> None:
     async with listening(Peer([(None, Disconnect(b"SSH-2.0-x\r\n"))], framed=False)) as listener:
         address = Address("127.0.0.1", listener.port)
         channel = await open_channel(address)
-        with pytest.raises(ConnectError, match=r"^could not connect to .*; is it a port without TLS\?$"):
-            await start_tls(channel, address, trusting(trustme.CA()), hint="; is it a port without TLS?")
+        with pytest.raises(ConnectError, match=r"^could not connect to "):
+            await start_tls(channel, address, trusting(trustme.CA()))
         assert not channel.is_open
 
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import aioifx
 from aioifx import Operation
-from aioifx.client.observation.operation import checked_observers
+from aioifx.client.observation.operation import Stats, checked_observers
 from tests.client.observing import Recorder
 
 
@@ -50,3 +51,11 @@ def test_what_is_not_an_observer_is_refused_when_the_options_are_made(wrong: Any
         _ = aioifx.connect("informix://app@db/shop?server=s", observer=wrong)
     with pytest.raises(aioifx.InterfaceError, match=message):
         _ = aioifx.create_pool("informix://app@db/shop?server=s", observer=wrong)
+
+
+def test_a_copy_keeps_the_counts_of_its_moment() -> None:
+    stats = Stats(statements=1)
+    before = replace(stats)
+    stats.statements += 1
+    assert (before.round_trips, before.statements, before.rows) == (0, 1, 0)
+    assert stats != before

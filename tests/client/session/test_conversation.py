@@ -8,14 +8,20 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+import aioifx
 from aioifx.channel import Channel
-from aioifx.client.session.conversation import Conversation
+from aioifx.client.api.connection import statements_of
+from aioifx.client.observation import observation
+from aioifx.client.session.conversation import Conversation, MeteredDispatcher
 from aioifx.errors import ConnectionLost, ProtocolError
+from aioifx.server import Server, serve
 from aioifx.testing.messages import DIALECT, EOT, EXIT, done, error
 from aioifx.testing.script import Delayed, Exchange, Peer, close, release, select_ints
 from aioifx.wire import session_requests
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
+from tests.client.observing import Recorder
+from tests.injection import eventually
 from tests.scripted import cancel_at, options_with, pipe, talking, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -190,3 +196,64 @@ async def test_a_server_that_answers_a_ping_with_an_error_is_alive() -> None:
     async with talking(("Version", error(-408) + EOT), select_ints(1, 5)) as (conn, _):
         await conn.ping()
         assert await conn.fetch("select c1 from t") == [(5,)]
+
+
+QUERY = "select tabname from systables where tabid < ?"
+
+
+@pytest.fixture
+async def server(tidy: None) -> AsyncIterator[Server]:
+    async with asyncio.timeout(50), serve() as server:
+        yield server
+
+
+@pytest.mark.parametrize("pipelining", [False, True])
+async def test_cleanup_belongs_to_no_operation(server: Server, pipelining: bool) -> None:
+    recorder = Recorder()
+    async with aioifx.connect(
+        server.dsn, observer=recorder, pipelining=pipelining, statement_cache_size=0
+    ) as conn:
+        assert isinstance(statements_of(conn).session.dispatcher, MeteredDispatcher)
+        for _ in range(3):
+            async with conn.cursor() as cursor:  # leaves a cursor and a statement to release
+                await cursor.execute("select tabname from systables")
+        recorder.clear()
+        channel = statements_of(conn).session.channel
+        await conn.ping()
+        before = channel.bytes_out
+        for _ in range(3):
+            await conn.fetch(QUERY, 4)
+        sent = [operation.bytes_out for operation in recorder.ended]
+        assert len({*sent}) == 1
+        assert sum(sent) <= channel.bytes_out - before
+        assert [operation.round_trips for operation in recorder.ended] == [3, 3, 3]
+    recorder.check()
+
+
+async def test_requests_from_within_a_reply_count(server: Server) -> None:
+    recorder = Recorder()
+    async with aioifx.connect(server.dsn, observer=recorder) as conn:
+        await conn.execute("create table long (n int, t char(3000))")
+        await conn.load("long", [(n, "x") for n in range(100)])
+        before = conn.stats.round_trips
+        await conn.fetch("select * from long")
+        assert recorder.last.round_trips == conn.stats.round_trips - before > 5
+        assert recorder.last.bytes_in > 300_000
+    recorder.check()
+
+
+async def test_a_call_after_another_waits_in_the_queue(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Recorder()
+    seconds = 0.0
+    monkeypatch.setattr(observation, "_now", lambda: seconds)
+    async with aioifx.connect(server.dsn, observer=recorder) as conn:
+        await conn.fetch(QUERY, 4)
+        async with statements_of(conn).session:
+            task = asyncio.create_task(conn.fetch(QUERY, 5))
+            await eventually(lambda: len(recorder.started) > len(recorder.ended))
+            seconds = 5.0
+        assert len(await task) == 4
+        assert recorder.last.queue_time == recorder.last.duration == 5
+    recorder.check()

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.channel import Channel
+from aioifx.client.observation.operation import Stats
 from aioifx.client.session.cleanup import Cleanup
 from aioifx.client.session.dispatcher import Dispatcher
-from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.interrupts import INTERRUPTED, URGENT_BYTE
-from aioifx.client.session.stats import Stats
+from aioifx.client.session.waiting import InFlight
 from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.testing.messages import DIALECT, EOT, done, error
 from aioifx.wire.outbox import Outbox

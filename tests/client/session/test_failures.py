@@ -21,9 +21,9 @@ def test_a_reply_without_an_error_raises_nothing() -> None:
 def test_the_server_s_error_comes_first_and_holds_the_statement() -> None:
     reply = Reply(error=MISSING, bad_value=DataError("a value"))
     with pytest.raises(UndefinedTable) as caught:
-        raise_for(reply, "select * from nix", 3)
+        raise_for(reply, "select * from nix")
     error = caught.value
-    assert (error.sqlcode, error.isamcode, error.sql, error.row_index) == (-206, -111, "select * from nix", 3)
+    assert (error.sqlcode, error.isamcode, error.sql) == (-206, -111, "select * from nix")
 
 
 def test_a_value_that_could_not_be_decoded_is_raised_with_the_statement() -> None:

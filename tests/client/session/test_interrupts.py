@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from aioifx.channel import Channel
-from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.interrupts import URGENT_BYTE, Interrupter
+from aioifx.client.session.waiting import InFlight
 from tests.injection import eventually
 
 pytestmark = pytest.mark.usefixtures("tidy")

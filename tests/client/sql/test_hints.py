@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import aioifx
-from aioifx.client.sql.hints import hint_for_text, hint_for_values
+from aioifx.client.sql.hints import did_you_mean, hint_for_text, hint_for_values
 from aioifx.errors import DataError, InterfaceError, SQLSyntaxError
 from aioifx.server import running
 
@@ -89,3 +89,8 @@ async def test_a_mapping_where_a_sequence_is_expected_gets_a_hint() -> None:
         with pytest.raises(InterfaceError, match="row 0: .*" + MAPPING):
             await conn.executemany("insert into t values (?)", [{"n": 1}])  # type: ignore[list-item]  # pyright: ignore
         assert await conn.fetchval("select count(*) from t") == 0
+
+
+def test_a_message_offers_the_most_similar_name() -> None:
+    assert did_you_mean("OPTOFF", ["OPTOFC", "OPTCOMPIND"]) == "; did you mean 'OPTOFC'?"
+    assert did_you_mean("XYZ", ["OPTOFC"]) == ""

@@ -105,7 +105,7 @@ DEFECTS: Final = {
     ),
     "unfair connection": Defect(
         "Who came last to a connection was served first.",
-        "aioifx.client.session.lock",
+        "aioifx.client.session.waiting",
         "FairLock.release",
         "self.waiters.popleft()",
         "self.waiters.pop()",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
+import uuid
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from aioifx.cli.table import LONGEST, Table
+from aioifx.cli.row_texts import LONGEST, Table, json_lines, text_writer
 from aioifx.errors import cell_width
-from aioifx.sqltypes import Column, SqlType, TypeCode
+from aioifx.sqltypes import EXTENDED_BLOB, EXTENDED_CLOB, Column, IntervalYM, SqlType, TypeCode
 
 
 def table(width: int | None, **types: TypeCode) -> Table:
@@ -94,3 +98,54 @@ def test_pages_share_a_header_until_a_column_grows() -> None:
 
 def test_no_rows_have_a_header() -> None:
     assert lines(table(80, a=TypeCode.VARCHAR, b=TypeCode.INTEGER)) == ["a | b", "--+--"]
+
+
+DECIMAL = SqlType(TypeCode.DECIMAL, 0x1002)
+LIST = SqlType(TypeCode.LIST)
+
+
+@pytest.mark.parametrize(
+    ("sql_type", "value", "text"),
+    [
+        (SqlType(TypeCode.BIGINT), 2**60 + 1, "1152921504606846977"),
+        (SqlType(TypeCode.FLOAT), 0.1, "0.1"),
+        (SqlType(TypeCode.FLOAT), float("inf"), '"inf"'),
+        (SqlType(TypeCode.BOOLEAN), True, "true"),
+        (DECIMAL, Decimal("1.50"), '"1.50"'),
+        (SqlType(TypeCode.DECIMAL, 0x1000), 7, "7"),
+        (SqlType(TypeCode.VARCHAR), 'ä"\n', '"ä\\"\\n"'),
+        (SqlType(TypeCode.VARCHAR), None, "null"),
+        (SqlType(TypeCode.DATE), dt.date(2026, 1, 31), '"2026-01-31"'),
+        (SqlType(TypeCode.BYTE), b"\0\xff", '"00ff"'),
+        (SqlType(TypeCode.INTERVAL, 0x0602), IntervalYM(1, 2), '"1-02"'),
+        (LIST, [Decimal("1.50"), None, [2]], '["1.50", null, [2]]'),
+        (LIST, {3}, "[3]"),
+        (SqlType(TypeCode.ROW), {"a": dt.datetime(2026, 1, 31, 10), "b": dt.time(1, 2)},
+         '{"a": "2026-01-31 10:00:00", "b": "01:02:00"}'),
+        (SqlType(999), uuid.UUID(int=0), '"00000000-0000-0000-0000-000000000000"'),
+    ],
+)  # fmt: skip
+def test_values(sql_type: SqlType, value: Any, text: str) -> None:
+    line = json_lines([Column("a", sql_type)])([(value,)])
+    assert line == f'{{"a": {text}}}\n'
+    json.loads(line)
+
+
+def test_each_row_is_a_line_and_each_name_is_there_once() -> None:
+    number = SqlType(TypeCode.INTEGER)
+    write = json_lines([Column("a", number), Column("a", number), Column('"', number)])
+    assert write([(1, 2, 3), (4, 5, 6)]) == '{"a": 1, "a_2": 2, "\\"": 3}\n{"a": 4, "a_2": 5, "\\"": 6}\n'
+
+
+def test_values_are_written_as_unload_writes_them() -> None:
+    assert text_writer(SqlType(TypeCode.DECIMAL, 0x0802))(Decimal("1.50")) == "1.50"
+    assert text_writer(SqlType(TypeCode.DATE))(dt.date(2026, 1, 31)) == "2026-01-31"
+    assert text_writer(SqlType(TypeCode.CHAR, 5))("a    ") == "a"
+    assert text_writer(SqlType(TypeCode.BYTE))(b"\0\xff") == "00ff"
+
+
+def test_types_without_a_form_in_files_have_one_here() -> None:
+    assert text_writer(SqlType(TypeCode.UDTFIXED, 72, EXTENDED_BLOB))(b"\0\xff") == "00ff"
+    assert text_writer(SqlType(TypeCode.UDTFIXED, 72, EXTENDED_CLOB))("text") == "text"
+    assert text_writer(SqlType(999))(7) == "7"
+    assert text_writer(SqlType(TypeCode.LVARCHAR))(7) == "7"

@@ -1,22 +1,111 @@
-"""Rows as a table that fits the terminal, page by page in constant memory. Never: where rows come from.
+"""Rows as text: JSON lines, and a table that fits the terminal, page by page. Never: where rows come from.
 
 Invariants:
-1. A page has at most the rows of one call of `page`. Columns keep their widths from page to page, or grow: then the
-   header is repeated.
+1. A page of a table has at most the rows of one call of `page`. Columns keep their widths from page to page, or
+   grow: then the header is repeated.
 2. No text of a value controls the terminal.
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import json
+import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from aioifx.cli.output import StyledLine
-from aioifx.cli.value_texts import text_writer
-from aioifx.errors import cell_width, visible
+from aioifx.codecs.value_text import formatter_for
+from aioifx.errors import DatabaseError, cell_width, visible
+from aioifx.rows import unique_names
 from aioifx.sqltypes import NUMBER_CODES, Column, Row, SqlType
+
+
+def text_writer(sql_type: SqlType) -> Callable[[Any], str]:
+    """The function from a value of a type to its text: as UNLOAD writes it, BLOB in hexadecimal, CLOB as it is.
+
+    The function gets no None.
+    """
+    try:
+        write = formatter_for(sql_type)
+    except DatabaseError:  # a type that has no text in files
+        return _any_text
+
+    def text(value: Any) -> str:
+        try:
+            return write(value)
+        except DatabaseError:
+            return _any_text(value)
+
+    return text
+
+
+def _any_text(value: Any) -> str:
+    return value.hex() if isinstance(value, (bytes, bytearray)) else str(value)
+
+
+def json_lines(columns: Sequence[Column]) -> Callable[[Sequence[Row]], str]:
+    """The function that writes rows with these columns, an object in each line.
+
+    Numbers of SMALLINT to BIGSERIAL, whole DECIMALs, and floats are JSON's numbers. Other DECIMALs are text, as JSON's
+    readers would round them. So are dates, times and intervals, in UNLOAD's form (ISO for dates), and bytes in
+    hexadecimal. JSON columns, rows and collections are nested. The second column of a name is called name_2.
+    """
+    keys = [f"{json.dumps(name, ensure_ascii=False)}: " for name in unique_names(columns)]
+    texts = [_text_of(column.type) for column in columns]
+
+    def write(rows: Sequence[Row]) -> str:
+        return "".join(
+            [
+                "{"
+                + ", ".join([key + text(value) for key, text, value in zip(keys, texts, row, strict=True)])
+                + "}\n"
+                for row in rows
+            ]
+        )
+
+    return write
+
+
+def _text_of(sql_type: SqlType) -> Callable[[Any], str]:
+    """The function from a value of one type to JSON."""
+    other = text_writer(sql_type)
+
+    def text(value: Any) -> str:
+        return json.dumps(_plain(value, other), ensure_ascii=False, allow_nan=False)
+
+    return text
+
+
+def _plain(value: Any, other: Callable[[Any], Any]) -> Any:
+    """What `json` can write: *other* makes text of values that are not JSON's."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, (bytes, bytearray)):
+        return value.hex()
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[object, Any]", value)
+        return {str(key): _plain(item, _nested) for key, item in fields.items()}
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict(), _nested)
+    if hasattr(value, "asdict"):
+        return _plain(value.asdict(), _nested)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item, _nested) for item in cast("Iterable[Any]", value)]
+    return other(value)
+
+
+def _nested(value: Any) -> str:
+    """The text of a value inside another one."""
+    if isinstance(value, (dt.datetime, dt.time)):
+        return value.isoformat(*(" ",) if isinstance(value, dt.datetime) else ())
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
 
 LONGEST: Final = 200
 """Cells of a value; the rest is cut off."""

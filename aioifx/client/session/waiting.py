@@ -1,0 +1,116 @@
+"""What tasks wait for: a reply, the lock of a session, a deadline. Never: when a request is sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context
+from typing import TypeVar
+
+from aioifx.channel import PendingReply
+from aioifx.errors import QueryTimeout
+
+T = TypeVar("T")
+
+
+class InFlight(PendingReply[T]):
+    """A request in flight, and its reply."""
+
+    is_interruptible: bool
+    """Whether it runs a statement, which an urgent byte interrupts."""
+    on_reply: Callable[[T], bool | None] | None
+    on_orphan: Callable[[T], None] | None
+    is_abandoned = False
+    """Whether its reply is awaited no longer, or never was."""
+    deadline: float | None = None
+    """Time limit of the wait."""
+    timeout = 0.0
+    """The time limit in seconds."""
+
+    def time_out(self) -> None:
+        """Fail the wait with QueryTimeout. The reply is still read."""
+        within = f"no answer within {self.timeout:g} s"
+        error = QueryTimeout(f"{within}; the statement was interrupted" if self.is_interruptible else within)
+        if self.on_lost is not None:
+            self.on_lost(error)
+        self.future.set_exception(error)
+        self.future.exception()  # its task may be cancelled at this moment and not retrieve the exception
+
+
+class FairLock:
+    """First come, first served: `release` passes the lock to the next waiter, so that no other task can acquire it
+    before that one runs.
+    """
+
+    __slots__ = ("is_locked", "waiters")
+
+    def __init__(self) -> None:
+        self.is_locked = False
+        """Set it to acquire the lock without waiting, while it is False."""
+        self.waiters: deque[asyncio.Future[None]] = deque()
+
+    async def acquire(self) -> None:
+        """Acquire the lock. A cancelled wait loses its place, and passes on a lock that it was given."""
+        if not self.is_locked:
+            self.is_locked = True
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiters.append(waiter)
+        try:
+            await waiter
+        except BaseException:
+            if waiter.done() and not waiter.cancelled():
+                self.release()  # passed on just before the cancellation
+            elif waiter in self.waiters:
+                self.waiters.remove(waiter)
+            raise
+
+    def release(self) -> None:
+        """Pass the lock to the next waiter, if there is one."""
+        while self.waiters:
+            waiter = self.waiters.popleft()
+            if not waiter.done():  # otherwise its task is being cancelled
+                return waiter.set_result(None)
+        self.is_locked = False
+
+
+class CoalescingTimer:
+    """Calls *callback* at the earliest deadline that it was armed for, or before it.
+
+    It is not stopped when a deadline no longer matters. Creating and stopping a timer for each wait would cost more
+    than the rest of the wait. *callback* thus checks which deadlines have passed, and arms the timer for the others.
+    """
+
+    __slots__ = ("_at", "_callback", "_context", "_handle", "_loop")
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        callback: Callable[[], None],
+        context: Context | None = None,
+    ) -> None:
+        self._loop = loop
+        self._callback = callback
+        self._context = context
+        self._handle: asyncio.TimerHandle | None = None
+        self._at = 0.0  # uvloop's handles do not show that they have expired
+
+    def arm(self, deadline: float) -> None:
+        """Call back no later than at *deadline*, a time of the event loop."""
+        if self._handle is not None:
+            if self._at <= deadline:
+                return
+            self._handle.cancel()
+        self._at = deadline
+        self._handle = self._loop.call_at(deadline, self._on_time, context=self._context)
+
+    def cancel(self) -> None:
+        """Do not call back. Idempotent."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _on_time(self) -> None:
+        self._handle = None
+        self._callback()
