@@ -10,28 +10,8 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.control import parse_database_name, parse_grantee
-from aioifx.server.sql.syntax.nodes import (
-    AlterSequence,
-    Call,
-    Column,
-    CreateDatabase,
-    CreateIndex,
-    CreateRole,
-    CreateSequence,
-    CreateSynonym,
-    CreateView,
-    Drop,
-    DropDatabase,
-    DropKind,
-    IndexPart,
-    QualifiedName,
-    RenameColumn,
-    RenameDatabase,
-    RenameObject,
-    SequenceOptions,
-    Statement,
-)
 from aioifx.server.sql.syntax.spl import at_create_routine, parse_create_routine, parse_drop_routine
 from aioifx.server.sql.syntax.storage_clauses import parse_index_storage
 from aioifx.server.sql.syntax.tables import parse_alter_table, parse_create_table, parse_if_not_exists
@@ -39,10 +19,10 @@ from aioifx.server.sql.syntax.token_stream import TokenStream, parse_owner, pars
 from aioifx.server.sql.syntax.triggers import parse_create_trigger
 from aioifx.server.sql.syntax.user_types import parse_create_type, parse_drop_type
 
-Reader: TypeAlias = Callable[[TokenStream, int], Statement]
+Reader: TypeAlias = Callable[[TokenStream, int], nodes.Statement]
 """Reads a statement after its first word, which is at the given offset."""
 
-_DROPS: Final[dict[str, DropKind]] = {
+_DROPS: Final[dict[str, nodes.DropKind]] = {
     "table": "table",
     "view": "view",
     "index": "index",
@@ -82,7 +62,7 @@ _NOT_EXECUTED: Final = (
 """Objects that Informix can create, alter or drop, and this server cannot."""
 
 
-def parse_create(s: TokenStream) -> Statement:
+def parse_create(s: TokenStream) -> nodes.Statement:
     """Read any CREATE statement."""
     offset = s.expect("create").offset
     start = s.token
@@ -102,25 +82,25 @@ def parse_create(s: TokenStream) -> Statement:
     raise _not_executed(s, "CREATE")
 
 
-def parse_alter(s: TokenStream) -> Statement:
+def parse_alter(s: TokenStream) -> nodes.Statement:
     """Read ALTER TABLE or ALTER SEQUENCE."""
     offset = s.expect("alter").offset
     if s.at("table"):
         return parse_alter_table(s, offset)
     if s.accept("sequence"):
         sequence = parse_qualified_name(s)
-        return AlterSequence(offset, sequence, _sequence_options(s, altering=True))
+        return nodes.AlterSequence(offset, sequence, _sequence_options(s, altering=True))
     if s.at("index"):
         raise s.unsupported("ALTER INDEX")
     raise _not_executed(s, "ALTER")
 
 
-def parse_drop(s: TokenStream) -> Statement:
+def parse_drop(s: TokenStream) -> nodes.Statement:
     """Read any DROP statement."""
     offset = s.expect("drop").offset
     if s.accept("database"):
         if_exists = _if_exists(s)
-        return DropDatabase(offset, parse_database_name(s), if_exists)
+        return nodes.DropDatabase(offset, parse_database_name(s), if_exists)
     if s.at("row", "type") or s.at("type"):
         return parse_drop_type(s, offset)
     if s.at_any("procedure", "function", "routine", "specific"):
@@ -137,28 +117,28 @@ def parse_drop(s: TokenStream) -> Statement:
         restrict = behaviour is not None and behaviour.text == "restrict"
     elif kind == "index":
         s.accept("online")
-    return Drop(offset, kind, name, if_exists, restrict)
+    return nodes.Drop(offset, kind, name, if_exists, restrict)
 
 
-def parse_rename(s: TokenStream) -> Statement:
+def parse_rename(s: TokenStream) -> nodes.Statement:
     """Read RENAME."""
     offset = s.expect("rename").offset
     if s.accept("column"):
         start = s.token.offset
         owner = parse_owner(s) if s.at(".", ahead=3) else ""
-        table = QualifiedName(start, s.name().text, owner)
+        table = nodes.QualifiedName(start, s.name().text, owner)
         s.expect(".")
         column = s.name()
         s.expect("to")
-        return RenameColumn(offset, table, column, s.name())
+        return nodes.RenameColumn(offset, table, column, s.name())
     if s.accept("database"):
         database = parse_database_name(s)
         s.expect("to")
-        return RenameDatabase(offset, database, s.name())
+        return nodes.RenameDatabase(offset, database, s.name())
     kind = _RENAMES[s.expect_any(*_RENAMES).text]
     name = parse_qualified_name(s)
     s.expect("to")
-    return RenameObject(offset, kind, name, s.name())
+    return nodes.RenameObject(offset, kind, name, s.name())
 
 
 def _not_executed(s: TokenStream, verb: str) -> SqlError:
@@ -176,7 +156,7 @@ def _if_exists(s: TokenStream) -> bool:
 # --- Indexes, views, synonyms ------------------------------------------------
 
 
-def _create_index(s: TokenStream, offset: int) -> CreateIndex:
+def _create_index(s: TokenStream, offset: int) -> nodes.CreateIndex:
     unique = s.accept_any("unique", "distinct") is not None
     cluster = s.accept("cluster") is not None
     s.expect("index")
@@ -186,32 +166,32 @@ def _create_index(s: TokenStream, offset: int) -> CreateIndex:
     table = parse_qualified_name(s)
     parts = s.enclosed(_index_part)
     storage = parse_index_storage(s)
-    return CreateIndex(offset, index, table, parts, unique, cluster, if_not_exists, **storage._asdict())
+    return nodes.CreateIndex(offset, index, table, parts, unique, cluster, if_not_exists, **storage._asdict())
 
 
-def _index_part(s: TokenStream) -> IndexPart:
+def _index_part(s: TokenStream) -> nodes.IndexPart:
     start = s.token.offset
     key = s.name() if s.at_any(",", ")", ahead=1) or s.at_name(1) else _index_function(s)
     if s.at_name() and not s.at_any("asc", "desc"):
         raise s.unsupported("OPCLASS")
     direction = s.accept_any("asc", "desc")
-    return IndexPart(start, key, direction is not None and direction.text == "desc")
+    return nodes.IndexPart(start, key, direction is not None and direction.text == "desc")
 
 
-def _index_function(s: TokenStream) -> Call:
+def _index_function(s: TokenStream) -> nodes.Call:
     routine = parse_qualified_name(s)
-    return Call(routine.offset, routine, s.enclosed(_index_argument))
+    return nodes.Call(routine.offset, routine, s.enclosed(_index_argument))
 
 
-def _index_argument(s: TokenStream) -> Column:
+def _index_argument(s: TokenStream) -> nodes.Column:
     """Read a column; BSON_GET would take a text, too."""
     if not s.at_name():
         raise s.unsupported("FUNCTIONAL INDEX")
     name = s.name()
-    return Column(name.offset, name.text)
+    return nodes.Column(name.offset, name.text)
 
 
-def _create_view(s: TokenStream, offset: int) -> CreateView:
+def _create_view(s: TokenStream, offset: int) -> nodes.CreateView:
     if_not_exists = parse_if_not_exists(s)
     view = parse_qualified_name(s)
     if s.at("of", "type"):
@@ -221,10 +201,10 @@ def _create_view(s: TokenStream, offset: int) -> CreateView:
     query = s.grammar.subquery(s)
     check_option = s.accept("with", "check", "option") is not None
     text = s.written(offset, s.last_end)
-    return CreateView(offset, view, columns, query, text, if_not_exists, check_option)
+    return nodes.CreateView(offset, view, columns, query, text, if_not_exists, check_option)
 
 
-def _create_synonym(s: TokenStream, offset: int) -> CreateSynonym:
+def _create_synonym(s: TokenStream, offset: int) -> nodes.CreateSynonym:
     private = s.accept("private") is not None
     if not private:
         s.accept("public")
@@ -232,15 +212,15 @@ def _create_synonym(s: TokenStream, offset: int) -> CreateSynonym:
     if_not_exists = parse_if_not_exists(s)
     synonym = parse_qualified_name(s)
     s.expect("for")
-    return CreateSynonym(offset, synonym, parse_qualified_name(s), private, if_not_exists)
+    return nodes.CreateSynonym(offset, synonym, parse_qualified_name(s), private, if_not_exists)
 
 
-def _create_role(s: TokenStream, offset: int) -> CreateRole:
+def _create_role(s: TokenStream, offset: int) -> nodes.CreateRole:
     if_not_exists = parse_if_not_exists(s)
-    return CreateRole(offset, parse_grantee(s), if_not_exists)
+    return nodes.CreateRole(offset, parse_grantee(s), if_not_exists)
 
 
-def _create_database(s: TokenStream, offset: int) -> CreateDatabase:
+def _create_database(s: TokenStream, offset: int) -> nodes.CreateDatabase:
     if_not_exists = parse_if_not_exists(s)
     database = parse_database_name(s)
     log: Literal["none", "unbuffered", "buffered"] = "none"
@@ -256,20 +236,20 @@ def _create_database(s: TokenStream, offset: int) -> CreateDatabase:
         if s.at("insensitive"):
             raise s.unsupported("NLSCASE INSENSITIVE")
         s.expect("sensitive")
-    return CreateDatabase(offset, database, log, if_not_exists)
+    return nodes.CreateDatabase(offset, database, log, if_not_exists)
 
 
 # --- Sequences ---------------------------------------------------------------
 
 
-def _create_sequence(s: TokenStream, offset: int) -> CreateSequence:
+def _create_sequence(s: TokenStream, offset: int) -> nodes.CreateSequence:
     if_not_exists = parse_if_not_exists(s)
     sequence = parse_qualified_name(s)
-    return CreateSequence(offset, sequence, _sequence_options(s, altering=False), if_not_exists)
+    return nodes.CreateSequence(offset, sequence, _sequence_options(s, altering=False), if_not_exists)
 
 
-def _sequence_options(s: TokenStream, *, altering: bool) -> SequenceOptions:
-    options = SequenceOptions(s.token.offset)
+def _sequence_options(s: TokenStream, *, altering: bool) -> nodes.SequenceOptions:
+    options = nodes.SequenceOptions(s.token.offset)
     read: set[str] = set()
     while s.at_name():
         token = s.token
@@ -307,7 +287,7 @@ _SEQUENCE_SUBJECTS: Final = {
 """The property that an option sets; no property may be set twice."""
 
 
-def _with_option(s: TokenStream, options: SequenceOptions, word: str) -> SequenceOptions:
+def _with_option(s: TokenStream, options: nodes.SequenceOptions, word: str) -> nodes.SequenceOptions:
     """Read what follows the option's word."""
     match word:
         case "start":
@@ -345,7 +325,7 @@ _CREATES: Final[dict[str, Reader]] = {
     "trigger": parse_create_trigger,
 }
 
-OBJECTS: Final[dict[str, Callable[[TokenStream], Statement]]] = {
+OBJECTS: Final[dict[str, Callable[[TokenStream], nodes.Statement]]] = {
     "create": parse_create,
     "alter": parse_alter,
     "drop": parse_drop,
