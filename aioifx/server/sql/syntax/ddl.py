@@ -1,4 +1,4 @@
-"""Indexes, views, synonyms, sequences, roles; CREATE, ALTER, DROP and RENAME. Never: columns and constraints.
+"""Indexes, views, synonyms, sequences, roles, types; CREATE, ALTER, DROP and RENAME. Never: columns and constraints.
 
 Source: the grammar is documented (Guide to SQL: Syntax, the statements of these names).
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
+from aioifx.server.sql.complex_types import row_of
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.control import parse_database_name, parse_grantee
@@ -17,48 +18,18 @@ from aioifx.server.sql.syntax.storage_clauses import parse_index_storage
 from aioifx.server.sql.syntax.tables import parse_alter_table, parse_create_table, parse_if_not_exists
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_owner, parse_qualified_name
 from aioifx.server.sql.syntax.triggers import parse_create_trigger
-from aioifx.server.sql.syntax.user_types import parse_create_type, parse_drop_type
+from aioifx.server.sql.syntax.types import parse_row_fields, parse_type
 
 Reader: TypeAlias = Callable[[TokenStream, int], nodes.Statement]
 """Reads a statement after its first word, which is at the given offset."""
 
-_DROPS: Final[dict[str, nodes.DropKind]] = {
-    "table": "table",
-    "view": "view",
-    "index": "index",
-    "synonym": "synonym",
-    "sequence": "sequence",
-    "role": "role",
-    "trigger": "trigger",
-}
-_RENAMES: Final[dict[str, Literal["table", "index", "sequence", "constraint"]]] = {
-    "table": "table",
-    "index": "index",
-    "sequence": "sequence",
-    "constraint": "constraint",
-}
+_DROPS: Final[dict[str, nodes.DropKind]] = {kind: kind for kind in get_args(nodes.DropKind)}
+_RENAMES: Final[dict[str, nodes.RenameKind]] = {kind: kind for kind in get_args(nodes.RenameKind)}
 _NOT_EXECUTED: Final = (
-    ("schema",),
-    ("procedure",),
-    ("function",),
-    ("routine",),
-    ("opaque", "type"),
-    ("cast",),
-    ("implicit", "cast"),
-    ("explicit", "cast"),
-    ("aggregate",),
-    ("opclass",),
-    ("access_method",),
-    ("secondary", "access_method"),
-    ("primary", "access_method"),
-    ("xadatasource",),
-    ("security",),
-    ("user",),
-    ("default", "user"),
-    ("trusted", "context"),
-    ("fragment",),
-    ("database",),
-)
+    "schema", "procedure", "function", "routine", "opaque type", "cast", "implicit cast", "explicit cast",
+    "aggregate", "opclass", "access_method", "secondary access_method", "primary access_method",
+    "xadatasource", "security", "user", "default user", "trusted context", "fragment", "database",
+)  # fmt: skip
 """Objects that Informix can create, alter or drop, and this server cannot."""
 
 
@@ -144,8 +115,8 @@ def parse_rename(s: TokenStream) -> nodes.Statement:
 def _not_executed(s: TokenStream, verb: str) -> SqlError:
     """The error for the word after the verb: -999 if it is valid in Informix, else -201."""
     for words in _NOT_EXECUTED:
-        if s.at(*words):
-            return s.unsupported(f"{verb} {' '.join(words).upper()}")
+        if s.at(*words.split()):
+            return s.unsupported(f"{verb} {words.upper()}")
     return s.refusal()
 
 
@@ -332,3 +303,40 @@ OBJECTS: Final[dict[str, Callable[[TokenStream], nodes.Statement]]] = {
     "rename": parse_rename,
 }
 """Readers by the first word of a statement."""
+
+
+# --- Types -------------------------------------------------------------------
+
+
+def parse_create_type(s: TokenStream, offset: int) -> nodes.Statement:
+    """Read CREATE ROW TYPE or CREATE DISTINCT TYPE from the word after CREATE."""
+    is_row = s.advance().text == "row"
+    s.expect("type")
+    if_not_exists = s.accept("if", "not", "exists") is not None
+    name = parse_qualified_name(s)
+    if not is_row:
+        s.expect("as")
+        return nodes.CreateDistinctType(offset, name, parse_type(s), if_not_exists)
+    fields = parse_row_fields(s) if s.at("(") else ()
+    names = [field.name for field in fields]
+    if len(set(names)) < len(names):
+        raise SqlError(-328, token=max(names, key=names.count), offset=offset)
+    row = (
+        row_of(names, [field.type for field in fields], [field.is_required for field in fields])
+        if fields
+        else None
+    )
+    supertype = parse_type(s) if s.accept("under") else None
+    if row is None and supertype is None:
+        raise s.refusal()
+    return nodes.CreateRowType(offset, name, row, supertype, if_not_exists)
+
+
+def parse_drop_type(s: TokenStream, offset: int) -> nodes.Statement:
+    """Read DROP ROW TYPE or DROP TYPE from the word after DROP; RESTRICT is required (documented)."""
+    is_row = s.accept("row") is not None
+    s.expect("type")
+    if_exists = s.accept("if", "exists") is not None
+    name = parse_qualified_name(s)
+    s.expect("restrict")
+    return nodes.DropType(offset, name, is_row, if_exists)

@@ -934,10 +934,13 @@ class DropType(Statement):
     if_exists: bool = False
 
 
+RenameKind: TypeAlias = Literal["table", "index", "sequence", "constraint"]
+
+
 class RenameObject(Statement):
     """RENAME TABLE | INDEX | SEQUENCE | CONSTRAINT name TO new_name."""
 
-    kind: Literal["table", "index", "sequence", "constraint"]
+    kind: RenameKind
     name: QualifiedName
     new_name: Name
 
