@@ -132,7 +132,7 @@ REASONS = {
     "server/engine/firing.py: Firing.is_untouched": "what triggers do on the server; aioifx creates none",
     "server/engine/triggers.py: activated": "what triggers do on the server; aioifx creates none",
     "server/sql/translate/instead.py": "what triggers do on the server; aioifx creates none",
-    "server/sql/translate/routine_calls.py: execution": "what triggers do on the server; aioifx creates none",
+    "server/sql/translate/routines.py: execution": "what triggers do on the server; aioifx creates none",
     "server/sql/translate/triggers.py: _Translator._into": "what triggers do on the server; aioifx creates none",
     "server/sqlite/databases.py: Databases.create": "if it is refuted, a database is left behind",
     "codecs/text.py: _PYTHON_CODECS": "it needs a database of each such locale",

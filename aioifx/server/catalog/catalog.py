@@ -44,8 +44,7 @@ from aioifx.server.sql.model.schema import (
 from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.server.sql.sqlite.render import identifier
 from aioifx.server.sql.syntax.nodes import Fragment
-from aioifx.server.sql.translate.sqlite_ddl import object_table_steps
-from aioifx.server.sql.translate.sqlite_types import affinity
+from aioifx.server.sql.translate.sqlite_ddl import affinity, object_table_steps
 from aioifx.sqltypes import Column, SqlType
 
 SqlValue: TypeAlias = str | int | float | None

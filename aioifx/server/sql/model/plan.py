@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
-from aioifx.server.sql.model.routines import Routine
 from aioifx.server.sql.model.schema import Table, TriggerEvent, UserType
-from aioifx.server.sql.model.spl import SplRoutine
+from aioifx.server.sql.model.spl import Routine, SplRoutine
 from aioifx.server.sql.sqlite.render import Composed
 from aioifx.sqltypes import Column, SqlType
 from aioifx.wire.opcodes import StatementType

@@ -1,4 +1,4 @@
-"""The contents of a database: Table, ColumnDef, Constraint, Index, and the Schema that finds them. Never: its storage.
+"""The contents of a database: Table, ColumnDef, Constraint, Index, limits, and the Schema of all. Never: its storage.
 
 Invariants:
 1. Nouns are frozen. A change creates a new Table; `plan.Definition` takes it to the catalog.
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.server.sql.syntax.nodes import Fragment
 from aioifx.sqltypes import (
@@ -474,3 +475,22 @@ class Schema(Protocol):
     def with_tables(self, tables: Iterable[Table]) -> Schema:
         """The schema with these tables in place of those with their tabids."""
         ...
+
+
+ROW_LIMIT: Final = 32767
+"""Maximum bytes of a row, and therefore columns (documented: limits)."""
+_SERVED_COLUMNS: Final = 1998
+"""SQLite allows 2,000; a cursor FOR UPDATE and a counter may use one each."""
+
+
+def require_columns(count: int, offset: int) -> None:
+    """Refuse more columns than a table or a query may have.
+
+    Raises:
+        SqlError: -528, more than Informix allows (assumed: the SQLCODE of a row too long); -999, more than the server
+            supports.
+    """
+    if count > ROW_LIMIT:
+        raise SqlError(-528, offset=offset)
+    if count > _SERVED_COLUMNS:
+        raise SqlError(-999, token=f"more than {_SERVED_COLUMNS} columns", offset=offset)

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import NUMBER_FORMS, Form, Stored, form_of, numbered_type
-from aioifx.server.sql.runtime import date_parts, dates, datetime_formats, datetimes, masks
+from aioifx.server.sql.runtime import date_parts, dates, datetime_formats, datetimes
 from aioifx.server.sql.runtime.datetimes import full_form, qualifier_of, span
 from aioifx.server.sql.runtime.decimals import decimal_of
 from aioifx.server.sql.runtime.intervals import interval_qualifier
@@ -81,7 +81,7 @@ def to_char(settings: Settings, value: Value, number: int, pattern: str | None) 
     if value is None or pattern is None:
         return None
     if form_of(numbered_type(number)) in NUMBER_FORMS:
-        return masks.format_number(decimal_of(value), pattern)
+        return datetime_formats.format_number(decimal_of(value), pattern)
     return datetime_formats.format_moment(date_parts.moment_of(value, number, settings), pattern)
 
 

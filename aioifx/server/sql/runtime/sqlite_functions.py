@@ -115,7 +115,6 @@ from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored, TypeNumber, numbered_type, type_number
 from aioifx.server.sql.runtime import (
     aggregates,
-    complex_functions,
     complex_values,
     date_parts,
     datetime_arithmetic,
@@ -132,45 +131,6 @@ from aioifx.server.sql.runtime.client_values import load
 from aioifx.server.sql.runtime.complex_values import completed, parts_of
 from aioifx.server.sql.runtime.decimals import compare_decimals
 from aioifx.sqltypes import Value
-
-
-def _type_of(definition: str) -> ComplexType:
-    type_ = numbered_type(definition)
-    assert isinstance(type_, ComplexType)
-    return type_
-
-
-def complex_value(parts: str | None, definition: str) -> Stored:
-    """``ifx_complex``: parts as a value of a type."""
-    return None if parts is None else completed(parts_of(parts), _type_of(definition))
-
-
-def contains(
-    settings: Settings, collection: str | None, definition: str, element: Value, number: TypeNumber
-) -> Stored:
-    """``ifx_contains``: whether a collection has an element, compared by the rules of their types."""
-    if collection is None or element is None:
-        return None
-    compare = comparer(type_number(_type_of(definition).element), number)
-    return any(compare(part, element, settings) == 0 for part in parts_of(collection))
-
-
-def gen_bson(
-    settings: Settings,
-    definition: str | None,
-    names: str | None,
-    row: str | None,
-    keeps_nulls: int,
-    has_id: int,
-) -> Stored:
-    """``ifx_gen_bson``: a row as a document."""
-    if definition is None or names is None or row is None:
-        return None
-    pairs = zip(parts_of(row), _type_of(definition).parts, strict=True)
-    values = [load(part, type_, settings.code_set) for part, type_ in pairs]
-    fields = [str(name) for name in parts_of(names)]
-    return documents.generated(fields, values, keeps_nulls=bool(keeps_nulls), has_id=bool(has_id))
-
 
 Function: TypeAlias = Callable[..., Stored]
 """A function called with stored values, and with the session's settings as its first argument if needed."""
@@ -298,6 +258,47 @@ def _compare(
     if left is None or right is None:
         return None
     return comparer(left_type, right_type)(left, right, settings)
+
+
+# --- rows, collections, documents ------------------------------------------------------------------------------------
+
+
+def _type_of(definition: str) -> ComplexType:
+    type_ = numbered_type(definition)
+    assert isinstance(type_, ComplexType)
+    return type_
+
+
+def complex_value(parts: str | None, definition: str) -> Stored:
+    """``ifx_complex``: parts as a value of a type."""
+    return None if parts is None else completed(parts_of(parts), _type_of(definition))
+
+
+def contains(
+    settings: Settings, collection: str | None, definition: str, element: Value, number: TypeNumber
+) -> Stored:
+    """``ifx_contains``: whether a collection has an element, compared by the rules of their types."""
+    if collection is None or element is None:
+        return None
+    compare = comparer(type_number(_type_of(definition).element), number)
+    return any(compare(part, element, settings) == 0 for part in parts_of(collection))
+
+
+def gen_bson(
+    settings: Settings,
+    definition: str | None,
+    names: str | None,
+    row: str | None,
+    keeps_nulls: int,
+    has_id: int,
+) -> Stored:
+    """``ifx_gen_bson``: a row as a document."""
+    if definition is None or names is None or row is None:
+        return None
+    pairs = zip(parts_of(row), _type_of(definition).parts, strict=True)
+    values = [load(part, type_, settings.code_set) for part, type_ in pairs]
+    fields = [str(name) for name in parts_of(names)]
+    return documents.generated(fields, values, keeps_nulls=bool(keeps_nulls), has_id=bool(has_id))
 
 
 # --- strings that count bytes ---------------------------------------------------------------------------------------
@@ -439,17 +440,17 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_to_date", 3, datetime_arithmetic.to_date, True),
     # rows, collections, documents
     FunctionSpec("ifx_parts", -1, complex_values.appended),
-    FunctionSpec("ifx_complex", 2, complex_functions.complex_value),
+    FunctionSpec("ifx_complex", 2, complex_value),
     FunctionSpec("ifx_field", 2, complex_values.field),
     FunctionSpec("ifx_cardinality", 1, complex_values.cardinality),
-    FunctionSpec("ifx_contains", 4, complex_functions.contains, True),
+    FunctionSpec("ifx_contains", 4, contains, True),
     *_specs("ifx_bson_get", documents.get, 2, 3),
     FunctionSpec("ifx_bson_size", 2, documents.size),
     *(
         FunctionSpec(f"ifx_{name}", 2, documents.value_function(accept))
         for name, accept in documents.VALUE_FUNCTIONS.items()
     ),
-    FunctionSpec("ifx_gen_bson", 5, complex_functions.gen_bson, True, deterministic=False),
+    FunctionSpec("ifx_gen_bson", 5, gen_bson, True, deterministic=False),
     # session
     FunctionSpec("ifx_user", 0, dbinfo.user, True),
     FunctionSpec("ifx_dbservername", 0, dbinfo.server_name, True),

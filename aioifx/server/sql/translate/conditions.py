@@ -32,7 +32,7 @@ from aioifx.server.sql.sqlite.tree import (
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.complex_types import contains
 from aioifx.server.sql.translate.scopes import Context, Scope
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.translate.sqlite_ddl import collated
 from aioifx.server.sql.translate.typed import (
     Typed,
     are_compared_by_sqlite,

@@ -10,7 +10,7 @@ from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of
 from aioifx.server.sql.sqlite.tree import Node, Piece, Query, listed, query_sql, sql, unquoted
 from aioifx.server.sql.translate.large_objects import kept
 from aioifx.server.sql.translate.scopes import Source
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.translate.sqlite_ddl import collated
 from aioifx.server.sql.translate.typed import Typed, cast
 from aioifx.sqltypes import Column, SqlType
 

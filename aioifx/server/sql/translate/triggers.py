@@ -33,7 +33,7 @@ from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.dml import stored
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.instead import change_plan
-from aioifx.server.sql.translate.routine_calls import execution
+from aioifx.server.sql.translate.routines import execution
 from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, view_statement
 from aioifx.server.sql.translate.select import QueryTranslator
 from aioifx.server.sql.translate.typed import Typed

@@ -25,7 +25,7 @@ from aioifx.server.sql.model.type_rules import (
 from aioifx.server.sql.runtime.decimals import decimal_text
 from aioifx.server.sql.runtime.numerics import RANGES
 from aioifx.server.sql.sqlite.tree import NULL, Literal, Node, Operation, call
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.translate.sqlite_ddl import collated
 from aioifx.sqltypes import SqlType, TypeCode
 
 BIGGEST: Final = 2**63 - 1

@@ -18,7 +18,7 @@ from aioifx.server.sql.translate.conditions import Subqueries
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.grouping import has_aggregate
 from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, Source, SourceColumn, view_statement
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.translate.sqlite_ddl import collated
 
 _COMPUTED: int = -234
 _NOT_SIMPLE: int = -384
