@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, Protocol, TypeAlias
 
 from aioifx.server.catalog import sysrows, systables
-from aioifx.server.catalog.routines import FIRST_PROCID, ROUTINES_TABLE, routine_from_json, steps_of_routine
+from aioifx.server.catalog.sysrows import FIRST_PROCID, ROUTINES_TABLE, routine_from_json, steps_of_routine
 from aioifx.server.sql.builtin_types import SYSTEM_OWNER
 from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.model.plan import CatalogChange, Definition, PutTable, PutType, Step, TypeChange

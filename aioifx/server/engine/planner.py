@@ -26,11 +26,11 @@ from aioifx.server.sql.model.plan import (
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.runtime.parameters import Binders
 from aioifx.server.sql.syntax.parser import parse, split_statements
 from aioifx.server.sql.translate.spl_program import Embedded
 from aioifx.server.sql.translate.translate import translate, translate_embedded
 from aioifx.server.sqlite.databases import Databases
-from aioifx.server.sqlite.parameters import Binders
 from aioifx.sqltypes import Value
 
 CACHED_PLANS: Final = 500

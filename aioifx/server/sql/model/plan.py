@@ -148,8 +148,6 @@ class Change:
     ``?{len(parameters)+1}``."""
     update_columns: tuple[str, ...] = ()
     """The columns that an UPDATE sets, to be checked against FOR UPDATE OF (-364)."""
-    affects_all_rows: bool = False
-    """Whether `sql` has no WHERE."""
     search: Composed | None = None
     """A SELECT of the rows that the statement reads, without side effects, for tests of locks. None if it reads none,
     or with WHERE CURRENT OF."""

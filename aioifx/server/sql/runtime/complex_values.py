@@ -2,13 +2,13 @@
 
 Functions for scalar parts are arguments, because those of `casts` are recursive with this module.
 
-A part of a literal such as ``SET{1, 'a'}`` is a quoted text, a number, a DATETIME or INTERVAL literal, NULL, or another
-row or collection, which may be quoted (documented, Guide to SQL: Syntax, Literal Row, Literal Collection, Nested
-Quotation Marks). -1260 for any other text is assumed.
-
 Source: documented: elements of collections are not NULL; a SET has no duplicates, SETs and MULTISETs no order; a row
 is converted field by field (Guide to SQL: Syntax; Database Design and Implementation Guide). assumed: duplicates in a
 SET are dropped without an error; -9978 for NULL elements, -9634 for rows with a different number of fields.
+
+A part of a literal such as ``SET{1, 'a'}`` is a quoted text, a number, a DATETIME or INTERVAL literal, NULL, or another
+row or collection, which may be quoted (documented, Guide to SQL: Syntax, Literal Row, Literal Collection, Nested
+Quotation Marks). -1260 for any other text is assumed.
 """
 
 from __future__ import annotations

@@ -137,9 +137,9 @@ def parse_grant(s: TokenStream) -> nodes.Grant:
     privileges, target = _privileges(s)
     s.expect("to")
     grantees = s.listed(parse_grantee)
-    option = s.accept("with", "grant", "option") is not None
+    s.accept("with", "grant", "option")
     _grantor(s)
-    return nodes.Grant(offset, privileges, target, grantees, option)
+    return nodes.Grant(offset, privileges, target, grantees)
 
 
 def parse_revoke(s: TokenStream) -> nodes.Revoke:
@@ -226,18 +226,15 @@ def parse_update_statistics(s: TokenStream) -> nodes.UpdateStatistics:
     offset = s.expect("update", "statistics").offset
     s.accept_any("low", "medium", "high")
     table: nodes.QualifiedName | None = None
-    tables = True
     if s.accept("for"):
-        kind = s.expect_any("table", "procedure", "function", "routine").text
-        tables = kind == "table"
-        named = s.at_qualified_name() and not s.at_any(*_STATISTICS_OPTIONS)
-        if named:
+        is_table = s.expect_any("table", "procedure", "function", "routine").text == "table"
+        if s.at_qualified_name() and not s.at_any(*_STATISTICS_OPTIONS):
             name = parse_qualified_name(s)
-            table = name if tables else None
-            if tables and s.at("("):
+            table = name if is_table else None
+            if is_table and s.at("("):
                 s.names_enclosed()
     _statistics_options(s)
-    return nodes.UpdateStatistics(offset, table, tables)
+    return nodes.UpdateStatistics(offset, table)
 
 
 _STATISTICS_OPTIONS: Final = ("drop", "resolution", "distributions", "sampling", "force", "auto")

@@ -185,7 +185,6 @@ class Current(Expression):
     """``CURRENT [q]``, and ``SYSDATE``, which is ``CURRENT YEAR TO FRACTION(5)``."""
 
     qualifier: Qualifier
-    is_sysdate: bool = False
 
 
 # --- Expressions: operators ---------------------------------------------------
@@ -954,10 +953,9 @@ class RenameColumn(Statement):
 
 
 class UpdateStatistics(Statement):
-    """UPDATE STATISTICS; no table means all; `for_tables` is False when only routines are meant."""
+    """UPDATE STATISTICS; no table means all."""
 
     table: QualifiedName | None = None
-    for_tables: bool = True
 
 
 # --- Databases, rights --------------------------------------------------------
@@ -1016,7 +1014,6 @@ class Grant(Statement):
     privileges: tuple[Privilege, ...]
     target: QualifiedName | None
     grantees: tuple[Name, ...]
-    with_grant_option: bool = False
 
 
 class Revoke(Statement):

@@ -1,4 +1,4 @@
-"""Primary expressions: literals, columns, calls, CASE, subqueries. Never: operators between values.
+"""Primary expressions: literals, columns, calls, windows, CASE, subqueries. Never: operators between values.
 
 Invariants:
 1. A word is a keyword only in the right context. ``TODAY`` before ``.`` is a table, ``CASE`` before a comma is a
@@ -22,7 +22,6 @@ from aioifx.server.sql.syntax.types import (
     parse_interval_qualifier,
     parse_type,
 )
-from aioifx.server.sql.syntax.windows import parse_windowed
 from aioifx.sqltypes import Unit, datetime_qualifier
 
 SET_OPERATORS: Final = ("union", "intersect", "minus", "except")
@@ -156,7 +155,7 @@ def _current(s: TokenStream) -> nodes.Current:
 
 
 def _sysdate(s: TokenStream) -> nodes.Current:
-    return nodes.Current(s.expect("sysdate").offset, _SYSDATE, is_sysdate=True)
+    return nodes.Current(s.expect("sysdate").offset, _SYSDATE)
 
 
 def _literal_text(s: TokenStream) -> str:
@@ -392,3 +391,59 @@ def _aggregate(s: TokenStream) -> nodes.Expression:
     return parse_windowed(
         s, nodes.Aggregate(token.offset, cast(nodes.AggregateName, token.text), argument, distinct)
     )
+
+
+# --- Windows -----------------------------------------------------------------
+
+
+def parse_windowed(s: TokenStream, function: nodes.Call | nodes.Aggregate) -> nodes.Expression:
+    """Read ``OVER (..)`` if present."""
+    if s.at("ignore", "nulls"):
+        raise s.unsupported("IGNORE NULLS")
+    if s.at("respect", "nulls", "over"):
+        s.expect("respect", "nulls")
+    if not s.at("over", "("):
+        return function
+    s.expect("over", "(")
+    partition_by: tuple[nodes.Expression, ...] = ()
+    order_by: tuple[nodes.OrderItem, ...] = ()
+    if s.at("partition"):
+        s.expect("partition", "by")
+        partition_by = s.listed(s.grammar.value)
+    if s.at("order"):
+        s.expect("order", "by")
+        order_by = s.listed(parse_order_item)
+    frame = _frame(s) if s.at_any("rows", "range") else None
+    s.expect(")")
+    return nodes.Window(function.offset, function, partition_by, order_by, frame)
+
+
+def parse_order_item(s: TokenStream) -> nodes.OrderItem:
+    """Read one key of ORDER BY."""
+    expression = s.grammar.value(s)
+    direction = s.accept_any("asc", "desc")
+    nulls_first: bool | None = None
+    if s.accept("nulls"):
+        nulls_first = s.expect_any("first", "last").text == "first"
+    descending = direction is not None and direction.text == "desc"
+    return nodes.OrderItem(expression.offset, expression, descending, nulls_first)
+
+
+def _frame(s: TokenStream) -> nodes.Frame:
+    token = s.expect_any("rows", "range")
+    if s.accept("between"):
+        start = _frame_bound(s)
+        s.expect("and")
+        end = _frame_bound(s)
+    else:
+        start, end = _frame_bound(s), nodes.FrameBound(token.offset, "current")
+    return nodes.Frame(token.offset, "rows" if token.text == "rows" else "range", start, end)
+
+
+def _frame_bound(s: TokenStream) -> nodes.FrameBound:
+    offset = s.token.offset
+    if s.accept("current", "row"):
+        return nodes.FrameBound(offset, "current")
+    count = None if s.accept("unbounded") else s.grammar.value(s)
+    kind = s.expect_any("preceding", "following").text
+    return nodes.FrameBound(offset, "preceding" if kind == "preceding" else "following", count)

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.syntax.primaries import SET_OPERATORS, parse_number
+from aioifx.server.sql.syntax.primaries import SET_OPERATORS, parse_number, parse_order_item
 from aioifx.server.sql.syntax.sources import parse_from_item
 from aioifx.server.sql.syntax.storage_clauses import parse_table_storage
 from aioifx.server.sql.syntax.token_stream import (
@@ -23,7 +23,6 @@ from aioifx.server.sql.syntax.token_stream import (
     parse_qualified_name,
 )
 from aioifx.server.sql.syntax.tokens import TokenKind
-from aioifx.server.sql.syntax.windows import parse_order_item
 
 LIMIT_NOT_ALLOWED: Final = -944
 
