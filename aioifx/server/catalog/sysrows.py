@@ -34,22 +34,9 @@ from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sql.syntax.nodes import Fragment
 from aioifx.sqltypes import NOT_NULL, SqlType, TypeCode
 
-_BY_TABID: Final = (
-    "systables",
-    "syscolumns",
-    "sysindices",
-    "sysindexes",
-    "sysconstraints",
-    "syscoldepend",
-    "sysdefaults",
-    "sysviews",
-    "syssyntable",
-    "systabauth",
-    "syssequences",
-    "sysblobs",
-    "sysobjstate",
-    "sysfragments",
-    "systriggers",
+_BY_TABID: Final = tuple(
+    "systables syscolumns sysindices sysindexes sysconstraints syscoldepend sysdefaults sysviews syssyntable"
+    " systabauth syssequences sysblobs sysobjstate sysfragments systriggers".split()
 )
 _BY_CONSTRID: Final = ("sysreferences", "syschecks")
 

@@ -137,6 +137,22 @@ def _environment(s: TokenStream, offset: int) -> nodes.SetEnvironment:
 # --- Settings without an effect ----------------------------------------------
 
 
+def _constant(name: str, value: str) -> Reader:
+    return lambda s, offset: nodes.SetOption(offset, name, value)
+
+
+def _state(s: TokenStream) -> str:
+    state = s.accept_any("enabled", "disabled")
+    return state.text if state else "enabled"
+
+
+def _autofree(s: TokenStream, offset: int) -> nodes.SetOption:
+    value = _state(s)
+    if s.accept("for"):
+        s.name()
+    return nodes.SetOption(offset, "autofree", value)
+
+
 def _explain(s: TokenStream, offset: int) -> nodes.SetOption:
     if s.accept("file", "to"):
         return nodes.SetOption(offset, "explain", f"file {s.string()}")
@@ -164,39 +180,11 @@ def _debug_file(s: TokenStream, offset: int) -> nodes.SetOption:
     return nodes.SetOption(offset, "debug file", value)
 
 
-def _log(s: TokenStream, offset: int) -> nodes.SetOption:
-    return nodes.SetOption(offset, "log", "unbuffered")
-
-
-def _buffered_log(s: TokenStream, offset: int) -> nodes.SetOption:
-    return nodes.SetOption(offset, "log", "buffered")
-
-
-def _collation(s: TokenStream, offset: int) -> nodes.SetOption:
-    return nodes.SetOption(offset, "collation", s.string())
-
-
-def _no_collation(s: TokenStream, offset: int) -> nodes.SetOption:
-    return nodes.SetOption(offset, "collation", "")
-
-
 def _session_authorization(s: TokenStream, offset: int) -> nodes.SetOption:
     user = s.string() if s.token.kind is TokenKind.STRING else s.name().text
     if s.accept("using"):
         s.string()
     return nodes.SetOption(offset, "session authorization", user)
-
-
-def _autofree(s: TokenStream, offset: int) -> nodes.SetOption:
-    state = s.accept_any("enabled", "disabled")
-    if s.accept("for"):
-        s.name()
-    return nodes.SetOption(offset, "autofree", state.text if state else "enabled")
-
-
-def _deferred_prepare(s: TokenStream, offset: int) -> nodes.SetOption:
-    state = s.accept_any("enabled", "disabled")
-    return nodes.SetOption(offset, "deferred_prepare", state.text if state else "enabled")
 
 
 def _dataskip(s: TokenStream, offset: int) -> nodes.SetOption:
@@ -220,13 +208,13 @@ _SETTINGS: Final[tuple[tuple[tuple[str, ...], Reader], ...]] = (
     (("optimization",), _optimization),
     (("pdqpriority",), _pdqpriority),
     (("debug", "file", "to"), _debug_file),
-    (("buffered", "log"), _buffered_log),
-    (("log",), _log),
-    (("no", "collation"), _no_collation),
-    (("collation",), _collation),
+    (("buffered", "log"), _constant("log", "buffered")),
+    (("log",), _constant("log", "unbuffered")),
+    (("no", "collation"), _constant("collation", "")),
+    (("collation",), lambda s, offset: nodes.SetOption(offset, "collation", s.string())),
     (("session", "authorization", "to"), _session_authorization),
     (("autofree",), _autofree),
-    (("deferred_prepare",), _deferred_prepare),
+    (("deferred_prepare",), lambda s, offset: nodes.SetOption(offset, "deferred_prepare", _state(s))),
     (("dataskip",), _dataskip),
     (("statement", "cache"), _statement_cache),
 )
