@@ -300,29 +300,6 @@ def gen_bson(
     return documents.generated(fields, values, keeps_nulls=bool(keeps_nulls), has_id=bool(has_id))
 
 
-# --- strings that count bytes ---------------------------------------------------------------------------------------
-
-
-def _length(settings: Settings, text: str | None) -> Stored:
-    return strings.length(text, settings.code_set)
-
-
-def _octet_length(settings: Settings, text: str | None) -> Stored:
-    return strings.octet_length(text, settings.code_set)
-
-
-def _chr(settings: Settings, code: int | None) -> Stored:
-    return strings.character(code, settings.code_set)
-
-
-def _ascii(settings: Settings, text: str | None) -> Stored:
-    return strings.ascii_code(text, settings.code_set)
-
-
-def _subscript(settings: Settings, text: str | None, first: int, last: int) -> Stored:
-    return strings.subscript(text, first, last, settings.code_set)
-
-
 def _and_not(left: int, right: int) -> int:
     return left & ~right
 
@@ -374,11 +351,11 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_bitnot", 1, numerics.bits(int.__invert__)),
     FunctionSpec("ifx_hex", 1, numerics.hexadecimal),
     # strings
-    FunctionSpec("ifx_ascii", 1, _ascii, True),
-    FunctionSpec("ifx_chr", 1, _chr, True),
-    FunctionSpec("ifx_length", 1, _length, True),
+    FunctionSpec("ifx_ascii", 1, strings.ascii_code, True),
+    FunctionSpec("ifx_chr", 1, strings.character, True),
+    FunctionSpec("ifx_length", 1, strings.length, True),
     FunctionSpec("ifx_char_length", 1, strings.char_length),
-    FunctionSpec("ifx_octet_length", 1, _octet_length, True),
+    FunctionSpec("ifx_octet_length", 1, strings.octet_length, True),
     FunctionSpec("ifx_upper", 1, strings.upper),
     FunctionSpec("ifx_lower", 1, strings.lower),
     FunctionSpec("ifx_initcap", 1, strings.initcap),
@@ -394,7 +371,7 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     *_specs("ifx_substr", strings.substr, 2, 3),
     FunctionSpec("ifx_substring", 2, strings.substring),
     FunctionSpec("ifx_substring", 3, strings.substring_for),
-    FunctionSpec("ifx_subscript", 3, _subscript, True),
+    FunctionSpec("ifx_subscript", 3, strings.subscript, True),
     FunctionSpec("ifx_left", 2, strings.left),
     FunctionSpec("ifx_right", 2, strings.right),
     FunctionSpec("ifx_space", 1, strings.space),
