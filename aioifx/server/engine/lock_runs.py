@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
 from aioifx.server.engine.cursors import RowSource
+from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.plan import Isolation
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.storage import Stored
@@ -180,8 +181,7 @@ class Conflict(LockConflict):
         self.token = table.name
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Frozen):
     """A query to run."""
 
     sql: Composed

@@ -10,11 +10,11 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.server.sql.syntax.nodes import Fragment
 from aioifx.sqltypes import (
@@ -37,8 +37,7 @@ class DefaultKind(StrEnum):
     SITE = "S"
 
 
-@dataclass(frozen=True, slots=True)
-class Default:
+class Default(Frozen):
     """A column's default."""
 
     kind: DefaultKind
@@ -48,8 +47,7 @@ class Default:
     """The literal as sysdefaults shows it; empty for the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnDef:
+class ColumnDef(Frozen):
     """One column of a table."""
 
     name: str
@@ -81,8 +79,7 @@ class ConstraintKind(StrEnum):
     NOT_NULL = "N"
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Frozen):
     """A constraint with its name, which SQLite's CHECK messages also contain."""
 
     constrid: int
@@ -109,8 +106,7 @@ class Constraint:
         return f"{self.owner}.{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class IndexPart:
+class IndexPart(Frozen):
     """One key of an index: a column, or the result of a function of columns."""
 
     column: str
@@ -127,8 +123,7 @@ class IndexPart:
     """The collation of the result's type."""
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Frozen):
     """An index; a name that starts with a blank belongs to an unnamed constraint."""
 
     name: str
@@ -157,8 +152,7 @@ class Index:
         return any(part.function for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceDef:
+class SequenceDef(Frozen):
     """The options of CREATE SEQUENCE and ALTER SEQUENCE."""
 
     start: int
@@ -204,8 +198,7 @@ class TriggerEvent(StrEnum):
     DELETE = "D"
 
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
+class Trigger(Frozen):
     """A trigger of a table, or an INSTEAD OF trigger of a view."""
 
     trigid: int
@@ -242,8 +235,7 @@ class Trigger:
         return is_any or not columns or any(name in columns for name in self.columns)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Frozen):
     """A table, view, synonym or sequence with all that belongs to it."""
 
     tabid: int
@@ -342,8 +334,7 @@ class Table:
         return next(found, None)
 
 
-@dataclass(frozen=True, slots=True)
-class UserType:
+class UserType(Frozen):
     """A type of the database: named, or the structure of a column."""
 
     extended_id: int
@@ -361,8 +352,7 @@ FIRST_EXTENDED_ID: Final = 2048
 """The first number of types that are not built in (documented: sysxtdtypes.extended_id)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Frozen):
     """A foreign key seen from its parent."""
 
     child: Table

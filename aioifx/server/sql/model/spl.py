@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Literal
 
 from aioifx.errors import InterfaceError
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.storage import Form, form_of
 from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sql.syntax.parser import parse_type_text
@@ -118,8 +118,7 @@ AMBIGUOUS = -9700
 """Several routines fit (documented)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SplParameter:
+class SplParameter(Frozen):
     """One parameter."""
 
     name: str
@@ -128,8 +127,7 @@ class SplParameter:
     mode: ParameterMode = "in"
 
 
-@dataclass(frozen=True, slots=True)
-class SplTrigger:
+class SplTrigger(Frozen):
     """The table of a trigger procedure, and the names of its old and new rows; a name is empty if not given."""
 
     table: str
@@ -137,8 +135,7 @@ class SplTrigger:
     new: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SplRoutine:
+class SplRoutine(Frozen):
     """A procedure or function of a database, as CREATE declared it."""
 
     procid: int

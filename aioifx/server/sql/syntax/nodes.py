@@ -12,25 +12,15 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from decimal import Decimal
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, dataclass_transform, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
+from aioifx.server.sql.frozen import Frozen
 from aioifx.sqltypes import Qualifier, SqlType, Unit
 
 
-@dataclass_transform(frozen_default=True)
-class NodeType(type):
-    """Makes each class of nodes a frozen dataclass with slots."""
-
-    def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> NodeType:
-        made: Any = super().__new__(mcs, name, bases, body)
-        if "__slots__" not in body:  # `dataclass` makes the class again, with slots
-            made = dataclass(frozen=True, slots=True)(made)
-        return cast("NodeType", made)
-
-
-class Node(metaclass=NodeType):
+class Node(Frozen):
     """A part of a statement, with its position."""
 
     offset: int

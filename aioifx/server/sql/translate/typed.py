@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 from aioifx.server.sql.complex_types import is_distinct
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.storage import Form, TypeNumber, form_of, type_number
 from aioifx.server.sql.model.type_rules import (
@@ -36,8 +36,7 @@ from aioifx.sqltypes import SqlType, TypeCode
 BIGGEST: Final = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Typed:
+class Typed(Frozen):
     """An expression of SQLite with the Informix type of its value."""
 
     sql: Node
