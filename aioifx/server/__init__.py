@@ -8,7 +8,7 @@ from aioifx.server.host.server import Server, running, serve
 from aioifx.server.protocol.quirks import Quirk
 from aioifx.server.protocol.statement_log import StatementLog, StatementRecord
 from aioifx.server.protocol.stats import ServerStats, SessionStats
-from aioifx.server.sql.model.routines import Routine
+from aioifx.server.sql.model.spl import Routine
 
 __all__ = [
     "Fault",

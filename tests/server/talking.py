@@ -14,8 +14,8 @@ import pytest
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.server.engine.engine import Engine
-from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_registry import SessionRegistry
+from aioifx.server.engine.session_state import StatementResult
 from aioifx.server.protocol.context import FetchLimit, Identity, SessionContext
 from aioifx.server.protocol.dispatch import Conversation
 from aioifx.server.protocol.quirk_handlers import QuirkyContext, QuirkyConversation

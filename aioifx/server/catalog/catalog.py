@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, Protocol, TypeAlias
 
 from aioifx.server.catalog import sysrows, systables
-from aioifx.server.catalog.routines import FIRST_PROCID, ROUTINES_TABLE, routine_from_json, steps_of_routine
+from aioifx.server.catalog.sysrows import FIRST_PROCID, ROUTINES_TABLE, routine_from_json, steps_of_routine
 from aioifx.server.sql.builtin_types import SYSTEM_OWNER
 from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.model.plan import CatalogChange, Definition, PutTable, PutType, Step, TypeChange
@@ -44,8 +44,7 @@ from aioifx.server.sql.model.schema import (
 from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.server.sql.sqlite.render import identifier
 from aioifx.server.sql.syntax.nodes import Fragment
-from aioifx.server.sql.translate.sqlite_ddl import object_table_steps
-from aioifx.server.sql.translate.sqlite_types import affinity
+from aioifx.server.sql.translate.sqlite_ddl import affinity, object_table_steps
 from aioifx.sqltypes import Column, SqlType
 
 SqlValue: TypeAlias = str | int | float | None

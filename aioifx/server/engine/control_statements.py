@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from aioifx.server.engine.results import StatementResult, TransactionEvent
 from aioifx.server.engine.session_databases import (
     check_no_transaction,
     close_database,
@@ -13,7 +12,7 @@ from aioifx.server.engine.session_databases import (
     drop_database,
     open_database,
 )
-from aioifx.server.engine.session_state import SessionState
+from aioifx.server.engine.session_state import SessionState, StatementResult, TransactionEvent
 from aioifx.server.engine.write_refusals import check_database
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan as plans

@@ -9,8 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from aioifx.server.catalog import catalog
 from aioifx.server.engine.dml import apply_change, is_shared
 from aioifx.server.engine.planner import Statement
-from aioifx.server.engine.results import StatementResult
-from aioifx.server.engine.session_state import SessionState
+from aioifx.server.engine.session_state import SessionState, StatementResult
 from aioifx.server.engine.write_refusals import check_definition
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Definition, FilledTable, PutTable, Step

@@ -10,8 +10,7 @@ from typing import Final, TypeVar
 
 from aioifx.server.engine.object_files import PIECE, unique_name
 from aioifx.server.engine.planner import Statement
-from aioifx.server.engine.results import StatementResult
-from aioifx.server.engine.session_state import SessionState
+from aioifx.server.engine.session_state import SessionState, StatementResult
 from aioifx.server.engine.triggers import fire
 from aioifx.server.engine.write_refusals import check_change, check_sequence
 from aioifx.server.sql.errors import SqlError
@@ -22,7 +21,7 @@ from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sql.runtime.sqlite_functions import guarded
 from aioifx.server.sql.sqlite.render import Composed
 from aioifx.server.sql.translate.spl_program import NOT_GIVEN
-from aioifx.server.sqlite.dml import Written, make_interruptible, write
+from aioifx.server.sqlite.dml import Written, insert_each, make_interruptible, write
 from aioifx.server.sqlite.error_mapping import (
     broken_reference,
     is_duplicate,
@@ -30,7 +29,6 @@ from aioifx.server.sqlite.error_mapping import (
     sql_error_of,
     updated_as_a_whole,
 )
-from aioifx.server.sqlite.insert_runs import insert_each
 from aioifx.server.sqlite.lock_manager import Kind, LockMode, LockRefused
 from aioifx.server.sqlite.row_changes import LockConflict
 from aioifx.sqltypes import Row, TypeCode, Value

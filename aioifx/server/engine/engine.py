@@ -23,9 +23,8 @@ from aioifx.server.engine.object_files import Files
 from aioifx.server.engine.open_objects import OpenObjects
 from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.reads import LOCK_ERRORS
-from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
-from aioifx.server.engine.session_state import SessionState
+from aioifx.server.engine.session_state import SessionState, StatementResult
 from aioifx.server.engine.spl import SplHost
 from aioifx.server.engine.write_refusals import check_other
 from aioifx.server.sql.errors import SqlError

@@ -10,27 +10,15 @@ from aioifx.server.catalog import catalog
 from aioifx.server.engine.workspace import Workspace
 from aioifx.server.sql.builtin_types import BYTE, TEXT
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import (
-    BeginWork,
-    CloseDatabase,
-    CommitWork,
-    CreateDatabase,
-    DropDatabase,
-    Nothing,
-    OpenDatabase,
-    Plan,
-    PlanKey,
-    Query,
-    RollbackWork,
-)
+from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.runtime.parameters import Binders
 from aioifx.server.sql.syntax.parser import parse, split_statements
 from aioifx.server.sql.translate.spl_program import Embedded
 from aioifx.server.sql.translate.translate import translate, translate_embedded
 from aioifx.server.sqlite.databases import Databases
-from aioifx.server.sqlite.parameters import Binders
 from aioifx.sqltypes import Value
 
 CACHED_PLANS: Final = 500
@@ -48,8 +36,8 @@ class Statement:
     def __init__(
         self,
         text: str,
-        key: PlanKey,
-        plan: Plan,
+        key: plans.PlanKey,
+        plan: plans.Plan,
         parts: tuple[Statement, ...] = (),
         embedded: Embedded | None = None,
     ) -> None:
@@ -62,7 +50,7 @@ class Statement:
         self.seen: tuple[Workspace | None, tuple[int, int], int] | None = None
         """Workspace and stamps at which the plan was last found valid."""
 
-    def follow(self, key: PlanKey, plan: Plan) -> None:
+    def follow(self, key: plans.PlanKey, plan: plans.Plan) -> None:
         """Replace the plan."""
         self.key = key
         self.plan = plan
@@ -88,7 +76,7 @@ class Statement:
         return tuple(values) if self.embedded is not None else self.binders.bind(values, settings)
 
 
-def _require_part(plan: Plan, offset: int) -> None:
+def _require_part(plan: plans.Plan, offset: int) -> None:
     """Refuse a statement that a text with several cannot have.
 
     Source: documented: "Restricted Statements in Multistatement Prepared Objects". assumed: -555 for parameters that
@@ -106,8 +94,8 @@ def _require_part(plan: Plan, offset: int) -> None:
         raise SqlError(-555, offset=offset)
 
 
-_DATABASES: Final = (OpenDatabase, CloseDatabase, CreateDatabase, DropDatabase)
-_TRANSACTIONS: Final = (BeginWork, CommitWork, RollbackWork)
+_DATABASES: Final = (plans.OpenDatabase, plans.CloseDatabase, plans.CreateDatabase, plans.DropDatabase)
+_TRANSACTIONS: Final = (plans.BeginWork, plans.CommitWork, plans.RollbackWork)
 
 
 class Planner:
@@ -118,7 +106,7 @@ class Planner:
         self._settings = settings
         self._delimident = delimident
         self._no_schema = catalog.empty_schema()
-        self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
+        self._plans: OrderedDict[plans.PlanKey, plans.Plan] = OrderedDict()
 
     def prepare(self, text: str, workspace: Workspace | None) -> Statement:
         """Translate *text*.
@@ -153,7 +141,7 @@ class Planner:
             _require_part(plan, start + 1)
             parts.append(Statement(piece, key, plan))
         parameters = tuple(each for part in parts for each in part.plan.parameters)
-        plan = Plan(parts[0].plan.type, Nothing(), parameters=parameters)
+        plan = plans.Plan(parts[0].plan.type, plans.Nothing(), parameters=parameters)
         return Statement(text, self._key(text, schema), plan, tuple(parts))
 
     def prepare_embedded(self, embedded: Embedded, workspace: Workspace) -> Statement:
@@ -166,7 +154,7 @@ class Planner:
         plan = translate_embedded(embedded, schema, self._settings)
         return Statement("", self._key("", schema), plan, embedded=embedded)
 
-    def current_plan(self, statement: Statement, workspace: Workspace | None) -> Plan:
+    def current_plan(self, statement: Statement, workspace: Workspace | None) -> plans.Plan:
         """The plan of *statement*, translated again if the schema has changed.
 
         Raises:
@@ -188,13 +176,13 @@ class Planner:
             return statement.plan
         plan, before = self._plan(key, schema), statement.plan
         if (plan.type, plan.columns) != (before.type, before.columns):
-            tables = plan.action.tables if isinstance(plan.action, Query) else ()
+            tables = plan.action.tables if isinstance(plan.action, plans.Query) else ()
             raise SqlError(-710, token=tables[0].name if tables else "")
         statement.follow(key, plan)
         return plan
 
-    def _key(self, text: str, schema: Schema) -> PlanKey:
-        return PlanKey(
+    def _key(self, text: str, schema: Schema) -> plans.PlanKey:
+        return plans.PlanKey(
             text,
             schema.database,
             schema.generation,
@@ -204,7 +192,7 @@ class Planner:
             self._settings.routines.version,
         )
 
-    def _plan(self, key: PlanKey, schema: Schema) -> Plan:
+    def _plan(self, key: plans.PlanKey, schema: Schema) -> plans.Plan:
         plan = self._plans.get(key)
         if plan is not None:
             self._plans.move_to_end(key)

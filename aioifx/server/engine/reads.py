@@ -19,14 +19,16 @@ from typing import Final, NamedTuple
 
 from aioifx.server.engine.cursors import Postponed, RowSource
 from aioifx.server.engine.lock_runs import (
+    INTENTIONS,
     Conflict,
+    CurrentRow,
+    LockedRows,
     LockRuns,
     Reader,
     Run,
     Text,
     versions_of,
 )
-from aioifx.server.engine.row_locks import INTENTIONS, CurrentRow, LockedRows
 from aioifx.server.sql.model.plan import Change, Isolation, Query, Verb
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.storage import Stored

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
+from enum import IntEnum
 from typing import Final, Protocol
 
 from aioifx.server.engine.firing import Firing
@@ -18,7 +20,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import BeginWork, CallSpl, CommitWork, Plan, RollbackWork
 from aioifx.server.sql.model.settings import Settings, no_check
 from aioifx.server.sql.model.storage import Stored
-from aioifx.server.sqlite.databases import Databases
+from aioifx.server.sqlite.databases import Database, Databases
 from aioifx.server.sqlite.error_mapping import sql_error_of
 from aioifx.server.sqlite.interrupts import Interrupts
 from aioifx.server.sqlite.lock_manager import Kind, LockRefused
@@ -26,6 +28,30 @@ from aioifx.server.sqlite.spool import StoredRow
 from aioifx.server.sqlite.transaction_state import SessionDefaults
 from aioifx.server.sqlite.transactions import is_busy, refused_by
 from aioifx.sqltypes import Value
+
+
+class TransactionEvent(IntEnum):
+    """The effect of a statement on the transaction."""
+
+    NONE = 0
+    BEGUN = 1
+    COMMITTED = 2
+    ROLLED_BACK = 3
+
+
+@dataclass(slots=True)
+class StatementResult:
+    """The result of a statement without rows."""
+
+    rows: int = 0
+    rowid: int = 0
+    serial: int = 0
+    serial8: int = 0
+    bigserial: int = 0
+    opened: Database | None = None
+    """The database that the statement opened."""
+    event: TransactionEvent = TransactionEvent.NONE
+
 
 _CHANGED: Final = -710
 """A table has been altered, dropped or renamed (documented)."""

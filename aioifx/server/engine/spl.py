@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.engine.planner import Statement
-from aioifx.server.engine.results import StatementResult
-from aioifx.server.engine.session_state import SessionState
+from aioifx.server.engine.session_state import SessionState, StatementResult
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.plan import CallSpl, Plan, Query
@@ -132,7 +131,7 @@ class SplHost:
             self._depth -= weight
 
     def single(self, procid: int, arguments: Sequence[Any]) -> Stored:
-        """The single result of a routine in an expression; NULL if it returns nothing, as `routine_calls` assumes.
+        """The single result of a routine in an expression; NULL if it returns nothing, as `routines` assumes.
 
         Raises:
             SqlError: -686, several rows; others as the routine.

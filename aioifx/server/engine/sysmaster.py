@@ -1,28 +1,117 @@
-"""Tables of sysmaster that show the server's own state: databases, sessions, locks. Never: the contents of a database.
+"""Tables of sysmaster: databases, sessions, locks, storage, configuration. Never: the contents of a database.
 
 Locks are those of the lock manager. An open database is shown as a shared lock on its row of sysdatabases, as by
 Informix (documented: performance guide, Monitoring locks).
+
+All databases are in one dbspace with one chunk, the directory of their files. It grows as needed. The write-ahead files
+are its only logical log.
+
+Source: columns and their meaning are documented (Administrator's Reference, syschunks, syslogs, sysconfig,
+sysdri).
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.server.catalog import catalog, systables
 from aioifx.server.catalog.sysrows import TABLES_PARTNUM
-from aioifx.server.engine import sysmaster_storage
+from aioifx.server.catalog.systables import PAGE_SIZE, ROOT_SPACE
 from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
 from aioifx.server.sql.builtin_types import SYSTEM_OWNER
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.dates import days_of
-from aioifx.server.sqlite.databases import SYSMASTER, Database, Databases, LogMode
+from aioifx.server.sqlite.databases import SYSMASTER, Database, Databases, LogMode, WriteRefusal
 from aioifx.server.sqlite.lock_manager import Kind
 from aioifx.server.sqlite.transactions import Transactions
 
-_Rows: TypeAlias = list[tuple[Stored, ...]]
+Rows: TypeAlias = list[tuple[Stored, ...]]
+Maker: TypeAlias = Callable[[Databases, SessionRegistry, str], Rows]
+
+_ONLINE: Final = 0x40
+"""syschunks.flags of a chunk that is online (documented)."""
+_CURRENT: Final = 0x03
+"""syslogs.flags: in use, and the current one (documented)."""
+_FREE_PAGES: Final = slice(36, 40)
+"""The number of free pages in the header of a SQLite file, 4 bytes, and the place of the size of its pages."""
+_FILE_PAGE_SIZE: Final = slice(16, 18)
+
+
+def _syschunks(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
+    files = list(_sizes(databases, ""))
+    size, free = sum(size for _, size in files), sum(_free(path) for path, _ in files)
+    metadata = (None,) * 3  # mdsize, udsize, udfree: of sbspaces
+    flags = (0,) * 5 + (1,)  # is_offline, .., is_inconsistent, is_extendable
+    mirror = ("", 0, 0, 0, 0)
+    return [
+        (1, 1, 0, PAGE_SIZE, _pages(size), 0, _pages(free), *metadata, *flags, _ONLINE,
+         str(databases.directory), *mirror)
+    ]  # fmt: skip
+
+
+def _syslogs(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
+    used = _pages(sum(size for _, size in _sizes(databases, "-wal")))
+    return [(1, 1, used, used, 1, 1, 0, 0, 0, 0, _CURRENT)]
+
+
+def _sysconfig(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
+    """The parameters that have a meaning here."""
+    values = {
+        "ROOTNAME": (ROOT_SPACE, ROOT_SPACE),
+        "ROOTPATH": (str(databases.directory), ""),
+        "ROOTOFFSET": ("0", "0"),
+        "MIRROR": ("0", "0"),
+        "SERVERNUM": ("0", "0"),
+        "DBSPACETEMP": ("", ""),
+        "DEF_TABLE_LOCKMODE": ("page", "page"),
+        "DB_LOCALE": (databases.locale, ""),
+    }
+    return [
+        (number, name, 0, value, value, default)
+        for number, (name, (value, default)) in enumerate(values.items())
+    ]
+
+
+def _sysdri(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
+    """The role in a cluster; JDBC's getHDRType reads it (observed)."""
+    is_secondary = databases.refusal is WriteRefusal.SECONDARY
+    role, state = ("secondary", "on") if is_secondary else ("standard", "off")
+    return [(role, state, "", None, None, "")]
+
+
+def _sysopendb(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
+    return [(entry.session_id, 0, entry.database, "Y") for entry in registry.entries() if entry.database]
+
+
+def _sizes(databases: Databases, suffix: str) -> Iterator[tuple[Path, int]]:
+    """The existing files of all databases, and their bytes."""
+    for database in databases.all():
+        path = Path(f"{database.path}{suffix}")
+        try:
+            yield path, path.stat().st_size
+        except FileNotFoundError:
+            continue  # dropped, or no write-ahead file
+
+
+def _free(path: Path) -> int:
+    """The bytes of a database's file that no table uses."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(_FREE_PAGES.stop)
+    except FileNotFoundError:
+        return 0
+    pages = int.from_bytes(header[_FREE_PAGES], "big")
+    size = int.from_bytes(header[_FILE_PAGE_SIZE], "big")
+    return pages * (0x10000 if size == 1 else size)
+
+
+def _pages(size: int) -> int:
+    return -(-size // PAGE_SIZE)
+
 
 _FLAGS: Final = {LogMode.UNLOGGED: 0, LogMode.LOGGED: 1, LogMode.ANSI: 5}
 """sysdatabases.flags: 1 logged, 4 ANSI (documented: sysmaster, sysdatabases)."""
@@ -51,7 +140,7 @@ def refresh(
     connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
 
-def _sysdatabases(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
+def _sysdatabases(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
     return [
         (
             database.name,
@@ -69,11 +158,11 @@ def _sysdatabases(databases: Databases, registry: SessionRegistry, current: str)
     ]
 
 
-def _sysdbslocale(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
+def _sysdbslocale(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
     return [(database.name, database.locale) for database in databases.all()]
 
 
-def _syssessions(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
+def _syssessions(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
     waiting = _waiting(databases)
     return [
         (
@@ -150,14 +239,14 @@ def _waiting(databases: Databases) -> set[int]:
     return {_session_of(owner) for owner in databases.locks.waiting()}
 
 
-def _syslocks(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
+def _syslocks(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
     return [
         (lock.database, lock.table, lock.rowid, lock.keynum, lock.type, lock.owner, lock.waiter)
         for lock in _locks(databases, registry, current)
     ]
 
 
-def _sysprofile(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
+def _sysprofile(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
     """Only the counts of locks (documented: sysprofile, its names)."""
     counts = databases.locks.counts
     return [
@@ -168,7 +257,7 @@ def _sysprofile(databases: Databases, registry: SessionRegistry, current: str) -
     ]
 
 
-def _systabnames(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
+def _systabnames(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
     """The tables of all databases; temporary ones are added."""
     return [
         (_SYSDATABASES, SYSMASTER, SYSTEM_OWNER, "sysdatabases", ""),
@@ -198,7 +287,7 @@ def _stored_tables(database: Database) -> list[tuple[int, str, str]]:
         ).fetchall()
 
 
-def _syslcktab(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
+def _syslcktab(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
     return [
         (
             _LOCK + number, lock.partnum, lock.rowid, lock.rowid, lock.keynum, lock.granted, _LOCK_TYPES[lock.type],
@@ -208,11 +297,11 @@ def _syslcktab(databases: Databases, registry: SessionRegistry, current: str) ->
     ]  # fmt: skip
 
 
-def _systxptab(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
+def _systxptab(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
     return [(_TRANSACTION + entry.session_id, _THREAD + entry.session_id) for entry in registry.entries()]
 
 
-def _sysrstcb(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
+def _sysrstcb(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
     waited = {
         lock.waiter: _LOCK + number
         for number, lock in enumerate(_locks(databases, registry, current))
@@ -224,11 +313,11 @@ def _sysrstcb(databases: Databases, registry: SessionRegistry, current: str) -> 
     ]
 
 
-def _flags_text(databases: Databases, registry: SessionRegistry, current: str) -> _Rows:
+def _flags_text(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
     return [("syslcktab", code, text) for text, code in _LOCK_TYPES.items()]
 
 
-def _temp_rows(name: str, connection: sqlite3.Connection, session: SessionEntry) -> _Rows:
+def _temp_rows(name: str, connection: sqlite3.Connection, session: SessionEntry) -> Rows:
     """The rows of the session's temporary tables."""
     texts = connection.execute('SELECT noun FROM temp."ifx_tables" ORDER BY tabid').fetchall()
     tables = [catalog.table_from_json(text, "temp") for (text,) in texts]
@@ -254,7 +343,7 @@ _LOCK_TYPES: Final = {
 """Observed: scripts for Informix decode syslcktab.type so."""
 
 
-_MAKERS: Final[dict[str, Callable[[Databases, SessionRegistry, str], _Rows]]] = {
+_MAKERS: Final[dict[str, Maker]] = {
     "sysdatabases": _sysdatabases,
     "sysdbslocale": _sysdbslocale,
     "syssessions": _syssessions,
@@ -266,5 +355,9 @@ _MAKERS: Final[dict[str, Callable[[Databases, SessionRegistry, str], _Rows]]] = 
     "systxptab": _systxptab,
     "sysrstcb": _sysrstcb,
     "flags_text": _flags_text,
-    **sysmaster_storage.MAKERS,
+    "syschunks": _syschunks,
+    "syslogs": _syslogs,
+    "sysconfig": _sysconfig,
+    "sysdri": _sysdri,
+    "sysopendb": _sysopendb,
 }

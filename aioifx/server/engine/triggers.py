@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from aioifx.server.engine.firing import ReferencedRow
-from aioifx.server.engine.results import StatementResult
-from aioifx.server.engine.session_state import SessionState
+from aioifx.server.engine.session_state import SessionState, StatementResult
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import (
     CallRoutine,

@@ -20,7 +20,7 @@ from aioifx.server.sql.translate.sqlite_ddl import release_steps
 from aioifx.server.sqlite.counters import Serials
 from aioifx.server.sqlite.databases import Database
 from aioifx.server.sqlite.interrupts import INTERRUPTED
-from aioifx.server.sqlite.kept_values import KeptByCursor
+from aioifx.server.sqlite.spool import KeptByCursor
 from aioifx.server.sqlite.transaction_state import SessionDefaults
 from aioifx.server.sqlite.transactions import Transactions
 

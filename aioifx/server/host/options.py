@@ -14,7 +14,7 @@ from aioifx.errors import InterfaceError
 from aioifx.server.protocol.pam import PamCheck
 from aioifx.server.protocol.quirks import quirks_of
 from aioifx.server.protocol.row_blocks import MAX_BLOCK_BYTES
-from aioifx.server.sql.model.routines import Routine
+from aioifx.server.sql.model.spl import Routine
 from aioifx.server.sqlite.connection import MIN_SORT_MEMORY, SORT_MEMORY
 from aioifx.server.sqlite.databases import BUSY_TIMEOUT, DEFAULT_LOCALE, SYSMASTER, LogMode, is_database_name
 from aioifx.wire.capabilities import SERVER_MASK

@@ -26,8 +26,8 @@ from aioifx.server.protocol.session import READ_AHEAD, LoginPolicy, Session
 from aioifx.server.protocol.statement_log import StatementLog, StatementRecord
 from aioifx.server.protocol.stats import Counts, ServerStats
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.routines import Routine, Routines
 from aioifx.server.sql.model.settings import Version
+from aioifx.server.sql.model.spl import Routine, Routines
 from aioifx.server.sqlite.databases import (
     BUSY_TIMEOUT,
     DEFAULT_LOCALE,

@@ -10,9 +10,8 @@ from aioifx.codecs.large_objects import LONG_DESCRIPTOR
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError
 from aioifx.server.engine.engine import Engine
-from aioifx.server.engine.results import StatementResult, TransactionEvent
-from aioifx.server.protocol.execution import Execution
-from aioifx.server.protocol.fault_points import ENDING, FaultPoints
+from aioifx.server.engine.session_state import StatementResult, TransactionEvent
+from aioifx.server.protocol.fault_points import ENDING, Execution, FaultPoints
 from aioifx.server.protocol.row_blocks import MAX_BLOCK_BYTES, RowBlockWriter
 from aioifx.server.protocol.statement_log import Recorder, StatementRecord
 from aioifx.server.protocol.statement_table import PreparedStatement, StatementTable

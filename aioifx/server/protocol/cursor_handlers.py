@@ -10,7 +10,7 @@ from aioifx.codecs.large_objects import is_smart_object
 from aioifx.codecs.rows import RowDecoder
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.protocol.context import Handler, SessionContext
-from aioifx.server.protocol.insert_cursor import Insertion
+from aioifx.server.protocol.incoming_values import Insertion
 from aioifx.server.protocol.row_blocks import ENVELOPED, RowBlockWriter
 from aioifx.server.protocol.statement_table import PreparedStatement
 from aioifx.server.sql.complex_types import ComplexType

@@ -22,8 +22,7 @@ from aioifx.server.protocol import (
     statement_handlers,
 )
 from aioifx.server.protocol.context import Handler, SessionContext
-from aioifx.server.protocol.execution import INTERNAL
-from aioifx.server.protocol.fault_points import ConnectionDropped
+from aioifx.server.protocol.fault_points import INTERNAL, ConnectionDropped
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.interrupts import INTERRUPTED
 from aioifx.wire import replies

@@ -8,7 +8,7 @@ from functools import partial
 from struct import Struct
 from typing import Any, Final, TypeAlias
 
-from aioifx.server.engine.results import StatementResult, TransactionEvent
+from aioifx.server.engine.session_state import StatementResult, TransactionEvent
 from aioifx.server.protocol.context import Handler, SessionContext
 from aioifx.server.protocol.dispatch import HANDLERS, Conversation
 from aioifx.server.protocol.quirks import Quirk

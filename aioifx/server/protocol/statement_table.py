@@ -9,8 +9,7 @@ from typing import Final
 from aioifx.codecs.rows import RowDecoder
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.engine.planner import Statement
-from aioifx.server.protocol.incoming_values import IncomingValues
-from aioifx.server.protocol.insert_cursor import Insertion
+from aioifx.server.protocol.incoming_values import IncomingValues, Insertion
 from aioifx.server.protocol.row_blocks import RowBlockWriter
 from aioifx.server.protocol.statement_log import SentType, StatementRecord
 from aioifx.server.sql.errors import SqlError

@@ -22,8 +22,8 @@ from aioifx.codecs.text import code_set_of
 from aioifx.errors import InterfaceError
 from aioifx.server.catalog import catalog
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.routines import Routines
 from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.spl import Routines
 from aioifx.server.sqlite import undo_log
 from aioifx.server.sqlite.committed_transactions import CommittedTransactions, path_beside
 from aioifx.server.sqlite.connection import SORT_MEMORY, connect

@@ -20,6 +20,7 @@ from time import monotonic, time
 from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sqlite.interrupts import INTERRUPTED
 
 ROW_LOCKED: Final = -107
@@ -114,8 +115,7 @@ class HeldLock(NamedTuple):
     """Owners that wait for the resource, in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class LockCounts:
+class LockCounts(Frozen):
     """Counts since the start of the server, as sysmaster:sysprofile shows them; without those of latches."""
 
     requests: int = 0

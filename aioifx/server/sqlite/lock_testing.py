@@ -20,8 +20,7 @@ from typing import Final, NamedTuple
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.sqlite.render import Bound, Composed, identifier, identifiers
 from aioifx.server.sql.sqlite.tree import Node, Reference, call, listed, sql, transformed, unquoted
-from aioifx.server.sql.translate.sqlite_ddl import physical_index
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.translate.sqlite_ddl import collated, physical_index
 
 
 def with_tests(composed: Composed) -> Composed:

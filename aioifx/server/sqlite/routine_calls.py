@@ -17,8 +17,8 @@ from typing import Final
 
 from aioifx.errors import DatabaseError
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.routines import Routine
 from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.spl import Routine
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.client_values import loader, storer
 from aioifx.server.sql.runtime.sqlite_functions import ErrorSink, guarded

@@ -65,11 +65,6 @@ def unpacked(image: bytes) -> Sequence[Stored]:
     return values
 
 
-def transaction_of(seq: int) -> int:
-    """The number of the transaction that wrote the entry *seq*."""
-    return seq >> _SHIFT
-
-
 def create(connection: sqlite3.Connection, catalog: str = "main") -> None:
     """Create the log of a database file or, with *catalog* temp, of a session's temporary tables."""
     connection.execute(_CREATE.format(catalog=catalog))

@@ -3,9 +3,11 @@ from __future__ import annotations
 import pytest
 
 from aioifx.server.catalog.sysrows import width_of
+from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.model.schema import ColumnDef
 from aioifx.sqltypes import Row, SqlType
 from tests.server.sql.workbench import Workbench
+from tests.server.talking import query, run
 
 BENCH = Workbench(
     "CREATE TABLE p (a INT PRIMARY KEY CONSTRAINT pk_p, b CHAR(3))",
@@ -135,3 +137,37 @@ def test_the_catalog_shows_the_lock_mode_and_the_extents_of_a_table() -> None:
 def test_the_default_of_a_boolean_is_plain_text() -> None:
     stores = Workbench("CREATE TABLE t (a BOOLEAN DEFAULT 't', b INT DEFAULT 1)")
     assert stores.rows("SELECT TRIM(default) FROM sysdefaults ORDER BY colno") == [("t",), ("AAAAAA 1",)]
+
+
+def test_a_routine_is_in_the_system_catalog(engine: Engine) -> None:
+    text = "CREATE DBA FUNCTION f(a INT, b CHAR(3)) RETURNING DATE AS d, INT; RETURN TODAY, 1; END FUNCTION"
+    text += " DOCUMENT 'about f'"
+    run(engine, text)
+    columns = "procname, mode, numargs, isproc, langid, paramtypes, variant"
+    assert query(engine, f"SELECT {columns} FROM sysprocedures") == [
+        ("f", "D", 2, "f", 2, "integer,char(3)", True)
+    ]
+    assert query(engine, "SELECT datakey, seqno, TRIM(data) FROM sysprocbody ORDER BY 1") == [
+        ("D", 1, "about f"),
+        ("T", 1, text),
+    ]
+    columns = "paramid, paramname, paramtype, paramlen, paramattr"
+    assert query(engine, f"SELECT {columns} FROM sysproccolumns ORDER BY paramid") == [
+        (1, "a", 2, 4, 1),
+        (2, "b", 0, 3, 1),
+        (3, "d", 7, 4, 3),
+        (4, None, 2, 4, 3),
+    ]
+    assert query(engine, "SELECT COUNT(*) FROM sysprocauth") == [(0,)]
+    run(engine, "DROP FUNCTION f")
+    for table in ("sysprocedures", "sysprocbody", "sysproccolumns"):
+        assert query(engine, f"SELECT COUNT(*) FROM {table}") == [(0,)]
+
+
+def test_a_long_text_is_in_pieces(engine: Engine) -> None:
+    text = f"CREATE PROCEDURE p() TRACE '{'x' * 300}'; END PROCEDURE"
+    run(engine, text)
+    pieces = query(engine, "SELECT seqno, data FROM sysprocbody WHERE datakey = 'T' ORDER BY seqno")
+    assert [number for number, _ in pieces] == [1, 2]
+    assert "".join(str(data) for _, data in pieces).rstrip() == text
+    assert query(engine, "SELECT TRIM(grantee), procauth FROM sysprocauth") == [("public", "e")]

@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 
 from aioifx.server.engine.engine import Engine
-from aioifx.server.engine.results import TransactionEvent
 from aioifx.server.engine.session_registry import SessionRegistry
+from aioifx.server.engine.session_state import TransactionEvent
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.plan import Isolation

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from aioifx.server.engine.engine import Engine
-from aioifx.server.engine.session_state import SessionState
+from aioifx.server.engine.session_state import SessionState, StatementResult, TransactionEvent
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.lock_manager import ROW_LOCKED as LOCKED
 from aioifx.server.sqlite.lock_manager import LockRefused
@@ -113,3 +113,10 @@ def test_the_end_of_a_transaction_reads_no_rows_of_cursors_that_it_closes(engine
     assert cursor.is_released and not cursor.is_live
     assert not held.is_live and len({*first, *engine.fetch(held, 3)[0]}) == 6
     engine.close_cursor(held)
+
+
+def test_a_result_counts_nothing_by_default() -> None:
+    result = StatementResult()
+    assert (result.rows, result.rowid, result.serial, result.serial8, result.bigserial) == (0, 0, 0, 0, 0)
+    assert result.opened is None
+    assert result.event is TransactionEvent.NONE

@@ -11,7 +11,7 @@ import pytest
 
 from aioifx.errors import DatabaseError
 from aioifx.server.engine.engine import Engine
-from aioifx.server.sql.model.routines import Routine
+from aioifx.server.sql.model.spl import Routine
 from aioifx.sqltypes import Row
 from tests.injection import eventually
 from tests.server.talking import ServerCore, codes, error_from, query, run

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aioifx.server.engine.engine import Engine
-from aioifx.server.engine.results import StatementResult, TransactionEvent
+from aioifx.server.engine.session_state import StatementResult, TransactionEvent
 from aioifx.server.protocol.context import Identity, SessionContext
 from aioifx.server.sql.errors import SqlError
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities

@@ -15,7 +15,7 @@ from aioifx.wire.objects import Blob, BlobCount, FetchBlob
 from aioifx.wire.opcodes import Op
 from aioifx.wire.requests import Request, read_request
 from tests.feeding import feed, feed_all
-from tests.server.protocol.test_insert_cursor import payloads
+from tests.server.protocol.test_incoming_values import payloads
 from tests.server.talking import LATIN_1, ServerCore, Talk, error_of, server_core
 
 SHORT_MASK = bytes.fromhex("bdbe9ffe7fb7ffef")

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.model.routines import Routine
+from aioifx.server.sql.model.spl import Routine
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import SERVER_MASK

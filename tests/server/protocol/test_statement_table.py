@@ -7,7 +7,7 @@ import pytest
 
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.engine.planner import Statement
-from aioifx.server.protocol.insert_cursor import Insertion
+from aioifx.server.protocol.incoming_values import Insertion
 from aioifx.server.protocol.statement_table import StatementTable
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Nothing, Plan, PlanKey

@@ -15,7 +15,7 @@ from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.runtime import sqlite_functions
 from aioifx.server.sql.runtime.client_values import load
-from aioifx.server.sql.runtime.parameters import bind
+from aioifx.server.sql.runtime.parameters import Binders
 from aioifx.server.sql.runtime.sqlite_extras import register_extras
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
@@ -115,13 +115,13 @@ class Workbench:
         made = self.plan(text)
         match made.action:
             case plans.Change():
-                return self._change(made.action, bind(made.parameters, values, self.settings))
+                return self._change(made.action, Binders(made.parameters).bind(values, self.settings))
             case plans.Definition():
                 self._define(made.action)
                 return 0
             case plans.FilledTable():
                 self._define(made.action.definition)
-                return self._change(made.action.fill, bind(made.parameters, values, self.settings))
+                return self._change(made.action.fill, Binders(made.parameters).bind(values, self.settings))
             case plans.Query():
                 self.rows(text, *values)
                 return 0
@@ -164,7 +164,7 @@ class Workbench:
         """The rows of a query as Python values."""
         made = self.plan(text)
         assert isinstance(made.action, plans.Query), made.action
-        stored = bind(made.parameters, values, self.settings)
+        stored = Binders(made.parameters).bind(values, self.settings)
         try:
             found = self.connection.execute(made.action.sql.text, made.action.sql.bound(stored)).fetchall()
         except sqlite3.Error as error:

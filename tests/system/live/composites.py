@@ -36,7 +36,7 @@ COMPOSITES: Final[tuple[Check, ...]] = (
     sql_check(
         "literal-not-a-collection",
         "A text that is not the literal of a collection fails with -1260.",
-        "server/sql/runtime/complex_literals.py",
+        "server/sql/runtime/complex_values.py #2",
         fails("INSERT INTO vfy_coll VALUES (2, 'abc', NULL)", -1260),
         setup=_COLLECTIONS,
     ),

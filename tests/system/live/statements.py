@@ -125,7 +125,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "too-many-columns",
         "A table of more columns than a row has bytes fails with -528.",
-        "server/sql/model/limits.py: require_columns",
+        "server/sql/model/schema.py: require_columns",
         fails(f"CREATE TEMP TABLE vfy_wide ({', '.join(f'c{number} INT' for number in range(32768))})", -528),
     ),
     sql_check(
@@ -254,8 +254,8 @@ STATEMENTS: Final[tuple[Check, ...]] = (
         "routine-not-resolved",
         "A routine is found by name and number of arguments; a mismatch of either fails with -674.",
         (
-            "server/sql/translate/routine_calls.py",
-            "server/sql/translate/routine_calls.py: _by_position",
+            "server/sql/translate/routines.py",
+            "server/sql/translate/routines.py: _by_position",
         ),
         refused("vfy_fun(1, 2)", -674),
         fails("EXECUTE FUNCTION vfy_fun(a = 1, 2)", -201),

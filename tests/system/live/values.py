@@ -46,7 +46,7 @@ VALUES: Final[tuple[Check, ...]] = (
     sql_check(
         "number-masks",
         "TO_CHAR pads with the mask's symbols, and rounds halves away from zero.",
-        "server/sql/runtime/masks.py",
+        "server/sql/runtime/datetime_formats.py",
         gives("TO_CHAR(0.125, '&&&.&&')", "000.13"),
         gives("TO_CHAR(-2.345, '-##.##')", "- 2.35"),
         gives("TO_CHAR(12.5, '*##.##')", "*12.50"),

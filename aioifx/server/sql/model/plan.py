@@ -17,13 +17,12 @@ Invariants:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
-from aioifx.server.sql.model.routines import Routine
+from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.schema import Table, TriggerEvent, UserType
-from aioifx.server.sql.model.spl import SplRoutine
+from aioifx.server.sql.model.spl import Routine, SplRoutine
 from aioifx.server.sql.sqlite.render import Composed
 from aioifx.sqltypes import Column, SqlType
 from aioifx.wire.opcodes import StatementType
@@ -41,8 +40,7 @@ class PlanKey(NamedTuple):
     routines: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Frozen):
     """One ``?``, in the order of the statement's text."""
 
     type: SqlType | None
@@ -72,8 +70,7 @@ class Undo(Enum):
     """The step drops a table, and is left to COMMIT."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Frozen):
     """One SQLite statement, with literal values bound to its plain ``?``s."""
 
     sql: str
@@ -86,8 +83,7 @@ class Step:
     """None if only a rollback of SQLite undoes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Frozen):
     """Rows. With `for_update` the write lock is taken when the cursor opens."""
 
     sql: Composed
@@ -111,16 +107,14 @@ class Query:
     """`keyed_sql` for the row with one rowid, which is bound after all else; without SKIP and FIRST."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Frozen):
     """An event of triggers, with the columns that get values from the statement; all of them for DELETE."""
 
     kind: TriggerEvent
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ByRow:
+class ByRow(Frozen):
     """The texts of a Change, to be run row by row because each row activates triggers."""
 
     search: Composed | None
@@ -137,8 +131,7 @@ class ByRow:
     """Whether nothing runs but the actions: each row of `search` has the old and the new values of a view's row."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Frozen):
     """INSERT, UPDATE or DELETE on one table; rows affected as SQLite counts them."""
 
     verb: Verb
@@ -149,8 +142,6 @@ class Change:
     ``?{len(parameters)+1}``."""
     update_columns: tuple[str, ...] = ()
     """The columns that an UPDATE sets, to be checked against FOR UPDATE OF (-364)."""
-    affects_all_rows: bool = False
-    """Whether `sql` has no WHERE."""
     search: Composed | None = None
     """A SELECT of the rows that the statement reads, without side effects, for tests of locks. None if it reads none,
     or with WHERE CURRENT OF."""
@@ -162,43 +153,37 @@ class Change:
     """How to run it row by row; only for a table with triggers that it activates."""
 
 
-@dataclass(frozen=True, slots=True)
-class PutTable:
+class PutTable(Frozen):
     """Store this table in the catalog, replacing any with the same tabid."""
 
     table: Table
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveTable:
+class RemoveTable(Frozen):
     """Remove this table from the catalog."""
 
     table: Table
 
 
-@dataclass(frozen=True, slots=True)
-class PutType:
+class PutType(Frozen):
     """Store this type in the catalog."""
 
     type: UserType
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveType:
+class RemoveType(Frozen):
     """Remove this type from the catalog."""
 
     type: UserType
 
 
-@dataclass(frozen=True, slots=True)
-class PutRoutine:
+class PutRoutine(Frozen):
     """Store this routine in the catalog, replacing any with the same procid."""
 
     routine: SplRoutine
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveRoutine:
+class RemoveRoutine(Frozen):
     """Remove this routine from the catalog."""
 
     routine: SplRoutine
@@ -209,8 +194,7 @@ RoutineChange: TypeAlias = PutRoutine | RemoveRoutine
 TypeChange: TypeAlias = PutType | RemoveType
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Frozen):
     """DDL: `steps` in SQLite, then the changes of the catalog (`catalog.steps_of`), all or nothing."""
 
     steps: tuple[Step, ...] = ()
@@ -219,16 +203,14 @@ class Definition:
     routines: tuple[RoutineChange, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FilledTable:
+class FilledTable(Frozen):
     """SELECT .. INTO TEMP and CREATE TABLE .. AS: a definition, then the INSERT of the rows, which are counted."""
 
     definition: Definition
     fill: Change
 
 
-@dataclass(frozen=True, slots=True)
-class CallRoutine:
+class CallRoutine(Frozen):
     """EXECUTE: a routine written in Python, through a cursor when it has results."""
 
     routine: Routine
@@ -238,8 +220,7 @@ class CallRoutine:
     """The tables in `arguments` that other sessions can change."""
 
 
-@dataclass(frozen=True, slots=True)
-class TriggeredAction:
+class TriggeredAction(Frozen):
     """A statement of a trigger. All its texts have the old values of the row bound first, then the new ones."""
 
     action: Change | CallRoutine | CallSpl | None
@@ -252,8 +233,7 @@ class TriggeredAction:
     """Whether the routine reads and sets columns of the row: WITH TRIGGER REFERENCES."""
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerBranch:
+class TriggerBranch(Frozen):
     """``[WHEN (condition)] (action, ..)``"""
 
     condition: Composed | None
@@ -261,8 +241,7 @@ class TriggerBranch:
     actions: tuple[TriggeredAction, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerPlan:
+class TriggerPlan(Frozen):
     """A trigger, translated."""
 
     before: tuple[TriggerBranch, ...]
@@ -270,8 +249,7 @@ class TriggerPlan:
     after: tuple[TriggerBranch, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CallSpl:
+class CallSpl(Frozen):
     """EXECUTE of a routine written in SPL, through a cursor when it has results."""
 
     routine: SplRoutine
@@ -283,47 +261,40 @@ class CallSpl:
     """As `CallRoutine.locked_tables`."""
 
 
-@dataclass(frozen=True, slots=True)
-class DropRoutine:
+class DropRoutine(Frozen):
     """DROP PROCEDURE, DROP FUNCTION and DROP ROUTINE."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class BeginWork:
+class BeginWork(Frozen):
     """BEGIN WORK: -535 when one is open, -256 in an unlogged database."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitWork:
+class CommitWork(Frozen):
     """COMMIT WORK: -255 when none is open."""
 
 
-@dataclass(frozen=True, slots=True)
-class RollbackWork:
+class RollbackWork(Frozen):
     """ROLLBACK WORK, or, with a savepoint, back to it. `savepoint` is "" for the latest, None for all."""
 
     savepoint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SetSavepoint:
+class SetSavepoint(Frozen):
     """SAVEPOINT n: moves an older one of the same name unless `is_unique`."""
 
     name: str
     is_unique: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseSavepoint:
+class ReleaseSavepoint(Frozen):
     """RELEASE SAVEPOINT n."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetLockMode:
+class SetLockMode(Frozen):
     """SET LOCK MODE. `seconds` is 0 for NOT WAIT and None for WAIT without a limit."""
 
     seconds: int | None
@@ -339,24 +310,21 @@ class Isolation(Enum):
     REPEATABLE_READ = "REPEATABLE READ"
 
 
-@dataclass(frozen=True, slots=True)
-class SetIsolation:
+class SetIsolation(Frozen):
     """SET ISOLATION, for the session."""
 
     level: Isolation
     retains_update_locks: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SetTransaction:
+class SetTransaction(Frozen):
     """SET TRANSACTION, for the transaction; None for an option that is not given."""
 
     level: Isolation | None = None
     is_read_only: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SetConstraints:
+class SetConstraints(Frozen):
     """SET CONSTRAINTS .. DEFERRED or IMMEDIATE, for the transaction."""
 
     constrids: tuple[int, ...] | None
@@ -364,24 +332,21 @@ class SetConstraints:
     is_deferred: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SetOption:
+class SetOption(Frozen):
     """SET ENVIRONMENT and other settings that are stored with little effect; `name` in upper case."""
 
     name: str
     value: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OpenDatabase:
+class OpenDatabase(Frozen):
     """DATABASE d [EXCLUSIVE]."""
 
     name: str
     is_exclusive: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CloseDatabase:
+class CloseDatabase(Frozen):
     """CLOSE DATABASE."""
 
 
@@ -393,8 +358,7 @@ class Logging(Enum):
     BUFFERED = "BUFFERED"
 
 
-@dataclass(frozen=True, slots=True)
-class CreateDatabase:
+class CreateDatabase(Frozen):
     """CREATE DATABASE; the new one becomes the current one. MODE ANSI is refused in translation."""
 
     name: str
@@ -402,31 +366,27 @@ class CreateDatabase:
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DropDatabase:
+class DropDatabase(Frozen):
     """DROP DATABASE."""
 
     name: str
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LockTable:
+class LockTable(Frozen):
     """LOCK TABLE: -524 outside a transaction, except in a database without transactions."""
 
     table: Table
     is_exclusive: bool
 
 
-@dataclass(frozen=True, slots=True)
-class UnlockTable:
+class UnlockTable(Frozen):
     """UNLOCK TABLE: -327 in a transaction."""
 
     table: Table
 
 
-@dataclass(frozen=True, slots=True)
-class Nothing:
+class Nothing(Frozen):
     """Statements without effect here: UPDATE STATISTICS, GRANT, SET EXPLAIN .. ."""
 
 
@@ -458,8 +418,7 @@ Action: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Frozen):
     """A statement, translated."""
 
     type: StatementType

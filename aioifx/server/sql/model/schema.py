@@ -1,4 +1,4 @@
-"""The contents of a database: Table, ColumnDef, Constraint, Index, and the Schema that finds them. Never: its storage.
+"""The contents of a database: Table, ColumnDef, Constraint, Index, limits, and the Schema of all. Never: its storage.
 
 Invariants:
 1. Nouns are frozen. A change creates a new Table; `plan.Definition` takes it to the catalog.
@@ -10,10 +10,11 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
+from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.server.sql.syntax.nodes import Fragment
 from aioifx.sqltypes import (
@@ -36,8 +37,7 @@ class DefaultKind(StrEnum):
     SITE = "S"
 
 
-@dataclass(frozen=True, slots=True)
-class Default:
+class Default(Frozen):
     """A column's default."""
 
     kind: DefaultKind
@@ -47,8 +47,7 @@ class Default:
     """The literal as sysdefaults shows it; empty for the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnDef:
+class ColumnDef(Frozen):
     """One column of a table."""
 
     name: str
@@ -80,8 +79,7 @@ class ConstraintKind(StrEnum):
     NOT_NULL = "N"
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Frozen):
     """A constraint with its name, which SQLite's CHECK messages also contain."""
 
     constrid: int
@@ -108,8 +106,7 @@ class Constraint:
         return f"{self.owner}.{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class IndexPart:
+class IndexPart(Frozen):
     """One key of an index: a column, or the result of a function of columns."""
 
     column: str
@@ -126,8 +123,7 @@ class IndexPart:
     """The collation of the result's type."""
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Frozen):
     """An index; a name that starts with a blank belongs to an unnamed constraint."""
 
     name: str
@@ -156,8 +152,7 @@ class Index:
         return any(part.function for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceDef:
+class SequenceDef(Frozen):
     """The options of CREATE SEQUENCE and ALTER SEQUENCE."""
 
     start: int
@@ -203,8 +198,7 @@ class TriggerEvent(StrEnum):
     DELETE = "D"
 
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
+class Trigger(Frozen):
     """A trigger of a table, or an INSTEAD OF trigger of a view."""
 
     trigid: int
@@ -241,8 +235,7 @@ class Trigger:
         return is_any or not columns or any(name in columns for name in self.columns)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Frozen):
     """A table, view, synonym or sequence with all that belongs to it."""
 
     tabid: int
@@ -341,8 +334,7 @@ class Table:
         return next(found, None)
 
 
-@dataclass(frozen=True, slots=True)
-class UserType:
+class UserType(Frozen):
     """A type of the database: named, or the structure of a column."""
 
     extended_id: int
@@ -360,8 +352,7 @@ FIRST_EXTENDED_ID: Final = 2048
 """The first number of types that are not built in (documented: sysxtdtypes.extended_id)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Frozen):
     """A foreign key seen from its parent."""
 
     child: Table
@@ -474,3 +465,22 @@ class Schema(Protocol):
     def with_tables(self, tables: Iterable[Table]) -> Schema:
         """The schema with these tables in place of those with their tabids."""
         ...
+
+
+ROW_LIMIT: Final = 32767
+"""Maximum bytes of a row, and therefore columns (documented: limits)."""
+_SERVED_COLUMNS: Final = 1998
+"""SQLite allows 2,000; a cursor FOR UPDATE and a counter may use one each."""
+
+
+def require_columns(count: int, offset: int) -> None:
+    """Refuse more columns than a table or a query may have.
+
+    Raises:
+        SqlError: -528, more than Informix allows (assumed: the SQLCODE of a row too long); -999, more than the server
+            supports.
+    """
+    if count > ROW_LIMIT:
+        raise SqlError(-528, offset=offset)
+    if count > _SERVED_COLUMNS:
+        raise SqlError(-999, token=f"more than {_SERVED_COLUMNS} columns", offset=offset)

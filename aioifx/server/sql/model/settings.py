@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import NamedTuple
 
-from aioifx.server.sql.model.routines import Routines
+from aioifx.server.sql.model.spl import Routines
 
 
 class Version(NamedTuple):

@@ -54,7 +54,7 @@ class Form(Enum):
     BOOLEAN = auto()
     """str: ``t`` or ``f``."""
     SIMPLE_LARGE = auto()
-    """bytes. In the rows of a cursor: str, the size and number of a kept value (`kept_values`)."""
+    """bytes. In the rows of a cursor: str, the size and number of a kept value (`spool`)."""
     SMART_LARGE = auto()
     """int: the number of a smart large object (`smart_objects`)."""
     COMPLEX = auto()

@@ -109,15 +109,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
+from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sql.model.storage import Stored, TypeNumber, numbered_type
+from aioifx.server.sql.model.storage import Stored, TypeNumber, numbered_type, type_number
 from aioifx.server.sql.runtime import (
     aggregates,
-    complex_functions,
     complex_values,
     date_parts,
-    datetime_arithmetic,
     dbinfo,
     documents,
     intervals,
@@ -127,6 +126,8 @@ from aioifx.server.sql.runtime import (
 )
 from aioifx.server.sql.runtime.aggregates import Aggregate, WindowAggregate
 from aioifx.server.sql.runtime.casts import as_text, assigner, comparer, converter
+from aioifx.server.sql.runtime.client_values import load
+from aioifx.server.sql.runtime.complex_values import completed, parts_of
 from aioifx.server.sql.runtime.decimals import compare_decimals
 from aioifx.sqltypes import Value
 
@@ -258,27 +259,45 @@ def _compare(
     return comparer(left_type, right_type)(left, right, settings)
 
 
-# --- strings that count bytes ---------------------------------------------------------------------------------------
+# --- rows, collections, documents ------------------------------------------------------------------------------------
 
 
-def _length(settings: Settings, text: str | None) -> Stored:
-    return strings.length(text, settings.code_set)
+def _type_of(definition: str) -> ComplexType:
+    type_ = numbered_type(definition)
+    assert isinstance(type_, ComplexType)
+    return type_
 
 
-def _octet_length(settings: Settings, text: str | None) -> Stored:
-    return strings.octet_length(text, settings.code_set)
+def complex_value(parts: str | None, definition: str) -> Stored:
+    """``ifx_complex``: parts as a value of a type."""
+    return None if parts is None else completed(parts_of(parts), _type_of(definition))
 
 
-def _chr(settings: Settings, code: int | None) -> Stored:
-    return strings.character(code, settings.code_set)
+def contains(
+    settings: Settings, collection: str | None, definition: str, element: Value, number: TypeNumber
+) -> Stored:
+    """``ifx_contains``: whether a collection has an element, compared by the rules of their types."""
+    if collection is None or element is None:
+        return None
+    compare = comparer(type_number(_type_of(definition).element), number)
+    return any(compare(part, element, settings) == 0 for part in parts_of(collection))
 
 
-def _ascii(settings: Settings, text: str | None) -> Stored:
-    return strings.ascii_code(text, settings.code_set)
-
-
-def _subscript(settings: Settings, text: str | None, first: int, last: int) -> Stored:
-    return strings.subscript(text, first, last, settings.code_set)
+def gen_bson(
+    settings: Settings,
+    definition: str | None,
+    names: str | None,
+    row: str | None,
+    keeps_nulls: int,
+    has_id: int,
+) -> Stored:
+    """``ifx_gen_bson``: a row as a document."""
+    if definition is None or names is None or row is None:
+        return None
+    pairs = zip(parts_of(row), _type_of(definition).parts, strict=True)
+    values = [load(part, type_, settings.code_set) for part, type_ in pairs]
+    fields = [str(name) for name in parts_of(names)]
+    return documents.generated(fields, values, keeps_nulls=bool(keeps_nulls), has_id=bool(has_id))
 
 
 def _and_not(left: int, right: int) -> int:
@@ -317,20 +336,13 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_ceil", 2, numerics.ceiling),
     FunctionSpec("ifx_floor", 2, numerics.floor),
     FunctionSpec("ifx_pow", 2, numerics.maths(math.pow)),
-    FunctionSpec("ifx_sqrt", 1, numerics.maths(math.sqrt)),
     FunctionSpec("ifx_root", 2, numerics.maths(numerics.root)),
-    FunctionSpec("ifx_exp", 1, numerics.maths(math.exp)),
     FunctionSpec("ifx_ln", 1, numerics.maths(math.log)),
-    FunctionSpec("ifx_log10", 1, numerics.maths(math.log10)),
-    FunctionSpec("ifx_sin", 1, numerics.maths(math.sin)),
-    FunctionSpec("ifx_cos", 1, numerics.maths(math.cos)),
-    FunctionSpec("ifx_tan", 1, numerics.maths(math.tan)),
-    FunctionSpec("ifx_asin", 1, numerics.maths(math.asin)),
-    FunctionSpec("ifx_acos", 1, numerics.maths(math.acos)),
-    FunctionSpec("ifx_atan", 1, numerics.maths(math.atan)),
+    *(
+        FunctionSpec(f"ifx_{name}", 1, numerics.maths(getattr(math, name)))
+        for name in "sqrt exp log10 sin cos tan asin acos atan degrees radians".split()
+    ),
     FunctionSpec("ifx_atan2", 2, numerics.maths(math.atan2)),
-    FunctionSpec("ifx_degrees", 1, numerics.maths(math.degrees)),
-    FunctionSpec("ifx_radians", 1, numerics.maths(math.radians)),
     FunctionSpec("ifx_to_number", 1, numerics.to_number),
     FunctionSpec("ifx_bitand", 2, numerics.bits(int.__and__)),
     FunctionSpec("ifx_bitor", 2, numerics.bits(int.__or__)),
@@ -339,11 +351,11 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_bitnot", 1, numerics.bits(int.__invert__)),
     FunctionSpec("ifx_hex", 1, numerics.hexadecimal),
     # strings
-    FunctionSpec("ifx_ascii", 1, _ascii, True),
-    FunctionSpec("ifx_chr", 1, _chr, True),
-    FunctionSpec("ifx_length", 1, _length, True),
+    FunctionSpec("ifx_ascii", 1, strings.ascii_code, True),
+    FunctionSpec("ifx_chr", 1, strings.character, True),
+    FunctionSpec("ifx_length", 1, strings.length, True),
     FunctionSpec("ifx_char_length", 1, strings.char_length),
-    FunctionSpec("ifx_octet_length", 1, _octet_length, True),
+    FunctionSpec("ifx_octet_length", 1, strings.octet_length, True),
     FunctionSpec("ifx_upper", 1, strings.upper),
     FunctionSpec("ifx_lower", 1, strings.lower),
     FunctionSpec("ifx_initcap", 1, strings.initcap),
@@ -359,7 +371,7 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     *_specs("ifx_substr", strings.substr, 2, 3),
     FunctionSpec("ifx_substring", 2, strings.substring),
     FunctionSpec("ifx_substring", 3, strings.substring_for),
-    FunctionSpec("ifx_subscript", 3, _subscript, True),
+    FunctionSpec("ifx_subscript", 3, strings.subscript, True),
     FunctionSpec("ifx_left", 2, strings.left),
     FunctionSpec("ifx_right", 2, strings.right),
     FunctionSpec("ifx_space", 1, strings.space),
@@ -367,14 +379,14 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     *_specs("ifx_charindex", strings.charindex, 2, 3),
     FunctionSpec("ifx_substring_index", 3, strings.substring_index),
     # dates and times
-    FunctionSpec("ifx_today", 0, datetime_arithmetic.today, True),
-    FunctionSpec("ifx_current", 1, datetime_arithmetic.current, True),
+    FunctionSpec("ifx_today", 0, date_parts.today, True),
+    FunctionSpec("ifx_current", 1, date_parts.current, True),
     FunctionSpec("ifx_mdy", 3, date_parts.mdy),
-    FunctionSpec("ifx_date_add", 2, datetime_arithmetic.add_days),
-    FunctionSpec("ifx_date_sub", 2, datetime_arithmetic.subtract_days),
-    FunctionSpec("ifx_datetime_add", 4, datetime_arithmetic.add_interval, True),
-    FunctionSpec("ifx_datetime_sub", 4, datetime_arithmetic.subtract_interval, True),
-    FunctionSpec("ifx_datetime_diff", 4, datetime_arithmetic.difference, True),
+    FunctionSpec("ifx_date_add", 2, date_parts.add_days),
+    FunctionSpec("ifx_date_sub", 2, date_parts.subtract_days),
+    FunctionSpec("ifx_datetime_add", 4, date_parts.add_interval, True),
+    FunctionSpec("ifx_datetime_sub", 4, date_parts.subtract_interval, True),
+    FunctionSpec("ifx_datetime_diff", 4, date_parts.difference, True),
     FunctionSpec("ifx_interval_add", 3, intervals.add_intervals),
     FunctionSpec("ifx_interval_sub", 3, intervals.subtract_intervals),
     FunctionSpec("ifx_interval_mul", 3, intervals.multiply_interval),
@@ -393,21 +405,21 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     *_specs("ifx_round_date", date_parts.round_date, 2, 3, with_settings=True),
     *_specs("ifx_trunc_date", date_parts.truncate_date, 2, 3, with_settings=True),
     FunctionSpec("ifx_to_char", 2, _text, True),
-    FunctionSpec("ifx_to_char", 3, datetime_arithmetic.to_char, True),
-    FunctionSpec("ifx_to_date", 3, datetime_arithmetic.to_date, True),
+    FunctionSpec("ifx_to_char", 3, date_parts.to_char, True),
+    FunctionSpec("ifx_to_date", 3, date_parts.to_date, True),
     # rows, collections, documents
     FunctionSpec("ifx_parts", -1, complex_values.appended),
-    FunctionSpec("ifx_complex", 2, complex_functions.complex_value),
+    FunctionSpec("ifx_complex", 2, complex_value),
     FunctionSpec("ifx_field", 2, complex_values.field),
     FunctionSpec("ifx_cardinality", 1, complex_values.cardinality),
-    FunctionSpec("ifx_contains", 4, complex_functions.contains, True),
+    FunctionSpec("ifx_contains", 4, contains, True),
     *_specs("ifx_bson_get", documents.get, 2, 3),
     FunctionSpec("ifx_bson_size", 2, documents.size),
     *(
         FunctionSpec(f"ifx_{name}", 2, documents.value_function(accept))
         for name, accept in documents.VALUE_FUNCTIONS.items()
     ),
-    FunctionSpec("ifx_gen_bson", 5, complex_functions.gen_bson, True, deterministic=False),
+    FunctionSpec("ifx_gen_bson", 5, gen_bson, True, deterministic=False),
     # session
     FunctionSpec("ifx_user", 0, dbinfo.user, True),
     FunctionSpec("ifx_dbservername", 0, dbinfo.server_name, True),

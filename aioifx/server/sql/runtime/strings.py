@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.settings import Settings
 
 _NOT_IN_CODE_SET: Final = -23103
 _TOO_LONG: Final = -881
@@ -50,7 +51,7 @@ def pad(text: str, size: int, code_set: str) -> str:
     return text + " " * (size - byte_length(text, code_set))
 
 
-def subscript(text: str | None, first: int, last: int, code_set: str) -> str | None:
+def subscript(settings: Settings, text: str | None, first: int, last: int) -> str | None:
     """``c[first,last]``: bytes from 1. The bytes of a split character become blanks (documented: GLS guide)."""
     if text is None:
         return None
@@ -61,7 +62,7 @@ def subscript(text: str | None, first: int, last: int, code_set: str) -> str | N
     result: list[str] = []
     end = 0
     for character in text:
-        begin, end = end, end + byte_length(character, code_set)
+        begin, end = end, end + byte_length(character, settings.code_set)
         if first - 1 <= begin and end <= last:
             result.append(character)
         else:
@@ -69,14 +70,14 @@ def subscript(text: str | None, first: int, last: int, code_set: str) -> str | N
     return "".join(result)
 
 
-def length(text: str | None, code_set: str) -> int | None:
+def length(settings: Settings, text: str | None) -> int | None:
     """LENGTH: bytes without trailing blanks."""
-    return None if text is None else byte_length(text.rstrip(" "), code_set)
+    return None if text is None else byte_length(text.rstrip(" "), settings.code_set)
 
 
-def octet_length(text: str | None, code_set: str) -> int | None:
+def octet_length(settings: Settings, text: str | None) -> int | None:
     """OCTET_LENGTH: bytes, blanks included."""
-    return None if text is None else byte_length(text, code_set)
+    return None if text is None else byte_length(text, settings.code_set)
 
 
 def char_length(text: str | None) -> int | None:
@@ -267,21 +268,21 @@ def substring_index(text: str | None, delimiter: str | None, count: int | None) 
     return delimiter.join(pieces[:count] if count > 0 else pieces[count:])
 
 
-def ascii_code(text: str | None, code_set: str) -> int | None:
+def ascii_code(settings: Settings, text: str | None) -> int | None:
     """ASCII: the code of the first character; NULL for an empty text.
 
     assumed: of a character with several bytes, the first one.
     """
-    return encoded(text[0], code_set)[0] if text else None
+    return encoded(text[0], settings.code_set)[0] if text else None
 
 
-def character(code: int | None, code_set: str) -> str | None:
+def character(settings: Settings, code: int | None) -> str | None:
     """CHR: the character with a code of 0 to 255; a code that is not a whole character is -23103."""
     if code is None:
         return None
     if not 0 <= code <= 255:
         raise SqlError(-1226)
     try:
-        return bytes((code,)).decode(code_set)
+        return bytes((code,)).decode(settings.code_set)
     except UnicodeDecodeError:
         raise SqlError(_NOT_IN_CODE_SET) from None

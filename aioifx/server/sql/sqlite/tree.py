@@ -7,38 +7,35 @@ compares. Everything else of SQLite's grammar is a `Text`, which joins verbatim 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
+
+from aioifx.server.sql.frozen import Frozen
 
 Value: TypeAlias = int | float | str | bytes | None
 """A value as SQLite stores it."""
 
 
-class Node:
+class Node(Frozen):
     """A part of SQLite's SQL. `render.render` writes it."""
-
-    __slots__ = ()
 
     def __str__(self) -> str:
         raise TypeError(f"text of a node without render: {self!r}")
 
 
-@dataclass(frozen=True, slots=True)
 class Literal(Node):
     """A value written in the text; bytes are a BLOB."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
 class Parameter(Node):
     """``?N``"""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
 class Column(Node):
     """A column of the source with the alias, or, without an alias, of the only source."""
 
@@ -48,7 +45,6 @@ class Column(Node):
     """False for names that the translator makes (``c1``), and for ROWID."""
 
 
-@dataclass(frozen=True, slots=True)
 class Reference(Node):
     """A stored table in FROM, whose rows other sessions can change."""
 
@@ -69,7 +65,6 @@ class Reference(Node):
         return f'{self.catalog}."t{self.tabid}"'
 
 
-@dataclass(frozen=True, slots=True)
 class Call(Node):
     """A call of a function."""
 
@@ -77,7 +72,6 @@ class Call(Node):
     arguments: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Operation(Node):
     """A comparison, ``||``, or ``-`` between two values."""
 
@@ -86,7 +80,6 @@ class Operation(Node):
     right: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Collated(Node):
     """An operand with its collation."""
 
@@ -94,7 +87,6 @@ class Collated(Node):
     collation: str
 
 
-@dataclass(frozen=True, slots=True)
 class Logic(Node):
     """AND or OR."""
 
@@ -102,14 +94,12 @@ class Logic(Node):
     operands: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Not(Node):
     """NOT"""
 
     operand: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Is(Node):
     """IS NULL, IS NOT NULL"""
 
@@ -117,7 +107,6 @@ class Is(Node):
     is_negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class In(Node):
     """IN (..); the only item may be a query."""
 
@@ -126,7 +115,6 @@ class In(Node):
     is_negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Case(Node):
     """CASE WHEN .. THEN .. ELSE .. END"""
 
@@ -134,21 +122,18 @@ class Case(Node):
     otherwise: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Text(Node):
     """Pieces of SQL, one after the other; a str is written as it is."""
 
     pieces: tuple[Node | str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Query(Node):
     """A SELECT, VALUES or WITH, without parentheses."""
 
     body: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Insert(Node):
     """An INSERT whose rows a query gives."""
 
@@ -247,7 +232,7 @@ _FIELD_NAMES: Final[dict[type[Node], tuple[str, ...]]] = {}
 def _field_names(kind: type[Node]) -> tuple[str, ...]:
     names = _FIELD_NAMES.get(kind)
     if names is None:
-        names = _FIELD_NAMES[kind] = tuple(field.name for field in fields(kind))  # type: ignore[arg-type]
+        names = _FIELD_NAMES[kind] = tuple(field.name for field in fields(kind))
     return names
 
 

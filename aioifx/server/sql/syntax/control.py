@@ -10,29 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.syntax.nodes import (
-    BeginWork,
-    CloseDatabase,
-    CommitWork,
-    DatabaseName,
-    Execute,
-    Expression,
-    Grant,
-    LockTable,
-    Name,
-    NamedArgument,
-    OpenDatabase,
-    Privilege,
-    QualifiedName,
-    ReleaseSavepoint,
-    Revoke,
-    RollbackToSavepoint,
-    RollbackWork,
-    Savepoint,
-    Statement,
-    UnlockTable,
-    UpdateStatistics,
-)
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_qualified_name
 from aioifx.server.sql.syntax.tokens import TokenKind
 from aioifx.server.sql.syntax.types import parse_type
@@ -40,17 +18,17 @@ from aioifx.server.sql.syntax.types import parse_type
 # --- Databases ---------------------------------------------------------------
 
 
-def parse_database_name(s: TokenStream) -> DatabaseName:
+def parse_database_name(s: TokenStream) -> nodes.DatabaseName:
     """Read ``database``, ``database@server`` or ``'//server/database'``."""
     token = s.token
     if token.kind is TokenKind.STRING:
         return _quoted_database(s)
     name = s.name().text
     server = s.name().text if s.accept("@") else ""
-    return DatabaseName(token.offset, name, server)
+    return nodes.DatabaseName(token.offset, name, server)
 
 
-def _quoted_database(s: TokenStream) -> DatabaseName:
+def _quoted_database(s: TokenStream) -> nodes.DatabaseName:
     token = s.advance()
     server, name = "", token.text.strip()
     if name.startswith("//"):
@@ -59,77 +37,77 @@ def _quoted_database(s: TokenStream) -> DatabaseName:
         name, _, server = name.partition("@")
     if not name or "/" in name:
         raise s.refusal(token)
-    return DatabaseName(token.offset, name.lower(), server)
+    return nodes.DatabaseName(token.offset, name.lower(), server)
 
 
-def parse_open_database(s: TokenStream) -> OpenDatabase:
+def parse_open_database(s: TokenStream) -> nodes.OpenDatabase:
     """Read DATABASE."""
     offset = s.expect("database").offset
     database = parse_database_name(s)
-    return OpenDatabase(offset, database, s.accept("exclusive") is not None)
+    return nodes.OpenDatabase(offset, database, s.accept("exclusive") is not None)
 
 
-def parse_close(s: TokenStream) -> CloseDatabase:
+def parse_close(s: TokenStream) -> nodes.CloseDatabase:
     """Read CLOSE DATABASE."""
-    return CloseDatabase(s.expect("close", "database").offset)
+    return nodes.CloseDatabase(s.expect("close", "database").offset)
 
 
 # --- Transactions and locks --------------------------------------------------
 
 
-def parse_begin(s: TokenStream) -> BeginWork:
+def parse_begin(s: TokenStream) -> nodes.BeginWork:
     """Read BEGIN [WORK]."""
     offset = s.expect("begin").offset
     s.accept("work")
     if s.at("without", "replication"):
         raise s.unsupported("WITHOUT REPLICATION")
-    return BeginWork(offset)
+    return nodes.BeginWork(offset)
 
 
-def parse_commit(s: TokenStream) -> CommitWork:
+def parse_commit(s: TokenStream) -> nodes.CommitWork:
     """Read COMMIT [WORK]."""
     offset = s.expect("commit").offset
     s.accept("work")
-    return CommitWork(offset)
+    return nodes.CommitWork(offset)
 
 
-def parse_rollback(s: TokenStream) -> RollbackWork | RollbackToSavepoint:
+def parse_rollback(s: TokenStream) -> nodes.RollbackWork | nodes.RollbackToSavepoint:
     """Read ROLLBACK [WORK] [TO SAVEPOINT [name]]."""
     offset = s.expect("rollback").offset
     s.accept("work")
     if not s.accept("to"):
-        return RollbackWork(offset)
+        return nodes.RollbackWork(offset)
     s.expect("savepoint")
-    return RollbackToSavepoint(offset, s.name() if s.at_name() else None)
+    return nodes.RollbackToSavepoint(offset, s.name() if s.at_name() else None)
 
 
-def parse_savepoint(s: TokenStream) -> Savepoint:
+def parse_savepoint(s: TokenStream) -> nodes.Savepoint:
     """Read SAVEPOINT name [UNIQUE]."""
     offset = s.expect("savepoint").offset
     name = s.name()
-    return Savepoint(offset, name, s.accept("unique") is not None)
+    return nodes.Savepoint(offset, name, s.accept("unique") is not None)
 
 
-def parse_release(s: TokenStream) -> ReleaseSavepoint:
+def parse_release(s: TokenStream) -> nodes.ReleaseSavepoint:
     """Read RELEASE SAVEPOINT name."""
     offset = s.expect("release", "savepoint").offset
-    return ReleaseSavepoint(offset, s.name())
+    return nodes.ReleaseSavepoint(offset, s.name())
 
 
-def parse_lock(s: TokenStream) -> LockTable:
+def parse_lock(s: TokenStream) -> nodes.LockTable:
     """Read LOCK TABLE."""
     offset = s.expect("lock", "table").offset
     table = parse_qualified_name(s)
     s.expect("in")
     exclusive = s.expect_any("share", "exclusive").text == "exclusive"
     s.expect("mode")
-    return LockTable(offset, table, exclusive)
+    return nodes.LockTable(offset, table, exclusive)
 
 
-def parse_unlock(s: TokenStream) -> UnlockTable:
+def parse_unlock(s: TokenStream) -> nodes.UnlockTable:
     """Read UNLOCK TABLE."""
     offset = s.expect("unlock", "table").offset
-    return UnlockTable(offset, parse_qualified_name(s))
+    return nodes.UnlockTable(offset, parse_qualified_name(s))
 
 
 # --- Rights ------------------------------------------------------------------
@@ -153,18 +131,18 @@ _KINDS: Final = ("language", "type", "procedure", "function", "routine")
 """The kinds of objects in GRANT and REVOKE, as keywords before the name."""
 
 
-def parse_grant(s: TokenStream) -> Grant:
+def parse_grant(s: TokenStream) -> nodes.Grant:
     """Read GRANT of rights or roles."""
     offset = s.expect("grant").offset
     privileges, target = _privileges(s)
     s.expect("to")
     grantees = s.listed(parse_grantee)
-    option = s.accept("with", "grant", "option") is not None
+    s.accept("with", "grant", "option")
     _grantor(s)
-    return Grant(offset, privileges, target, grantees, option)
+    return nodes.Grant(offset, privileges, target, grantees)
 
 
-def parse_revoke(s: TokenStream) -> Revoke:
+def parse_revoke(s: TokenStream) -> nodes.Revoke:
     """Read REVOKE of rights or roles."""
     offset = s.expect("revoke").offset
     privileges, target = _privileges(s)
@@ -173,16 +151,16 @@ def parse_revoke(s: TokenStream) -> Revoke:
     if target is not None:
         s.accept_any("cascade", "restrict")
     _grantor(s)
-    return Revoke(offset, privileges, target, grantees)
+    return nodes.Revoke(offset, privileges, target, grantees)
 
 
-def _privileges(s: TokenStream) -> tuple[tuple[Privilege, ...], QualifiedName | None]:
+def _privileges(s: TokenStream) -> tuple[tuple[nodes.Privilege, ...], nodes.QualifiedName | None]:
     start = s.token
     if s.at_any("fragment", "security", "setsessionauth", "dbsecadm"):
         raise s.unsupported(start.text.upper())
     if s.accept("default", "role"):
         role = parse_grantee(s)
-        return (Privilege(start.offset, f"default role {role.text}"),), None
+        return (nodes.Privilege(start.offset, f"default role {role.text}"),), None
     privileges = s.listed(_privilege)
     if not s.accept("on"):
         if any(each.name in _TABLE_RIGHTS for each in privileges):
@@ -215,23 +193,23 @@ def _parameter_type(s: TokenStream) -> None:
         parse_type(s)
 
 
-def _privilege(s: TokenStream) -> Privilege:
+def _privilege(s: TokenStream) -> nodes.Privilege:
     token = s.token
     if token.kind is TokenKind.STRING:
         s.advance()
-        return Privilege(token.offset, token.text)
+        return nodes.Privilege(token.offset, token.text)
     name = s.name()
     if name.text == "all":
         s.accept("privileges")
     columns = s.names_enclosed() if name.text in _COLUMN_RIGHTS and s.at("(") else ()
-    return Privilege(name.offset, name.text, columns)
+    return nodes.Privilege(name.offset, name.text, columns)
 
 
-def parse_grantee(s: TokenStream) -> Name:
+def parse_grantee(s: TokenStream) -> nodes.Name:
     """Read the name of a user or role, with or without quotes."""
     if s.token.kind is TokenKind.STRING:
         token = s.advance()
-        return Name(token.offset, token.text)
+        return nodes.Name(token.offset, token.text)
     return s.name()
 
 
@@ -243,23 +221,20 @@ def _grantor(s: TokenStream) -> None:
 # --- Statistics --------------------------------------------------------------
 
 
-def parse_update_statistics(s: TokenStream) -> UpdateStatistics:
+def parse_update_statistics(s: TokenStream) -> nodes.UpdateStatistics:
     """Read UPDATE STATISTICS."""
     offset = s.expect("update", "statistics").offset
     s.accept_any("low", "medium", "high")
-    table: QualifiedName | None = None
-    tables = True
+    table: nodes.QualifiedName | None = None
     if s.accept("for"):
-        kind = s.expect_any("table", "procedure", "function", "routine").text
-        tables = kind == "table"
-        named = s.at_qualified_name() and not s.at_any(*_STATISTICS_OPTIONS)
-        if named:
+        is_table = s.expect_any("table", "procedure", "function", "routine").text == "table"
+        if s.at_qualified_name() and not s.at_any(*_STATISTICS_OPTIONS):
             name = parse_qualified_name(s)
-            table = name if tables else None
-            if tables and s.at("("):
+            table = name if is_table else None
+            if is_table and s.at("("):
                 s.names_enclosed()
     _statistics_options(s)
-    return UpdateStatistics(offset, table, tables)
+    return nodes.UpdateStatistics(offset, table)
 
 
 _STATISTICS_OPTIONS: Final = ("drop", "resolution", "distributions", "sampling", "force", "auto")
@@ -287,7 +262,7 @@ def _decimal(s: TokenStream) -> None:
 # --- Routines ----------------------------------------------------------------
 
 
-def parse_execute(s: TokenStream, *, in_trigger: bool = False) -> Execute:
+def parse_execute(s: TokenStream, *, in_trigger: bool = False) -> nodes.Execute:
     """Read EXECUTE PROCEDURE or EXECUTE FUNCTION.
 
     Args:
@@ -297,26 +272,26 @@ def parse_execute(s: TokenStream, *, in_trigger: bool = False) -> Execute:
     kind = s.expect_any("procedure", "function").text
     routine = parse_qualified_name(s)
     arguments = () if in_trigger and not s.at("(") else parse_arguments(s)
-    return Execute(offset, "procedure" if kind == "procedure" else "function", routine, arguments)
+    return nodes.Execute(offset, "procedure" if kind == "procedure" else "function", routine, arguments)
 
 
-def parse_arguments(s: TokenStream) -> tuple[Expression | NamedArgument, ...]:
+def parse_arguments(s: TokenStream) -> tuple[nodes.Expression | nodes.NamedArgument, ...]:
     """Read ``(argument, ..)``, each by position or by name."""
     s.expect("(")
-    arguments: tuple[Expression | NamedArgument, ...] = () if s.at(")") else s.listed(_argument)
+    arguments: tuple[nodes.Expression | nodes.NamedArgument, ...] = () if s.at(")") else s.listed(_argument)
     s.expect(")")
     return arguments
 
 
-def _argument(s: TokenStream) -> Expression | NamedArgument:
+def _argument(s: TokenStream) -> nodes.Expression | nodes.NamedArgument:
     if s.at_name() and s.at("=", ahead=1):
         name = s.name()
         s.expect("=")
-        return NamedArgument(name.offset, name.text, s.grammar.value(s))
+        return nodes.NamedArgument(name.offset, name.text, s.grammar.value(s))
     return s.grammar.value(s)
 
 
-Reader: TypeAlias = Callable[[TokenStream], Statement]
+Reader: TypeAlias = Callable[[TokenStream], nodes.Statement]
 
 SESSIONS: Final[dict[str, Reader]] = {
     "database": parse_open_database,

@@ -1,4 +1,4 @@
-"""Indexes, views, synonyms, sequences, roles; CREATE, ALTER, DROP and RENAME. Never: columns and constraints.
+"""Indexes, views, synonyms, sequences, roles, types; CREATE, ALTER, DROP and RENAME. Never: columns and constraints.
 
 Source: the grammar is documented (Guide to SQL: Syntax, the statements of these names).
 """
@@ -7,82 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
+from aioifx.server.sql.complex_types import row_of
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.control import parse_database_name, parse_grantee
-from aioifx.server.sql.syntax.nodes import (
-    AlterSequence,
-    Call,
-    Column,
-    CreateDatabase,
-    CreateIndex,
-    CreateRole,
-    CreateSequence,
-    CreateSynonym,
-    CreateView,
-    Drop,
-    DropDatabase,
-    DropKind,
-    IndexPart,
-    QualifiedName,
-    RenameColumn,
-    RenameDatabase,
-    RenameObject,
-    SequenceOptions,
-    Statement,
-)
 from aioifx.server.sql.syntax.spl import at_create_routine, parse_create_routine, parse_drop_routine
 from aioifx.server.sql.syntax.storage_clauses import parse_index_storage
 from aioifx.server.sql.syntax.tables import parse_alter_table, parse_create_table, parse_if_not_exists
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_owner, parse_qualified_name
 from aioifx.server.sql.syntax.triggers import parse_create_trigger
-from aioifx.server.sql.syntax.user_types import parse_create_type, parse_drop_type
+from aioifx.server.sql.syntax.types import parse_row_fields, parse_type
 
-Reader: TypeAlias = Callable[[TokenStream, int], Statement]
+Reader: TypeAlias = Callable[[TokenStream, int], nodes.Statement]
 """Reads a statement after its first word, which is at the given offset."""
 
-_DROPS: Final[dict[str, DropKind]] = {
-    "table": "table",
-    "view": "view",
-    "index": "index",
-    "synonym": "synonym",
-    "sequence": "sequence",
-    "role": "role",
-    "trigger": "trigger",
-}
-_RENAMES: Final[dict[str, Literal["table", "index", "sequence", "constraint"]]] = {
-    "table": "table",
-    "index": "index",
-    "sequence": "sequence",
-    "constraint": "constraint",
-}
+_DROPS: Final[dict[str, nodes.DropKind]] = {kind: kind for kind in get_args(nodes.DropKind)}
+_RENAMES: Final[dict[str, nodes.RenameKind]] = {kind: kind for kind in get_args(nodes.RenameKind)}
 _NOT_EXECUTED: Final = (
-    ("schema",),
-    ("procedure",),
-    ("function",),
-    ("routine",),
-    ("opaque", "type"),
-    ("cast",),
-    ("implicit", "cast"),
-    ("explicit", "cast"),
-    ("aggregate",),
-    ("opclass",),
-    ("access_method",),
-    ("secondary", "access_method"),
-    ("primary", "access_method"),
-    ("xadatasource",),
-    ("security",),
-    ("user",),
-    ("default", "user"),
-    ("trusted", "context"),
-    ("fragment",),
-    ("database",),
-)
+    "schema", "procedure", "function", "routine", "opaque type", "cast", "implicit cast", "explicit cast",
+    "aggregate", "opclass", "access_method", "secondary access_method", "primary access_method",
+    "xadatasource", "security", "user", "default user", "trusted context", "fragment", "database",
+)  # fmt: skip
 """Objects that Informix can create, alter or drop, and this server cannot."""
 
 
-def parse_create(s: TokenStream) -> Statement:
+def parse_create(s: TokenStream) -> nodes.Statement:
     """Read any CREATE statement."""
     offset = s.expect("create").offset
     start = s.token
@@ -102,25 +53,25 @@ def parse_create(s: TokenStream) -> Statement:
     raise _not_executed(s, "CREATE")
 
 
-def parse_alter(s: TokenStream) -> Statement:
+def parse_alter(s: TokenStream) -> nodes.Statement:
     """Read ALTER TABLE or ALTER SEQUENCE."""
     offset = s.expect("alter").offset
     if s.at("table"):
         return parse_alter_table(s, offset)
     if s.accept("sequence"):
         sequence = parse_qualified_name(s)
-        return AlterSequence(offset, sequence, _sequence_options(s, altering=True))
+        return nodes.AlterSequence(offset, sequence, _sequence_options(s, altering=True))
     if s.at("index"):
         raise s.unsupported("ALTER INDEX")
     raise _not_executed(s, "ALTER")
 
 
-def parse_drop(s: TokenStream) -> Statement:
+def parse_drop(s: TokenStream) -> nodes.Statement:
     """Read any DROP statement."""
     offset = s.expect("drop").offset
     if s.accept("database"):
         if_exists = _if_exists(s)
-        return DropDatabase(offset, parse_database_name(s), if_exists)
+        return nodes.DropDatabase(offset, parse_database_name(s), if_exists)
     if s.at("row", "type") or s.at("type"):
         return parse_drop_type(s, offset)
     if s.at_any("procedure", "function", "routine", "specific"):
@@ -137,35 +88,35 @@ def parse_drop(s: TokenStream) -> Statement:
         restrict = behaviour is not None and behaviour.text == "restrict"
     elif kind == "index":
         s.accept("online")
-    return Drop(offset, kind, name, if_exists, restrict)
+    return nodes.Drop(offset, kind, name, if_exists, restrict)
 
 
-def parse_rename(s: TokenStream) -> Statement:
+def parse_rename(s: TokenStream) -> nodes.Statement:
     """Read RENAME."""
     offset = s.expect("rename").offset
     if s.accept("column"):
         start = s.token.offset
         owner = parse_owner(s) if s.at(".", ahead=3) else ""
-        table = QualifiedName(start, s.name().text, owner)
+        table = nodes.QualifiedName(start, s.name().text, owner)
         s.expect(".")
         column = s.name()
         s.expect("to")
-        return RenameColumn(offset, table, column, s.name())
+        return nodes.RenameColumn(offset, table, column, s.name())
     if s.accept("database"):
         database = parse_database_name(s)
         s.expect("to")
-        return RenameDatabase(offset, database, s.name())
+        return nodes.RenameDatabase(offset, database, s.name())
     kind = _RENAMES[s.expect_any(*_RENAMES).text]
     name = parse_qualified_name(s)
     s.expect("to")
-    return RenameObject(offset, kind, name, s.name())
+    return nodes.RenameObject(offset, kind, name, s.name())
 
 
 def _not_executed(s: TokenStream, verb: str) -> SqlError:
     """The error for the word after the verb: -999 if it is valid in Informix, else -201."""
     for words in _NOT_EXECUTED:
-        if s.at(*words):
-            return s.unsupported(f"{verb} {' '.join(words).upper()}")
+        if s.at(*words.split()):
+            return s.unsupported(f"{verb} {words.upper()}")
     return s.refusal()
 
 
@@ -176,7 +127,7 @@ def _if_exists(s: TokenStream) -> bool:
 # --- Indexes, views, synonyms ------------------------------------------------
 
 
-def _create_index(s: TokenStream, offset: int) -> CreateIndex:
+def _create_index(s: TokenStream, offset: int) -> nodes.CreateIndex:
     unique = s.accept_any("unique", "distinct") is not None
     cluster = s.accept("cluster") is not None
     s.expect("index")
@@ -186,32 +137,32 @@ def _create_index(s: TokenStream, offset: int) -> CreateIndex:
     table = parse_qualified_name(s)
     parts = s.enclosed(_index_part)
     storage = parse_index_storage(s)
-    return CreateIndex(offset, index, table, parts, unique, cluster, if_not_exists, **storage._asdict())
+    return nodes.CreateIndex(offset, index, table, parts, unique, cluster, if_not_exists, **storage._asdict())
 
 
-def _index_part(s: TokenStream) -> IndexPart:
+def _index_part(s: TokenStream) -> nodes.IndexPart:
     start = s.token.offset
     key = s.name() if s.at_any(",", ")", ahead=1) or s.at_name(1) else _index_function(s)
     if s.at_name() and not s.at_any("asc", "desc"):
         raise s.unsupported("OPCLASS")
     direction = s.accept_any("asc", "desc")
-    return IndexPart(start, key, direction is not None and direction.text == "desc")
+    return nodes.IndexPart(start, key, direction is not None and direction.text == "desc")
 
 
-def _index_function(s: TokenStream) -> Call:
+def _index_function(s: TokenStream) -> nodes.Call:
     routine = parse_qualified_name(s)
-    return Call(routine.offset, routine, s.enclosed(_index_argument))
+    return nodes.Call(routine.offset, routine, s.enclosed(_index_argument))
 
 
-def _index_argument(s: TokenStream) -> Column:
+def _index_argument(s: TokenStream) -> nodes.Column:
     """Read a column; BSON_GET would take a text, too."""
     if not s.at_name():
         raise s.unsupported("FUNCTIONAL INDEX")
     name = s.name()
-    return Column(name.offset, name.text)
+    return nodes.Column(name.offset, name.text)
 
 
-def _create_view(s: TokenStream, offset: int) -> CreateView:
+def _create_view(s: TokenStream, offset: int) -> nodes.CreateView:
     if_not_exists = parse_if_not_exists(s)
     view = parse_qualified_name(s)
     if s.at("of", "type"):
@@ -221,10 +172,10 @@ def _create_view(s: TokenStream, offset: int) -> CreateView:
     query = s.grammar.subquery(s)
     check_option = s.accept("with", "check", "option") is not None
     text = s.written(offset, s.last_end)
-    return CreateView(offset, view, columns, query, text, if_not_exists, check_option)
+    return nodes.CreateView(offset, view, columns, query, text, if_not_exists, check_option)
 
 
-def _create_synonym(s: TokenStream, offset: int) -> CreateSynonym:
+def _create_synonym(s: TokenStream, offset: int) -> nodes.CreateSynonym:
     private = s.accept("private") is not None
     if not private:
         s.accept("public")
@@ -232,15 +183,15 @@ def _create_synonym(s: TokenStream, offset: int) -> CreateSynonym:
     if_not_exists = parse_if_not_exists(s)
     synonym = parse_qualified_name(s)
     s.expect("for")
-    return CreateSynonym(offset, synonym, parse_qualified_name(s), private, if_not_exists)
+    return nodes.CreateSynonym(offset, synonym, parse_qualified_name(s), private, if_not_exists)
 
 
-def _create_role(s: TokenStream, offset: int) -> CreateRole:
+def _create_role(s: TokenStream, offset: int) -> nodes.CreateRole:
     if_not_exists = parse_if_not_exists(s)
-    return CreateRole(offset, parse_grantee(s), if_not_exists)
+    return nodes.CreateRole(offset, parse_grantee(s), if_not_exists)
 
 
-def _create_database(s: TokenStream, offset: int) -> CreateDatabase:
+def _create_database(s: TokenStream, offset: int) -> nodes.CreateDatabase:
     if_not_exists = parse_if_not_exists(s)
     database = parse_database_name(s)
     log: Literal["none", "unbuffered", "buffered"] = "none"
@@ -256,20 +207,20 @@ def _create_database(s: TokenStream, offset: int) -> CreateDatabase:
         if s.at("insensitive"):
             raise s.unsupported("NLSCASE INSENSITIVE")
         s.expect("sensitive")
-    return CreateDatabase(offset, database, log, if_not_exists)
+    return nodes.CreateDatabase(offset, database, log, if_not_exists)
 
 
 # --- Sequences ---------------------------------------------------------------
 
 
-def _create_sequence(s: TokenStream, offset: int) -> CreateSequence:
+def _create_sequence(s: TokenStream, offset: int) -> nodes.CreateSequence:
     if_not_exists = parse_if_not_exists(s)
     sequence = parse_qualified_name(s)
-    return CreateSequence(offset, sequence, _sequence_options(s, altering=False), if_not_exists)
+    return nodes.CreateSequence(offset, sequence, _sequence_options(s, altering=False), if_not_exists)
 
 
-def _sequence_options(s: TokenStream, *, altering: bool) -> SequenceOptions:
-    options = SequenceOptions(s.token.offset)
+def _sequence_options(s: TokenStream, *, altering: bool) -> nodes.SequenceOptions:
+    options = nodes.SequenceOptions(s.token.offset)
     read: set[str] = set()
     while s.at_name():
         token = s.token
@@ -307,7 +258,7 @@ _SEQUENCE_SUBJECTS: Final = {
 """The property that an option sets; no property may be set twice."""
 
 
-def _with_option(s: TokenStream, options: SequenceOptions, word: str) -> SequenceOptions:
+def _with_option(s: TokenStream, options: nodes.SequenceOptions, word: str) -> nodes.SequenceOptions:
     """Read what follows the option's word."""
     match word:
         case "start":
@@ -345,10 +296,47 @@ _CREATES: Final[dict[str, Reader]] = {
     "trigger": parse_create_trigger,
 }
 
-OBJECTS: Final[dict[str, Callable[[TokenStream], Statement]]] = {
+OBJECTS: Final[dict[str, Callable[[TokenStream], nodes.Statement]]] = {
     "create": parse_create,
     "alter": parse_alter,
     "drop": parse_drop,
     "rename": parse_rename,
 }
 """Readers by the first word of a statement."""
+
+
+# --- Types -------------------------------------------------------------------
+
+
+def parse_create_type(s: TokenStream, offset: int) -> nodes.Statement:
+    """Read CREATE ROW TYPE or CREATE DISTINCT TYPE from the word after CREATE."""
+    is_row = s.advance().text == "row"
+    s.expect("type")
+    if_not_exists = s.accept("if", "not", "exists") is not None
+    name = parse_qualified_name(s)
+    if not is_row:
+        s.expect("as")
+        return nodes.CreateDistinctType(offset, name, parse_type(s), if_not_exists)
+    fields = parse_row_fields(s) if s.at("(") else ()
+    names = [field.name for field in fields]
+    if len(set(names)) < len(names):
+        raise SqlError(-328, token=max(names, key=names.count), offset=offset)
+    row = (
+        row_of(names, [field.type for field in fields], [field.is_required for field in fields])
+        if fields
+        else None
+    )
+    supertype = parse_type(s) if s.accept("under") else None
+    if row is None and supertype is None:
+        raise s.refusal()
+    return nodes.CreateRowType(offset, name, row, supertype, if_not_exists)
+
+
+def parse_drop_type(s: TokenStream, offset: int) -> nodes.Statement:
+    """Read DROP ROW TYPE or DROP TYPE from the word after DROP; RESTRICT is required (documented)."""
+    is_row = s.accept("row") is not None
+    s.expect("type")
+    if_exists = s.accept("if", "exists") is not None
+    name = parse_qualified_name(s)
+    s.expect("restrict")
+    return nodes.DropType(offset, name, is_row, if_exists)

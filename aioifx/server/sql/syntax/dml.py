@@ -9,22 +9,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias, TypeVar
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.syntax.nodes import (
-    Assignment,
-    CurrentOf,
-    Delete,
-    Expression,
-    Insert,
-    Merge,
-    MergeInsert,
-    Name,
-    Query,
-    SetOperation,
-    Statement,
-    TableRef,
-    Truncate,
-    Update,
-)
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.primaries import at_query
 from aioifx.server.sql.syntax.sources import parse_derived_table, parse_table_ref
 from aioifx.server.sql.syntax.token_stream import SYNTAX_ERROR, TokenStream, parse_owner, parse_qualified_name
@@ -32,44 +17,44 @@ from aioifx.server.sql.syntax.token_stream import SYNTAX_ERROR, TokenStream, par
 T = TypeVar("T")
 
 
-def parse_insert(s: TokenStream) -> Insert:
+def parse_insert(s: TokenStream) -> nodes.Insert:
     """Read INSERT, whose query is not a UNION (documented: INSERT statement, "Subset of SELECT Statement")."""
     offset = s.expect("insert", "into").offset
     table = parse_qualified_name(s)
     columns = s.names_enclosed() if s.at("(") and not at_query(s, ahead=1) else ()
-    values: tuple[Expression, ...] | None = None
-    query: Query | None = None
+    values: tuple[nodes.Expression, ...] | None = None
+    query: nodes.Query | None = None
     if s.accept("values"):
         values = s.enclosed(s.grammar.value)
     elif s.at("execute") or s.at("at"):
         raise s.unsupported(f"INSERT {s.token.text.upper()}")
     elif s.at_any("select", "with", "("):
         query = s.grammar.query(s)
-        if isinstance(query.body, SetOperation):
+        if isinstance(query.body, nodes.SetOperation):
             raise SqlError(SYNTAX_ERROR, offset=query.body.operator_offset)
     else:
         raise s.refusal()
-    return Insert(offset, table, columns, values, query)
+    return nodes.Insert(offset, table, columns, values, query)
 
 
-def parse_update(s: TokenStream) -> Update:
+def parse_update(s: TokenStream) -> nodes.Update:
     """Read UPDATE of a table."""
     offset = s.expect("update").offset
     table = parse_table_ref(s)
     s.expect("set")
     assignments = s.listed(qualified_by(table, _assignment))
-    return Update(offset, table, assignments, _where(s))
+    return nodes.Update(offset, table, assignments, _where(s))
 
 
-def parse_delete(s: TokenStream) -> Delete:
+def parse_delete(s: TokenStream) -> nodes.Delete:
     """Read DELETE, with or without FROM."""
     offset = s.expect("delete").offset
     s.accept("from")
     table = parse_table_ref(s)
-    return Delete(offset, table, _where(s))
+    return nodes.Delete(offset, table, _where(s))
 
 
-def parse_truncate(s: TokenStream) -> Truncate:
+def parse_truncate(s: TokenStream) -> nodes.Truncate:
     """Read TRUNCATE; its storage options have no effect here."""
     offset = s.expect("truncate").offset
     if s.at_qualified_name(1) and not s.at_any("drop", "reuse", "keep", ahead=1):
@@ -78,40 +63,40 @@ def parse_truncate(s: TokenStream) -> Truncate:
     if s.accept_any("drop", "reuse"):
         s.expect("storage")
     s.accept("keep", "statistics")
-    return Truncate(offset, table)
+    return nodes.Truncate(offset, table)
 
 
-def _where(s: TokenStream) -> Expression | CurrentOf | None:
+def _where(s: TokenStream) -> nodes.Expression | nodes.CurrentOf | None:
     if not s.accept("where"):
         return None
     if s.at("current", "of") and s.at_name(2):
         offset = s.expect("current", "of").offset
-        return CurrentOf(offset, s.name())
+        return nodes.CurrentOf(offset, s.name())
     return s.grammar.condition(s)
 
 
 # --- SET clauses -------------------------------------------------------------
 
 
-def _assignment(s: TokenStream) -> Assignment:
+def _assignment(s: TokenStream) -> nodes.Assignment:
     offset = s.token.offset
     if s.at_any("*", "("):
         columns = None if s.accept("*") else s.names_enclosed()
         s.expect("=")
-        return Assignment(offset, columns, s.enclosed(s.grammar.value))
+        return nodes.Assignment(offset, columns, s.enclosed(s.grammar.value))
     column = s.name()
     if s.at("["):
         raise s.unsupported("SUBSCRIPT")
     s.expect("=")
-    return Assignment(offset, (column,), (s.grammar.value(s),))
+    return nodes.Assignment(offset, (column,), (s.grammar.value(s),))
 
 
-def qualified_by(target: TableRef, read: Callable[[TokenStream], T]) -> Callable[[TokenStream], T]:
+def qualified_by(target: nodes.TableRef, read: Callable[[TokenStream], T]) -> Callable[[TokenStream], T]:
     """A reader like *read* that also accepts a prefix ``target.`` or ``owner.target.``.
 
     Source: documented for MERGE; observed in the triggers that dbschema writes, for SET and INTO
     """
-    qualifier = (target.alias or Name(0, target.table.name)).text
+    qualifier = (target.alias or nodes.Name(0, target.table.name)).text
 
     def read_qualified(s: TokenStream) -> T:
         if s.at_qualified_name() and s.at(".", qualifier, ".", ahead=1):
@@ -126,7 +111,7 @@ def qualified_by(target: TableRef, read: Callable[[TokenStream], T]) -> Callable
 # --- MERGE -------------------------------------------------------------------
 
 
-def parse_merge(s: TokenStream) -> Merge:
+def parse_merge(s: TokenStream) -> nodes.Merge:
     """Read MERGE."""
     offset = s.expect("merge", "into").offset
     target = parse_table_ref(s)
@@ -134,9 +119,9 @@ def parse_merge(s: TokenStream) -> Merge:
     source = parse_derived_table(s) if s.at("(") else parse_table_ref(s)
     s.expect("on")
     condition = s.grammar.condition(s)
-    update: tuple[Assignment, ...] = ()
+    update: tuple[nodes.Assignment, ...] = ()
     delete = False
-    insert: MergeInsert | None = None
+    insert: nodes.MergeInsert | None = None
     if not s.at("when"):
         raise s.refusal()
     while s.at("when"):
@@ -152,19 +137,19 @@ def parse_merge(s: TokenStream) -> Merge:
             insert = _merge_insert(s, target)
         else:
             raise s.refusal()
-    return Merge(offset, target, source, condition, update, delete, insert)
+    return nodes.Merge(offset, target, source, condition, update, delete, insert)
 
 
-def _merge_insert(s: TokenStream, target: TableRef) -> MergeInsert:
+def _merge_insert(s: TokenStream, target: nodes.TableRef) -> nodes.MergeInsert:
     offset = s.expect("insert").offset
-    columns: tuple[Name, ...] = ()
+    columns: tuple[nodes.Name, ...] = ()
     if s.at("("):
         columns = s.enclosed(qualified_by(target, TokenStream.name))
     s.expect("values")
-    return MergeInsert(offset, columns, s.enclosed(s.grammar.value))
+    return nodes.MergeInsert(offset, columns, s.enclosed(s.grammar.value))
 
 
-Reader: TypeAlias = Callable[[TokenStream], Statement]
+Reader: TypeAlias = Callable[[TokenStream], nodes.Statement]
 
 CHANGES: Final[dict[str, Reader]] = {
     "insert": parse_insert,

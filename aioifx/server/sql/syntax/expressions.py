@@ -14,53 +14,15 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.syntax.nodes import (
-    And,
-    ArithmeticOperator,
-    Between,
-    Binary,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOperator,
-    Exists,
-    Expression,
-    FieldAccess,
-    InCollection,
-    InList,
-    InQuery,
-    IsNull,
-    Match,
-    Not,
-    Or,
-    Quantified,
-    Unary,
-    Units,
-)
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.primaries import at_query, parse_primary
 from aioifx.server.sql.syntax.token_stream import TokenStream
 from aioifx.server.sql.syntax.types import at_unit, parse_type, parse_unit
 
-Condition: TypeAlias = (
-    Comparison
-    | Quantified
-    | And
-    | Or
-    | Not
-    | IsNull
-    | Between
-    | InList
-    | InCollection
-    | InQuery
-    | Exists
-    | Match
-)
-BooleanValue: TypeAlias = Column | FieldAccess | Call | Case | Cast
+BooleanValue: TypeAlias = nodes.Column | nodes.FieldAccess | nodes.Call | nodes.Case | nodes.Cast
 """Values that are conditions if their type is BOOLEAN; assumed for Case and Cast."""
 
-_ARITHMETIC: Final[dict[str, tuple[ArithmeticOperator, int]]] = {
+_ARITHMETIC: Final[dict[str, tuple[nodes.ArithmeticOperator, int]]] = {
     "||": ("||", 1),
     "+": ("+", 2),
     "-": ("-", 2),
@@ -69,7 +31,7 @@ _ARITHMETIC: Final[dict[str, tuple[ArithmeticOperator, int]]] = {
 }
 """The precedence of each operator."""
 
-_COMPARISONS: Final[dict[str, ComparisonOperator]] = {
+_COMPARISONS: Final[dict[str, nodes.ComparisonOperator]] = {
     "=": "=",
     "==": "=",  # documented: Relational Operator
     "<>": "<>",
@@ -81,22 +43,22 @@ _COMPARISONS: Final[dict[str, ComparisonOperator]] = {
 }
 
 
-def parse_value(s: TokenStream) -> Expression:
+def parse_value(s: TokenStream) -> nodes.Expression:
     """Read an expression that is not a condition."""
     return _arithmetic(s, 1, conditional=False)
 
 
-def parse_condition(s: TokenStream) -> Expression:
+def parse_condition(s: TokenStream) -> nodes.Expression:
     """Read the condition after WHERE, ON, HAVING, WHEN, or in CHECK."""
     condition = parse_either(s)
     _require_condition(s, condition)
     return condition
 
 
-def parse_either(s: TokenStream) -> Expression:
+def parse_either(s: TokenStream) -> nodes.Expression:
     """Read a condition, or a value if no conditional operator follows."""
-    alternatives: list[Expression] = []
-    conjuncts: list[Expression] = []
+    alternatives: list[nodes.Expression] = []
+    conjuncts: list[nodes.Expression] = []
     while True:
         conjuncts.append(_negated_predicate(s))
         if len(conjuncts) > 1 or alternatives or s.at_any("and", "or"):
@@ -104,22 +66,22 @@ def parse_either(s: TokenStream) -> Expression:
         if s.accept("and"):
             continue
         alternatives.append(
-            conjuncts[0] if len(conjuncts) == 1 else And(conjuncts[0].offset, tuple(conjuncts))
+            conjuncts[0] if len(conjuncts) == 1 else nodes.And(conjuncts[0].offset, tuple(conjuncts))
         )
         conjuncts = []
         if s.accept("or"):
             continue
         if len(alternatives) == 1:
             return alternatives[0]
-        return Or(alternatives[0].offset, tuple(alternatives))
+        return nodes.Or(alternatives[0].offset, tuple(alternatives))
 
 
-def _require_condition(s: TokenStream, node: Expression) -> None:
-    if not isinstance(node, Condition | BooleanValue):
+def _require_condition(s: TokenStream, node: nodes.Expression) -> None:
+    if not isinstance(node, nodes.Condition | BooleanValue):
         raise s.refusal()
 
 
-def _negated_predicate(s: TokenStream) -> Expression:
+def _negated_predicate(s: TokenStream) -> nodes.Expression:
     offsets: list[int] = []
     while s.at("not") and not s.at(".", ahead=1):
         s.descend()
@@ -129,29 +91,29 @@ def _negated_predicate(s: TokenStream) -> Expression:
         _require_condition(s, node)
         s.ascend(len(offsets))
     for offset in reversed(offsets):
-        node = Not(offset, node)
+        node = nodes.Not(offset, node)
     return node
 
 
-def _predicate(s: TokenStream) -> Expression:
+def _predicate(s: TokenStream) -> nodes.Expression:
     if s.at("exists", "(") and at_query(s, ahead=2):
         return _exists(s)
     left = _arithmetic(s, 1, conditional=True)
-    if isinstance(left, Condition):
+    if isinstance(left, nodes.Condition):
         return left
     if s.at_any(*_COMPARISONS):
         return _comparison(s, left)
     if s.accept("is"):
         negated = s.accept("not") is not None
         s.expect("null")
-        return IsNull(left.offset, left, negated)
+        return nodes.IsNull(left.offset, left, negated)
     negated = s.at("not") and s.at_any("in", "between", "like", "matches", ahead=1)
     if negated:
         s.advance()
     if s.accept("between"):
         low = parse_value(s)
         s.expect("and")
-        return Between(left.offset, left, low, parse_value(s), negated)
+        return nodes.Between(left.offset, left, low, parse_value(s), negated)
     if s.accept("in"):
         return _membership(s, left, negated)
     if s.at_any("like", "matches"):
@@ -159,16 +121,16 @@ def _predicate(s: TokenStream) -> Expression:
     return left
 
 
-def _exists(s: TokenStream) -> Exists:
+def _exists(s: TokenStream) -> nodes.Exists:
     offset = s.expect("exists", "(").offset
     s.descend()
     query = s.grammar.subquery(s)
     s.ascend()
     s.expect(")")
-    return Exists(offset, query)
+    return nodes.Exists(offset, query)
 
 
-def _comparison(s: TokenStream, left: Expression) -> Expression:
+def _comparison(s: TokenStream, left: nodes.Expression) -> nodes.Expression:
     token = s.advance()
     operator = _COMPARISONS[token.text]
     if s.at_any("any", "some", "all") and s.at("(", ahead=1) and at_query(s, ahead=2):
@@ -176,33 +138,33 @@ def _comparison(s: TokenStream, left: Expression) -> Expression:
         s.expect("(")
         query = s.grammar.subquery(s)
         s.expect(")")
-        return Quantified(
+        return nodes.Quantified(
             left.offset, operator, left, "all" if quantifier == "all" else "any", query, token.offset
         )
-    return Comparison(left.offset, operator, left, parse_value(s), token.offset)
+    return nodes.Comparison(left.offset, operator, left, parse_value(s), token.offset)
 
 
-def _membership(s: TokenStream, left: Expression, negated: bool) -> Expression:
+def _membership(s: TokenStream, left: nodes.Expression, negated: bool) -> nodes.Expression:
     if not s.at("("):
-        return InCollection(left.offset, left, parse_value(s), negated)
+        return nodes.InCollection(left.offset, left, parse_value(s), negated)
     s.expect("(")
     if at_query(s):
         query = s.grammar.subquery(s)
         s.expect(")")
-        return InQuery(left.offset, left, query, negated)
+        return nodes.InQuery(left.offset, left, query, negated)
     items = s.listed(parse_value)
     s.expect(")")
-    return InList(left.offset, left, items, negated)
+    return nodes.InList(left.offset, left, items, negated)
 
 
-def _match(s: TokenStream, left: Expression, negated: bool) -> Match:
+def _match(s: TokenStream, left: nodes.Expression, negated: bool) -> nodes.Match:
     kind = s.advance().text
     pattern = parse_value(s)
     escape = parse_value(s) if s.accept("escape") else None
-    return Match(left.offset, "like" if kind == "like" else "matches", left, pattern, escape, negated)
+    return nodes.Match(left.offset, "like" if kind == "like" else "matches", left, pattern, escape, negated)
 
 
-def _arithmetic(s: TokenStream, least: int, *, conditional: bool) -> Expression:
+def _arithmetic(s: TokenStream, least: int, *, conditional: bool) -> nodes.Expression:
     """Read operands and operators of at least that precedence. *conditional*: the first may be a condition."""
     s.check()
     left = _signed(s, conditional=conditional)
@@ -213,11 +175,11 @@ def _arithmetic(s: TokenStream, least: int, *, conditional: bool) -> Expression:
         _refuse_condition(s, left)
         operator_offset = s.advance().offset
         right = _arithmetic(s, level + 1, conditional=False)
-        left = Binary(left.offset, operator, left, right, operator_offset)
+        left = nodes.Binary(left.offset, operator, left, right, operator_offset)
     return left
 
 
-def _signed(s: TokenStream, *, conditional: bool) -> Expression:
+def _signed(s: TokenStream, *, conditional: bool) -> nodes.Expression:
     """Read ``- operand UNITS unit :: type``."""
     signs: list[tuple[int, str]] = []
     while s.at_any("-", "+"):
@@ -229,24 +191,24 @@ def _signed(s: TokenStream, *, conditional: bool) -> Expression:
     if s.at("units") and at_unit(s, ahead=1):
         node = _units(s, node)
     for offset, sign in reversed(signs):
-        node = Unary(offset, "-" if sign == "-" else "+", node)
+        node = nodes.Unary(offset, "-" if sign == "-" else "+", node)
     while True:
         if s.at("::"):
             _refuse_condition(s, node)
             s.advance()
-            node = Cast(node.offset, node, parse_type(s))
+            node = nodes.Cast(node.offset, node, parse_type(s))
         elif s.at("units") and at_unit(s, ahead=1):
             node = _units(s, node)
         else:
             return node
 
 
-def _units(s: TokenStream, operand: Expression) -> Units:
+def _units(s: TokenStream, operand: nodes.Expression) -> nodes.Units:
     _refuse_condition(s, operand)
     s.expect("units")
-    return Units(operand.offset, operand, parse_unit(s))
+    return nodes.Units(operand.offset, operand, parse_unit(s))
 
 
-def _refuse_condition(s: TokenStream, node: Expression) -> None:
-    if isinstance(node, Condition):
+def _refuse_condition(s: TokenStream, node: nodes.Expression) -> None:
+    if isinstance(node, nodes.Condition):
         raise s.refusal()

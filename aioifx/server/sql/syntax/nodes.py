@@ -12,31 +12,41 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
+from aioifx.server.sql.frozen import Frozen
 from aioifx.sqltypes import Qualifier, SqlType, Unit
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Frozen):
     """A part of a statement, with its position."""
 
     offset: int
 
 
+class Expression(Node):
+    """A value or a condition."""
+
+
+class Condition(Expression):
+    """An expression that is true, false or unknown. Others are conditions if their type is BOOLEAN."""
+
+
+class Statement(Node):
+    """A statement that the parser reads."""
+
+
 # --- Names --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Name(Node):
     """A simple name: of a column, a label, an alias, a constraint, a savepoint."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class QualifiedName(Node):
     """``database@server:owner.name``, of which only the name is required."""
 
@@ -54,51 +64,44 @@ class QualifiedName(Node):
 # --- Expressions: literals ----------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Null(Node):
+class Null(Expression):
     """``NULL``"""
 
 
-@dataclass(frozen=True, slots=True)
-class Number(Node):
+class Number(Expression):
     """An unsigned number as written; `value` is exact. An int has neither point nor exponent."""
 
     text: str
     value: int | Decimal
 
 
-@dataclass(frozen=True, slots=True)
-class String(Node):
+class String(Expression):
     """A quoted text, with doubled quotes unescaped."""
 
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter(Node):
+class Parameter(Expression):
     """``?``; `index` counts from 0 in order of appearance."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class DatetimeLiteral(Node):
+class DatetimeLiteral(Expression):
     """``DATETIME(text) first TO last``; whether the text fits the qualifier is not checked yet."""
 
     text: str
     qualifier: Qualifier
 
 
-@dataclass(frozen=True, slots=True)
-class IntervalLiteral(Node):
+class IntervalLiteral(Expression):
     """``INTERVAL(text) first TO last``; whether the text fits the qualifier is not checked yet."""
 
     text: str
     qualifier: Qualifier
 
 
-@dataclass(frozen=True, slots=True)
-class RowConstructor(Node):
+class RowConstructor(Expression):
     """``ROW(value, ..)``"""
 
     values: tuple[Expression, ...]
@@ -107,16 +110,14 @@ class RowConstructor(Node):
 CollectionKind: TypeAlias = Literal["set", "multiset", "list"]
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionConstructor(Node):
+class CollectionConstructor(Expression):
     """``SET{value, ..}``"""
 
     kind: CollectionKind
     elements: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MultisetQuery(Node):
+class MultisetQuery(Expression):
     """``MULTISET(SELECT [ITEM] ..)``"""
 
     query: Query
@@ -126,8 +127,7 @@ class MultisetQuery(Node):
 # --- Expressions: names and constants of the moment ---------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Variable(Node):
+class Variable(Expression):
     """A variable of a routine, or a value of a trigger's row, in place of its name; `index` counts from 0."""
 
     index: int
@@ -135,31 +135,27 @@ class Variable(Node):
     type: SqlType
 
 
-@dataclass(frozen=True, slots=True)
-class Column(Node):
+class Column(Expression):
     """``name`` or ``table.name``; `table` may also be an alias. ROWID is a column like any other."""
 
     name: str
     table: QualifiedName | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldAccess(Node):
+class FieldAccess(Expression):
     """``owner.table.column.field.field``; shorter paths are a `Column` that the translator resolves."""
 
     operand: Column
     fields: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Star(Node):
     """``*`` or ``table.*`` in a select list."""
 
     table: QualifiedName | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceValue(Node):
+class SequenceValue(Expression):
     """``sequence.NEXTVAL`` or ``sequence.CURRVAL``."""
 
     sequence: QualifiedName
@@ -169,26 +165,22 @@ class SequenceValue(Node):
 SessionWord: TypeAlias = Literal["today", "user", "sitename", "dbservername", "current_role", "default_role"]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionConstant(Node):
+class SessionConstant(Expression):
     """A word that stands for a value: TODAY, USER, SITENAME (or its twin DBSERVERNAME), CURRENT_ROLE."""
 
     name: SessionWord
 
 
-@dataclass(frozen=True, slots=True)
-class Current(Node):
+class Current(Expression):
     """``CURRENT [q]``, and ``SYSDATE``, which is ``CURRENT YEAR TO FRACTION(5)``."""
 
     qualifier: Qualifier
-    is_sysdate: bool = False
 
 
 # --- Expressions: operators ---------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Subscript(Node):
+class Subscript(Expression):
     """``column[first, last]``; `last` is None when only one number was written."""
 
     operand: Column
@@ -196,16 +188,14 @@ class Subscript(Node):
     last: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Unary(Node):
+class Unary(Expression):
     """A sign."""
 
     operator: Literal["-", "+"]
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Ancestor(Node):
+class Ancestor(Expression):
     """``PRIOR value`` or ``CONNECT_BY_ROOT value``: the value for the parent of a row, or for its root."""
 
     kind: Literal["prior", "root"]
@@ -215,8 +205,7 @@ class Ancestor(Node):
 ArithmeticOperator: TypeAlias = Literal["+", "-", "*", "/", "||"]
 
 
-@dataclass(frozen=True, slots=True)
-class Binary(Node):
+class Binary(Expression):
     """Arithmetic and ``||``."""
 
     operator: ArithmeticOperator
@@ -228,8 +217,7 @@ class Binary(Node):
 ComparisonOperator: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">="]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison(Node):
+class Comparison(Condition):
     """``left operator right``; ``!=`` becomes ``<>``."""
 
     operator: ComparisonOperator
@@ -238,8 +226,7 @@ class Comparison(Node):
     operator_offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Quantified(Node):
+class Quantified(Condition):
     """``left operator ANY (query)`` or ``ALL (query)``; SOME is ANY."""
 
     operator: ComparisonOperator
@@ -249,37 +236,32 @@ class Quantified(Node):
     operator_offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class And(Node):
+class And(Condition):
     """Two or more conditions of which none is an `And` written without parentheses."""
 
     operands: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Or(Node):
+class Or(Condition):
     """Two or more conditions of which none is an `Or` written without parentheses."""
 
     operands: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Not(Node):
+class Not(Condition):
     """``NOT condition``; ``NOT IN``, ``NOT LIKE`` and similar nodes have `is_negated`."""
 
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class IsNull(Node):
+class IsNull(Condition):
     """``operand IS [NOT] NULL``"""
 
     operand: Expression
     is_negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Between(Node):
+class Between(Condition):
     """``operand [NOT] BETWEEN low AND high``"""
 
     operand: Expression
@@ -288,8 +270,7 @@ class Between(Node):
     is_negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class InList(Node):
+class InList(Condition):
     """``operand [NOT] IN (item, ..)``"""
 
     operand: Expression
@@ -297,8 +278,7 @@ class InList(Node):
     is_negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class InCollection(Node):
+class InCollection(Condition):
     """``operand [NOT] IN collection``, without parentheses."""
 
     operand: Expression
@@ -306,8 +286,7 @@ class InCollection(Node):
     is_negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class InQuery(Node):
+class InQuery(Condition):
     """``operand [NOT] IN (SELECT ..)``"""
 
     operand: Expression
@@ -315,15 +294,13 @@ class InQuery(Node):
     is_negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Exists(Node):
+class Exists(Condition):
     """``EXISTS (SELECT ..)``; its negation is a `Not`."""
 
     query: Query
 
 
-@dataclass(frozen=True, slots=True)
-class Match(Node):
+class Match(Condition):
     """``operand [NOT] LIKE | MATCHES pattern [ESCAPE escape]``"""
 
     kind: Literal["like", "matches"]
@@ -333,15 +310,13 @@ class Match(Node):
     is_negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Cast(Node):
+class Cast(Expression):
     """``operand::type`` or ``CAST(operand AS type)``"""
 
     operand: Expression
     type: SqlType
 
 
-@dataclass(frozen=True, slots=True)
 class When(Node):
     """One branch of a CASE: a condition, or a value to compare with the CASE's operand."""
 
@@ -349,8 +324,7 @@ class When(Node):
     result: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Case(Node):
+class Case(Expression):
     """Both forms of CASE; `operand` is None in the searched one, `otherwise` when there is no ELSE."""
 
     operand: Expression | None
@@ -358,16 +332,14 @@ class Case(Node):
     otherwise: Expression | None
 
 
-@dataclass(frozen=True, slots=True)
-class Units(Node):
+class Units(Expression):
     """``operand UNITS unit``"""
 
     operand: Expression
     unit: Unit
 
 
-@dataclass(frozen=True, slots=True)
-class Extend(Node):
+class Extend(Expression):
     """``EXTEND(operand [, q])``"""
 
     operand: Expression
@@ -377,8 +349,7 @@ class Extend(Node):
 TrimSide: TypeAlias = Literal["both", "leading", "trailing"]
 
 
-@dataclass(frozen=True, slots=True)
-class Trim(Node):
+class Trim(Expression):
     """``TRIM([[BOTH | LEADING | TRAILING] [characters] FROM] operand)``"""
 
     side: TrimSide
@@ -389,8 +360,7 @@ class Trim(Node):
 # --- Expressions: calls -------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Node):
+class Call(Expression):
     """``routine(argument, ..)``; ``SUBSTRING(s FROM p FOR n)`` is a call with s, p, n."""
 
     routine: QualifiedName
@@ -404,7 +374,6 @@ class Call(Node):
         return self.routine.name
 
 
-@dataclass(frozen=True, slots=True)
 class NamedArgument(Node):
     """``name = value`` among the arguments of a routine."""
 
@@ -416,8 +385,7 @@ AggregateName: TypeAlias = Literal["count", "sum", "avg", "min", "max", "stdev",
 AGGREGATES: Final[frozenset[str]] = frozenset(get_args(AggregateName))
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate(Node):
+class Aggregate(Expression):
     """An aggregate; `argument` is None for ``COUNT(*)`` only."""
 
     name: AggregateName
@@ -425,7 +393,6 @@ class Aggregate(Node):
     is_distinct: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class FrameBound(Node):
     """One end of a window frame; `count` belongs to preceding and following, None meaning UNBOUNDED."""
 
@@ -433,7 +400,6 @@ class FrameBound(Node):
     count: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Frame(Node):
     """``ROWS | RANGE BETWEEN start AND end``; without BETWEEN the end is the current row."""
 
@@ -442,8 +408,7 @@ class Frame(Node):
     end: FrameBound
 
 
-@dataclass(frozen=True, slots=True)
-class Window(Node):
+class Window(Expression):
     """``function OVER (PARTITION BY .. ORDER BY .. frame)``"""
 
     function: Call | Aggregate
@@ -452,62 +417,15 @@ class Window(Node):
     frame: Frame | None
 
 
-@dataclass(frozen=True, slots=True)
-class Subquery(Node):
+class Subquery(Expression):
     """A query where a value is expected."""
 
     query: Query
 
 
-Expression: TypeAlias = (
-    Null
-    | Number
-    | String
-    | Parameter
-    | Variable
-    | DatetimeLiteral
-    | IntervalLiteral
-    | RowConstructor
-    | CollectionConstructor
-    | MultisetQuery
-    | Variable
-    | Column
-    | FieldAccess
-    | SequenceValue
-    | SessionConstant
-    | Current
-    | Subscript
-    | Unary
-    | Ancestor
-    | Binary
-    | Comparison
-    | Quantified
-    | And
-    | Or
-    | Not
-    | IsNull
-    | Between
-    | InList
-    | InCollection
-    | InQuery
-    | Exists
-    | Match
-    | Cast
-    | Case
-    | Units
-    | Extend
-    | Trim
-    | Call
-    | Aggregate
-    | Window
-    | Subquery
-)
-
-
 # --- Queries ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class SelectItem(Node):
     """One entry of a select list."""
 
@@ -515,7 +433,6 @@ class SelectItem(Node):
     label: Name | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class TableRef(Node):
     """A table, view or synonym, with its alias."""
 
@@ -523,7 +440,6 @@ class TableRef(Node):
     alias: Name | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class DerivedTable(Node):
     """``[LATERAL] (SELECT ..) [AS] alias (columns)``, also written ``TABLE(MULTISET(SELECT ..))``."""
 
@@ -533,7 +449,6 @@ class DerivedTable(Node):
     is_lateral: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class CollectionTable(Node):
     """``TABLE(SET{element, ..}) alias (columns)``: one column, at least one element."""
 
@@ -543,7 +458,6 @@ class CollectionTable(Node):
     columns: tuple[Name, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class ElementTable(Node):
     """``TABLE(collection) alias (columns)``: the elements of a column, a subquery or a cast."""
 
@@ -552,7 +466,6 @@ class ElementTable(Node):
     columns: tuple[Name, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Join(Node):
     """An ANSI join; `condition` is None for CROSS JOIN only."""
 
@@ -562,7 +475,6 @@ class Join(Node):
     condition: Expression | None
 
 
-@dataclass(frozen=True, slots=True)
 class OuterTables(Node):
     """Old style ``OUTER table`` or ``OUTER (table, ..)``: subservient to the others in its list."""
 
@@ -572,7 +484,6 @@ class OuterTables(Node):
 FromItem: TypeAlias = TableRef | DerivedTable | CollectionTable | ElementTable | Join | OuterTables
 
 
-@dataclass(frozen=True, slots=True)
 class OrderItem(Node):
     """One key of an ordering; a position is a `Number`. `nulls_first` is None if not specified."""
 
@@ -581,7 +492,6 @@ class OrderItem(Node):
     nulls_first: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Hierarchy(Node):
     """``[START WITH condition] CONNECT BY [NOCYCLE] condition``"""
 
@@ -590,7 +500,6 @@ class Hierarchy(Node):
     is_nocycle: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Select(Node):
     """One SELECT up to its HAVING, with the SKIP and FIRST after the word SELECT (LIMIT there is FIRST)."""
 
@@ -605,7 +514,6 @@ class Select(Node):
     hierarchy: Hierarchy | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class SetOperation(Node):
     """Two parts combined, left to right; EXCEPT becomes MINUS. A part in parentheses is a `Query`."""
 
@@ -616,7 +524,6 @@ class SetOperation(Node):
     operator_offset: int
 
 
-@dataclass(frozen=True, slots=True)
 class CommonTable(Node):
     """``name [(columns)] AS (query)`` in a WITH clause."""
 
@@ -625,14 +532,12 @@ class CommonTable(Node):
     query: Query
 
 
-@dataclass(frozen=True, slots=True)
 class ForUpdate(Node):
     """``FOR UPDATE [OF columns]``; no columns means any."""
 
     columns: tuple[Name, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class IntoTemp(Node):
     """``INTO TEMP table [WITH NO LOG]``"""
 
@@ -640,8 +545,7 @@ class IntoTemp(Node):
     no_log: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Query(Node):
+class Query(Statement):
     """A whole SELECT: a statement, a subquery, or a query in parentheses, with trailing SKIP and LIMIT."""
 
     body: QueryBody
@@ -663,8 +567,7 @@ QueryBody: TypeAlias = Select | SetOperation | Query
 # --- Statements that change rows ----------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Insert(Node):
+class Insert(Statement):
     """INSERT of one row (`values`) or of a query's rows (`query`); exactly one of the two is not None.
 
     No `columns` means all of them.
@@ -676,7 +579,6 @@ class Insert(Node):
     query: Query | None
 
 
-@dataclass(frozen=True, slots=True)
 class Assignment(Node):
     """``c = e``, ``(c, ..) = (e, ..)`` or ``* = (e, ..)``, for which `columns` is None.
 
@@ -688,15 +590,13 @@ class Assignment(Node):
     values: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class CurrentOf(Node):
     """``WHERE CURRENT OF cursor``"""
 
     cursor: Name
 
 
-@dataclass(frozen=True, slots=True)
-class Update(Node):
+class Update(Statement):
     """UPDATE."""
 
     table: TableRef
@@ -704,15 +604,13 @@ class Update(Node):
     where: Expression | CurrentOf | None
 
 
-@dataclass(frozen=True, slots=True)
-class Delete(Node):
+class Delete(Statement):
     """DELETE."""
 
     table: TableRef
     where: Expression | CurrentOf | None
 
 
-@dataclass(frozen=True, slots=True)
 class MergeInsert(Node):
     """``WHEN NOT MATCHED THEN INSERT [(columns)] VALUES (..)``"""
 
@@ -720,8 +618,7 @@ class MergeInsert(Node):
     values: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Merge(Node):
+class Merge(Statement):
     """MERGE; at least one of `update`, `delete` and `insert` is present, and at most one of the first two."""
 
     target: TableRef
@@ -732,8 +629,7 @@ class Merge(Node):
     insert: MergeInsert | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Truncate(Node):
+class Truncate(Statement):
     """TRUNCATE."""
 
     table: QualifiedName
@@ -742,7 +638,6 @@ class Truncate(Node):
 # --- Tables -------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Default(Node):
     """``DEFAULT value``: a literal (signed or not), Null, SessionConstant or Current; `text` as written."""
 
@@ -750,7 +645,6 @@ class Default(Node):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class NotNull(Node):
     """``NOT NULL [CONSTRAINT name] [DISABLED]``"""
 
@@ -758,7 +652,6 @@ class NotNull(Node):
     is_disabled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class PrimaryKey(Node):
     """``PRIMARY KEY [(columns)] [CONSTRAINT name] [DISABLED]``"""
 
@@ -767,7 +660,6 @@ class PrimaryKey(Node):
     is_disabled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Unique(Node):
     """``UNIQUE [(columns)] [CONSTRAINT name] [DISABLED]``"""
 
@@ -776,7 +668,6 @@ class Unique(Node):
     is_disabled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Check(Node):
     """``CHECK (condition) [CONSTRAINT name] ..``; `text` is the condition as written, not its parentheses."""
 
@@ -788,7 +679,6 @@ class Check(Node):
     """NOVALIDATE: the rows that exist are not checked."""
 
 
-@dataclass(frozen=True, slots=True)
 class ForeignKey(Node):
     """``[FOREIGN KEY (columns)] REFERENCES parent [(parent_columns)] [ON DELETE CASCADE] [CONSTRAINT name] ..``
 
@@ -811,7 +701,6 @@ Constraint: TypeAlias = PrimaryKey | Unique | Check | ForeignKey
 """Constraints that may also be table constraints. A column's own constraint has that column in `columns`."""
 
 
-@dataclass(frozen=True, slots=True)
 class ColumnDef(Node):
     """One column. A SERIAL column is not `not_null` by its type alone, only if declared."""
 
@@ -838,8 +727,7 @@ class Fragment(NamedTuple):
     expression: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CreateTable(Node):
+class CreateTable(Statement):
     """CREATE TABLE and CREATE TEMP TABLE; of the storage clauses, only the lock mode and the extents are kept.
 
     A typed table has the type of OF TYPE instead of columns.
@@ -860,8 +748,7 @@ class CreateTable(Node):
     fragments: tuple[Fragment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CreateTableAs(Node):
+class CreateTableAs(Statement):
     """``CREATE TABLE table [(column [:: type], ..)] .. AS query``: the columns that are listed, or all of the query.
 
     Also ``SELECT .. INTO [STANDARD | RAW] table`` (`is_select`).
@@ -879,7 +766,6 @@ class CreateTableAs(Node):
     is_select: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class AddColumn(Node):
     """``ADD (column .. [BEFORE before])``, one of them for each column."""
 
@@ -887,28 +773,24 @@ class AddColumn(Node):
     before: Name | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class DropColumn(Node):
     """``DROP (column)``, one of them for each column."""
 
     column: Name
 
 
-@dataclass(frozen=True, slots=True)
 class ModifyColumn(Node):
     """``MODIFY (column ..)``, one of them for each column; the definition replaces all of the old one."""
 
     column: ColumnDef
 
 
-@dataclass(frozen=True, slots=True)
 class AddConstraint(Node):
     """``ADD CONSTRAINT ..``, one of them for each constraint."""
 
     constraint: Constraint
 
 
-@dataclass(frozen=True, slots=True)
 class DropConstraint(Node):
     """``DROP CONSTRAINT name``, one of them for each name."""
 
@@ -918,8 +800,7 @@ class DropConstraint(Node):
 AlterAction: TypeAlias = AddColumn | DropColumn | ModifyColumn | AddConstraint | DropConstraint
 
 
-@dataclass(frozen=True, slots=True)
-class AlterTable(Node):
+class AlterTable(Statement):
     """ALTER TABLE; no actions are left if all of them were about storage."""
 
     table: QualifiedName
@@ -930,7 +811,6 @@ class AlterTable(Node):
 # --- Other definitions --------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class IndexPart(Node):
     """One key of an index: a column, or a function of columns."""
 
@@ -938,8 +818,7 @@ class IndexPart(Node):
     is_descending: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CreateIndex(Node):
+class CreateIndex(Statement):
     """CREATE INDEX."""
 
     index: QualifiedName
@@ -952,8 +831,7 @@ class CreateIndex(Node):
     fragments: tuple[Fragment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CreateView(Node):
+class CreateView(Statement):
     """CREATE VIEW; `text` is the whole statement as written."""
 
     view: QualifiedName
@@ -966,8 +844,7 @@ class CreateView(Node):
     """Whether double quotes delimit names in `text`."""
 
 
-@dataclass(frozen=True, slots=True)
-class CreateSynonym(Node):
+class CreateSynonym(Statement):
     """CREATE [PUBLIC | PRIVATE] SYNONYM; public by default."""
 
     synonym: QualifiedName
@@ -976,7 +853,6 @@ class CreateSynonym(Node):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class SequenceOptions(Node):
     """The options as written, None where absent; `no_maximum`, `no_minimum` for NOMAXVALUE and NOMINVALUE."""
 
@@ -995,8 +871,7 @@ class SequenceOptions(Node):
     is_ordered: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CreateSequence(Node):
+class CreateSequence(Statement):
     """CREATE SEQUENCE."""
 
     sequence: QualifiedName
@@ -1004,8 +879,7 @@ class CreateSequence(Node):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AlterSequence(Node):
+class AlterSequence(Statement):
     """ALTER SEQUENCE."""
 
     sequence: QualifiedName
@@ -1015,8 +889,7 @@ class AlterSequence(Node):
 DropKind: TypeAlias = Literal["table", "view", "index", "synonym", "sequence", "role", "trigger"]
 
 
-@dataclass(frozen=True, slots=True)
-class Drop(Node):
+class Drop(Statement):
     """DROP of anything but a database; `restrict` is RESTRICT where CASCADE is the default (tables, views)."""
 
     kind: DropKind
@@ -1025,8 +898,7 @@ class Drop(Node):
     is_restricted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CreateRowType(Node):
+class CreateRowType(Statement):
     """``CREATE ROW TYPE name (field type, ..) [UNDER supertype]``; `row` has the fields of this type alone."""
 
     name: QualifiedName
@@ -1035,8 +907,7 @@ class CreateRowType(Node):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CreateDistinctType(Node):
+class CreateDistinctType(Statement):
     """``CREATE DISTINCT TYPE name AS base``"""
 
     name: QualifiedName
@@ -1044,8 +915,7 @@ class CreateDistinctType(Node):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DropType(Node):
+class DropType(Statement):
     """``DROP ROW TYPE name RESTRICT`` or ``DROP TYPE name RESTRICT``"""
 
     name: QualifiedName
@@ -1053,17 +923,18 @@ class DropType(Node):
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RenameObject(Node):
+RenameKind: TypeAlias = Literal["table", "index", "sequence", "constraint"]
+
+
+class RenameObject(Statement):
     """RENAME TABLE | INDEX | SEQUENCE | CONSTRAINT name TO new_name."""
 
-    kind: Literal["table", "index", "sequence", "constraint"]
+    kind: RenameKind
     name: QualifiedName
     new_name: Name
 
 
-@dataclass(frozen=True, slots=True)
-class RenameColumn(Node):
+class RenameColumn(Statement):
     """RENAME COLUMN table.column TO new_name."""
 
     table: QualifiedName
@@ -1071,18 +942,15 @@ class RenameColumn(Node):
     new_name: Name
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateStatistics(Node):
-    """UPDATE STATISTICS; no table means all; `for_tables` is False when only routines are meant."""
+class UpdateStatistics(Statement):
+    """UPDATE STATISTICS; no table means all."""
 
     table: QualifiedName | None = None
-    for_tables: bool = True
 
 
 # --- Databases, rights --------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class DatabaseName(Node):
     """``database[@server]``, also written as a string, such as ``'//server/database'``."""
 
@@ -1090,8 +958,7 @@ class DatabaseName(Node):
     server: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CreateDatabase(Node):
+class CreateDatabase(Statement):
     """CREATE DATABASE; without a WITH clause it is unlogged. MODE ANSI is refused by the parser."""
 
     database: DatabaseName
@@ -1099,36 +966,31 @@ class CreateDatabase(Node):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DropDatabase(Node):
+class DropDatabase(Statement):
     """DROP DATABASE."""
 
     database: DatabaseName
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OpenDatabase(Node):
+class OpenDatabase(Statement):
     """DATABASE name [EXCLUSIVE]."""
 
     database: DatabaseName
     is_exclusive: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CloseDatabase(Node):
+class CloseDatabase(Statement):
     """CLOSE DATABASE."""
 
 
-@dataclass(frozen=True, slots=True)
-class RenameDatabase(Node):
+class RenameDatabase(Statement):
     """RENAME DATABASE name TO new_name."""
 
     database: DatabaseName
     new_name: Name
 
 
-@dataclass(frozen=True, slots=True)
 class Privilege(Node):
     """``select``, ``insert``, ``dba``, ``all``, ``execute``, ..., or a role's name; with columns for some."""
 
@@ -1136,18 +998,15 @@ class Privilege(Node):
     columns: tuple[Name, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Grant(Node):
+class Grant(Statement):
     """GRANT; no `target` for database privileges and roles; `grantees` are users, roles, ``public``."""
 
     privileges: tuple[Privilege, ...]
     target: QualifiedName | None
     grantees: tuple[Name, ...]
-    with_grant_option: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Revoke(Node):
+class Revoke(Statement):
     """REVOKE; fields as in `Grant`."""
 
     privileges: tuple[Privilege, ...]
@@ -1155,8 +1014,7 @@ class Revoke(Node):
     grantees: tuple[Name, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CreateRole(Node):
+class CreateRole(Statement):
     """CREATE ROLE."""
 
     role: Name
@@ -1166,53 +1024,45 @@ class CreateRole(Node):
 # --- Transactions and locks ---------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class BeginWork(Node):
+class BeginWork(Statement):
     """BEGIN [WORK]."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitWork(Node):
+class CommitWork(Statement):
     """COMMIT [WORK]."""
 
 
-@dataclass(frozen=True, slots=True)
-class RollbackWork(Node):
+class RollbackWork(Statement):
     """ROLLBACK [WORK] of the whole transaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class RollbackToSavepoint(Node):
+class RollbackToSavepoint(Statement):
     """ROLLBACK [WORK] TO SAVEPOINT [name]; without a name to the latest."""
 
     savepoint: Name | None
 
 
-@dataclass(frozen=True, slots=True)
-class Savepoint(Node):
+class Savepoint(Statement):
     """SAVEPOINT name [UNIQUE]."""
 
     savepoint: Name
     is_unique: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseSavepoint(Node):
+class ReleaseSavepoint(Statement):
     """RELEASE SAVEPOINT name."""
 
     savepoint: Name
 
 
-@dataclass(frozen=True, slots=True)
-class LockTable(Node):
+class LockTable(Statement):
     """LOCK TABLE name IN SHARE | EXCLUSIVE MODE."""
 
     table: QualifiedName
     is_exclusive: bool
 
 
-@dataclass(frozen=True, slots=True)
-class UnlockTable(Node):
+class UnlockTable(Statement):
     """UNLOCK TABLE name."""
 
     table: QualifiedName
@@ -1221,8 +1071,7 @@ class UnlockTable(Node):
 # --- SET ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SetLockMode(Node):
+class SetLockMode(Statement):
     """SET LOCK MODE TO NOT WAIT (0 seconds), WAIT n (n), WAIT (None: no limit)."""
 
     seconds: int | None
@@ -1233,24 +1082,21 @@ IsolationLevel: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class SetIsolation(Node):
+class SetIsolation(Statement):
     """SET ISOLATION; ``COMMITTED READ LAST COMMITTED`` is the level "last committed"."""
 
     level: IsolationLevel
     retain_update_locks: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SetTransaction(Node):
+class SetTransaction(Statement):
     """SET TRANSACTION; None where not specified. SERIALIZABLE becomes "repeatable read"."""
 
     is_read_only: bool | None = None
     level: IsolationLevel | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SetConstraints(Node):
+class SetConstraints(Statement):
     """SET CONSTRAINTS ALL (no names) or names, IMMEDIATE or DEFERRED."""
 
     constraints: tuple[QualifiedName, ...]
@@ -1260,8 +1106,7 @@ class SetConstraints(Node):
 ObjectKind: TypeAlias = Literal["constraints", "indexes", "triggers"]
 
 
-@dataclass(frozen=True, slots=True)
-class SetObjectMode(Node):
+class SetObjectMode(Statement):
     """``SET kind, .. FOR table`` or ``SET kind name, ..``, ENABLED [NOVALIDATE] or DISABLED."""
 
     kinds: tuple[ObjectKind, ...]
@@ -1272,23 +1117,20 @@ class SetObjectMode(Node):
     is_not_validated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SetRole(Node):
+class SetRole(Statement):
     """SET ROLE name | NULL | NONE (both None) | DEFAULT ("default")."""
 
     role: Name | None
 
 
-@dataclass(frozen=True, slots=True)
-class SetEnvironment(Node):
+class SetEnvironment(Statement):
     """SET ENVIRONMENT name 'value'; name and bare-word values in lower case."""
 
     name: str
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetOption(Node):
+class SetOption(Statement):
     """A SET without effect here: `name` such as "explain" or "pdqpriority"; `value` its words."""
 
     name: str
@@ -1298,8 +1140,7 @@ class SetOption(Node):
 # --- Routines -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Execute(Node):
+class Execute(Statement):
     """EXECUTE PROCEDURE or EXECUTE FUNCTION."""
 
     kind: Literal["procedure", "function"]
@@ -1310,7 +1151,6 @@ class Execute(Node):
 # --- Triggers -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class TriggeredCall(Node):
     """``EXECUTE .. [INTO column, ..] [WITH TRIGGER REFERENCES]`` in a trigger."""
 
@@ -1322,7 +1162,6 @@ class TriggeredCall(Node):
 TriggeredStatement: TypeAlias = Insert | Update | Delete | TriggeredCall
 
 
-@dataclass(frozen=True, slots=True)
 class TriggerBranch(Node):
     """``[WHEN (condition)] (action, ..)``"""
 
@@ -1333,8 +1172,7 @@ class TriggerBranch(Node):
 TriggerEvent: TypeAlias = Literal["insert", "update", "delete"]
 
 
-@dataclass(frozen=True, slots=True)
-class CreateTrigger(Node):
+class CreateTrigger(Statement):
     """CREATE TRIGGER; `action` is the text from the first of BEFORE, FOR EACH ROW and AFTER to the last ``)``."""
 
     trigger: QualifiedName
@@ -1355,61 +1193,8 @@ class CreateTrigger(Node):
     """Whether double quotes delimit names in `action`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoutineDefinition(Node):
+class RoutineDefinition(Statement):
     """CREATE or DROP of a routine; see `spl_nodes`."""
-
-
-Statement: TypeAlias = (
-    Query
-    | Insert
-    | Update
-    | Delete
-    | Merge
-    | Truncate
-    | CreateTable
-    | CreateTableAs
-    | AlterTable
-    | CreateIndex
-    | CreateView
-    | CreateSynonym
-    | CreateSequence
-    | AlterSequence
-    | Drop
-    | CreateRowType
-    | CreateDistinctType
-    | DropType
-    | RenameObject
-    | RenameColumn
-    | UpdateStatistics
-    | CreateDatabase
-    | DropDatabase
-    | OpenDatabase
-    | CloseDatabase
-    | RenameDatabase
-    | Grant
-    | Revoke
-    | CreateRole
-    | BeginWork
-    | CommitWork
-    | RollbackWork
-    | RollbackToSavepoint
-    | Savepoint
-    | ReleaseSavepoint
-    | LockTable
-    | UnlockTable
-    | SetLockMode
-    | SetIsolation
-    | SetTransaction
-    | SetConstraints
-    | SetObjectMode
-    | SetRole
-    | SetEnvironment
-    | SetOption
-    | Execute
-    | CreateTrigger
-    | RoutineDefinition
-)
 
 
 _BRANCHES: Final[dict[type[Node], tuple[str, ...]]] = {}

@@ -1,4 +1,4 @@
-"""Primary expressions: literals, columns, calls, CASE, subqueries. Never: operators between values.
+"""Primary expressions: literals, columns, calls, windows, CASE, subqueries. Never: operators between values.
 
 Invariants:
 1. A word is a keyword only in the right context. ``TODAY`` before ``.`` is a table, ``CASE`` before a comma is a
@@ -13,39 +13,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Final, Literal, TypeAlias, cast
 
-from aioifx.server.sql.syntax.nodes import (
-    AGGREGATES,
-    Aggregate,
-    AggregateName,
-    Ancestor,
-    Call,
-    Case,
-    Cast,
-    CollectionConstructor,
-    CollectionKind,
-    Column,
-    Current,
-    DatetimeLiteral,
-    Expression,
-    Extend,
-    FieldAccess,
-    IntervalLiteral,
-    MultisetQuery,
-    NamedArgument,
-    Null,
-    Number,
-    QualifiedName,
-    RowConstructor,
-    SequenceValue,
-    SessionConstant,
-    SessionWord,
-    String,
-    Subquery,
-    Subscript,
-    Trim,
-    TrimSide,
-    When,
-)
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_database_prefix
 from aioifx.server.sql.syntax.tokens import TokenKind
 from aioifx.server.sql.syntax.types import (
@@ -54,13 +22,12 @@ from aioifx.server.sql.syntax.types import (
     parse_interval_qualifier,
     parse_type,
 )
-from aioifx.server.sql.syntax.windows import parse_windowed
 from aioifx.sqltypes import Unit, datetime_qualifier
 
 SET_OPERATORS: Final = ("union", "intersect", "minus", "except")
 
 _CURRENT: Final = datetime_qualifier(Unit.YEAR, Unit.FRACTION, 3)
-_SESSION_WORDS: Final[dict[str, SessionWord]] = {
+_SESSION_WORDS: Final[dict[str, nodes.SessionWord]] = {
     "today": "today",
     "user": "user",
     "current_user": "user",
@@ -69,25 +36,25 @@ _SESSION_WORDS: Final[dict[str, SessionWord]] = {
     "current_role": "current_role",
     "default_role": "default_role",
 }
-_COLLECTIONS: Final[dict[str, CollectionKind]] = {"set": "set", "multiset": "multiset", "list": "list"}
-_SIDES: Final[dict[str, TrimSide]] = {"both": "both", "leading": "leading", "trailing": "trailing"}
+_COLLECTIONS: Final[dict[str, nodes.CollectionKind]] = {"set": "set", "multiset": "multiset", "list": "list"}
+_SIDES: Final[dict[str, nodes.TrimSide]] = {"both": "both", "leading": "leading", "trailing": "trailing"}
 _SYSDATE: Final = datetime_qualifier(Unit.YEAR, Unit.FRACTION, 5)
 _AFTER_VALUE: Final = frozenset(
     "as from and or is in like matches between asc desc order group having where union into".split()
 )
 """Words that show that the word before them is a name, not a keyword."""
 
-Reader: TypeAlias = Callable[[TokenStream], Expression]
+Reader: TypeAlias = Callable[[TokenStream], nodes.Expression]
 
 
-def parse_primary(s: TokenStream, *, conditional: bool) -> Expression:
+def parse_primary(s: TokenStream, *, conditional: bool) -> nodes.Expression:
     """Read one operand. *conditional*: parentheses may hold a condition."""
     token = s.token
     if token.kind is TokenKind.NUMBER:
         return parse_number(s)
     if token.kind is TokenKind.STRING and not s.at(".", ahead=1):
         s.advance()
-        return String(token.offset, token.text)
+        return nodes.String(token.offset, token.text)
     if s.at("?"):
         return s.parameter()
     s.descend()
@@ -101,14 +68,14 @@ def parse_primary(s: TokenStream, *, conditional: bool) -> Expression:
     return node
 
 
-def parse_number(s: TokenStream) -> Number:
+def parse_number(s: TokenStream) -> nodes.Number:
     """Read a number without a sign."""
     token = s.token
     if token.kind is not TokenKind.NUMBER:
         raise s.refusal()
     s.advance()
     value = int(token.text) if token.text.isdigit() else Decimal(token.text)
-    return Number(token.offset, token.text, value)
+    return nodes.Number(token.offset, token.text, value)
 
 
 # --- Parentheses -------------------------------------------------------------
@@ -129,15 +96,15 @@ def at_query(s: TokenStream, ahead: int = 0) -> bool:
     return s.at_any("select", "with", ahead=ahead)
 
 
-def _parenthesised(s: TokenStream, *, conditional: bool) -> Expression:
+def _parenthesised(s: TokenStream, *, conditional: bool) -> nodes.Expression:
     redundant = 0
     while s.is_doubled():  # without recursion, so that any number of them may be written
         s.advance()
         redundant += 1
     opening = s.expect("(")
-    node: Expression
+    node: nodes.Expression
     if at_query(s):
-        node = Subquery(opening.offset, s.grammar.subquery(s))
+        node = nodes.Subquery(opening.offset, s.grammar.subquery(s))
     else:
         node = s.grammar.either(s) if conditional else s.grammar.value(s)
     for _ in range(redundant + 1):
@@ -165,7 +132,7 @@ def _special_at(s: TokenStream) -> Reader | None:
             return _READERS[word] if after is not None and at_qualifier(s, after) else None
         if word == "multiset" and at_query(s, ahead=2):
             return _multiset
-        if word in AGGREGATES:
+        if word in nodes.AGGREGATES:
             return _aggregate
         return _WITH_PARENTHESES.get(word)
     if s.at("{", ahead=1) and word in ("set", "multiset", "list"):
@@ -173,22 +140,22 @@ def _special_at(s: TokenStream) -> Reader | None:
     return _WITHOUT_PARENTHESES.get(word)
 
 
-def _null(s: TokenStream) -> Null:
-    return Null(s.expect("null").offset)
+def _null(s: TokenStream) -> nodes.Null:
+    return nodes.Null(s.expect("null").offset)
 
 
-def _session_constant(s: TokenStream) -> SessionConstant:
+def _session_constant(s: TokenStream) -> nodes.SessionConstant:
     token = s.advance()
-    return SessionConstant(token.offset, _SESSION_WORDS[token.text])
+    return nodes.SessionConstant(token.offset, _SESSION_WORDS[token.text])
 
 
-def _current(s: TokenStream) -> Current:
+def _current(s: TokenStream) -> nodes.Current:
     offset = s.expect("current").offset
-    return Current(offset, parse_datetime_qualifier(s) if at_qualifier(s) else _CURRENT)
+    return nodes.Current(offset, parse_datetime_qualifier(s) if at_qualifier(s) else _CURRENT)
 
 
-def _sysdate(s: TokenStream) -> Current:
-    return Current(s.expect("sysdate").offset, _SYSDATE, is_sysdate=True)
+def _sysdate(s: TokenStream) -> nodes.Current:
+    return nodes.Current(s.expect("sysdate").offset, _SYSDATE)
 
 
 def _literal_text(s: TokenStream) -> str:
@@ -202,16 +169,16 @@ def _literal_text(s: TokenStream) -> str:
     return s.written(opening.end, closing.offset)
 
 
-def _datetime_literal(s: TokenStream) -> DatetimeLiteral:
+def _datetime_literal(s: TokenStream) -> nodes.DatetimeLiteral:
     offset = s.expect("datetime").offset
     text = _literal_text(s)
-    return DatetimeLiteral(offset, text, parse_datetime_qualifier(s))
+    return nodes.DatetimeLiteral(offset, text, parse_datetime_qualifier(s))
 
 
-def _interval_literal(s: TokenStream) -> IntervalLiteral:
+def _interval_literal(s: TokenStream) -> nodes.IntervalLiteral:
     offset = s.expect("interval").offset
     text = _literal_text(s)
-    return IntervalLiteral(offset, text, parse_interval_qualifier(s))
+    return nodes.IntervalLiteral(offset, text, parse_interval_qualifier(s))
 
 
 def _at_operand(s: TokenStream, ahead: int = 0) -> bool:
@@ -229,48 +196,48 @@ def _at_signed_operand(s: TokenStream) -> bool:
     return s.at_any("+", "-", ahead=1) and s.has_ahead("when")
 
 
-def _case(s: TokenStream) -> Case:
+def _case(s: TokenStream) -> nodes.Case:
     offset = s.expect("case").offset
     operand = None if s.at("when") else s.grammar.value(s)
-    branches: list[When] = []
+    branches: list[nodes.When] = []
     while (token := s.accept("when")) is not None:
         condition = s.grammar.condition(s) if operand is None else s.grammar.value(s)
         s.expect("then")
-        branches.append(When(token.offset, condition, s.grammar.value(s)))
+        branches.append(nodes.When(token.offset, condition, s.grammar.value(s)))
     if not branches:
         raise s.refusal()
     otherwise = s.grammar.value(s) if s.accept("else") else None
     s.expect("end")
-    return Case(offset, operand, tuple(branches), otherwise)
+    return nodes.Case(offset, operand, tuple(branches), otherwise)
 
 
-def _ancestor(s: TokenStream) -> Ancestor:
+def _ancestor(s: TokenStream) -> nodes.Ancestor:
     token = s.advance()
     kind: Literal["prior", "root"] = "prior" if token.text == "prior" else "root"
-    return Ancestor(token.offset, kind, parse_primary(s, conditional=False))
+    return nodes.Ancestor(token.offset, kind, parse_primary(s, conditional=False))
 
 
-def _cast(s: TokenStream) -> Cast:
+def _cast(s: TokenStream) -> nodes.Cast:
     offset = s.expect("cast", "(").offset
     operand = s.grammar.value(s)
     s.expect("as")
     type_ = parse_type(s)
     s.expect(")")
-    return Cast(offset, operand, type_)
+    return nodes.Cast(offset, operand, type_)
 
 
-def _extend(s: TokenStream) -> Extend:
+def _extend(s: TokenStream) -> nodes.Extend:
     offset = s.expect("extend", "(").offset
     operand = s.grammar.value(s)
     qualifier = parse_datetime_qualifier(s) if s.accept(",") else None
     s.expect(")")
-    return Extend(offset, operand, qualifier)
+    return nodes.Extend(offset, operand, qualifier)
 
 
-def _trim(s: TokenStream) -> Trim:
+def _trim(s: TokenStream) -> nodes.Trim:
     offset = s.expect("trim", "(").offset
-    side: TrimSide = "both"
-    characters: Expression | None = None
+    side: nodes.TrimSide = "both"
+    characters: nodes.Expression | None = None
     if s.at_any(*_SIDES) and not s.at_any(")", ".", "||", "::", "[", ahead=1):
         side = _SIDES[s.advance().text]
         characters = None if s.at("from") else s.grammar.value(s)
@@ -281,10 +248,10 @@ def _trim(s: TokenStream) -> Trim:
         if s.accept("from"):
             characters, operand = operand, s.grammar.value(s)
     s.expect(")")
-    return Trim(offset, side, characters, operand)
+    return nodes.Trim(offset, side, characters, operand)
 
 
-def _substring(s: TokenStream) -> Call:
+def _substring(s: TokenStream) -> nodes.Call:
     start = s.expect("substring", "(")
     arguments = [s.grammar.value(s)]
     s.expect("from")
@@ -292,31 +259,31 @@ def _substring(s: TokenStream) -> Call:
     if s.accept("for"):
         arguments.append(s.grammar.value(s))
     s.expect(")")
-    return Call(start.offset, QualifiedName(start.offset, "substring"), tuple(arguments))
+    return nodes.Call(start.offset, nodes.QualifiedName(start.offset, "substring"), tuple(arguments))
 
 
-def _multiset(s: TokenStream) -> MultisetQuery:
+def _multiset(s: TokenStream) -> nodes.MultisetQuery:
     """Read ``MULTISET(SELECT [ITEM] ..)``; ITEM is a name before a comma, FROM and operators."""
     offset = s.expect("multiset", "(").offset
     is_item = s.at("select", "item") and _at_operand(s, 1)
     query = s.grammar.items(s) if is_item else s.grammar.subquery(s)
     s.expect(")")
-    return MultisetQuery(offset, query, is_item)
+    return nodes.MultisetQuery(offset, query, is_item)
 
 
-def _row(s: TokenStream) -> RowConstructor:
+def _row(s: TokenStream) -> nodes.RowConstructor:
     offset = s.expect("row").offset
-    return RowConstructor(offset, s.enclosed(s.grammar.value))
+    return nodes.RowConstructor(offset, s.enclosed(s.grammar.value))
 
 
-def parse_collection(s: TokenStream) -> CollectionConstructor:
+def parse_collection(s: TokenStream) -> nodes.CollectionConstructor:
     """Read ``SET{value, ..}``."""
     token = s.advance()
     kind = _COLLECTIONS[token.text]
     s.expect("{")
     elements = () if s.at("}") else s.listed(s.grammar.value)
     s.expect("}")
-    return CollectionConstructor(token.offset, kind, elements)
+    return nodes.CollectionConstructor(token.offset, kind, elements)
 
 
 _READERS: Final[dict[str, Reader]] = {"datetime": _datetime_literal, "interval": _interval_literal}
@@ -344,7 +311,7 @@ _LONGEST_COLUMN: Final = 3
 """Parts of ``owner.table.column``; names after them are fields."""
 
 
-def _named(s: TokenStream) -> Expression:
+def _named(s: TokenStream) -> nodes.Expression:
     """Read a column, a sequence's value or a call, with any qualification."""
     offset = s.token.offset
     database, server = parse_database_prefix(s)
@@ -362,41 +329,43 @@ def _named(s: TokenStream) -> Expression:
     if len(parts) == 1:
         if database:
             raise s.refusal()
-        return _subscripted(s, Column(offset, parts[0]))
+        return _subscripted(s, nodes.Column(offset, parts[0]))
     if len(parts) > _LONGEST_COLUMN and not database:
         first = _qualified(s, offset, parts[: _LONGEST_COLUMN - 1], "", "")
-        column = Column(offset, parts[_LONGEST_COLUMN - 1], first)
-        return FieldAccess(offset, column, tuple(parts[_LONGEST_COLUMN:]))
+        column = nodes.Column(offset, parts[_LONGEST_COLUMN - 1], first)
+        return nodes.FieldAccess(offset, column, tuple(parts[_LONGEST_COLUMN:]))
     table = _qualified(s, offset, parts[:-1], database, server)
     if parts[-1] in ("nextval", "currval"):
-        return SequenceValue(offset, table, "nextval" if parts[-1] == "nextval" else "currval")
-    return _subscripted(s, Column(offset, parts[-1], table))
+        return nodes.SequenceValue(offset, table, "nextval" if parts[-1] == "nextval" else "currval")
+    return _subscripted(s, nodes.Column(offset, parts[-1], table))
 
 
-def _qualified(s: TokenStream, offset: int, parts: list[str], database: str, server: str) -> QualifiedName:
+def _qualified(
+    s: TokenStream, offset: int, parts: list[str], database: str, server: str
+) -> nodes.QualifiedName:
     if len(parts) > 2:
         raise s.refusal()
-    return QualifiedName(offset, parts[-1], parts[0] if len(parts) == 2 else "", database, server)
+    return nodes.QualifiedName(offset, parts[-1], parts[0] if len(parts) == 2 else "", database, server)
 
 
-def _subscripted(s: TokenStream, column: Column) -> Expression:
+def _subscripted(s: TokenStream, column: nodes.Column) -> nodes.Expression:
     if not s.accept("["):
         return column
     first = s.integer()
     last = s.integer() if s.accept(",") else None
     s.expect("]")
-    return Subscript(column.offset, column, first, last)
+    return nodes.Subscript(column.offset, column, first, last)
 
 
-def _call(s: TokenStream, routine: QualifiedName) -> Expression:
+def _call(s: TokenStream, routine: nodes.QualifiedName) -> nodes.Expression:
     s.expect("(")
-    arguments: list[Expression] = []
-    named: list[NamedArgument] = []
+    arguments: list[nodes.Expression] = []
+    named: list[nodes.NamedArgument] = []
     while not s.at(")"):
         if s.at_name() and s.at("=", ahead=1):
             name = s.name()
             s.expect("=")
-            named.append(NamedArgument(name.offset, name.text, s.grammar.value(s)))
+            named.append(nodes.NamedArgument(name.offset, name.text, s.grammar.value(s)))
         elif named:
             raise s.refusal()
         else:
@@ -406,17 +375,75 @@ def _call(s: TokenStream, routine: QualifiedName) -> Expression:
             if s.at(")"):
                 raise s.refusal()
     s.expect(")")
-    return parse_windowed(s, Call(routine.offset, routine, tuple(arguments), tuple(named)))
+    return parse_windowed(s, nodes.Call(routine.offset, routine, tuple(arguments), tuple(named)))
 
 
-def _aggregate(s: TokenStream) -> Expression:
+def _aggregate(s: TokenStream) -> nodes.Expression:
     token = s.advance()
     s.expect("(")
-    argument: Expression | None = None
+    argument: nodes.Expression | None = None
     distinct = False
     if token.text != "count" or not s.accept("*"):
         if s.at_any("distinct", "unique", "all") and not s.at_any(")", ".", ahead=1):
             distinct = s.advance().text != "all"
         argument = s.grammar.value(s)
     s.expect(")")
-    return parse_windowed(s, Aggregate(token.offset, cast(AggregateName, token.text), argument, distinct))
+    return parse_windowed(
+        s, nodes.Aggregate(token.offset, cast(nodes.AggregateName, token.text), argument, distinct)
+    )
+
+
+# --- Windows -----------------------------------------------------------------
+
+
+def parse_windowed(s: TokenStream, function: nodes.Call | nodes.Aggregate) -> nodes.Expression:
+    """Read ``OVER (..)`` if present."""
+    if s.at("ignore", "nulls"):
+        raise s.unsupported("IGNORE NULLS")
+    if s.at("respect", "nulls", "over"):
+        s.expect("respect", "nulls")
+    if not s.at("over", "("):
+        return function
+    s.expect("over", "(")
+    partition_by: tuple[nodes.Expression, ...] = ()
+    order_by: tuple[nodes.OrderItem, ...] = ()
+    if s.at("partition"):
+        s.expect("partition", "by")
+        partition_by = s.listed(s.grammar.value)
+    if s.at("order"):
+        s.expect("order", "by")
+        order_by = s.listed(parse_order_item)
+    frame = _frame(s) if s.at_any("rows", "range") else None
+    s.expect(")")
+    return nodes.Window(function.offset, function, partition_by, order_by, frame)
+
+
+def parse_order_item(s: TokenStream) -> nodes.OrderItem:
+    """Read one key of ORDER BY."""
+    expression = s.grammar.value(s)
+    direction = s.accept_any("asc", "desc")
+    nulls_first: bool | None = None
+    if s.accept("nulls"):
+        nulls_first = s.expect_any("first", "last").text == "first"
+    descending = direction is not None and direction.text == "desc"
+    return nodes.OrderItem(expression.offset, expression, descending, nulls_first)
+
+
+def _frame(s: TokenStream) -> nodes.Frame:
+    token = s.expect_any("rows", "range")
+    if s.accept("between"):
+        start = _frame_bound(s)
+        s.expect("and")
+        end = _frame_bound(s)
+    else:
+        start, end = _frame_bound(s), nodes.FrameBound(token.offset, "current")
+    return nodes.Frame(token.offset, "rows" if token.text == "rows" else "range", start, end)
+
+
+def _frame_bound(s: TokenStream) -> nodes.FrameBound:
+    offset = s.token.offset
+    if s.accept("current", "row"):
+        return nodes.FrameBound(offset, "current")
+    count = None if s.accept("unbounded") else s.grammar.value(s)
+    kind = s.expect_any("preceding", "following").text
+    return nodes.FrameBound(offset, "preceding" if kind == "preceding" else "following", count)

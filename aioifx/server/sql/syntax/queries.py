@@ -12,26 +12,8 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.syntax.nodes import (
-    CommonTable,
-    CreateTableAs,
-    Expression,
-    ForUpdate,
-    Hierarchy,
-    IntoTemp,
-    Name,
-    Number,
-    OrderItem,
-    Parameter,
-    QualifiedName,
-    Query,
-    QueryBody,
-    Select,
-    SelectItem,
-    SetOperation,
-    Star,
-)
-from aioifx.server.sql.syntax.primaries import SET_OPERATORS, parse_number
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.primaries import SET_OPERATORS, parse_number, parse_order_item
 from aioifx.server.sql.syntax.sources import parse_from_item
 from aioifx.server.sql.syntax.storage_clauses import parse_table_storage
 from aioifx.server.sql.syntax.token_stream import (
@@ -41,11 +23,10 @@ from aioifx.server.sql.syntax.token_stream import (
     parse_qualified_name,
 )
 from aioifx.server.sql.syntax.tokens import TokenKind
-from aioifx.server.sql.syntax.windows import parse_order_item
 
 LIMIT_NOT_ALLOWED: Final = -944
 
-CommonTables: TypeAlias = tuple[bool, tuple[CommonTable, ...]]
+CommonTables: TypeAlias = tuple[bool, tuple[nodes.CommonTable, ...]]
 """Whether RECURSIVE follows WITH, and the common tables."""
 
 SetOperator: TypeAlias = Literal["union", "intersect", "minus"]
@@ -61,10 +42,12 @@ _SET_OPERATORS: Final[dict[str, SetOperator]] = {
 # --- Whole queries -----------------------------------------------------------
 
 
-def parse_statement_query(s: TokenStream, common: CommonTables | None = None) -> Query | CreateTableAs:
+def parse_statement_query(
+    s: TokenStream, common: CommonTables | None = None
+) -> nodes.Query | nodes.CreateTableAs:
     """Read a query that is a statement, with its final clauses; *common* has been read before it."""
     query = parse_query(s, common)
-    for_update: ForUpdate | None = None
+    for_update: nodes.ForUpdate | None = None
     for_read_only = False
     if s.at("for") and not (s.ends_at_statement and not s.at_any("read", "update", ahead=1)):
         s.advance()
@@ -72,7 +55,7 @@ def parse_statement_query(s: TokenStream, common: CommonTables | None = None) ->
             for_read_only = True
         else:
             offset = s.expect("update").offset
-            for_update = ForUpdate(offset, s.listed(TokenStream.name) if s.accept("of") else ())
+            for_update = nodes.ForUpdate(offset, s.listed(TokenStream.name) if s.accept("of") else ())
     query = replace(query, for_update=for_update, for_read_only=for_read_only)
     if not s.at("into"):
         return query
@@ -81,7 +64,7 @@ def parse_statement_query(s: TokenStream, common: CommonTables | None = None) ->
     return _into_table(s, query)
 
 
-def parse_subquery(s: TokenStream) -> Query:
+def parse_subquery(s: TokenStream) -> nodes.Query:
     """Read a query inside an expression, without SKIP, FIRST and LIMIT."""
     start = s.token
     query = parse_query(s)
@@ -90,20 +73,20 @@ def parse_subquery(s: TokenStream) -> Query:
     return query
 
 
-def parse_item_query(s: TokenStream) -> Query:
+def parse_item_query(s: TokenStream) -> nodes.Query:
     """Read ``SELECT ITEM ..`` in MULTISET, which has one SELECT without UNION."""
     offset = s.expect("select", "item").offset
-    return Query(offset, _select_list(s, offset))
+    return nodes.Query(offset, _select_list(s, offset))
 
 
-def _is_limited(query: Query) -> bool:
+def _is_limited(query: nodes.Query) -> bool:
     """Whether the query itself, not one of its derived tables, has SKIP, FIRST or LIMIT."""
-    pending: list[QueryBody] = [query]
+    pending: list[nodes.QueryBody] = [query]
     while pending:
         part = pending.pop()
-        if isinstance(part, SetOperation):
+        if isinstance(part, nodes.SetOperation):
             pending += (part.left, part.right)
-        elif isinstance(part, Select):
+        elif isinstance(part, nodes.Select):
             if part.skip or part.first:
                 return True
         elif part.skip or part.limit:
@@ -113,7 +96,7 @@ def _is_limited(query: Query) -> bool:
     return False
 
 
-def parse_query(s: TokenStream, common: CommonTables | None = None) -> Query:
+def parse_query(s: TokenStream, common: CommonTables | None = None) -> nodes.Query:
     """Read ``[WITH ..] SELECT .. [UNION ..] [ORDER BY ..] [SKIP n] [LIMIT n]``; *common* has been read before it."""
     s.descend()
     start = s.token
@@ -121,10 +104,10 @@ def parse_query(s: TokenStream, common: CommonTables | None = None) -> Query:
         common = parse_common_tables(s) if s.at("with") else (False, ())
     recursive, common_tables = common
     body = _combined(s)
-    order_by: tuple[OrderItem, ...] = ()
+    order_by: tuple[nodes.OrderItem, ...] = ()
     orders_siblings = s.at("order", "siblings")
     if orders_siblings:
-        if not isinstance(body, Select) or body.hierarchy is None:
+        if not isinstance(body, nodes.Select) or body.hierarchy is None:
             raise s.refusal(s.ahead(1))
         s.expect("order", "siblings", "by")
         order_by = s.listed(parse_order_item)
@@ -133,9 +116,9 @@ def parse_query(s: TokenStream, common: CommonTables | None = None) -> Query:
     skip = _row_count(s, "skip")
     limit = _row_count(s, "limit")
     s.ascend()
-    if isinstance(body, Query) and not (common_tables or order_by or skip or limit):
+    if isinstance(body, nodes.Query) and not (common_tables or order_by or skip or limit):
         return body
-    query = Query(start.offset, body, common_tables, recursive, order_by, skip, limit)
+    query = nodes.Query(start.offset, body, common_tables, recursive, order_by, skip, limit)
     return replace(query, orders_siblings=orders_siblings)
 
 
@@ -146,26 +129,26 @@ def parse_common_tables(s: TokenStream) -> CommonTables:
     return recursive, s.listed(_common_table)
 
 
-def _common_table(s: TokenStream) -> CommonTable:
+def _common_table(s: TokenStream) -> nodes.CommonTable:
     name = s.name()
     columns = s.names_enclosed() if s.at("(") else ()
     s.expect("as", "(")
     query = parse_query(s)
     s.expect(")")
-    return CommonTable(name.offset, name, columns, query)
+    return nodes.CommonTable(name.offset, name, columns, query)
 
 
-def _combined(s: TokenStream) -> QueryBody:
+def _combined(s: TokenStream) -> nodes.QueryBody:
     left = _part(s)
     while s.at_any(*SET_OPERATORS):
         token = s.advance()
         operator = _SET_OPERATORS[token.text]
         with_all = operator == "union" and s.accept("all") is not None
-        left = SetOperation(left.offset, operator, with_all, left, _part(s), token.offset)
+        left = nodes.SetOperation(left.offset, operator, with_all, left, _part(s), token.offset)
     return left
 
 
-def _part(s: TokenStream) -> QueryBody:
+def _part(s: TokenStream) -> nodes.QueryBody:
     if s.accept("("):
         query = parse_query(s)
         s.expect(")")
@@ -173,13 +156,13 @@ def _part(s: TokenStream) -> QueryBody:
     return _select(s)
 
 
-def _into_temp(s: TokenStream) -> IntoTemp:
+def _into_temp(s: TokenStream) -> nodes.IntoTemp:
     offset = s.expect("into", "temp").offset
     name = s.name()
-    return IntoTemp(offset, name, s.accept("with", "no", "log") is not None)
+    return nodes.IntoTemp(offset, name, s.accept("with", "no", "log") is not None)
 
 
-def _into_table(s: TokenStream, query: Query) -> CreateTableAs:
+def _into_table(s: TokenStream, query: nodes.Query) -> nodes.CreateTableAs:
     """Read ``INTO [STANDARD | RAW] table`` with storage clauses.
 
     Source: documented: SELECT statement, INTO STANDARD and INTO RAW Clauses.
@@ -193,20 +176,20 @@ def _into_table(s: TokenStream, query: Query) -> CreateTableAs:
         s.advance()
     table = parse_qualified_name(s)
     storage = parse_table_storage(s)
-    return CreateTableAs(query.offset, table, query, is_select=True, **storage._asdict())
+    return nodes.CreateTableAs(query.offset, table, query, is_select=True, **storage._asdict())
 
 
 # --- One SELECT --------------------------------------------------------------
 
 
-def _select(s: TokenStream) -> Select:
+def _select(s: TokenStream) -> nodes.Select:
     offset = s.expect("select").offset
     skip = _row_count(s, "skip")
     first = _row_count(s, "first") or _row_count(s, "limit")
     return replace(_select_list(s, offset), skip=skip, first=first)
 
 
-def _select_list(s: TokenStream, offset: int) -> Select:
+def _select_list(s: TokenStream, offset: int) -> nodes.Select:
     """Read a SELECT from its DISTINCT or first column on."""
     distinct = _distinct(s)
     items = s.listed(_select_item)
@@ -216,16 +199,16 @@ def _select_list(s: TokenStream, offset: int) -> Select:
     from_items = s.listed(parse_from_item)
     where = s.grammar.condition(s) if s.accept("where") else None
     hierarchy = _hierarchy(s) if s.at("start", "with") or s.at("connect", "by") else None
-    group_by: tuple[Expression, ...] = ()
+    group_by: tuple[nodes.Expression, ...] = ()
     if s.accept("group", "by"):
         if s.at("grouping", "sets"):
             raise s.unsupported("GROUPING SETS")
         group_by = s.listed(s.grammar.value)
     having = s.grammar.condition(s) if s.accept("having") else None
-    return Select(offset, items, from_items, where, group_by, having, distinct, hierarchy=hierarchy)
+    return nodes.Select(offset, items, from_items, where, group_by, having, distinct, hierarchy=hierarchy)
 
 
-def _hierarchy(s: TokenStream) -> Hierarchy:
+def _hierarchy(s: TokenStream) -> nodes.Hierarchy:
     offset = s.token.offset
     start = s.grammar.condition(s) if s.accept("start", "with") else None
     s.expect("connect", "by")
@@ -233,10 +216,10 @@ def _hierarchy(s: TokenStream) -> Hierarchy:
     outer, s.is_hierarchical = s.is_hierarchical, True
     condition = s.grammar.condition(s)
     s.is_hierarchical = outer
-    return Hierarchy(offset, start, condition, is_nocycle)
+    return nodes.Hierarchy(offset, start, condition, is_nocycle)
 
 
-def _row_count(s: TokenStream, word: str) -> Number | Parameter | None:
+def _row_count(s: TokenStream, word: str) -> nodes.Number | nodes.Parameter | None:
     """Read ``word n`` or ``word ?``; without a number the word is a name."""
     if not s.at(word):
         return None
@@ -262,15 +245,15 @@ def _distinct(s: TokenStream) -> bool:
     return s.advance().text != "all"
 
 
-def _select_item(s: TokenStream) -> SelectItem:
+def _select_item(s: TokenStream) -> nodes.SelectItem:
     offset = s.token.offset
     if s.at("from") and not s.at_any("from", "as", ",", ".", ahead=1):
         raise s.refusal()
     expression = _star(s) if _at_star(s) else s.grammar.value(s)
-    label: Name | None = None
+    label: nodes.Name | None = None
     if s.accept("as") or (s.at_name() and not s.at_any("from", "into")):
         label = s.name()
-    return SelectItem(offset, expression, label)
+    return nodes.SelectItem(offset, expression, label)
 
 
 def _at_star(s: TokenStream) -> bool:
@@ -285,12 +268,12 @@ def _at_star(s: TokenStream) -> bool:
     return s.at("*", ahead=ahead)
 
 
-def _star(s: TokenStream) -> Star:
+def _star(s: TokenStream) -> nodes.Star:
     offset = s.token.offset
     if s.accept("*"):
-        return Star(offset)
+        return nodes.Star(offset)
     database, server = parse_database_prefix(s)
     owner = parse_owner(s) if s.at(".", ahead=3) else ""
-    table = QualifiedName(offset, s.name().text, owner, database, server)
+    table = nodes.QualifiedName(offset, s.name().text, owner, database, server)
     s.expect(".", "*")
-    return Star(offset, table)
+    return nodes.Star(offset, table)

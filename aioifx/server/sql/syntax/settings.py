@@ -10,29 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.syntax.nodes import (
-    IsolationLevel,
-    Name,
-    ObjectKind,
-    QualifiedName,
-    SetConstraints,
-    SetEnvironment,
-    SetIsolation,
-    SetLockMode,
-    SetObjectMode,
-    SetOption,
-    SetRole,
-    SetTransaction,
-    Statement,
-)
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_qualified_name
 from aioifx.server.sql.syntax.tokens import TokenKind
 
-Reader: TypeAlias = Callable[[TokenStream, int], Statement]
+Reader: TypeAlias = Callable[[TokenStream, int], nodes.Statement]
 """Reads the rest of a SET statement after its keywords; gets the offset of SET."""
 
 
-def parse_set(s: TokenStream) -> Statement:
+def parse_set(s: TokenStream) -> nodes.Statement:
     """Read any SET statement."""
     offset = s.expect("set").offset
     if s.at_any(*_OBJECTS):
@@ -49,17 +35,17 @@ def parse_set(s: TokenStream) -> Statement:
 # --- Settings with an effect -------------------------------------------------
 
 
-def _lock_mode(s: TokenStream, offset: int) -> SetLockMode:
+def _lock_mode(s: TokenStream, offset: int) -> nodes.SetLockMode:
     s.expect("to")
     if s.accept("not", "wait"):
-        return SetLockMode(offset, 0)
+        return nodes.SetLockMode(offset, 0)
     s.expect("wait")
-    return SetLockMode(offset, s.integer() if s.token.kind is TokenKind.NUMBER else None)
+    return nodes.SetLockMode(offset, s.integer() if s.token.kind is TokenKind.NUMBER else None)
 
 
-def _isolation(s: TokenStream, offset: int) -> SetIsolation:
+def _isolation(s: TokenStream, offset: int) -> nodes.SetIsolation:
     s.accept("to")
-    level: IsolationLevel
+    level: nodes.IsolationLevel
     if s.accept("dirty", "read"):
         level = "dirty read"
         s.accept("with", "warning")
@@ -70,12 +56,12 @@ def _isolation(s: TokenStream, offset: int) -> SetIsolation:
     else:
         s.expect("repeatable", "read")
         level = "repeatable read"
-    return SetIsolation(offset, level, s.accept("retain", "update", "locks") is not None)
+    return nodes.SetIsolation(offset, level, s.accept("retain", "update", "locks") is not None)
 
 
-def _transaction(s: TokenStream, offset: int) -> SetTransaction:
+def _transaction(s: TokenStream, offset: int) -> nodes.SetTransaction:
     read_only: bool | None = None
-    level: IsolationLevel | None = None
+    level: nodes.IsolationLevel | None = None
     while True:
         if read_only is None and s.accept("read"):
             read_only = s.expect_any("only", "write").text == "only"
@@ -85,10 +71,10 @@ def _transaction(s: TokenStream, offset: int) -> SetTransaction:
         else:
             raise s.refusal()
         if not s.accept(","):
-            return SetTransaction(offset, read_only, level)
+            return nodes.SetTransaction(offset, read_only, level)
 
 
-def _transaction_level(s: TokenStream) -> IsolationLevel:
+def _transaction_level(s: TokenStream) -> nodes.IsolationLevel:
     if s.accept("read", "uncommitted"):
         return "dirty read"
     if s.accept("read"):
@@ -101,10 +87,10 @@ def _transaction_level(s: TokenStream) -> IsolationLevel:
     return "repeatable read"
 
 
-_OBJECTS: Final[tuple[ObjectKind, ...]] = ("constraints", "indexes", "triggers")
+_OBJECTS: Final[tuple[nodes.ObjectKind, ...]] = ("constraints", "indexes", "triggers")
 
 
-def _objects(s: TokenStream, offset: int) -> SetConstraints | SetObjectMode:
+def _objects(s: TokenStream, offset: int) -> nodes.SetConstraints | nodes.SetObjectMode:
     """Read SET CONSTRAINTS, SET INDEXES or SET TRIGGERS.
 
     Source: documented: SET Database Object Mode and SET Transaction Mode statements
@@ -112,116 +98,104 @@ def _objects(s: TokenStream, offset: int) -> SetConstraints | SetObjectMode:
     kinds: list[str] = []
     while not kinds or s.accept(","):
         kinds.append(s.expect_any(*(kind for kind in _OBJECTS if kind not in kinds)).text)
-    known: tuple[ObjectKind, ...] = tuple(kind for kind in _OBJECTS if kind in kinds)
-    table: QualifiedName | None = None
-    names: tuple[QualifiedName, ...] = ()
+    known: tuple[nodes.ObjectKind, ...] = tuple(kind for kind in _OBJECTS if kind in kinds)
+    table: nodes.QualifiedName | None = None
+    names: tuple[nodes.QualifiedName, ...] = ()
     if len(kinds) > 1 or s.at("for"):
         s.expect("for")
         table = parse_qualified_name(s)
     elif known == ("constraints",) and s.at("all") and s.at_any("immediate", "deferred", ahead=1):
         s.advance()
-        return SetConstraints(offset, (), s.advance().text == "deferred")
+        return nodes.SetConstraints(offset, (), s.advance().text == "deferred")
     else:
         names = s.listed(parse_qualified_name)
         if known == ("constraints",) and (mode := s.accept_any("immediate", "deferred")):
-            return SetConstraints(offset, names, mode.text == "deferred")
+            return nodes.SetConstraints(offset, names, mode.text == "deferred")
     if s.at("filtering"):
         raise s.unsupported("FILTERING")
     disabled = s.expect_any("enabled", "disabled").text == "disabled"
     unchecked = "constraints" in known and not disabled and s.accept("novalidate") is not None
-    return SetObjectMode(offset, known, table, names, disabled, unchecked)
+    return nodes.SetObjectMode(offset, known, table, names, disabled, unchecked)
 
 
-def _role(s: TokenStream, offset: int) -> SetRole:
+def _role(s: TokenStream, offset: int) -> nodes.SetRole:
     if s.token.kind is TokenKind.STRING:
         token = s.advance()
-        return SetRole(offset, Name(token.offset, token.text))
+        return nodes.SetRole(offset, nodes.Name(token.offset, token.text))
     role = s.name()
-    return SetRole(offset, None if role.text in ("null", "none") else role)
+    return nodes.SetRole(offset, None if role.text in ("null", "none") else role)
 
 
-def _environment(s: TokenStream, offset: int) -> SetEnvironment:
+def _environment(s: TokenStream, offset: int) -> nodes.SetEnvironment:
     name = s.name().text
     token = s.token
     if token.kind in (TokenKind.STRING, TokenKind.NUMBER):
-        return SetEnvironment(offset, name, s.advance().text)
-    return SetEnvironment(offset, name, s.expect_any("on", "off", "default").text)
+        return nodes.SetEnvironment(offset, name, s.advance().text)
+    return nodes.SetEnvironment(offset, name, s.expect_any("on", "off", "default").text)
 
 
 # --- Settings without an effect ----------------------------------------------
 
 
-def _explain(s: TokenStream, offset: int) -> SetOption:
+def _constant(name: str, value: str) -> Reader:
+    return lambda s, offset: nodes.SetOption(offset, name, value)
+
+
+def _state(s: TokenStream) -> str:
+    state = s.accept_any("enabled", "disabled")
+    return state.text if state else "enabled"
+
+
+def _autofree(s: TokenStream, offset: int) -> nodes.SetOption:
+    value = _state(s)
+    if s.accept("for"):
+        s.name()
+    return nodes.SetOption(offset, "autofree", value)
+
+
+def _explain(s: TokenStream, offset: int) -> nodes.SetOption:
     if s.accept("file", "to"):
-        return SetOption(offset, "explain", f"file {s.string()}")
+        return nodes.SetOption(offset, "explain", f"file {s.string()}")
     value = s.expect_any("on", "off").text
     if value == "on" and s.at("avoid_execute"):
         raise s.unsupported("AVOID_EXECUTE")
-    return SetOption(offset, "explain", value)
+    return nodes.SetOption(offset, "explain", value)
 
 
-def _optimization(s: TokenStream, offset: int) -> SetOption:
+def _optimization(s: TokenStream, offset: int) -> nodes.SetOption:
     if s.at("environment"):
         raise s.unsupported("SET OPTIMIZATION ENVIRONMENT")
-    return SetOption(offset, "optimization", s.expect_any("high", "low", "first_rows", "all_rows").text)
+    return nodes.SetOption(offset, "optimization", s.expect_any("high", "low", "first_rows", "all_rows").text)
 
 
-def _pdqpriority(s: TokenStream, offset: int) -> SetOption:
+def _pdqpriority(s: TokenStream, offset: int) -> nodes.SetOption:
     if s.token.kind is TokenKind.NUMBER:
-        return SetOption(offset, "pdqpriority", str(s.integer()))
-    return SetOption(offset, "pdqpriority", s.expect_any("default", "low", "off", "high").text)
+        return nodes.SetOption(offset, "pdqpriority", str(s.integer()))
+    return nodes.SetOption(offset, "pdqpriority", s.expect_any("default", "low", "off", "high").text)
 
 
-def _debug_file(s: TokenStream, offset: int) -> SetOption:
+def _debug_file(s: TokenStream, offset: int) -> nodes.SetOption:
     value = s.string()
     s.accept("with", "append")
-    return SetOption(offset, "debug file", value)
+    return nodes.SetOption(offset, "debug file", value)
 
 
-def _log(s: TokenStream, offset: int) -> SetOption:
-    return SetOption(offset, "log", "unbuffered")
-
-
-def _buffered_log(s: TokenStream, offset: int) -> SetOption:
-    return SetOption(offset, "log", "buffered")
-
-
-def _collation(s: TokenStream, offset: int) -> SetOption:
-    return SetOption(offset, "collation", s.string())
-
-
-def _no_collation(s: TokenStream, offset: int) -> SetOption:
-    return SetOption(offset, "collation", "")
-
-
-def _session_authorization(s: TokenStream, offset: int) -> SetOption:
+def _session_authorization(s: TokenStream, offset: int) -> nodes.SetOption:
     user = s.string() if s.token.kind is TokenKind.STRING else s.name().text
     if s.accept("using"):
         s.string()
-    return SetOption(offset, "session authorization", user)
+    return nodes.SetOption(offset, "session authorization", user)
 
 
-def _autofree(s: TokenStream, offset: int) -> SetOption:
-    state = s.accept_any("enabled", "disabled")
-    if s.accept("for"):
-        s.name()
-    return SetOption(offset, "autofree", state.text if state else "enabled")
-
-
-def _deferred_prepare(s: TokenStream, offset: int) -> SetOption:
-    state = s.accept_any("enabled", "disabled")
-    return SetOption(offset, "deferred_prepare", state.text if state else "enabled")
-
-
-def _dataskip(s: TokenStream, offset: int) -> SetOption:
+def _dataskip(s: TokenStream, offset: int) -> nodes.SetOption:
     value = s.expect_any("on", "off", "default").text
     if value == "on" and s.at_name():
         s.listed(TokenStream.name)
-    return SetOption(offset, "dataskip", value)
+    return nodes.SetOption(offset, "dataskip", value)
 
 
-def _statement_cache(s: TokenStream, offset: int) -> SetOption:
-    return SetOption(offset, "statement cache", s.expect_any("on", "off").text)
+def _statement_cache(s: TokenStream, offset: int) -> nodes.SetOption:
+    return nodes.SetOption(offset, "statement cache", s.expect_any("on", "off").text)
 
 
 _SETTINGS: Final[tuple[tuple[tuple[str, ...], Reader], ...]] = (
@@ -234,13 +208,13 @@ _SETTINGS: Final[tuple[tuple[tuple[str, ...], Reader], ...]] = (
     (("optimization",), _optimization),
     (("pdqpriority",), _pdqpriority),
     (("debug", "file", "to"), _debug_file),
-    (("buffered", "log"), _buffered_log),
-    (("log",), _log),
-    (("no", "collation"), _no_collation),
-    (("collation",), _collation),
+    (("buffered", "log"), _constant("log", "buffered")),
+    (("log",), _constant("log", "unbuffered")),
+    (("no", "collation"), _constant("collation", "")),
+    (("collation",), lambda s, offset: nodes.SetOption(offset, "collation", s.string())),
     (("session", "authorization", "to"), _session_authorization),
     (("autofree",), _autofree),
-    (("deferred_prepare",), _deferred_prepare),
+    (("deferred_prepare",), lambda s, offset: nodes.SetOption(offset, "deferred_prepare", _state(s))),
     (("dataskip",), _dataskip),
     (("statement", "cache"), _statement_cache),
 )

@@ -10,16 +10,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from aioifx.server.sql.syntax.nodes import (
-    CollectionTable,
-    DerivedTable,
-    ElementTable,
-    FromItem,
-    Join,
-    Name,
-    OuterTables,
-    TableRef,
-)
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.primaries import SET_OPERATORS, at_query
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_qualified_name
 from aioifx.server.sql.syntax.tokens import TokenKind
@@ -65,37 +56,37 @@ def at_clause(s: TokenStream, ahead: int = 0) -> bool:
     return followers is not None and s.at_any(*followers, ahead=ahead + 1)
 
 
-def parse_alias(s: TokenStream) -> Name | None:
+def parse_alias(s: TokenStream) -> nodes.Name | None:
     """Read ``AS name``, or a name that does not start a clause."""
     if s.accept("as") or (s.at_name() and not at_clause(s)):
         return s.name()
     return None
 
 
-def parse_table_ref(s: TokenStream) -> TableRef:
+def parse_table_ref(s: TokenStream) -> nodes.TableRef:
     """Read a table's name with its alias."""
     if s.at("only", "("):
         raise s.unsupported("ONLY")
     table = parse_qualified_name(s)
-    return TableRef(table.offset, table, parse_alias(s))
+    return nodes.TableRef(table.offset, table, parse_alias(s))
 
 
-def parse_derived_table(s: TokenStream) -> DerivedTable:
+def parse_derived_table(s: TokenStream) -> nodes.DerivedTable:
     """Read ``[LATERAL] (SELECT ..) alias (columns)``."""
     is_lateral = s.accept("lateral") is not None
     offset = s.expect("(").offset
     query = s.grammar.query(s)
     s.expect(")")
     alias, columns = _alias_and_columns(s)
-    return DerivedTable(offset, query, alias, columns, is_lateral)
+    return nodes.DerivedTable(offset, query, alias, columns, is_lateral)
 
 
-def _alias_and_columns(s: TokenStream) -> tuple[Name | None, tuple[Name, ...]]:
+def _alias_and_columns(s: TokenStream) -> tuple[nodes.Name | None, tuple[nodes.Name, ...]]:
     alias = parse_alias(s)
     return alias, s.names_enclosed() if alias is not None and s.at("(") else ()
 
 
-def parse_from_item(s: TokenStream) -> FromItem:
+def parse_from_item(s: TokenStream) -> nodes.FromItem:
     """Read one entry of a FROM list."""
     if s.at("outer") and (s.at("(", ahead=1) or _at_table_name(s, 1)):
         return _outer_tables(s)
@@ -106,7 +97,7 @@ def _at_table_name(s: TokenStream, ahead: int) -> bool:
     return s.ahead(ahead).kind is TokenKind.STRING or (s.at_name(ahead) and not at_clause(s, ahead))
 
 
-def _outer_tables(s: TokenStream) -> OuterTables:
+def _outer_tables(s: TokenStream) -> nodes.OuterTables:
     s.descend()
     offset = s.expect("outer").offset
     if s.at("(") and not at_query(s, ahead=1):
@@ -114,10 +105,10 @@ def _outer_tables(s: TokenStream) -> OuterTables:
     else:
         items = (_table(s),)
     s.ascend()
-    return OuterTables(offset, items)
+    return nodes.OuterTables(offset, items)
 
 
-def _joined(s: TokenStream) -> FromItem:
+def _joined(s: TokenStream) -> nodes.FromItem:
     left = _table(s)
     while (kind := _join_at(s)) is not None:
         left = _join(s, left, kind)
@@ -136,21 +127,21 @@ def _join_at(s: TokenStream) -> JoinKind | None:
     return None
 
 
-def _join(s: TokenStream, left: FromItem, kind: JoinKind) -> Join:
+def _join(s: TokenStream, left: nodes.FromItem, kind: JoinKind) -> nodes.Join:
     while s.advance().text != "join":
         pass
     right = _table(s)
     if kind == "cross":
-        return Join(left.offset, kind, left, right, None)
+        return nodes.Join(left.offset, kind, left, right, None)
     s.descend()
     while not s.at("on") and (inner := _join_at(s)) is not None:
         right = _join(s, right, inner)
     s.ascend()
     s.expect("on")
-    return Join(left.offset, kind, left, right, s.grammar.condition(s))
+    return nodes.Join(left.offset, kind, left, right, s.grammar.condition(s))
 
 
-def _table(s: TokenStream) -> FromItem:
+def _table(s: TokenStream) -> nodes.FromItem:
     if s.at("("):
         if at_query(s, ahead=1):
             return parse_derived_table(s)
@@ -167,23 +158,23 @@ def _table(s: TokenStream) -> FromItem:
     return parse_table_ref(s)
 
 
-def _collection_table(s: TokenStream) -> DerivedTable | CollectionTable | ElementTable:
+def _collection_table(s: TokenStream) -> nodes.DerivedTable | nodes.CollectionTable | nodes.ElementTable:
     offset = s.expect("table", "(").offset
     if s.accept("multiset", "("):
         query = s.grammar.query(s)
         s.expect(")", ")")
         alias, columns = _alias_and_columns(s)
-        return DerivedTable(offset, query, alias, columns)
+        return nodes.DerivedTable(offset, query, alias, columns)
     kind = _COLLECTIONS.get(s.token.text)
     if s.at_any("function", "procedure") and s.at_name(1):
         raise s.unsupported("TABLE")
     if kind is None or not s.at("{", ahead=1):
         collection = s.grammar.value(s)
         s.expect(")")
-        return ElementTable(offset, collection, *_alias_and_columns(s))
+        return nodes.ElementTable(offset, collection, *_alias_and_columns(s))
     s.advance()
     s.expect("{")
     elements = s.listed(s.grammar.value)
     s.expect("}", ")")
     alias, columns = _alias_and_columns(s)
-    return CollectionTable(offset, kind, elements, alias, columns)
+    return nodes.CollectionTable(offset, kind, elements, alias, columns)

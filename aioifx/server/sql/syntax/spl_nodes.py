@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from aioifx.server.sql.syntax.nodes import (
-    Execute,
-    Expression,
-    Name,
-    Node,
-    QualifiedName,
-    Query,
-    RoutineDefinition,
-    Statement,
-)
+from aioifx.server.sql.syntax import nodes
 from aioifx.sqltypes import SqlType
 
 LoopKind: TypeAlias = Literal["for", "foreach", "while", "loop"]
 
 
-@dataclass(frozen=True, slots=True)
-class LikeColumn(Node):
+class LikeColumn(nodes.Node):
     """``LIKE table.column`` in place of a type."""
 
-    table: QualifiedName
-    column: Name
+    table: nodes.QualifiedName
+    column: nodes.Name
 
 
 DeclaredType: TypeAlias = SqlType | LikeColumn
@@ -34,18 +23,16 @@ DeclaredType: TypeAlias = SqlType | LikeColumn
 # --- Statements -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Define(Node):
+class Define(nodes.Node):
     """``DEFINE [GLOBAL] name, .. type [DEFAULT value]``"""
 
-    names: tuple[Name, ...]
+    names: tuple[nodes.Name, ...]
     type: DeclaredType
-    default: Expression | None = None
+    default: nodes.Expression | None = None
     is_global: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Block(Node):
+class Block(nodes.Node):
     """Statements with the variables and the handlers that are declared before them."""
 
     defines: tuple[Define, ...]
@@ -53,131 +40,116 @@ class Block(Node):
     statements: tuple[SplStatement, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OnException(Node):
+class OnException(nodes.Node):
     """``ON EXCEPTION [IN (code, ..)] [SET sqlcode, isamcode, text] .. END EXCEPTION [WITH RESUME]``"""
 
     codes: tuple[int, ...]
-    targets: tuple[Name, ...]
+    targets: tuple[nodes.Name, ...]
     body: Block
     resumes: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Let(Node):
+class Let(nodes.Node):
     """``LET variable, .. = value, ..``"""
 
-    targets: tuple[Name, ...]
-    values: tuple[Expression, ...]
+    targets: tuple[nodes.Name, ...]
+    values: tuple[nodes.Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Branch(Node):
+class Branch(nodes.Node):
     """A condition, or a value of CASE, with its statements."""
 
-    condition: Expression
+    condition: nodes.Expression
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
-class If(Node):
+class If(nodes.Node):
     """IF .. ELIF .. ELSE .. END IF; a CASE statement with its value in `operand`."""
 
     branches: tuple[Branch, ...]
     otherwise: Block | None
-    operand: Expression | None = None
+    operand: nodes.Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Range(Node):
+class Range(nodes.Node):
     """``first TO last [STEP step]``"""
 
-    first: Expression
-    last: Expression
-    step: Expression | None
+    first: nodes.Expression
+    last: nodes.Expression
+    step: nodes.Expression | None
 
 
-@dataclass(frozen=True, slots=True)
-class For(Node):
+class For(nodes.Node):
     """FOR variable = range, or IN (range or value, ..)."""
 
-    variable: Name
-    items: tuple[Range | Expression, ...]
+    variable: nodes.Name
+    items: tuple[Range | nodes.Expression, ...]
     body: Block
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class While(Node):
+class While(nodes.Node):
     """WHILE condition, or LOOP without one."""
 
-    condition: Expression | None
+    condition: nodes.Expression | None
     body: Block
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Foreach(Node):
+class Foreach(nodes.Node):
     """FOREACH over the rows of a query or a routine."""
 
-    source: Query | Execute
-    targets: tuple[Name, ...]
+    source: nodes.Query | nodes.Execute
+    targets: tuple[nodes.Name, ...]
     body: Block
     cursor: str = ""
     hold: bool = False
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Leave(Node):
+class Leave(nodes.Node):
     """EXIT or CONTINUE, of the innermost loop of a kind or of the labelled one."""
 
     verb: Literal["exit", "continue"]
     kind: LoopKind | None
     label: str
-    condition: Expression | None
+    condition: nodes.Expression | None
 
 
-@dataclass(frozen=True, slots=True)
-class Return(Node):
+class Return(nodes.Node):
     """``RETURN value, .. [WITH RESUME]``"""
 
-    values: tuple[Expression, ...]
+    values: tuple[nodes.Expression, ...]
     resumes: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Raise(Node):
+class Raise(nodes.Node):
     """``RAISE EXCEPTION sqlcode [, isamcode [, text]]``"""
 
-    values: tuple[Expression, ...]
+    values: tuple[nodes.Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CallRoutine(Node):
+class CallRoutine(nodes.Node):
     """CALL .. RETURNING, or EXECUTE PROCEDURE .. INTO."""
 
-    call: Execute
-    targets: tuple[Name, ...]
+    call: nodes.Execute
+    targets: tuple[nodes.Name, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Immediate(Node):
+class Immediate(nodes.Node):
     """EXECUTE IMMEDIATE of a text."""
 
-    text: Expression
+    text: nodes.Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Sql(Node):
+class Sql(nodes.Node):
     """An SQL statement, with the variables of INTO."""
 
-    statement: Statement
-    targets: tuple[Name, ...] = ()
+    statement: nodes.Statement
+    targets: tuple[nodes.Name, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Trace(Node):
+class Trace(nodes.Node):
     """TRACE, which has no effect here."""
 
 
@@ -189,39 +161,35 @@ SplStatement: TypeAlias = (
 # --- The header -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RoutineParameter(Node):
+class RoutineParameter(nodes.Node):
     """``[OUT | INOUT] name type [DEFAULT value]``"""
 
     name: str
     type: DeclaredType
-    default: Expression | None = None
+    default: nodes.Expression | None = None
     mode: Literal["in", "out", "inout"] = "in"
 
 
-@dataclass(frozen=True, slots=True)
-class RoutineResult(Node):
+class RoutineResult(nodes.Node):
     """``type [AS name]`` after RETURNING; `name` is empty without AS."""
 
     type: SqlType
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerTable(Node):
+class TriggerTable(nodes.Node):
     """``REFERENCING OLD AS old NEW AS new FOR table`` of a trigger procedure; a name is empty if not given."""
 
-    table: QualifiedName
+    table: nodes.QualifiedName
     old: str = ""
     new: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CreateRoutine(RoutineDefinition):
+class CreateRoutine(nodes.RoutineDefinition):
     """CREATE PROCEDURE or CREATE FUNCTION; `text` is the whole statement as written."""
 
     kind: Literal["procedure", "function"]
-    name: QualifiedName
+    name: nodes.QualifiedName
     parameters: tuple[RoutineParameter, ...]
     results: tuple[RoutineResult, ...]
     body: Block
@@ -237,12 +205,11 @@ class CreateRoutine(RoutineDefinition):
     """Whether double quotes delimit names in `text`."""
 
 
-@dataclass(frozen=True, slots=True)
-class DropRoutine(RoutineDefinition):
+class DropRoutine(nodes.RoutineDefinition):
     """DROP PROCEDURE, FUNCTION or ROUTINE; `types` is None without a list of types."""
 
     kind: Literal["procedure", "function", "routine"]
-    name: QualifiedName
+    name: nodes.QualifiedName
     types: tuple[SqlType, ...] | None = None
     if_exists: bool = False
     is_specific: bool = False

@@ -9,41 +9,7 @@ Source: the grammar is documented (Guide to SQL: Syntax, CREATE TABLE and ALTER 
 
 from __future__ import annotations
 
-from aioifx.server.sql.syntax.nodes import (
-    AddColumn,
-    AddConstraint,
-    AlterAction,
-    AlterTable,
-    Cast,
-    Check,
-    Column,
-    ColumnDef,
-    Constraint,
-    CreateTable,
-    CreateTableAs,
-    Current,
-    DatetimeLiteral,
-    Default,
-    DerivedTable,
-    DropColumn,
-    DropConstraint,
-    Expression,
-    ForeignKey,
-    IntervalLiteral,
-    ModifyColumn,
-    Name,
-    NotNull,
-    Null,
-    PrimaryKey,
-    QualifiedName,
-    Query,
-    Select,
-    SelectItem,
-    SessionConstant,
-    String,
-    Unary,
-    Unique,
-)
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.primaries import parse_number, parse_primary
 from aioifx.server.sql.syntax.storage_clauses import (
     EXTRA_COLUMNS,
@@ -63,7 +29,7 @@ def parse_if_not_exists(s: TokenStream) -> bool:
     return s.accept("if", "not", "exists") is not None
 
 
-def parse_create_table(s: TokenStream, offset: int) -> CreateTable | CreateTableAs:
+def parse_create_table(s: TokenStream, offset: int) -> nodes.CreateTable | nodes.CreateTableAs:
     """Read a CREATE TABLE from the word after CREATE."""
     kind = s.accept_any("temp", "standard", "raw", "external")
     if kind is not None and kind.text == "external":
@@ -75,12 +41,12 @@ def parse_create_table(s: TokenStream, offset: int) -> CreateTable | CreateTable
     if not temp and _is_made_of_rows(s):
         return _create_table_as(s, offset, table, if_not_exists)
     of_type = parse_type(s) if not temp and s.accept("of", "type") else None
-    columns: list[ColumnDef] = []
-    constraints: list[Constraint] = []
+    columns: list[nodes.ColumnDef] = []
+    constraints: list[nodes.Constraint] = []
     for item in (
         s.enclosed(_table_item if of_type is None else _table_constraint) if _has_items(s, of_type) else ()
     ):
-        if isinstance(item, ColumnDef):
+        if isinstance(item, nodes.ColumnDef):
             columns.append(item)
         else:
             constraints.append(item)
@@ -91,7 +57,7 @@ def parse_create_table(s: TokenStream, offset: int) -> CreateTable | CreateTable
     no_log = no_log or (temp and s.accept("with", "no", "log") is not None)
     if s.at("under"):
         raise s.unsupported("CREATE TABLE UNDER")
-    return CreateTable(
+    return nodes.CreateTable(
         offset,
         table,
         tuple(columns),
@@ -114,22 +80,27 @@ def _is_made_of_rows(s: TokenStream) -> bool:
     return not s.at("of", "type")
 
 
-def _create_table_as(s: TokenStream, offset: int, table: QualifiedName, if_not_exists: bool) -> CreateTableAs:
+def _create_table_as(
+    s: TokenStream, offset: int, table: nodes.QualifiedName, if_not_exists: bool
+) -> nodes.CreateTableAs:
     items = s.enclosed(_result_column) if s.at("(") else ()
     storage = parse_table_storage(s)
     start = s.expect("as").offset
     query = s.grammar.query(s)
     if items:
-        query = Query(start, Select(start, items, (DerivedTable(start, query, Name(start, "result")),)))
-    return CreateTableAs(offset, table, query, if_not_exists, **storage._asdict())
+        query = nodes.Query(
+            start,
+            nodes.Select(start, items, (nodes.DerivedTable(start, query, nodes.Name(start, "result")),)),
+        )
+    return nodes.CreateTableAs(offset, table, query, if_not_exists, **storage._asdict())
 
 
-def _result_column(s: TokenStream) -> SelectItem:
+def _result_column(s: TokenStream) -> nodes.SelectItem:
     name = s.name()
-    column = Column(name.offset, name.text)
+    column = nodes.Column(name.offset, name.text)
     if s.accept("::"):
-        return SelectItem(name.offset, Cast(name.offset, column, parse_type(s)), name)
-    return SelectItem(name.offset, column, name)
+        return nodes.SelectItem(name.offset, nodes.Cast(name.offset, column, parse_type(s)), name)
+    return nodes.SelectItem(name.offset, column, name)
 
 
 def _has_items(s: TokenStream, of_type: SqlType | None) -> bool:
@@ -137,28 +108,28 @@ def _has_items(s: TokenStream, of_type: SqlType | None) -> bool:
     return of_type is None or s.at("(")
 
 
-def _table_item(s: TokenStream) -> ColumnDef | Constraint:
+def _table_item(s: TokenStream) -> nodes.ColumnDef | nodes.Constraint:
     return _table_constraint(s) if _at_table_constraint(s) else _column(s)
 
 
 # --- Columns -----------------------------------------------------------------
 
 
-def _column(s: TokenStream) -> ColumnDef:
+def _column(s: TokenStream) -> nodes.ColumnDef:
     if s.at("constraint") and s.at_any("primary", "unique", "check", "foreign", "not", ahead=2):
         raise s.refusal()
     name = s.name()
     declared = parse_declared_type(s)
-    default: Default | None = None
-    not_null: NotNull | None = None
+    default: nodes.Default | None = None
+    not_null: nodes.NotNull | None = None
     nullable = False
-    constraints: list[Constraint] = []
+    constraints: list[nodes.Constraint] = []
     while True:
         if s.at("default") and default is None:
             default = _default(s)
         elif s.at("not", "null") and not (not_null or nullable):
             offset = s.expect("not", "null").offset
-            not_null = NotNull(offset, *_name_and_mode(s))
+            not_null = nodes.NotNull(offset, *_name_and_mode(s))
         elif s.at("null") and not (not_null or nullable):
             s.advance()
             nullable = True
@@ -166,7 +137,7 @@ def _column(s: TokenStream) -> ColumnDef:
             constraints.append(constraint)
         else:
             break
-    return ColumnDef(
+    return nodes.ColumnDef(
         name.offset,
         name,
         declared.type,
@@ -178,23 +149,30 @@ def _column(s: TokenStream) -> ColumnDef:
     )
 
 
-def _default(s: TokenStream) -> Default:
+def _default(s: TokenStream) -> nodes.Default:
     start = s.expect("default")
     first = s.token
     value = _default_value(s)
-    return Default(start.offset, value, s.written(first.offset, s.last_end))
+    return nodes.Default(start.offset, value, s.written(first.offset, s.last_end))
 
 
-def _default_value(s: TokenStream) -> Expression:
+def _default_value(s: TokenStream) -> nodes.Expression:
     """Read a literal or a word that stands for a value; Informix has no other expressions as defaults."""
     token = s.token
     if s.at_any("-", "+"):
         sign = s.advance()
-        return Unary(sign.offset, "-" if sign.text == "-" else "+", parse_number(s))
+        return nodes.Unary(sign.offset, "-" if sign.text == "-" else "+", parse_number(s))
     if token.kind is TokenKind.NUMBER:
         return parse_number(s)
     value = parse_primary(s, conditional=False)
-    literals = Null | String | SessionConstant | Current | DatetimeLiteral | IntervalLiteral
+    literals = (
+        nodes.Null
+        | nodes.String
+        | nodes.SessionConstant
+        | nodes.Current
+        | nodes.DatetimeLiteral
+        | nodes.IntervalLiteral
+    )
     if not isinstance(value, literals):
         raise s.refusal(token)
     return value
@@ -203,12 +181,12 @@ def _default_value(s: TokenStream) -> Expression:
 # --- Constraints -------------------------------------------------------------
 
 
-def _column_constraint(s: TokenStream, column: Name) -> Constraint | None:
+def _column_constraint(s: TokenStream, column: nodes.Name) -> nodes.Constraint | None:
     offset = s.token.offset
     if s.accept("primary", "key"):
-        return PrimaryKey(offset, (column,), *_name_and_mode(s))
+        return nodes.PrimaryKey(offset, (column,), *_name_and_mode(s))
     if s.accept_any("unique", "distinct"):
-        return Unique(offset, (column,), *_name_and_mode(s))
+        return nodes.Unique(offset, (column,), *_name_and_mode(s))
     if s.at("check", "("):
         return _check(s)
     if s.at("references"):
@@ -224,30 +202,30 @@ def _at_table_constraint(s: TokenStream) -> bool:
     )
 
 
-def _table_constraint(s: TokenStream) -> Constraint:
+def _table_constraint(s: TokenStream) -> nodes.Constraint:
     offset = s.token.offset
     if s.accept("primary", "key"):
         columns = s.names_enclosed()
-        return PrimaryKey(offset, columns, *_name_and_mode(s))
+        return nodes.PrimaryKey(offset, columns, *_name_and_mode(s))
     if s.accept_any("unique", "distinct"):
         columns = s.names_enclosed()
-        return Unique(offset, columns, *_name_and_mode(s))
+        return nodes.Unique(offset, columns, *_name_and_mode(s))
     if s.at("check"):
         return _check(s)
     s.expect("foreign", "key")
     return _reference(s, offset, s.names_enclosed())
 
 
-def _check(s: TokenStream) -> Check:
+def _check(s: TokenStream) -> nodes.Check:
     offset = s.expect("check").offset
     opening = s.expect("(")
     condition = s.grammar.condition(s)
     closing = s.expect(")")
     text = s.written(opening.end, closing.offset)
-    return Check(offset, condition, text, *_name_and_mode(s), _is_not_validated(s))
+    return nodes.Check(offset, condition, text, *_name_and_mode(s), _is_not_validated(s))
 
 
-def _reference(s: TokenStream, offset: int, columns: tuple[Name, ...]) -> ForeignKey:
+def _reference(s: TokenStream, offset: int, columns: tuple[nodes.Name, ...]) -> nodes.ForeignKey:
     s.expect("references")
     parent = parse_qualified_name(s)
     parent_columns = s.names_enclosed() if s.at("(") else ()
@@ -255,12 +233,12 @@ def _reference(s: TokenStream, offset: int, columns: tuple[Name, ...]) -> Foreig
     name, disabled = _name_and_mode(s)
     unchecked = _is_not_validated(s)
     index_disabled = s.accept("index", "disabled") is not None
-    return ForeignKey(
+    return nodes.ForeignKey(
         offset, columns, parent, parent_columns, cascade, name, disabled, unchecked, index_disabled
     )
 
 
-def _name_and_mode(s: TokenStream) -> tuple[QualifiedName | None, bool]:
+def _name_and_mode(s: TokenStream) -> tuple[nodes.QualifiedName | None, bool]:
     """Read ``[CONSTRAINT [owner.]name] [ENABLED | DISABLED]``; returns whether it is DISABLED, too."""
     name = _owned_name(s) if s.accept("constraint") else None
     if s.at("filtering"):
@@ -274,20 +252,20 @@ def _is_not_validated(s: TokenStream) -> bool:
     return s.accept("novalidate") is not None
 
 
-def _owned_name(s: TokenStream) -> QualifiedName:
+def _owned_name(s: TokenStream) -> nodes.QualifiedName:
     offset = s.token.offset
     owner = parse_owner(s)
-    return QualifiedName(offset, s.name().text, owner)
+    return nodes.QualifiedName(offset, s.name().text, owner)
 
 
 # --- ALTER TABLE -------------------------------------------------------------
 
 
-def parse_alter_table(s: TokenStream, offset: int) -> AlterTable:
+def parse_alter_table(s: TokenStream, offset: int) -> nodes.AlterTable:
     """Read an ALTER TABLE from the word TABLE."""
     s.expect("table")
     table = parse_qualified_name(s)
-    actions: list[AlterAction] = []
+    actions: list[nodes.AlterAction] = []
     lock_mode: LockMode | None = None
     while True:
         if s.at("lock", "mode"):
@@ -295,10 +273,10 @@ def parse_alter_table(s: TokenStream, offset: int) -> AlterTable:
         else:
             actions += _actions(s)
         if not s.accept(","):
-            return AlterTable(offset, table, tuple(actions), lock_mode)
+            return nodes.AlterTable(offset, table, tuple(actions), lock_mode)
 
 
-def _actions(s: TokenStream) -> tuple[AlterAction, ...]:
+def _actions(s: TokenStream) -> tuple[nodes.AlterAction, ...]:
     """Read one action, which may concern several columns."""
     if s.at_any("add", "drop") and s.at_any(*EXTRA_COLUMNS, ahead=1) and not s.at_name(2):
         s.advance()
@@ -320,7 +298,7 @@ def _actions(s: TokenStream) -> tuple[AlterAction, ...]:
     raise s.refusal()
 
 
-def _added(s: TokenStream) -> tuple[AlterAction, ...]:
+def _added(s: TokenStream) -> tuple[nodes.AlterAction, ...]:
     if s.at("constraint") and (s.at("(", ahead=1) or _at_constraint_after(s)):
         s.advance()
         return s.enclosed(_added_constraint) if s.at("(") else (_added_constraint(s),)
@@ -335,40 +313,40 @@ def _at_constraint_after(s: TokenStream) -> bool:
     )
 
 
-def _added_constraint(s: TokenStream) -> AddConstraint:
+def _added_constraint(s: TokenStream) -> nodes.AddConstraint:
     constraint = _table_constraint(s)
-    return AddConstraint(constraint.offset, constraint)
+    return nodes.AddConstraint(constraint.offset, constraint)
 
 
-def _added_column(s: TokenStream) -> AddColumn:
+def _added_column(s: TokenStream) -> nodes.AddColumn:
     column = _column(s)
-    return AddColumn(column.offset, column, s.name() if s.accept("before") else None)
+    return nodes.AddColumn(column.offset, column, s.name() if s.accept("before") else None)
 
 
-def _dropped(s: TokenStream) -> tuple[AlterAction, ...]:
+def _dropped(s: TokenStream) -> tuple[nodes.AlterAction, ...]:
     if s.at("constraint") and (s.at("(", ahead=1) or s.at_name(1) or s.ahead(1).kind is TokenKind.STRING):
         s.advance()
         return s.enclosed(_dropped_constraint) if s.at("(") else (_dropped_constraint(s),)
     return s.enclosed(_dropped_column) if s.at("(") else (_dropped_column(s),)
 
 
-def _dropped_constraint(s: TokenStream) -> DropConstraint:
+def _dropped_constraint(s: TokenStream) -> nodes.DropConstraint:
     name = _owned_name(s)
-    return DropConstraint(name.offset, name)
+    return nodes.DropConstraint(name.offset, name)
 
 
-def _dropped_column(s: TokenStream) -> DropColumn:
+def _dropped_column(s: TokenStream) -> nodes.DropColumn:
     name = s.name()
-    return DropColumn(name.offset, name)
+    return nodes.DropColumn(name.offset, name)
 
 
-def _modified(s: TokenStream) -> tuple[AlterAction, ...]:
+def _modified(s: TokenStream) -> tuple[nodes.AlterAction, ...]:
     if s.accept("next", "size") or s.accept("extent", "size"):
         s.integer()
         return ()
     return s.enclosed(_modified_column) if s.at("(") else (_modified_column(s),)
 
 
-def _modified_column(s: TokenStream) -> ModifyColumn:
+def _modified_column(s: TokenStream) -> nodes.ModifyColumn:
     column = _column(s)
-    return ModifyColumn(column.offset, column)
+    return nodes.ModifyColumn(column.offset, column)

@@ -11,17 +11,9 @@ from functools import partial
 from typing import Final
 
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.control import parse_execute
 from aioifx.server.sql.syntax.dml import parse_delete, parse_insert, parse_update, qualified_by
-from aioifx.server.sql.syntax.nodes import (
-    CreateTrigger,
-    Name,
-    TableRef,
-    TriggerBranch,
-    TriggeredCall,
-    TriggeredStatement,
-    TriggerEvent,
-)
 from aioifx.server.sql.syntax.tables import parse_if_not_exists
 from aioifx.server.sql.syntax.token_stream import SYNTAX_ERROR, TokenStream, parse_qualified_name
 
@@ -31,7 +23,7 @@ _ILLEGAL: Final = ("begin", "commit", "rollback", "set")
 """The first words of statements that -744 names (documented: its explanation)."""
 
 
-def parse_create_trigger(s: TokenStream, offset: int) -> CreateTrigger:
+def parse_create_trigger(s: TokenStream, offset: int) -> nodes.CreateTrigger:
     """Read CREATE TRIGGER from the name on.
 
     Raises:
@@ -46,7 +38,7 @@ def parse_create_trigger(s: TokenStream, offset: int) -> CreateTrigger:
     table = parse_qualified_name(s)
     names = _correlations(s, event)
     start = s.token.offset
-    action = partial(_action, table=TableRef(table.offset, table))
+    action = partial(_action, table=nodes.TableRef(table.offset, table))
     before = _section(s, action, "before") if not instead else ()
     each_row = _section(s, action, "for", "each", "row")
     after = _section(s, action, "after") if not instead else ()
@@ -57,7 +49,7 @@ def parse_create_trigger(s: TokenStream, offset: int) -> CreateTrigger:
         raise SqlError(SYNTAX_ERROR, offset=conditional[0].offset)
     text = s.written(start, s.last_end)
     mode = s.accept_any("enabled", "disabled")
-    return CreateTrigger(
+    return nodes.CreateTrigger(
         offset,
         trigger,
         event,
@@ -75,7 +67,7 @@ def parse_create_trigger(s: TokenStream, offset: int) -> CreateTrigger:
     )
 
 
-def _event(s: TokenStream) -> TriggerEvent:
+def _event(s: TokenStream) -> nodes.TriggerEvent:
     if s.at("select"):
         raise s.unsupported("SELECT TRIGGER")
     match s.expect_any("insert", "update", "delete").text:
@@ -87,16 +79,16 @@ def _event(s: TokenStream) -> TriggerEvent:
             return "delete"
 
 
-_REFERENCED: Final[dict[TriggerEvent, tuple[str, ...]]] = {
+_REFERENCED: Final[dict[nodes.TriggerEvent, tuple[str, ...]]] = {
     "insert": ("new",),
     "update": ("old", "new"),
     "delete": ("old",),
 }
 
 
-def _correlations(s: TokenStream, event: TriggerEvent) -> dict[str, Name]:
+def _correlations(s: TokenStream, event: nodes.TriggerEvent) -> dict[str, nodes.Name]:
     """The names of REFERENCING."""
-    names: dict[str, Name] = {}
+    names: dict[str, nodes.Name] = {}
     if s.accept("referencing"):
         allowed = _REFERENCED[event]
         while s.at_any(*(word for word in allowed if word not in names)):
@@ -109,23 +101,23 @@ def _correlations(s: TokenStream, event: TriggerEvent) -> dict[str, Name]:
 
 
 def _section(
-    s: TokenStream, action: Callable[[TokenStream], TriggeredStatement], *words: str
-) -> tuple[TriggerBranch, ...]:
+    s: TokenStream, action: Callable[[TokenStream], nodes.TriggeredStatement], *words: str
+) -> tuple[nodes.TriggerBranch, ...]:
     """Read the branches after BEFORE, FOR EACH ROW or AFTER, if it comes next."""
     return s.listed(partial(_branch, action=action)) if s.accept(*words) else ()
 
 
-def _branch(s: TokenStream, action: Callable[[TokenStream], TriggeredStatement]) -> TriggerBranch:
+def _branch(s: TokenStream, action: Callable[[TokenStream], nodes.TriggeredStatement]) -> nodes.TriggerBranch:
     offset = s.token.offset
     condition = None
     if s.accept("when"):
         s.expect("(")
         condition = s.grammar.condition(s)
         s.expect(")")
-    return TriggerBranch(offset, condition, s.enclosed(action))
+    return nodes.TriggerBranch(offset, condition, s.enclosed(action))
 
 
-def _action(s: TokenStream, table: TableRef) -> TriggeredStatement:
+def _action(s: TokenStream, table: nodes.TableRef) -> nodes.TriggeredStatement:
     if s.at("insert"):
         return parse_insert(s)
     if s.at("update"):
@@ -137,10 +129,10 @@ def _action(s: TokenStream, table: TableRef) -> TriggeredStatement:
     call = parse_execute(s, in_trigger=True)
     targets = _targets(s, table) if s.accept("into") else ()
     references = s.accept("with", "trigger", "references") is not None
-    return TriggeredCall(call.offset, call, targets, references)
+    return nodes.TriggeredCall(call.offset, call, targets, references)
 
 
-def _targets(s: TokenStream, table: TableRef) -> tuple[Name, ...]:
+def _targets(s: TokenStream, table: nodes.TableRef) -> tuple[nodes.Name, ...]:
     """Read the columns of INTO; after a comma there may be the next statement instead."""
     read = qualified_by(table, TokenStream.name)
     targets = [read(s)]

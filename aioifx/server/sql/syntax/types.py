@@ -64,18 +64,7 @@ _KNOWN: Final = frozenset(
 )
 _EXTENDED: Final = ("boolean", "lvarchar", "blob", "clob", "json", "bson")
 """Built-in types that have an owner (observed: ``"informix".boolean`` in dbschema's output)."""
-_AFTER_TYPE: Final = (
-    "default",
-    "not",
-    "null",
-    "primary",
-    "unique",
-    "distinct",
-    "check",
-    "references",
-    "before",
-    "in",
-)
+_AFTER_TYPE: Final = tuple("default not null primary unique distinct check references before in".split())
 
 MAX_CHAR: Final = 32_767
 MAX_VARCHAR: Final = 255

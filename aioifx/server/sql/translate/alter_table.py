@@ -3,7 +3,7 @@
 Invariants:
 1. SQLite's columns may be in another order than Informix's (`Table.stored_order`): ADD .. BEFORE adds a column at
    the end.
-2. An error that depends on the rows is raised by a step of `enforcement`, which changes nothing.
+2. An error that depends on the rows is raised by a step of `object_modes`, which changes nothing.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.primaries import VALUE_WORDS
 from aioifx.server.sql.syntax.tokens import TokenKind, tokenize
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of
-from aioifx.server.sql.translate.enforcement import (
+from aioifx.server.sql.translate.large_objects import check_large
+from aioifx.server.sql.translate.object_modes import (
     TOO_MANY_DUPLICATES,
     activation_steps,
     loosened,
     null_check,
     nullability_steps,
 )
-from aioifx.server.sql.translate.large_objects import check_large
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.sqlite_ddl import (
+    affinity,
     column_text,
     drop_check_steps,
     drop_index_steps,
@@ -47,7 +48,6 @@ from aioifx.server.sql.translate.sqlite_ddl import (
     redeclaration_steps,
     reference_steps,
 )
-from aioifx.server.sql.translate.sqlite_types import affinity
 from aioifx.server.sql.translate.typed import Typed, assigned
 from aioifx.server.sql.translate.user_types import with_type_numbers
 from aioifx.server.sql.translate.view_texts import (

@@ -18,7 +18,7 @@ from aioifx.server.sql.model.type_rules import (
     plain,
 )
 from aioifx.server.sql.sqlite.tree import NULL, Call, Literal, Node, Operation, Piece, call, sql
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.translate.sqlite_ddl import collated
 from aioifx.server.sql.translate.typed import Typed, cast, number_of, text_of
 from aioifx.sqltypes import SqlType
 

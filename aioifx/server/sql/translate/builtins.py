@@ -327,23 +327,10 @@ ROUTINES: Final[dict[str, Routine]] = {
     "to_char": Routine((_SPAN, _TEXT), 1, _to_char),
     "to_number": Routine((_TEXT,), 1, _fixed("ifx_to_number", decimal())),
     "to_date": Routine((_TEXT, _TEXT), 1, _to_date),
+    "logn": Routine((_NUMBER,), 1, _fixed("ifx_ln", FLOAT)),
 } | {
-    name: Routine((_NUMBER,), 1, _fixed(f"ifx_{sqlite}", FLOAT))
-    for name, sqlite in (
-        ("sqrt", "sqrt"),
-        ("exp", "exp"),
-        ("ln", "ln"),
-        ("logn", "ln"),
-        ("log10", "log10"),
-        ("sin", "sin"),
-        ("cos", "cos"),
-        ("tan", "tan"),
-        ("asin", "asin"),
-        ("acos", "acos"),
-        ("atan", "atan"),
-        ("degrees", "degrees"),
-        ("radians", "radians"),
-    )
+    name: Routine((_NUMBER,), 1, _fixed(f"ifx_{name}", FLOAT))
+    for name in "sqrt exp ln log10 sin cos tan asin acos atan degrees radians".split()
 }
 
 

@@ -12,27 +12,11 @@ from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.type_rules import LONG_TEXT, Family, common, comparison_type, family_of
-from aioifx.server.sql.sqlite.tree import (
-    NULL,
-    Case,
-    In,
-    Is,
-    Literal,
-    Logic,
-    Node,
-    Not,
-    Operation,
-    Query,
-    call,
-    logic,
-    query_sql,
-    sql,
-    unquoted,
-)
+from aioifx.server.sql.sqlite import tree
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.complex_types import contains
 from aioifx.server.sql.translate.scopes import Context, Scope
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.translate.sqlite_ddl import collated
 from aioifx.server.sql.translate.typed import (
     Typed,
     are_compared_by_sqlite,
@@ -62,7 +46,7 @@ class SubqueryRelation(Protocol):
         """Whether it always returns one row: an aggregate without GROUP BY."""
         ...
 
-    def query(self, types: Sequence[SqlType] | None = None) -> Query:
+    def query(self, types: Sequence[SqlType] | None = None) -> tree.Query:
         """The query, its columns cast to *types* and named c1, c2, ..."""
         ...
 
@@ -98,7 +82,7 @@ class ConditionTranslator(Protocol):
 _NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def condition(translator: ConditionTranslator, node: nodes.Expression) -> Node:
+def condition(translator: ConditionTranslator, node: nodes.Expression) -> tree.Node:
     """A condition.
 
     Raises:
@@ -107,11 +91,11 @@ def condition(translator: ConditionTranslator, node: nodes.Expression) -> Node:
     translator.context.settings.check_interrupt()
     match node:
         case nodes.And():
-            return logic("AND", [condition(translator, operand) for operand in node.operands])
+            return tree.logic("AND", [condition(translator, operand) for operand in node.operands])
         case nodes.Or():
-            return logic("OR", [condition(translator, operand) for operand in node.operands])
+            return tree.logic("OR", [condition(translator, operand) for operand in node.operands])
         case nodes.Not():
-            return Not(condition(translator, node.operand))
+            return tree.Not(condition(translator, node.operand))
         case nodes.Comparison():
             left, right = translator.pair(node.left, node.right)
             return comparison(left, node.operator, right, node.operator_offset)
@@ -129,28 +113,28 @@ def condition(translator: ConditionTranslator, node: nodes.Expression) -> Node:
             return _quantified(translator, node)
         case nodes.Exists():
             relation = translator.subqueries.subquery(node.query, translator.scope)
-            return sql("(EXISTS ({}))", relation.query())
+            return tree.sql("(EXISTS ({}))", relation.query())
         case nodes.Match():
             return _match(translator, node)
         case _:
             return _boolean(translator, node)
 
 
-def _boolean(translator: ConditionTranslator, node: nodes.Expression) -> Node:
+def _boolean(translator: ConditionTranslator, node: nodes.Expression) -> tree.Node:
     value = translator.value(node)
     if value.type is None or family_of(value.type) is not Family.BOOLEAN:
         raise SqlError(-201, offset=node.offset)
-    return Operation("=", value.sql, Literal("t"))
+    return tree.Operation("=", value.sql, tree.Literal("t"))
 
 
-def _is_null(translator: ConditionTranslator, node: nodes.IsNull) -> Node:
+def _is_null(translator: ConditionTranslator, node: nodes.IsNull) -> tree.Node:
     """IS NULL refuses a bare ``?`` (assumed: -201, as for every ``?`` without a type)."""
     if isinstance(node.operand, nodes.Parameter):
         raise SqlError(-201, offset=node.operand.offset)
-    return Is(translator.any_value(node.operand).sql, node.is_negated)
+    return tree.Is(translator.any_value(node.operand).sql, node.is_negated)
 
 
-def _between(translator: ConditionTranslator, node: nodes.Between) -> Node:
+def _between(translator: ConditionTranslator, node: nodes.Between) -> tree.Node:
     if isinstance(node.operand, nodes.Parameter):
         low = translator.value(node.low)
         operand, high = translator.compared(node.operand, low), translator.beside(node.high, low)
@@ -158,24 +142,24 @@ def _between(translator: ConditionTranslator, node: nodes.Between) -> Node:
         operand = translator.value(node.operand)
         low, high = translator.beside(node.low, operand), translator.beside(node.high, operand)
     bounds = comparison(operand, ">=", low, node.offset), comparison(operand, "<=", high, node.offset)
-    return _negated(Logic("AND", bounds), node.is_negated)
+    return _negated(tree.Logic("AND", bounds), node.is_negated)
 
 
-def _negated(node: Node, is_negated: bool) -> Node:
-    return Not(node) if is_negated else node
+def _negated(node: tree.Node, is_negated: bool) -> tree.Node:
+    return tree.Not(node) if is_negated else node
 
 
 def _in_collection(
     translator: ConditionTranslator, node: nodes.InCollection | nodes.InList, collection: Typed
-) -> Node:
+) -> tree.Node:
     if isinstance(node.operand, nodes.Parameter) and isinstance(collection.type, ComplexType):
-        operand = translator.compared(node.operand, Typed(NULL, collection.type.element))
+        operand = translator.compared(node.operand, Typed(tree.NULL, collection.type.element))
     else:
         operand = translator.value(node.operand)
     return _negated(contains(collection, operand, node.offset), node.is_negated)
 
 
-def _in_list(translator: ConditionTranslator, node: nodes.InList) -> Node:
+def _in_list(translator: ConditionTranslator, node: nodes.InList) -> tree.Node:
     if len(node.items) == 1 and not isinstance(node.items[0], nodes.Parameter):
         only = translator.value(node.items[0])
         if only.type is not None and family_of(only.type) is Family.COLLECTION:
@@ -194,12 +178,12 @@ def _in_list(translator: ConditionTranslator, node: nodes.InList) -> Node:
         shaped = [beside(item, operand.type) for item in items]
         if all(each.type is None or are_compared_by_sqlite(operand.type, each.type) for each in shaped):
             of_items = tuple(each.sql for each in shaped)
-            return In(collated(operand.sql, operand.type), of_items, node.is_negated)
-    either = logic("OR", [comparison(operand, "=", item, node.offset) for item in items])
+            return tree.In(collated(operand.sql, operand.type), of_items, node.is_negated)
+    either = tree.logic("OR", [comparison(operand, "=", item, node.offset) for item in items])
     return _negated(either, node.is_negated)
 
 
-def _in_query(translator: ConditionTranslator, node: nodes.InQuery) -> Node:
+def _in_query(translator: ConditionTranslator, node: nodes.InQuery) -> tree.Node:
     relation = translator.one_column(node.query)
     (output,) = relation.outputs
     if isinstance(node.operand, nodes.Parameter):
@@ -207,10 +191,10 @@ def _in_query(translator: ConditionTranslator, node: nodes.InQuery) -> Node:
     else:
         operand = translator.value(node.operand)
     operand, query = _meeting(operand, output, relation, node.offset)
-    return In(collated(operand.sql, operand.type), (query,), node.is_negated)
+    return tree.In(collated(operand.sql, operand.type), (query,), node.is_negated)
 
 
-def _quantified(translator: ConditionTranslator, node: nodes.Quantified) -> Node:
+def _quantified(translator: ConditionTranslator, node: nodes.Quantified) -> tree.Node:
     """ANY becomes EXISTS, ALL becomes NOT EXISTS of the opposite; either is unknown if a comparison is unknown."""
     relation = translator.one_column(node.query)
     (output,) = relation.outputs
@@ -220,29 +204,31 @@ def _quantified(translator: ConditionTranslator, node: nodes.Quantified) -> Node
         else translator.value(node.left)
     )
     alias = translator.context.alias()
-    right = Typed(unquoted(alias, 1), output.type)
+    right = Typed(tree.unquoted(alias, 1), output.type)
     is_any = node.quantifier == "any"
     operator = node.operator if is_any else _NEGATED[node.operator]
     test = comparison(left, operator, right, node.operator_offset)
-    rows = query_sql("SELECT 1 FROM ({}) AS {} WHERE ", relation.query(), alias)
+    rows = tree.query_sql("SELECT 1 FROM ({}) AS {} WHERE ", relation.query(), alias)
     decided, otherwise = (1, 0) if is_any else (0, 1)
     branches = (
-        (sql("EXISTS ({}{})", rows, test), Literal(decided)),
-        (sql("EXISTS ({}{})", rows, Is(test)), NULL),
+        (tree.sql("EXISTS ({}{})", rows, test), tree.Literal(decided)),
+        (tree.sql("EXISTS ({}{})", rows, tree.Is(test)), tree.NULL),
     )
-    return Case(branches, Literal(otherwise))
+    return tree.Case(branches, tree.Literal(otherwise))
 
 
-def _match(translator: ConditionTranslator, node: nodes.Match) -> Node:
+def _match(translator: ConditionTranslator, node: nodes.Match) -> tree.Node:
     operand = translator.value(node.operand, LONG_TEXT)
     pattern = translator.value(node.pattern, LONG_TEXT)
     arguments = [unpadded_text_of(operand), unpadded_text_of(pattern)]
     if node.escape is not None:
         arguments.append(unpadded_text_of(translator.value(node.escape, LONG_TEXT)))
-    return _negated(call(f"ifx_{node.kind}", *arguments), node.is_negated)
+    return _negated(tree.call(f"ifx_{node.kind}", *arguments), node.is_negated)
 
 
-def _meeting(operand: Typed, output: Typed, relation: SubqueryRelation, offset: int) -> tuple[Typed, Query]:
+def _meeting(
+    operand: Typed, output: Typed, relation: SubqueryRelation, offset: int
+) -> tuple[Typed, tree.Query]:
     """Both sides of ``x IN (SELECT y ..)`` in one storage form, which SQLite can compare."""
     if operand.type is None or output.type is None or are_compared_by_sqlite(operand.type, output.type):
         return operand, relation.query()

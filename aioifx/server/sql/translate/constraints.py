@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Final
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.limits import require_columns
 from aioifx.server.sql.model.schema import (
     ColumnDef,
     Constraint,
@@ -19,6 +18,7 @@ from aioifx.server.sql.model.schema import (
     IndexPart,
     Table,
     TriggerEvent,
+    require_columns,
 )
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import Family, family_of, is_large

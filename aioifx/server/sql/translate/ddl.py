@@ -14,6 +14,7 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.alter_table import alter_table, renamed_column, without_foreign_keys
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of
 from aioifx.server.sql.translate.index_keys import index_part
+from aioifx.server.sql.translate.object_modes import definable
 from aioifx.server.sql.translate.scopes import MAIN, Context, ResolvedNames
 from aioifx.server.sql.translate.select import Place, QueryTranslator
 from aioifx.server.sql.translate.select_plan import filling, finished, result_columns
@@ -94,22 +95,6 @@ def ddl_plan(statement: _Statement, context: Context) -> Plan:
             return create_trigger(statement, context)
         case nodes.CreateRowType() | nodes.CreateDistinctType() | nodes.DropType():
             return user_type_plan(statement, context)
-
-
-def definable(name: nodes.QualifiedName, context: Context) -> Table:
-    """The table of a name, if its definition may be changed.
-
-    Raises:
-        SqlError: -511 a catalog table, -206 a view, -999 a table of another database.
-    """
-    table = context.table(name)
-    if table.is_system or table.generated:
-        raise SqlError(-511, token=table.name, offset=name.offset)
-    if table.kind is not TableKind.TABLE:
-        raise SqlError(-206, -111, token=table.name, offset=name.offset)
-    if table.catalog not in MAIN:
-        raise SqlError(-999, token=str(name), offset=name.offset)
-    return table
 
 
 def _new_name(name: nodes.QualifiedName, context: Context) -> str:

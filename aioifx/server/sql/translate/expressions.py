@@ -38,7 +38,6 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate import calls, complex_types
 from aioifx.server.sql.translate.arithmetic import COUNT, aggregated, arithmetic, concatenation
 from aioifx.server.sql.translate.conditions import Subqueries, SubqueryRelation, condition
-from aioifx.server.sql.translate.constants import current, literal_number, literal_of, session_constant
 from aioifx.server.sql.translate.large_objects import large_cast, large_subscript
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.sequences import sequence_value
@@ -48,9 +47,13 @@ from aioifx.server.sql.translate.typed import (
     cast,
     comparison,
     converted,
+    current,
+    literal_number,
+    literal_of,
     number,
     number_of,
     require_castable,
+    session_constant,
     text_of,
 )
 from aioifx.server.sql.translate.windows import window

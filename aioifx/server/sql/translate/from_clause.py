@@ -308,7 +308,7 @@ class FromClause:
         self.scope.sources = level.sources
         self.filters = [each for each in conditions if not level.names_outer(self._aliases_in(each))]
         taken = [each for each in conditions if each not in self.filters]
-        return self._joined_level(level, [(each, self._aliases_in(each)) for each in taken], frozenset())
+        return self._joined_level(level, [(each, self._aliases_in(each)) for each in taken])
 
     def _level(self, items: Sequence[nodes.FromItem]) -> _OuterJoinLevel:
         preserved: list[Joined] = []
@@ -329,7 +329,7 @@ class FromClause:
             raise SqlError(-395)
         return _OuterJoinLevel(preserved, outer, sources)
 
-    def _joined_level(self, level: _OuterJoinLevel, conditions: list[_Taken], above: frozenset[str]) -> Node:
+    def _joined_level(self, level: _OuterJoinLevel, conditions: list[_Taken]) -> Node:
         """The preserved tables of a level; each of its OUTER groups is joined by the conditions that name its tables.
 
         Raises:
@@ -348,7 +348,7 @@ class FromClause:
                 raise SqlError(-395)
             if any(taken[1] & here for taken in deeper):
                 raise SqlError(-396)
-            inner = self._joined_level(below, deeper, here)
+            inner = self._joined_level(below, deeper)
             needs = len(below.preserved) > 1 or bool(below.outer) or below.preserved[0].is_join
             matches = logic("AND", [self._condition(taken[0], self.scope.sources) for taken in own])
             text = sql("{} LEFT JOIN {} ON {}", text, sql("({})", inner) if needs else inner, matches)

@@ -12,7 +12,7 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.complex_types import require_ordered
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.large_objects import NO_GROUP, refuse_large
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.translate.sqlite_ddl import collated
 from aioifx.server.sql.translate.typed import Typed
 
 _AGGREGATE: Final = -321

@@ -25,7 +25,7 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.from_clause import DerivedTables, FromClause
 from aioifx.server.sql.translate.scopes import Context, Scope, Source, SourceColumn, view_statement
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.translate.sqlite_ddl import collated
 from aioifx.server.sql.translate.typed import text_of
 from aioifx.server.sql.translate.views import simple_reference
 from aioifx.server.sql.translate.windows import directed

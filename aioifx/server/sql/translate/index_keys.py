@@ -20,7 +20,7 @@ from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.large_objects import refuse_keys
 from aioifx.server.sql.translate.scopes import Context, Scope, Source, SourceColumn
 from aioifx.server.sql.translate.select import QueryTranslator
-from aioifx.server.sql.translate.sqlite_types import collation
+from aioifx.server.sql.translate.sqlite_ddl import collation
 from aioifx.sqltypes import SqlType
 
 

@@ -13,26 +13,8 @@ from aioifx.server.sql.builtin_types import BYTE, TEXT
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import ByRow, Change, Event, Plan, Verb
 from aioifx.server.sql.model.schema import Table, TriggerEvent
+from aioifx.server.sql.sqlite import tree
 from aioifx.server.sql.sqlite.render import Composed, identifier
-from aioifx.server.sql.sqlite.tree import (
-    NULL,
-    Case,
-    Column,
-    Insert,
-    Is,
-    Literal,
-    Logic,
-    Node,
-    Operation,
-    Parameter,
-    Piece,
-    Query,
-    call,
-    listed,
-    query_sql,
-    sql,
-    unquoted,
-)
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.dml import (
     activating,
@@ -82,19 +64,21 @@ class _Merge:
         source = FromClause(self.context, source_scope, queries).joined([self.node.source], None)
         both = Expressions(self.context, Scope([target, *source_scope.sources]), queries)
         matched = stored_rows(self.table, target.alias)
-        partners = sql("JOIN {} ON {}", matched, both.condition(self.node.condition))
+        partners = tree.sql("JOIN {} ON {}", matched, both.condition(self.node.condition))
         if self.node.has_delete:
-            rows = query_sql("SELECT {} FROM {} {}", unquoted(target.alias, "rowid"), source, partners)
-            head = sql("DELETE FROM {} WHERE rowid", self.table.source)
+            rows = tree.query_sql(
+                "SELECT {} FROM {} {}", tree.unquoted(target.alias, "rowid"), source, partners
+            )
+            head = tree.sql("DELETE FROM {} WHERE rowid", self.table.source)
             width = nodes.bound_count(self.node)
             by_row = ByRow(
-                Composed(query_sql("SELECT DISTINCT * FROM ({})", rows)),
-                Composed(sql("{} = {}", head, Parameter(width + 1))),
+                Composed(tree.query_sql("SELECT DISTINCT * FROM ({})", rows)),
+                Composed(tree.sql("{} = {}", head, tree.Parameter(width + 1))),
                 width,
             )
             change = Change(
                 Verb.DELETE,
-                Composed(sql("{} IN ({})", head, rows)),
+                Composed(tree.sql("{} IN ({})", head, rows)),
                 self.table,
                 search=Composed(rows),
                 locked_tables=self.context.locked_tables,
@@ -109,26 +93,26 @@ class _Merge:
         )
         inserts = dict(self._inserts(new, self.node.insert)) if self.node.insert is not None else {}
         if inserts:
-            partners = sql("LEFT {}", partners)
-        joined = sql("{} {}", source, partners)
+            partners = tree.sql("LEFT {}", partners)
+        joined = tree.sql("{} {}", source, partners)
         read = searching([*updates.values(), *inserts.values()])
-        columns = listed([unquoted(target.alias, "rowid"), *read])
+        columns = tree.listed([tree.unquoted(target.alias, "rowid"), *read])
         names = ("rowid", *(column.name for column in self.table.columns))
         rows = self._rows(joined, target, updates, inserts)
         conflict = _conflict(updates)
         change = Change(
             Verb.INSERT,
-            Composed(sql("{}{}", Insert(self.table.source, names, rows), conflict)),
+            Composed(tree.sql("{}{}", tree.Insert(self.table.source, names, rows), conflict)),
             self.table,
-            search=Composed(query_sql("SELECT {} FROM {}", columns, joined)),
+            search=Composed(tree.query_sql("SELECT {} FROM {}", columns, joined)),
             locked_tables=self.context.locked_tables,
             events=tuple(self._events(updates, inserts)),
         )
-        each = Insert(self.table.source, names, bound_row(len(names)))
-        by_row = ByRow(Composed(rows), Composed(sql("{}{}", each, conflict)), is_merge=True)
+        each = tree.Insert(self.table.source, names, bound_row(len(names)))
+        by_row = ByRow(Composed(rows), Composed(tree.sql("{}{}", each, conflict)), is_merge=True)
         return activating(change, by_row)
 
-    def _events(self, updates: dict[str, Node], inserts: dict[str, Node]) -> Iterator[Event]:
+    def _events(self, updates: dict[str, tree.Node], inserts: dict[str, tree.Node]) -> Iterator[Event]:
         if updates:
             yield Event(TriggerEvent.UPDATE, tuple(updates))
         if inserts:
@@ -151,24 +135,26 @@ class _Merge:
                 raise SqlError(NOT_LARGE, offset=value.offset)
 
     def _rows(
-        self, joined: Node, target: Source, updates: dict[str, Node], inserts: dict[str, Node]
-    ) -> Query:
+        self, joined: tree.Node, target: Source, updates: dict[str, tree.Node], inserts: dict[str, tree.Node]
+    ) -> tree.Query:
         """The SELECT of the rows with their rowids."""
-        rowid = unquoted(target.alias, "rowid")
+        rowid = tree.unquoted(target.alias, "rowid")
         values = [self._matched_once(rowid)]
         for column in self.table.columns:
-            old = updates.get(column.name, Column(target.alias, column.name))
-            values.append(Case(((Is(rowid), inserts.get(column.name, NULL)),), old))
-        wanted = "true" if updates else Is(rowid)
-        return query_sql("SELECT {} FROM {} WHERE {}", listed(values), joined, wanted)
+            old = updates.get(column.name, tree.Column(target.alias, column.name))
+            values.append(tree.Case(((tree.Is(rowid), inserts.get(column.name, tree.NULL)),), old))
+        wanted = "true" if updates else tree.Is(rowid)
+        return tree.query_sql("SELECT {} FROM {} WHERE {}", tree.listed(values), joined, wanted)
 
-    def _matched_once(self, rowid: Node) -> Node:
+    def _matched_once(self, rowid: tree.Node) -> tree.Node:
         """The rowid, or -284 (assumed) if two rows of the source match the same row."""
-        times = sql("count(*) OVER (PARTITION BY {})", rowid)
-        is_repeated = Logic("AND", (Is(rowid, is_negated=True), Operation(">", times, Literal(1))))
-        return Case(((is_repeated, call("ifx_raise", -284)),), rowid)
+        times = tree.sql("count(*) OVER (PARTITION BY {})", rowid)
+        is_repeated = tree.Logic(
+            "AND", (tree.Is(rowid, is_negated=True), tree.Operation(">", times, tree.Literal(1)))
+        )
+        return tree.Case(((is_repeated, tree.call("ifx_raise", -284)),), rowid)
 
-    def _inserts(self, new: Expressions, node: nodes.MergeInsert) -> Iterator[tuple[str, Node]]:
+    def _inserts(self, new: Expressions, node: nodes.MergeInsert) -> Iterator[tuple[str, tree.Node]]:
         source = Source(self.table.name, "", ())
         targets = targets_of(table_target(self.table, source), node.columns, node.offset)
         if len(targets) != len(node.values):
@@ -180,9 +166,11 @@ class _Merge:
             yield column.name, value_left_out
 
 
-def _conflict(updates: dict[str, Node]) -> Piece:
+def _conflict(updates: dict[str, tree.Node]) -> tree.Piece:
     """The clause ON CONFLICT."""
     if not updates:
         return ""
     names = (identifier(name) for name in updates)
-    return sql(" ON CONFLICT (rowid) DO UPDATE SET {}", listed(f"{name} = excluded.{name}" for name in names))
+    return tree.sql(
+        " ON CONFLICT (rowid) DO UPDATE SET {}", tree.listed(f"{name} = excluded.{name}" for name in names)
+    )

@@ -3,36 +3,116 @@
 Invariants:
 1. An implicit index has the mode of its constraint: it is disabled with the last enabled constraint that uses it.
 2. A constraint that is enabled has an enabled index and, if it is a foreign key, an enabled key to refer to.
+3. A check of the rows is a query whose first row fails with ``ifx_raise``.
 
 Source: documented: SET Database Object Mode statement; sysobjstate; -891, -892, -893, -894
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Definition, Plan, PutTable, Step
-from aioifx.server.sql.model.schema import Constraint, ConstraintKind, Index, Table, TableKind, Trigger
-from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.translate.ddl import definable
-from aioifx.server.sql.translate.enforcement import (
-    TOO_MANY_DUPLICATES,
-    activation_steps,
-    loosened,
-    null_check,
-    nullability_steps,
+from aioifx.server.sql.model.schema import (
+    ColumnDef,
+    Constraint,
+    ConstraintKind,
+    Index,
+    Table,
+    TableKind,
+    Trigger,
 )
-from aioifx.server.sql.translate.scopes import Context
+from aioifx.server.sql.sqlite.render import filled, identifier, string
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.scopes import MAIN, Context
 from aioifx.server.sql.translate.sqlite_ddl import (
+    check_steps,
     drop_check_steps,
     drop_index_steps,
     index_steps,
     redeclaration_steps,
 )
 from aioifx.wire.opcodes import StatementType
+
+TOO_MANY_DUPLICATES: Final = (-371, -100, "")
+"""SQLCODE, ISAM code and token of a unique index over rows with equal keys (documented)."""
+
+_ORPHAN: Final = -525
+"""Existing rows violate a referential constraint that is added or enabled (documented)."""
+
+
+def null_check(table: Table, column: ColumnDef) -> Step:
+    """A step that fails with -391 if the column contains NULL."""
+    return _refusing(table, f"NEW.{identifier(column.name)} IS NULL", -391, column.name)
+
+
+def condition_check(table: Table, constraint: Constraint) -> Step:
+    """A step that fails with -530 if a row violates the CHECK constraint."""
+    return _refusing(table, f"NOT {filled(constraint.check_sql, 'NEW')}", -530, constraint.full_name)
+
+
+def parent_check(child: Table, key: Constraint, parent: Table) -> Step:
+    """A step that fails with -525 if a row of *child* has no parent."""
+    pairs = list(zip(key.columns, key.parent_columns, strict=True))
+    present = " AND ".join(f"NEW.{identifier(mine)} IS NOT NULL" for mine, _ in pairs)
+    equal = " AND ".join(f"p.{identifier(theirs)} = NEW.{identifier(mine)}" for mine, theirs in pairs)
+    orphaned = f"{present} AND NOT EXISTS (SELECT 1 FROM {parent.source} AS p WHERE {equal})"
+    return _refusing(child, orphaned, _ORPHAN, key.full_name)
+
+
+def _refusing(table: Table, condition: str, sqlcode: int, token: str) -> Step:
+    """A step that fails if a row satisfies the condition, which calls the row NEW."""
+    refusal = f"SELECT ifx_raise({sqlcode}, {string(token)}) FROM {table.source} AS NEW WHERE {condition}"
+    return Step(refusal, visits_rows=True)
+
+
+def activation_steps(
+    table: Table, constraint: Constraint, parents: Callable[[int], Table | None], *, validates: bool = True
+) -> Iterator[Step]:
+    """Enforce a CHECK or a foreign key that *table* has now; with *validates*, its rows are checked first."""
+    if constraint.is_disabled:
+        return
+    if constraint.kind is ConstraintKind.CHECK:
+        if validates:
+            yield condition_check(table, constraint)
+        yield from check_steps(table, constraint)
+    if constraint.kind is ConstraintKind.REFERENCES:
+        parent = table if constraint.parent == table.tabid else parents(constraint.parent)
+        if validates and parent is not None:
+            yield parent_check(table, constraint, parent)
+        yield from redeclaration_steps(table, parents)
+
+
+def loosened(table: Table, constraint: Constraint) -> Table:
+    """A table whose columns may be NULL if only a constraint prevented it, which is dropped or disabled now."""
+    if constraint.kind not in (ConstraintKind.PRIMARY, ConstraintKind.NOT_NULL):
+        return table
+    key = table.primary_key
+    columns: list[ColumnDef] = []
+    for column in table.columns:
+        if column.name in constraint.columns and not column.is_serial:
+            declared = column.is_declared_not_null and constraint.kind is not ConstraintKind.NOT_NULL
+            is_key = key is not None and not key.is_disabled and column.name in key.columns
+            column = replace(column, is_nullable=not (declared or is_key), is_declared_not_null=declared)
+        columns.append(column)
+    return replace(table, columns=tuple(columns))
+
+
+def nullability_steps(before: Table, after: Table) -> Iterator[Step]:
+    """Create the unique indexes again that have columns which may be NULL now, and could not before, or vice versa."""
+    changed = {
+        column.name
+        for column in after.columns
+        if (old := before.column(column.name)) is not None and old.is_nullable != column.is_nullable
+    }
+    for index in after.indexes:
+        if index.is_unique and not changed.isdisjoint(index.columns):
+            yield from drop_index_steps(before, index)
+            yield from index_steps(after, index, TOO_MANY_DUPLICATES)
+
 
 _NOT_NULL: Final = frozenset({ConstraintKind.PRIMARY, ConstraintKind.NOT_NULL})
 _KEYS: Final = frozenset({ConstraintKind.PRIMARY, ConstraintKind.UNIQUE})
@@ -230,3 +310,19 @@ def _with_mode(table: Table, constraint: Constraint, *, is_disabled: bool) -> Ta
         changed if each.constrid == constraint.constrid else each for each in table.constraints
     )
     return replace(table, constraints=constraints)
+
+
+def definable(name: nodes.QualifiedName, context: Context) -> Table:
+    """The table of a name, if its definition may be changed.
+
+    Raises:
+        SqlError: -511 a catalog table, -206 a view, -999 a table of another database.
+    """
+    table = context.table(name)
+    if table.is_system or table.generated:
+        raise SqlError(-511, token=table.name, offset=name.offset)
+    if table.kind is not TableKind.TABLE:
+        raise SqlError(-206, -111, token=table.name, offset=name.offset)
+    if table.catalog not in MAIN:
+        raise SqlError(-999, token=str(name), offset=name.offset)
+    return table

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol, TypeAlias
 
+from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of
 from aioifx.server.sql.sqlite.tree import Node, Piece, Query, listed, query_sql, sql, unquoted
 from aioifx.server.sql.translate.large_objects import kept
 from aioifx.server.sql.translate.scopes import Source
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.translate.sqlite_ddl import collated
 from aioifx.server.sql.translate.typed import Typed, cast
 from aioifx.sqltypes import Column, SqlType
 
@@ -44,8 +45,7 @@ class Rows(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Frozen):
     """One SELECT up to its HAVING."""
 
     names: tuple[str, ...]
@@ -81,8 +81,7 @@ class Block:
         return replace(self, names=(*self.names, "rowid"), outputs=(*self.outputs, rowid))
 
 
-@dataclass(frozen=True, slots=True)
-class Combined:
+class Combined(Frozen):
     """UNION, INTERSECT or MINUS of two queries."""
 
     operator: str
@@ -123,8 +122,7 @@ def _wrapped(rows: Rows, types: Types) -> Query:
     return query if isinstance(rows, Block) else query_sql("SELECT * FROM ({})", query)
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Frozen):
     """A whole query: its WITH clause, its rows, their order, SKIP and FIRST."""
 
     rows: Rows
@@ -165,8 +163,7 @@ class Relation:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Frozen):
     """The rows of a compound select with BYTE and TEXT values that are kept."""
 
     rows: Rows

@@ -15,6 +15,7 @@ from typing import Final
 from aioifx.server.sql.builtin_types import bson
 from aioifx.server.sql.complex_types import ComplexType, TypeName, is_named, with_parts
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.schema import ColumnDef, Schema, Table, TableKind
 from aioifx.server.sql.model.settings import Settings
@@ -31,8 +32,7 @@ _SHORTEST_OWNED: Final = 2
 """Parts of ``table.column``; a longer name begins with an owner."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceColumn:
+class SourceColumn(Frozen):
     """A column that an expression may name."""
 
     name: str
@@ -101,8 +101,7 @@ class Source:
         self.columns = tuple(replace(column, is_nullable=True) for column in self.columns)
 
 
-@dataclass(frozen=True, slots=True)
-class CommonTable:
+class CommonTable(Frozen):
     """A table of a WITH clause."""
 
     alias: str
@@ -255,8 +254,7 @@ def view_statement(view: Table) -> nodes.CreateView:
     return statement
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedColumn:
+class ResolvedColumn(Frozen):
     """A name of a column, or of a field of one, in the text of a view."""
 
     node: nodes.Column | nodes.FieldAccess

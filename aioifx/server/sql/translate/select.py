@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.limits import require_columns
+from aioifx.server.sql.model.schema import require_columns
 from aioifx.server.sql.model.type_rules import INTEGER, common, is_large
 from aioifx.server.sql.sqlite.tree import Literal, Node, Piece, call, listed, logic, sql, unquoted
 from aioifx.server.sql.syntax import nodes
@@ -20,7 +20,7 @@ from aioifx.server.sql.translate.hierarchies import hierarchy_source
 from aioifx.server.sql.translate.large_objects import NO_DISTINCT, NO_ORDER, refuse_large
 from aioifx.server.sql.translate.relations import Block, Combined, Relation, Rows, is_shown
 from aioifx.server.sql.translate.scopes import CommonTable, Context, Scope, SourceColumn
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.translate.sqlite_ddl import collated
 from aioifx.server.sql.translate.typed import Typed
 from aioifx.server.sql.translate.windows import directed
 from aioifx.sqltypes import SqlType

@@ -19,18 +19,8 @@ from aioifx.server.sql.model.plan import (
     Verb,
 )
 from aioifx.server.sql.model.schema import ColumnDef, Table
+from aioifx.server.sql.sqlite import tree
 from aioifx.server.sql.sqlite.render import Composed
-from aioifx.server.sql.sqlite.tree import (
-    Insert,
-    Node,
-    Operation,
-    Parameter,
-    call,
-    listed,
-    query_sql,
-    sql,
-    unquoted,
-)
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.relations import Block, Relation, keeping
 from aioifx.server.sql.translate.scopes import Context
@@ -109,8 +99,8 @@ def _keyed(action: Query, query: nodes.Query, relation: Relation, parameter: int
     alias = rows.sources[0].alias
     keyed = rows.with_rowid(alias)
     conjunction = "AND" if body.where is not None else "WHERE"
-    of_row = Operation("=", unquoted(alias, "rowid"), Parameter(parameter))
-    one = replace(keyed, tail=sql("{} {} {}", keyed.tail, conjunction, of_row))
+    of_row = tree.Operation("=", tree.unquoted(alias, "rowid"), tree.Parameter(parameter))
+    one = replace(keyed, tail=tree.sql("{} {} {}", keyed.tail, conjunction, of_row))
     return replace(
         action, keyed_sql=Composed(replace(relation, rows=keyed).query()), row_sql=Composed(one.query())
     )
@@ -182,12 +172,12 @@ def result_columns(relation: Relation, query: nodes.Query) -> tuple[ColumnDef, .
 def filling(table: Table, relation: Relation, context: Context) -> Change:
     """The INSERT of a query's rows into a new table with its columns."""
     names = tuple(column.name for column in table.columns)
-    insert = Insert(table.source, names, _as_source(relation, table.columns))
+    insert = tree.Insert(table.source, names, _as_source(relation, table.columns))
     search = Composed(relation.query())
     return Change(Verb.INSERT, Composed(insert), table, search=search, locked_tables=context.locked_tables)
 
 
-def _as_source(relation: Relation, columns: Sequence[ColumnDef]) -> Node:
+def _as_source(relation: Relation, columns: Sequence[ColumnDef]) -> tree.Node:
     """A query after INSERT INTO; old SQLite does not accept a WITH clause there.
 
     A SERIAL column stays SERIAL, so its counter must include the existing numbers.
@@ -195,8 +185,10 @@ def _as_source(relation: Relation, columns: Sequence[ColumnDef]) -> Node:
     serials = [column.is_serial and not column.is_nullable for column in columns]
     if relation.common or any(serials):
         items = (
-            call("ifx_serial", column.name, unquoted("", number)) if is_serial else unquoted("", number)
+            tree.call("ifx_serial", column.name, tree.unquoted("", number))
+            if is_serial
+            else tree.unquoted("", number)
             for number, (column, is_serial) in enumerate(zip(columns, serials, strict=True), start=1)
         )
-        return query_sql("SELECT {} FROM ({})", listed(items), relation.query())
+        return tree.query_sql("SELECT {} FROM ({})", tree.listed(items), relation.query())
     return relation.query()

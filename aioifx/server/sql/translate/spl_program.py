@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from aioifx.server.sql.builtin_types import boolean
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.plan import Plan, Query
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
@@ -133,8 +134,7 @@ HELPERS: Final[dict[str, Any]] = {
 StoredValues: TypeAlias = tuple[Stored, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedStatement:
+class EmbeddedStatement(Frozen):
     """An SQL statement of a body; its variables are bound in storage form."""
 
     tree: nodes.Statement
@@ -144,8 +144,7 @@ class EmbeddedStatement:
     hold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedExpression:
+class EmbeddedExpression(Frozen):
     """An expression that SQLite evaluates: it reads tables, or calls what has no closure."""
 
     tree: nodes.Expression

@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias
 from aioifx.server.sql.builtin_types import boolean
 from aioifx.server.sql.complex_types import ComplexType
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.spl import UNRESOLVED, SplRoutine
@@ -26,8 +27,7 @@ from aioifx.server.sql.translate.variables import expression_with_variables
 from aioifx.sqltypes import SqlType
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Frozen):
     """A variable: its place in the Python source, and its type."""
 
     source: str
@@ -91,8 +91,7 @@ def declared_type(type_: spl_nodes.DeclaredType, context: Context) -> SqlType:
     return plain(resolved)
 
 
-@dataclass(frozen=True, slots=True)
-class Handler:
+class Handler(Frozen):
     """A compiled ON EXCEPTION, whose function is called with the error."""
 
     codes: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Tables, indexes, triggers and foreign keys as SQLite's own DDL. Never: the tree, the catalog's rows.
+"""Tables, indexes, triggers, foreign keys, types of columns as SQLite's own DDL. Never: the tree, the catalog's rows.
 
 Invariants:
 1. Columns are declared with affinity and collation only. NOT NULL is enforced by `ifx_required` in the texts of
@@ -18,7 +18,44 @@ from aioifx.server.sql.model.plan import Step, Undo
 from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, Table
 from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sql.sqlite.render import collate, filled, identifier, identifiers, string
-from aioifx.server.sql.translate.sqlite_types import affinity, collation
+from aioifx.server.sql.sqlite.tree import Collated, Node
+from aioifx.sqltypes import SqlType
+
+
+def affinity(type_: SqlType) -> str:
+    """The SQLite declaration of a column of this type, with its collation."""
+    match family_of(type_):
+        case Family.INTEGER | Family.DATE | Family.MONTHS | Family.TIME:
+            return "INTEGER"
+        case Family.FLOAT:
+            return "REAL"
+        case Family.DECIMAL:
+            return "TEXT COLLATE ifx_decimal"
+        case Family.TEXT:
+            return "TEXT COLLATE RTRIM"
+        case Family.SIMPLE_LARGE:
+            return "BLOB"
+        case Family.SMART_LARGE:
+            return "INTEGER"
+        case _:
+            return "TEXT"
+
+
+def collation(type_: SqlType | None) -> str:
+    """The collation by which values of a type are ordered and compared; empty for SQLite's own order."""
+    match None if type_ is None else family_of(type_):
+        case Family.TEXT:
+            return "RTRIM"
+        case Family.DECIMAL:
+            return "ifx_decimal"
+        case _:
+            return ""
+
+
+def collated(node: Node, type_: SqlType | None) -> Node:
+    """The expression with the collation of its type."""
+    name = collation(type_)
+    return Collated(node, name) if name else node
 
 
 def undo_of(table: Table) -> Undo | None:

@@ -1,7 +1,7 @@
 """A statement's tree and a schema -> a Plan. Never: tokens, SQLite itself.
 
 It dispatches to `expressions` and `calls`, `from_clause` and `select` (SELECT), `dml` and `merge` (DML), `ddl` (DDL),
-`routines` and `routine_calls` (routines), and `control` (transactions, sessions, databases).
+`routines` (routines), and `control` (transactions, sessions, databases).
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.syntax import nodes, spl_nodes
 from aioifx.server.sql.translate.control import control_plan
 from aioifx.server.sql.translate.ddl import ddl_plan
-from aioifx.server.sql.translate.instead import change_plan
 from aioifx.server.sql.translate.merge import merge_plan
 from aioifx.server.sql.translate.object_modes import mode_plan
-from aioifx.server.sql.translate.routine_calls import execution
-from aioifx.server.sql.translate.routines import creation, dropping
+from aioifx.server.sql.translate.routines import creation, dropping, execution
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.select_plan import query_plan
 from aioifx.server.sql.translate.spl_program import Embedded, EmbeddedExpression
+from aioifx.server.sql.translate.triggers import change_plan
 
 
 def translate(statement: nodes.Statement, schema: Schema, settings: Settings) -> Plan:

@@ -1,45 +1,174 @@
-"""CREATE TRIGGER and DROP TRIGGER -> Plans; a trigger's actions -> TriggerPlan. Never: firing.
+"""CREATE TRIGGER and DROP TRIGGER -> Plans; a trigger's actions -> TriggerPlan; changes of views. Never: firing.
 
 Source: documented (Guide to SQL: Syntax, CREATE TRIGGER statement; finderr for the codes). The values of columns are
 Variables: first all old values in the order of the columns, then all new ones.
+
+The actions of INSTEAD OF triggers on a view run for each row, instead of the statement (documented, same place).
+assumed: a column that an INSERT does not name is NULL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from aioifx.server.sql.builtin_types import SYSTEM_OWNER
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import (
-    CallRoutine,
-    CallSpl,
-    Change,
-    Definition,
-    Nothing,
-    Plan,
-    PutTable,
-    TriggerBranch,
-    TriggeredAction,
-    TriggerPlan,
-)
-from aioifx.server.sql.model.schema import Schema, Table, TableKind, Trigger, TriggerEvent
+from aioifx.server.sql.model import plan as plans
+from aioifx.server.sql.model.schema import ColumnDef, Schema, Table, TableKind, Trigger, TriggerEvent
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.sqlite.render import Composed, identifier
-from aioifx.server.sql.sqlite.tree import Node, Parameter, listed, query_sql, sql
+from aioifx.server.sql.sqlite.tree import (
+    EMPTY,
+    NULL,
+    Node,
+    Parameter,
+    Piece,
+    listed,
+    query_sql,
+    sql,
+    unquoted,
+)
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
-from aioifx.server.sql.translate.dml import stored
+from aioifx.server.sql.translate.dml import assigned_value, dml_plan, stored, targets_of
 from aioifx.server.sql.translate.expressions import Expressions
-from aioifx.server.sql.translate.instead import change_plan
-from aioifx.server.sql.translate.routine_calls import execution
-from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, view_statement
-from aioifx.server.sql.translate.select import QueryTranslator
-from aioifx.server.sql.translate.typed import Typed
+from aioifx.server.sql.translate.routines import execution
+from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, Source, view_statement
+from aioifx.server.sql.translate.select import Place, QueryTranslator
+from aioifx.server.sql.translate.select_plan import finished
+from aioifx.server.sql.translate.typed import Typed, assigned
 from aioifx.server.sql.translate.variables import expression_with_variables, with_variables
-from aioifx.sqltypes import SqlType
+from aioifx.server.sql.translate.views import table_target
+from aioifx.sqltypes import Column, SqlType
 from aioifx.wire.opcodes import StatementType
+
+_Statement: TypeAlias = nodes.Insert | nodes.Update | nodes.Delete
+
+
+def change_plan(statement: _Statement | nodes.Truncate, context: Context) -> plans.Plan:
+    """The plan of a DML statement on a table or view."""
+    if isinstance(statement, nodes.Truncate):
+        return dml_plan(statement, context)
+    name = statement.table.table if isinstance(statement.table, nodes.TableRef) else statement.table
+    table = context.table(name)
+    event = _FIRED[type(statement)]
+    has_trigger = any(each.is_fired_by(event, ()) for each in table.triggers)
+    if table.kind is not TableKind.VIEW or not has_trigger:
+        return dml_plan(statement, context)
+    match statement:
+        case nodes.Insert():
+            return _inserting(statement, table, context)
+        case nodes.Update():
+            return _updating(statement, table, context)
+        case nodes.Delete():
+            rows = _rows(statement, table, {}, context)
+            type_ = StatementType.DELETE if statement.where is not None else StatementType.DELETE_ALL
+            return finished(
+                type_, _change(plans.Verb.DELETE, TriggerEvent.DELETE, table, rows), statement, context
+            )
+
+
+_FIRED: Final[dict[type[nodes.Node], TriggerEvent]] = {
+    nodes.Insert: TriggerEvent.INSERT,
+    nodes.Update: TriggerEvent.UPDATE,
+    nodes.Delete: TriggerEvent.DELETE,
+}
+
+
+def _change(
+    verb: plans.Verb, event: TriggerEvent, view: Table, rows: Node, columns: Sequence[ColumnDef] = ()
+) -> plans.Change:
+    names = tuple(column.name for column in columns)
+    nothing = Composed(EMPTY)
+    by_row = plans.ByRow(Composed(rows), nothing, is_instead=True)
+    return plans.Change(
+        verb, nothing, view, update_columns=names, events=(plans.Event(event, names),), by_row=by_row
+    )
+
+
+def _described(columns: Iterable[ColumnDef]) -> tuple[Column, ...]:
+    return tuple(Column(column.name, column.type, column.is_nullable) for column in columns)
+
+
+def _inserting(node: nodes.Insert, view: Table, context: Context) -> plans.Plan:
+    targets = targets_of(table_target(view, Source(view.name, "", ())), node.columns, node.offset)
+    queries = QueryTranslator(context)
+    rows: Piece = ""
+    if node.values is not None:
+        translator = Expressions(context, Scope(), queries, sequences=0)
+        values = [assigned_value(translator, *pair) for pair in zip(targets, node.values, strict=False)]
+        count = len(node.values)
+    else:
+        assert node.query is not None
+        relation = queries.query(node.query, None, Place.INSERT)
+        alias, count = context.alias(), len(relation.outputs)
+        values = [
+            Typed(unquoted(alias, number), out.type) for number, out in enumerate(relation.outputs, start=1)
+        ]
+        rows = sql(" FROM ({}) AS {}", relation.query(), alias)
+    if count != len(targets):
+        raise SqlError(-236)
+    made = {column.name: assigned(value, column.type) for column, value in zip(targets, values, strict=True)}
+    new = [made.get(column.name, NULL) for column in view.columns]
+    search = query_sql("SELECT {}{}", listed([*[NULL] * len(new), *new]), rows)
+    change = _change(plans.Verb.INSERT, TriggerEvent.INSERT, view, search, targets)
+    return finished(StatementType.INSERT, change, node, context, _described(targets))
+
+
+def _updating(node: nodes.Update, view: Table, context: Context) -> plans.Plan:
+    new: dict[str, nodes.Expression] = {}
+    for assignment in node.assignments:
+        names = assignment.columns or tuple(nodes.Name(node.offset, each.name) for each in view.columns)
+        if len(names) != len(assignment.values):
+            raise SqlError(-505)
+        for name, value in zip(names, assignment.values, strict=True):
+            column = view.column(name.text)
+            if column is None:
+                raise SqlError(-217, token=name.text, offset=name.offset)
+            is_parameter = isinstance(value, nodes.Parameter)
+            new[name.text] = nodes.Cast(value.offset, value, column.type) if is_parameter else value
+    columns = [column for column in view.columns if column.name in new]
+    rows = _rows(node, view, new, context)
+    type_ = StatementType.UPDATE if node.where is not None else StatementType.UPDATE_ALL
+    change = _change(plans.Verb.UPDATE, TriggerEvent.UPDATE, view, rows, columns)
+    return finished(type_, change, node, context, _described(columns))
+
+
+def _rows(
+    node: nodes.Update | nodes.Delete, view: Table, new: dict[str, nodes.Expression], context: Context
+) -> Node:
+    """The SELECT of the old values of the rows and, for UPDATE, of the new ones.
+
+    Raises:
+        SqlError: -999, WHERE CURRENT OF.
+    """
+    if isinstance(node.where, nodes.CurrentOf):
+        raise SqlError(-999, token="CURRENT OF", offset=node.where.offset)
+    label = nodes.QualifiedName(
+        node.offset, node.table.alias.text if node.table.alias else node.table.table.name
+    )
+    old = [nodes.Column(node.offset, column.name, label) for column in view.columns]
+    values = [new.get(column.name, each) for column, each in zip(view.columns, old, strict=True)]
+    items = [*old, *values] if isinstance(node, nodes.Update) else old
+    select = nodes.Select(
+        node.offset,
+        tuple(nodes.SelectItem(node.offset, each, None) for each in items),
+        (node.table,),
+        node.where,
+    )
+    relation = QueryTranslator(context).query(nodes.Query(node.offset, select), None, Place.STATEMENT)
+    alias = context.alias()
+    made = [
+        assigned(Typed(unquoted(alias, number), output.type), column.type)
+        for number, (output, column) in enumerate(
+            zip(relation.outputs, view.columns * 2, strict=False), start=1
+        )
+    ]
+    nulls = [NULL] * (2 * len(old) - len(items))
+    return query_sql("SELECT {} FROM ({}) AS {}", listed([*made, *nulls]), relation.query(), alias)
+
 
 _NO_NAME: Final = " "
 """In place of a correlation name that is not given: no name of SQL."""
@@ -54,7 +183,7 @@ _EVENTS: Final = {
 # -- CREATE and DROP ---------------------------------------------------------------------------------------------------
 
 
-def create_trigger(node: nodes.CreateTrigger, context: Context) -> Plan:
+def create_trigger(node: nodes.CreateTrigger, context: Context) -> plans.Plan:
     """CREATE TRIGGER.
 
     Raises:
@@ -63,7 +192,7 @@ def create_trigger(node: nodes.CreateTrigger, context: Context) -> Plan:
     """
     if context.schema.trigger(node.trigger.name) is not None:
         if node.if_not_exists:
-            return Plan(StatementType.CREATE_TRIGGER, Nothing())
+            return plans.Plan(StatementType.CREATE_TRIGGER, plans.Nothing())
         raise SqlError(-743, token=node.trigger.name, offset=node.trigger.offset)
     table = _triggering(node, context)
     trigger = Trigger(
@@ -84,7 +213,7 @@ def create_trigger(node: nodes.CreateTrigger, context: Context) -> Plan:
         raise SqlError(-742, offset=node.offset)
     _Translator(trigger, table, context.schema, context.settings).plan_of(node)
     changed = replace(table, triggers=(*table.triggers, trigger))
-    return Plan(StatementType.CREATE_TRIGGER, Definition((), (PutTable(changed),)))
+    return plans.Plan(StatementType.CREATE_TRIGGER, plans.Definition((), (plans.PutTable(changed),)))
 
 
 def _triggering(node: nodes.CreateTrigger, context: Context) -> Table:
@@ -125,7 +254,7 @@ def _check_names(node: nodes.CreateTrigger, table: Table) -> None:
         raise SqlError(-734, offset=given[-1].offset)
 
 
-def drop_trigger(node: nodes.Drop, context: Context) -> Plan:
+def drop_trigger(node: nodes.Drop, context: Context) -> plans.Plan:
     """DROP TRIGGER.
 
     Raises:
@@ -134,17 +263,19 @@ def drop_trigger(node: nodes.Drop, context: Context) -> Plan:
     found = context.schema.trigger(node.name.name)
     if found is None:
         if node.if_exists:
-            return Plan(StatementType.DROP_TRIGGER, Nothing())
+            return plans.Plan(StatementType.DROP_TRIGGER, plans.Nothing())
         raise SqlError(-634, offset=node.name.offset)
     table, trigger = found
     kept = tuple(each for each in table.triggers if each is not trigger)
-    return Plan(StatementType.DROP_TRIGGER, Definition((), (PutTable(replace(table, triggers=kept)),)))
+    return plans.Plan(
+        StatementType.DROP_TRIGGER, plans.Definition((), (plans.PutTable(replace(table, triggers=kept)),))
+    )
 
 
 # -- actions -----------------------------------------------------------------------------------------------------------
 
 
-def trigger_plan(trigger: Trigger, table: Table, schema: Schema, settings: Settings) -> TriggerPlan:
+def trigger_plan(trigger: Trigger, table: Table, schema: Schema, settings: Settings) -> plans.TriggerPlan:
     """The actions of a trigger.
 
     Raises:
@@ -183,8 +314,8 @@ class _Translator:
     schema: Schema
     settings: Settings
 
-    def plan_of(self, node: nodes.CreateTrigger) -> TriggerPlan:
-        return TriggerPlan(
+    def plan_of(self, node: nodes.CreateTrigger) -> plans.TriggerPlan:
+        return plans.TriggerPlan(
             self._branches(node.before, is_row=False),
             self._branches(node.each_row, is_row=True),
             self._branches(node.after, is_row=False),
@@ -192,9 +323,9 @@ class _Translator:
 
     def _branches(
         self, branches: Sequence[nodes.TriggerBranch], *, is_row: bool
-    ) -> tuple[TriggerBranch, ...]:
+    ) -> tuple[plans.TriggerBranch, ...]:
         return tuple(
-            TriggerBranch(
+            plans.TriggerBranch(
                 self._condition(branch.condition, is_row=is_row),
                 tuple(self._action(action, is_row=is_row) for action in branch.actions),
             )
@@ -211,14 +342,14 @@ class _Translator:
         translator = Expressions(context, Scope(), QueryTranslator(context))
         return Composed(query_sql("SELECT {}", translator.condition(tree)))
 
-    def _action(self, action: nodes.TriggeredStatement, *, is_row: bool) -> TriggeredAction:
+    def _action(self, action: nodes.TriggeredStatement, *, is_row: bool) -> plans.TriggeredAction:
         self._check(action)
         types = self._types(is_row=is_row)
         if not isinstance(action, nodes.TriggeredCall):
             statement, _ = with_variables(action, types.get, [*types])
             change = change_plan(statement, self._context(statement)).action
-            assert isinstance(change, Change)
-            return TriggeredAction(change)
+            assert isinstance(change, plans.Change)
+            return plans.TriggeredAction(change)
         if action.has_references and not is_row:
             raise SqlError(-732, offset=action.offset)
         if action.targets and (not is_row or self.trigger.event is TriggerEvent.DELETE or self.table.view):
@@ -227,11 +358,11 @@ class _Translator:
         found, results = self._call(routine_call, self.table if action.has_references else None)
         columns = tuple(name.text for name in action.targets)
         into = self._into(action, results) if columns else None
-        return TriggeredAction(found, into, columns, action.has_references)
+        return plans.TriggeredAction(found, into, columns, action.has_references)
 
     def _call(
         self, call: nodes.Execute, table: Table | None
-    ) -> tuple[CallRoutine | CallSpl | None, list[Typed]]:
+    ) -> tuple[plans.CallRoutine | plans.CallSpl | None, list[Typed]]:
         """The call of a routine, with its results as they are bound; or a built-in function, without a call.
 
         Source: observed: EXECUTE FUNCTION "informix".lower(n.handle) INTO .. in the output of dbschema
@@ -246,7 +377,7 @@ class _Translator:
                 raise
             function = nodes.Call(call.offset, replace(call.routine, owner=""), tuple(arguments))
             return None, [Expressions(context, Scope(), QueryTranslator(context)).value(function)]
-        assert isinstance(plan.action, CallRoutine | CallSpl)
+        assert isinstance(plan.action, plans.CallRoutine | plans.CallSpl)
         first = 2 * len(self.table.columns) + 1
         results = [Typed(Parameter(number), column.type) for number, column in enumerate(plan.columns, first)]
         return plan.action, results

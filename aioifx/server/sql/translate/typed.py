@@ -1,19 +1,23 @@
-"""A translated expression with its type: casts and comparisons. Never: Informix's tree, names."""
+"""A translated expression with its type: literals, casts, comparisons. Never: names of columns."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 from aioifx.server.sql.complex_types import is_distinct
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.frozen import Frozen
+from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.storage import Form, TypeNumber, form_of, type_number
 from aioifx.server.sql.model.type_rules import (
+    DATE,
+    INTEGER,
     INTERVALS,
     NUMERIC,
     Family,
     are_comparable,
+    char,
     decimal,
     family_of,
     is_padded,
@@ -22,17 +26,17 @@ from aioifx.server.sql.model.type_rules import (
     size_of,
     varchar,
 )
-from aioifx.server.sql.runtime.decimals import decimal_text
+from aioifx.server.sql.runtime.decimals import decimal_text, fit_decimal
 from aioifx.server.sql.runtime.numerics import RANGES
 from aioifx.server.sql.sqlite.tree import NULL, Literal, Node, Operation, call
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.sqlite_ddl import collated
 from aioifx.sqltypes import SqlType, TypeCode
 
 BIGGEST: Final = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Typed:
+class Typed(Frozen):
     """An expression of SQLite with the Informix type of its value."""
 
     sql: Node
@@ -282,3 +286,46 @@ def are_compared_by_sqlite(left: SqlType, right: SqlType) -> bool:
 _COMPARED_BY_SQLITE: Final = frozenset(
     {Family.INTEGER, Family.FLOAT, Family.DECIMAL, Family.TEXT, Family.DATE, Family.BOOLEAN} | INTERVALS
 )
+
+
+# --- Literals and constants of the moment ------------------------------------
+
+
+def literal_number(value: int | Decimal) -> Typed:
+    """An INTEGER; a DECIMAL of the written digits if it has a point or is too long for INTEGER.
+
+    Raises:
+        SqlError: -1226, it is larger than any DECIMAL.
+    """
+    if isinstance(value, int) and abs(value) < 2**31:
+        return Typed(number(value), INTEGER, False, value)
+    exact = fit_decimal(Decimal(value), type_rules.MAXIMUM_PRECISION, None) if value else Decimal(value)
+    _, digits, exponent = exact.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(-exponent, 0)
+    precision = max(len(digits) + max(exponent, 0), scale, 1)
+    type_ = decimal(precision, scale) if precision <= type_rules.MAXIMUM_PRECISION else decimal()
+    return Typed(number(exact), type_, False, exact)
+
+
+def literal_of(text: str, type_: SqlType) -> Typed:
+    """DATETIME and INTERVAL literals: their text, read when the statement runs."""
+    return Typed(cast(Typed(Literal(text), varchar(len(text))), type_), type_, False)
+
+
+def session_constant(node: nodes.SessionConstant) -> Typed:
+    match node.name:
+        case "today":
+            return Typed(call("ifx_today"), DATE, False)
+        case "user":
+            return Typed(call("ifx_user"), char(32), False)
+        case "sitename" | "dbservername":
+            return Typed(call("ifx_dbservername"), varchar(128), False)
+        case _:
+            raise SqlError(-999, token=node.name.upper(), offset=node.offset)
+
+
+def current(node: nodes.Current) -> Typed:
+    """CURRENT and SYSDATE."""
+    type_ = SqlType(TypeCode.DATETIME, node.qualifier.encoded)
+    return Typed(call("ifx_current", type_number(type_)), type_, False)

@@ -8,9 +8,10 @@ one underlying table or such a view, neither grouped nor DISTINCT nor a UNION; n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
 from aioifx.server.sql.sqlite.tree import Case, Column, Node, call, logic, sql
 from aioifx.server.sql.syntax import nodes
@@ -18,15 +19,14 @@ from aioifx.server.sql.translate.conditions import Subqueries
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.grouping import has_aggregate
 from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, Source, SourceColumn, view_statement
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.translate.sqlite_ddl import collated
 
 _COMPUTED: int = -234
 _NOT_SIMPLE: int = -384
 _OUTSIDE_THE_VIEW: int = -385
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Frozen):
     """The target of a statement that changes rows."""
 
     table: Table
@@ -123,8 +123,7 @@ def require_writable(table: Table, name: nodes.QualifiedName) -> Table:
     return table
 
 
-@dataclass(frozen=True, slots=True)
-class _ViewLevel:
+class _ViewLevel(Frozen):
     """A view, or one of its underlying views."""
 
     table: Table

@@ -24,7 +24,7 @@ from aioifx.server.sql.sqlite.tree import Literal, Node, Piece, call, listed, sq
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.arithmetic import aggregated, arithmetic
 from aioifx.server.sql.translate.calls import CallTranslator
-from aioifx.server.sql.translate.sqlite_types import collated
+from aioifx.server.sql.translate.sqlite_ddl import collated
 from aioifx.server.sql.translate.typed import Typed, cast
 
 _RANKING: Final = {"row_number", "rank", "dense_rank", "denserank", "ntile"}

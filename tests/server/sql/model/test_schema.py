@@ -1,6 +1,17 @@
 from __future__ import annotations
 
-from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, IndexPart, Table
+import pytest
+
+from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.schema import (
+    ColumnDef,
+    Constraint,
+    ConstraintKind,
+    Index,
+    IndexPart,
+    Table,
+    require_columns,
+)
 from aioifx.sqltypes import SqlType, TypeCode
 from tests.server.sql.kinds import INTEGER
 
@@ -56,3 +67,15 @@ def test_stored_columns_are_those_of_the_table_until_alter_table_moves_one() -> 
     assert TABLE.stored_columns == TABLE.columns
     moved = Table(100, "t", "ann", TABLE.columns, stored_order=("p", "k"))
     assert [column.name for column in moved.stored_columns] == ["p", "k"]
+
+
+def test_more_columns_than_a_row_may_have_are_refused() -> None:
+    require_columns(1998, 1)
+    for count, reported in {
+        1999: (-999, "more than 1998 columns"),
+        32767: (-999, "more than 1998 columns"),
+        32768: (-528, ""),
+    }.items():
+        with pytest.raises(SqlError) as raised:
+            require_columns(count, 7)
+        assert (raised.value.sqlcode, raised.value.token, raised.value.offset) == (*reported, 7)

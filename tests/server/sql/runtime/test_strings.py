@@ -4,9 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.runtime import strings
 from tests.server.sql.kinds import error_of
 
+LATIN_1 = Settings()
+UTF_8 = Settings(code_set="utf-8")
 letters = st.text(alphabet="abcéü€ 字𝄞", max_size=12)
 
 
@@ -32,37 +35,37 @@ def test_a_character_outside_the_code_set_is_an_error() -> None:
 
 
 def test_subscripts_count_bytes_from_one() -> None:
-    assert strings.subscript("systables", 1, 3, "utf-8") == "sys"
-    assert strings.subscript("abc", 2, 2, "utf-8") == "b"
-    assert strings.subscript("abc", 3, 9, "utf-8") == "c"
-    assert strings.subscript(None, 1, 1, "utf-8") is None
-    assert error_of(strings.subscript, "abc", 0, 1, "utf-8") == -306
-    assert error_of(strings.subscript, "abc", 3, 2, "utf-8") == -306
+    assert strings.subscript(UTF_8, "systables", 1, 3) == "sys"
+    assert strings.subscript(UTF_8, "abc", 2, 2) == "b"
+    assert strings.subscript(UTF_8, "abc", 3, 9) == "c"
+    assert strings.subscript(UTF_8, None, 1, 1) is None
+    assert error_of(strings.subscript, UTF_8, "abc", 0, 1) == -306
+    assert error_of(strings.subscript, UTF_8, "abc", 3, 2) == -306
 
 
 def test_the_halves_of_a_split_character_are_blanks() -> None:
-    assert strings.subscript("aéb", 1, 2, "utf-8") == "a "
-    assert strings.subscript("aéb", 3, 4, "utf-8") == " b"
-    assert strings.subscript("aéb", 2, 3, "utf-8") == "é"
-    assert strings.subscript("字", 2, 2, "utf-8") == " "
-    assert strings.subscript("aéb", 2, 3, "iso8859-1") == "éb"
+    assert strings.subscript(UTF_8, "aéb", 1, 2) == "a "
+    assert strings.subscript(UTF_8, "aéb", 3, 4) == " b"
+    assert strings.subscript(UTF_8, "aéb", 2, 3) == "é"
+    assert strings.subscript(UTF_8, "字", 2, 2) == " "
+    assert strings.subscript(LATIN_1, "aéb", 2, 3) == "éb"
 
 
 @given(letters, st.integers(1, 20), st.integers(0, 20))
 def test_a_subscript_has_as_many_bytes_as_it_names(text: str, first: int, more: int) -> None:
     last = first + more
-    piece = strings.subscript(text, first, last, "utf-8")
+    piece = strings.subscript(UTF_8, text, first, last)
     assert piece is not None
     assert len(piece.encode()) == max(0, min(last, len(text.encode())) - first + 1)
 
 
 def test_lengths_differ_in_blanks_and_bytes() -> None:
-    assert strings.length("ab  ", "utf-8") == 2
-    assert strings.length("é ", "utf-8") == 2
-    assert strings.octet_length("é ", "utf-8") == 3
+    assert strings.length(UTF_8, "ab  ") == 2
+    assert strings.length(UTF_8, "é ") == 2
+    assert strings.octet_length(UTF_8, "é ") == 3
     assert strings.char_length("é ") == 2
-    assert strings.length("   ", "utf-8") == 0
-    assert strings.length(None, "utf-8") is None
+    assert strings.length(UTF_8, "   ") == 0
+    assert strings.length(UTF_8, None) is None
 
 
 def test_case_changes_letter_by_letter() -> None:
@@ -212,16 +215,16 @@ def test_characters_of_a_code_set_have_up_to_so_many_bytes() -> None:
 
 
 def test_codes_and_characters() -> None:
-    assert strings.ascii_code("A", "utf-8") == 65
-    assert strings.ascii_code("", "utf-8") is None
-    assert strings.ascii_code("é", "latin-1") == 0xE9
-    assert strings.ascii_code("é", "utf-8") == 0xC3
-    assert error_of(strings.ascii_code, "€", "latin-1") == -23103
-    assert strings.character(65, "utf-8") == "A"
-    assert strings.character(None, "utf-8") is None
-    assert strings.character(0xE9, "latin-1") == "é"
-    assert error_of(strings.character, 0xE9, "utf-8") == -23103
-    assert error_of(strings.character, 256, "latin-1") == -1226
+    assert strings.ascii_code(UTF_8, "A") == 65
+    assert strings.ascii_code(UTF_8, "") is None
+    assert strings.ascii_code(LATIN_1, "é") == 0xE9
+    assert strings.ascii_code(UTF_8, "é") == 0xC3
+    assert error_of(strings.ascii_code, LATIN_1, "€") == -23103
+    assert strings.character(UTF_8, 65) == "A"
+    assert strings.character(UTF_8, None) is None
+    assert strings.character(LATIN_1, 0xE9) == "é"
+    assert error_of(strings.character, UTF_8, 0xE9) == -23103
+    assert error_of(strings.character, LATIN_1, 256) == -1226
 
 
 def test_a_result_longer_than_lvarchar_is_refused_before_it_is_made() -> None:

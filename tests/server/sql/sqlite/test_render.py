@@ -144,7 +144,7 @@ def test_a_stored_condition_keeps_its_columns_apart(value: str, name: str) -> No
 # -- who writes SQLite's SQL, and who reads it -------------------------------------------------------------------------
 
 SERVER = Path(aioifx.__file__).with_name("server")
-OF_DDL = {"alter_table", "ddl", "enforcement", "select_plan", "sqlite_ddl"}
+OF_DDL = {"alter_table", "ddl", "object_modes", "select_plan", "sqlite_ddl"}
 """Modules of `translate` that write a definition's steps, which are texts."""
 WRITES = re.compile(
     r"\b(SELECT|INSERT INTO|UPDATE \S+ SET|DELETE FROM|VALUES|CASE WHEN|COLLATE|WHERE)\b|\bifx_\w+\("

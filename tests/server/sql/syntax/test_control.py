@@ -12,23 +12,23 @@ from tests.server.sql.shapes import error_of, statement_shape
     [
         (
             "update statistics",
-            "UpdateStatistics(for_tables)",
+            "UpdateStatistics()",
         ),
         (
             "update statistics for table",
-            "UpdateStatistics(for_tables)",
+            "UpdateStatistics()",
         ),
         (
             "update statistics high for table o.t (a, b) distributions only",
-            "UpdateStatistics(o.t, for_tables)",
+            "UpdateStatistics(o.t)",
         ),
         (
             "update statistics medium for table t resolution 1 0.9",
-            "UpdateStatistics(t, for_tables)",
+            "UpdateStatistics(t)",
         ),
         (
             'update statistics medium for table "o".t (a) resolution 2.0 0.95',
-            "UpdateStatistics(o.t, for_tables)",
+            "UpdateStatistics(o.t)",
         ),
         (
             "update statistics for procedure 'o'.p",
@@ -40,7 +40,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "update statistics low for table t drop distributions force",
-            "UpdateStatistics(t, for_tables)",
+            "UpdateStatistics(t)",
         ),
         (
             "database d",
@@ -124,8 +124,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "grant select (a, b), update (c), insert on o.t to u1, 'u2', r with grant option as boss",
-            "Grant([Privilege(select, [a, b]), Privilege(update, [c]), Privilege(insert)], o.t, [u1, u2, "
-            "r], with_grant_option)",
+            "Grant([Privilege(select, [a, b]), Privilege(update, [c]), Privilege(insert)], o.t, [u1, u2, r])",
         ),
         (
             "grant all privileges on t to public",
@@ -166,7 +165,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ("grant 'R' to u", "Grant([Privilege(R)], [u])"),
         ("grant default role 'R' to 'u'", "Grant([Privilege(default role R)], [u])"),
         ("grant select on type to u", "Grant([Privilege(select)], type, [u])"),
-        ("update statistics for table t sampling size 0.5 resolution 2", "UpdateStatistics(t, for_tables)"),
+        ("update statistics for table t sampling size 0.5 resolution 2", "UpdateStatistics(t)"),
         (
             "revoke all on t from public",
             "Revoke([Privilege(all)], t, [public])",

@@ -55,7 +55,7 @@ from tests.server.sql.shapes import error_of, statement_shape
             "CHAR(8), Default(SessionConstant(user), user)), ColumnDef(c, DATETIME YEAR TO SECOND, "
             "Default(Current(YEAR TO SECOND), current year to second)), ColumnDef(d, INTEGER, "
             "Default(NULL, null)), ColumnDef(e, DATETIME YEAR TO FRACTION(5), Default(Current(YEAR TO "
-            "FRACTION(5), is_sysdate), sysdate)), ColumnDef(f, CHAR(18), "
+            "FRACTION(5)), sysdate)), ColumnDef(f, CHAR(18), "
             "Default(SessionConstant(sitename), sitename)), ColumnDef(g, INTERVAL DAY(2) TO DAY, "
             "Default(IntervalLiteral(3, DAY TO DAY), interval(3) day to day)), ColumnDef(h, DATETIME HOUR "
             "TO MINUTE, Default(DatetimeLiteral(12:00, HOUR TO MINUTE), datetime(12:00) hour to "

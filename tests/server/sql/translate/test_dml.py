@@ -155,12 +155,6 @@ def test_a_change_by_cursor_takes_the_rowid_after_its_parameters() -> None:
     assert isinstance(made, plan.Change) and render(made.sql.tree).endswith(".rowid = ?1")
 
 
-def test_a_change_of_all_rows_is_marked() -> None:
-    for text, all_rows in (("DELETE FROM p", True), ("DELETE FROM p WHERE a = 1", False)):
-        made = bench().plan(text).action
-        assert isinstance(made, plan.Change) and made.affects_all_rows is all_rows
-
-
 def test_truncate_takes_all_rows() -> None:
     stores = bench()
     stores.run("INSERT INTO p VALUES (1, 1)")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aioifx.server.sql.model.plan import Query
-from aioifx.server.sql.model.routines import Routine
+from aioifx.server.sql.model.spl import Routine
 from tests.server.sql.workbench import Workbench
 
 ROUTINES = (

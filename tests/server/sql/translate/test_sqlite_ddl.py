@@ -3,14 +3,19 @@ from __future__ import annotations
 import pytest
 
 from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, IndexPart, Table
-from aioifx.server.sql.model.type_rules import INTEGER, char
+from aioifx.server.sql.model.type_rules import BOOLEAN, DATE, FLOAT, INTEGER, char, decimal
+from aioifx.server.sql.sqlite.render import render
+from aioifx.server.sql.sqlite.tree import NULL, unquoted
 from aioifx.server.sql.translate.sqlite_ddl import (
+    affinity,
     check_steps,
+    collated,
     create_table_text,
     drop_check_steps,
     drop_index_steps,
     index_steps,
 )
+from aioifx.sqltypes import SqlType
 from tests.server.sql.workbench import Workbench
 
 PARENT = Table(100, "p", "ann", (ColumnDef("a", INTEGER, is_nullable=False),))
@@ -105,3 +110,25 @@ def test_a_column_may_have_any_name(column: str) -> None:
     bench.run(f"CREATE TABLE u ({quoted} INT PRIMARY KEY, CHECK ({quoted} > 0))")
     bench.run(f"INSERT INTO u ({quoted}) VALUES (1)")
     assert bench.rows(f"SELECT {quoted} FROM u WHERE {quoted} = 1") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("type_", "declared"),
+    [
+        (INTEGER, "INTEGER"),
+        (DATE, "INTEGER"),
+        (FLOAT, "REAL"),
+        (decimal(8, 2), "TEXT COLLATE ifx_decimal"),
+        (char(3), "TEXT COLLATE RTRIM"),
+        (BOOLEAN, "TEXT"),
+    ],
+)
+def test_a_column_is_declared_by_its_storage_form(type_: SqlType, declared: str) -> None:
+    assert affinity(type_) == declared
+
+
+def test_texts_and_decimals_bring_their_collation() -> None:
+    assert render(collated(unquoted("", "a"), char(3))) == "a COLLATE RTRIM"
+    assert render(collated(unquoted("", "a"), decimal())) == "a COLLATE ifx_decimal"
+    assert render(collated(unquoted("", "a"), INTEGER)) == "a"
+    assert collated(NULL, None) is NULL
