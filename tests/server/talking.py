@@ -181,11 +181,7 @@ class Talk:
         mask = without_bits(SERVER_MASK, quirks)
         identity = Identity("ol_test", "Informix Dynamic Server Version 15", mask)
         context = (partial(QuirkyContext, quirks=quirks) if quirks else SessionContext)(
-            engine,
-            identity,
-            code_set,
-            statement_limit=statement_limit,
-            fetch_limit=fetch_limit,
+            engine, identity, code_set, statement_limit=statement_limit, fetch_limit=fetch_limit
         )
         self.conversation = (
             QuirkyConversation(context) if isinstance(context, QuirkyContext) else Conversation(context)

@@ -163,9 +163,7 @@ CASES = {
         ids(~I.name.regexp_match("^o")), which("NOT regex_match(item.name, ?)"), None
     ),
     "replaced by a regular expression": Case(
-        item(I.name.regexp_replace("o", "0").label("s")),
-        of_one("regex_replace(item.name, ?, ?) AS s"),
-        None,
+        item(I.name.regexp_replace("o", "0").label("s")), of_one("regex_replace(item.name, ?, ?) AS s"), None
     ),
     # conditions as values
     "a comparison in a select list": Case(
@@ -270,13 +268,7 @@ CASES = {
         ),
         f"SELECT ?::{INTERVAL} AS a, ?::INTERVAL DAY(2) TO FRACTION(1) AS b, ?::INTERVAL DAY(9) TO SECOND AS c "
         "FROM informix.systables WHERE tabid = 1",
-        [
-            (
-                datetime.timedelta(1, 2, 345670),
-                datetime.timedelta(99, 2, 300000),
-                datetime.timedelta(1, 2),
-            )
-        ],
+        [(datetime.timedelta(1, 2, 345670), datetime.timedelta(99, 2, 300000), datetime.timedelta(1, 2))],
     ),
     "dates and intervals": Case(
         item(

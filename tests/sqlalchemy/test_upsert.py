@@ -26,12 +26,7 @@ TAIL = "WHEN NOT MATCHED THEN INSERT (id, name, price) VALUES (excluded.id, excl
 @pytest.mark.parametrize(
     ("statement", "key", "change", "row"),
     [
-        (
-            ROW.on_conflict_do_update(),
-            "id",
-            "name = excluded.name, price = excluded.price",
-            (2, "new", 1),
-        ),
+        (ROW.on_conflict_do_update(), "id", "name = excluded.name, price = excluded.price", (2, "new", 1)),
         (
             ROW.on_conflict_do_update(set_={"name": I.name + "/" + ROW.excluded.name, I.price: 9}),
             "id",

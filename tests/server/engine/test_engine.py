@@ -342,11 +342,7 @@ async def refused(conn: aioifx.Connection, text: str) -> tuple[int, int, int]:
             ["DECIMAL(32)", "FLOAT", "INTEGER", "DECIMAL(32)", "DECIMAL(32)"],
         ),
         ("\"it's\", 'it''s'", ("it's", "it's"), ["CHAR(4)", "CHAR(4)"]),
-        (
-            "MDY(2,29,2024) + 365, MDY(3,1,2024) - MDY(2,1,2024)",
-            (date(2025, 2, 28), 29),
-            ["DATE", "INTEGER"],
-        ),
+        ("MDY(2,29,2024) + 365, MDY(3,1,2024) - MDY(2,1,2024)", (date(2025, 2, 28), 29), ["DATE", "INTEGER"]),
         (
             "EXTEND(MDY(5,4,2026), YEAR TO SECOND) - INTERVAL(1) SECOND TO SECOND",
             (datetime(2026, 5, 3, 23, 59, 59),),

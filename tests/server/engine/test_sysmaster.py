@@ -66,10 +66,7 @@ def test_sessions_are_shown_while_they_last(connection: sqlite3.Connection) -> N
     refresh("syssessions", connection, databases, registry)
     assert [
         (row["sid"], row["username"], row["hostname"], row["pid"]) for row in rows(connection, "syssessions")
-    ] == [
-        (1, "anna", "desk", 12),
-        (2, "bert", "", 0),
-    ]
+    ] == [(1, "anna", "desk", 12), (2, "bert", "", 0)]
     registry.unregister(anna)
     refresh("syssessions", connection, databases, registry)
     assert [row["username"] for row in rows(connection, "syssessions")] == ["bert"]

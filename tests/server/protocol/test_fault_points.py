@@ -11,13 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.errors import InterfaceError
-from aioifx.server.protocol.fault_points import (
-    ConnectionDropped,
-    Effect,
-    FaultPoints,
-    Match,
-    StatementFault,
-)
+from aioifx.server.protocol.fault_points import ConnectionDropped, Effect, FaultPoints, Match, StatementFault
 from aioifx.server.sql.errors import SqlError
 
 

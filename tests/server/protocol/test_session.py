@@ -652,9 +652,7 @@ async def test_an_interrupted_query_has_no_end_of_rows(slow_server: Server) -> N
         assert code_of(await caller.reply())[0] in (-259, -267)
 
 
-async def test_an_interrupt_ends_the_running_group_and_later_groups_run(
-    slow_server: Server,
-) -> None:
+async def test_an_interrupt_ends_the_running_group_and_later_groups_run(slow_server: Server) -> None:
     async with logged_in(slow_server) as caller:
         await caller.command("CREATE TABLE t (a INTEGER)")
         statement_id = await caller.prepare(SLOW)

@@ -9,16 +9,7 @@ from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import SERVER_MASK
 from aioifx.wire.completion import Done
-from tests.server.talking import (
-    UTF_8,
-    ServerCore,
-    Talk,
-    error_of,
-    prepared,
-    query,
-    run,
-    server_core,
-)
+from tests.server.talking import UTF_8, ServerCore, Talk, error_of, prepared, query, run, server_core
 
 EIGHT_BYTES = bytes.fromhex("fffc7ffc3c8caa97")
 SEVEN_BYTES = bytes.fromhex("fffc7ffc3c8c8a")
@@ -230,10 +221,7 @@ def test_cursors_stay_open_when_a_savepoint_undoes_what_they_read(item: Talk) ->
         ("SET ISOLATION DIRTY READ WITH WARNING", "DIRTY READ"),
         ("SET ISOLATION TO COMMITTED READ", "COMMITTED READ"),
         ("SET ISOLATION TO COMMITTED READ LAST COMMITTED", "COMMITTED READ LAST COMMITTED"),
-        (
-            "SET ISOLATION COMMITTED READ LAST COMMITTED RETAIN UPDATE LOCKS",
-            "COMMITTED READ LAST COMMITTED",
-        ),
+        ("SET ISOLATION COMMITTED READ LAST COMMITTED RETAIN UPDATE LOCKS", "COMMITTED READ LAST COMMITTED"),
         ("SET ISOLATION TO CURSOR STABILITY RETAIN UPDATE LOCKS", "CURSOR STABILITY"),
         ("SET ISOLATION TO REPEATABLE READ", "REPEATABLE READ"),
     ],
@@ -250,8 +238,7 @@ def test_set_isolation_holds_for_the_session(core: ServerCore, text: str, level:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("NOT WAIT", 0), ("WAIT", None), ("WAIT 17", 17), ("WAIT 0", 0)],
+    ("text", "seconds"), [("NOT WAIT", 0), ("WAIT", None), ("WAIT 17", 17), ("WAIT 0", 0)]
 )
 def test_set_lock_mode_holds_for_the_session(core: ServerCore, text: str, seconds: float | None) -> None:
     engine = core.engine()

@@ -462,8 +462,7 @@ def test_counts() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from("abc"), st.integers(0, 2), st.sampled_from([None, *LockMode])),
-        max_size=40,
+        st.tuples(st.sampled_from("abc"), st.integers(0, 2), st.sampled_from([None, *LockMode])), max_size=40
     )
 )
 def test_no_two_owners_ever_hold_conflicting_modes(steps: list[tuple[str, int, LockMode | None]]) -> None:

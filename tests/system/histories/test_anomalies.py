@@ -46,34 +46,19 @@ HISTORIES = {
     "twice": (Anomaly.CORRUPTION, history([Append(1, 5)], [Read(1, (5, 5))], lists={1: (5,)})),
     "member lost": (Anomaly.CORRUPTION, history([Insert(1, 7)])),
     "deleted member left": (Anomaly.CORRUPTION, history([Delete(1, -1)])),
-    "own member missed": (
-        Anomaly.CORRUPTION,
-        history([Insert(1, 7), Scan(1, FIRST)], group=FIRST | {7}),
-    ),
-    "own deletion missed": (
-        Anomaly.CORRUPTION,
-        history([Delete(1, -1), Scan(1, FIRST)], group=FIRST - {-1}),
-    ),
+    "own member missed": (Anomaly.CORRUPTION, history([Insert(1, 7), Scan(1, FIRST)], group=FIRST | {7})),
+    "own deletion missed": (Anomaly.CORRUPTION, history([Delete(1, -1), Scan(1, FIRST)], group=FIRST - {-1})),
     "writes crossed": (
         Anomaly.DIRTY_WRITE,
         history([Append(1, 5), Append(2, 6)], [Append(1, 7), Append(2, 8)], lists={1: (5, 7), 2: (8, 6)}),
     ),
-    "aborted read": (
-        Anomaly.DIRTY_READ,
-        history([Read(1, (5,))], rolled_back=[Append(1, 5)], lists={1: ()}),
-    ),
+    "aborted read": (Anomaly.DIRTY_READ, history([Read(1, (5,))], rolled_back=[Append(1, 5)], lists={1: ()})),
     "intermediate read": (
         Anomaly.DIRTY_READ,
         history([Append(1, 5), Append(1, 6)], [Read(1, (5,))], lists={1: (5, 6)}),
     ),
-    "aborted member": (
-        Anomaly.DIRTY_READ,
-        history([Scan(1, FIRST | {7})], rolled_back=[Insert(1, 7)]),
-    ),
-    "aborted deletion": (
-        Anomaly.DIRTY_READ,
-        history([Scan(1, FIRST - {-1})], rolled_back=[Delete(1, -1)]),
-    ),
+    "aborted member": (Anomaly.DIRTY_READ, history([Scan(1, FIRST | {7})], rolled_back=[Insert(1, 7)])),
+    "aborted deletion": (Anomaly.DIRTY_READ, history([Scan(1, FIRST - {-1})], rolled_back=[Delete(1, -1)])),
     "each read the other's write": (
         Anomaly.CIRCULAR_READ,
         history([Append(1, 5), Read(2, (6,))], [Append(2, 6), Read(1, (5,))], lists={1: (5,), 2: (6,)}),

@@ -115,11 +115,7 @@ async def test_the_table_is_the_same_through_jdbc(jdbc: Jdbc, name: str, isolati
 
 @pytest.mark.parametrize("isolation", Isolation)
 async def test_histories_with_jdbc_have_no_excluded_anomaly(jdbc: Jdbc, isolation: Isolation) -> None:
-    async with (
-        server.running() as dsn,
-        clients(dsn, 7) as connected,
-        jdbc_client(jdbc, "one", dsn) as other,
-    ):
+    async with server.running() as dsn, clients(dsn, 7) as connected, jdbc_client(jdbc, "one", dsn) as other:
         using: list[Client] = [connected[0], other, *connected[1:]]
         for seed in range(HISTORIES):
             history = await recorded(using, shapes(seed, isolation), seed)

@@ -85,10 +85,7 @@ ENDS: Final = (Quirk.ERROR_ON_CLOSE, Quirk.ROW_BY_ROW, Quirk.SEPARATE_END, Quirk
 
 @pytest.mark.parametrize(
     ("quirk", "optofc"),
-    [
-        *((quirk, "0") for quirk in Quirk if quirk not in JDBC_FAILS),
-        *((quirk, "1") for quirk in ENDS),
-    ],
+    [*((quirk, "0") for quirk in Quirk if quirk not in JDBC_FAILS), *((quirk, "1") for quirk in ENDS)],
 )
 async def test_jdbc_works_with_a_quirk(jdbc: Jdbc, quirk: Quirk, optofc: str) -> None:
     async with running(quirks=[quirk]) as dsn:

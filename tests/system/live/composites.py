@@ -89,10 +89,7 @@ COMPOSITES: Final[tuple[Check, ...]] = (
         "row-text-widths",
         "Integers in the text of a row are padded to 6, 11 or 20 characters.",
         "server/sql/runtime/complex_values.py: _WIDTHS",
-        rows(
-            "SELECT r::LVARCHAR FROM vfy_ints",
-            (f"ROW({'1':6},{'2':11},{'3':20},{'4':20})",),
-        ),
+        rows("SELECT r::LVARCHAR FROM vfy_ints", (f"ROW({'1':6},{'2':11},{'3':20},{'4':20})",)),
         setup=(
             "CREATE TEMP TABLE vfy_ints (r ROW(a SMALLINT, b INT, c BIGINT, d INT8))",
             "INSERT INTO vfy_ints VALUES (ROW(1, 2, 3, 4))",

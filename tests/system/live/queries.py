@@ -20,10 +20,7 @@ QUERIES: Final[tuple[Check, ...]] = (
         "RATIO_TO_REPORT has the type of a division, and is NULL where the sum is 0.",
         "server/sql/translate/windows.py: _ratio",
         Step(
-            "SELECT RATIO_TO_REPORT(a) OVER () FROM vfy_ratio",
-            (),
-            [(None,), (None,)],
-            types=("DECIMAL(32)",),
+            "SELECT RATIO_TO_REPORT(a) OVER () FROM vfy_ratio", (), [(None,), (None,)], types=("DECIMAL(32)",)
         ),
         setup=(
             "CREATE TEMP TABLE vfy_ratio (a INT)",

@@ -161,10 +161,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "document-types-in-catalog",
         "sysxtdtypes has JSON as 25 and BSON as 26, of mode B and type 40.",
-        (
-            "server/catalog/systables.py: EXTENDED_TYPES",
-            "server/sql/builtin_types.py: EXTENDED_BSON",
-        ),
+        ("server/catalog/systables.py: EXTENDED_TYPES", "server/sql/builtin_types.py: EXTENDED_BSON"),
         rows("SELECT extended_id, mode, type FROM informix.sysxtdtypes WHERE name = 'json'", (25, "B", 40)),
         rows("SELECT extended_id, mode, type FROM informix.sysxtdtypes WHERE name = 'bson'", (26, "B", 40)),
     ),
@@ -225,10 +222,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "deferred-constraints",
         "A deferred constraint that is violated has the SQLCODE of statements; an unknown one is -623.",
-        (
-            "server/engine/deferred_constraints.py",
-            "server/sql/translate/control.py: _constraints",
-        ),
+        ("server/engine/deferred_constraints.py", "server/sql/translate/control.py: _constraints"),
         fails("SET CONSTRAINTS vfy_nothing DEFERRED", -623),
         does("SET CONSTRAINTS ALL DEFERRED"),
         does("INSERT INTO vfy_child VALUES (2, 1, 1)"),
@@ -253,10 +247,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "routine-not-resolved",
         "A routine is found by name and number of arguments; a mismatch of either fails with -674.",
-        (
-            "server/sql/translate/routine_calls.py",
-            "server/sql/translate/routine_calls.py: _by_position",
-        ),
+        ("server/sql/translate/routine_calls.py", "server/sql/translate/routine_calls.py: _by_position"),
         refused("vfy_fun(1, 2)", -674),
         fails("EXECUTE FUNCTION vfy_fun(a = 1, 2)", -201),
         setup=("CREATE FUNCTION vfy_fun(a INT) RETURNING INT; RETURN a; END FUNCTION",),

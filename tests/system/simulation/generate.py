@@ -350,10 +350,7 @@ def _with_differences(scenario: Scenario, dice: random.Random) -> Scenario:
     callers = tuple(
         replace(
             caller,
-            operations=(
-                replace(caller.operations[0], kind=dice.choice(_DIFFERING)),
-                *caller.operations[1:],
-            ),
+            operations=(replace(caller.operations[0], kind=dice.choice(_DIFFERING)), *caller.operations[1:]),
         )
         for caller in scenario.callers[:2]
     )

@@ -50,11 +50,7 @@ def test_names_are_folded_and_types_are_read_as_sql_reads_them() -> None:
     ],
 )
 def test_what_cannot_be_called_is_refused(
-    name: str,
-    params: list[tuple[str, str]],
-    returns: list[str],
-    function: Callable[..., Any],
-    message: str,
+    name: str, params: list[tuple[str, str]], returns: list[str], function: Callable[..., Any], message: str
 ) -> None:
     with pytest.raises(InterfaceError, match=message):
         Routine(name, params, returns, function)

@@ -20,9 +20,7 @@ from aioifx.server.sql.model.type_rules import (
     char,
     decimal,
 )
-from aioifx.server.sql.model.type_rules import (
-    datetime as moment,
-)
+from aioifx.server.sql.model.type_rules import datetime as moment
 from aioifx.server.sql.runtime.parameters import bind, bound
 from aioifx.sqltypes import SqlType, Unit, Value
 

@@ -14,215 +14,59 @@ from tests.server.sql.shapes import error_of, select_of, shape, value_shape
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "c[1,3]",
-            "Subscript(c, first=1, 3)",
-        ),
-        (
-            "t.c[2]",
-            "Subscript(t.c, first=2)",
-        ),
-        (
-            "'o.k'.t.a",
-            "o.k.t.a",
-        ),
-        (
-            "db:o.t.a",
-            "db:o.t.a",
-        ),
-        (
-            "db@srv:t.a",
-            "db@srv:t.a",
-        ),
-        (
-            "f()",
-            "Call(f)",
-        ),
-        (
-            "db:o.f(1)",
-            "Call(db:o.f, [1])",
-        ),
-        (
-            "s.nextval",
-            "SequenceValue(s, nextval)",
-        ),
-        (
-            "o.s.currval",
-            "SequenceValue(o.s, currval)",
-        ),
-        (
-            "today",
-            "SessionConstant(today)",
-        ),
-        (
-            "today.x",
-            "today.x",
-        ),
-        (
-            "today(1)",
-            "Call(today, [1])",
-        ),
-        (
-            "user",
-            "SessionConstant(user)",
-        ),
-        (
-            "current",
-            "Current(YEAR TO FRACTION(3))",
-        ),
-        (
-            "current year to second",
-            "Current(YEAR TO SECOND)",
-        ),
-        (
-            "current hour to fraction(2)",
-            "Current(HOUR TO FRACTION(2))",
-        ),
-        (
-            "sysdate",
-            "Current(YEAR TO FRACTION(5), is_sysdate)",
-        ),
-        (
-            "interval(3) day to day",
-            "IntervalLiteral(3, DAY TO DAY)",
-        ),
-        (
-            "interval(3)",
-            "Call(interval, [3])",
-        ),
-        (
-            "interval",
-            "interval",
-        ),
-        (
-            "date('1')",
-            "Call(date, ['1'])",
-        ),
-        (
-            "case",
-            "case",
-        ),
-        (
-            "case -a when +1 then 2 end",
-            "(case (- a) when 1 then 2)",
-        ),
+        ("c[1,3]", "Subscript(c, first=1, 3)"),
+        ("t.c[2]", "Subscript(t.c, first=2)"),
+        ("'o.k'.t.a", "o.k.t.a"),
+        ("db:o.t.a", "db:o.t.a"),
+        ("db@srv:t.a", "db@srv:t.a"),
+        ("f()", "Call(f)"),
+        ("db:o.f(1)", "Call(db:o.f, [1])"),
+        ("s.nextval", "SequenceValue(s, nextval)"),
+        ("o.s.currval", "SequenceValue(o.s, currval)"),
+        ("today", "SessionConstant(today)"),
+        ("today.x", "today.x"),
+        ("today(1)", "Call(today, [1])"),
+        ("user", "SessionConstant(user)"),
+        ("current", "Current(YEAR TO FRACTION(3))"),
+        ("current year to second", "Current(YEAR TO SECOND)"),
+        ("current hour to fraction(2)", "Current(HOUR TO FRACTION(2))"),
+        ("sysdate", "Current(YEAR TO FRACTION(5), is_sysdate)"),
+        ("interval(3) day to day", "IntervalLiteral(3, DAY TO DAY)"),
+        ("interval(3)", "Call(interval, [3])"),
+        ("interval", "interval"),
+        ("date('1')", "Call(date, ['1'])"),
+        ("case", "case"),
+        ("case -a when +1 then 2 end", "(case (- a) when 1 then 2)"),
         ("case - 1", "(case - 1)"),
-        (
-            "case when a = 1 then 2 end",
-            "Case([When(Comparison(=, a, 1), 2)])",
-        ),
-        (
-            "case (a) when 1 then 2 else 3 end",
-            "Case(a, [When(1, 2)], 3)",
-        ),
-        (
-            "case ? when 1 then 2 end",
-            "Case(?0, [When(1, 2)])",
-        ),
-        (
-            "count(*)",
-            "Aggregate(count)",
-        ),
-        (
-            "count",
-            "count",
-        ),
-        (
-            "count(distinct a)",
-            "Aggregate(count, a, is_distinct)",
-        ),
-        (
-            "count(unique)",
-            "Aggregate(count, unique)",
-        ),
-        (
-            "sum(all a)",
-            "Aggregate(sum, a)",
-        ),
-        (
-            "units",
-            "units",
-        ),
-        (
-            "trim(a)",
-            "Trim(both, a)",
-        ),
-        (
-            "trim(leading from a)",
-            "Trim(leading, a)",
-        ),
-        (
-            "trim(trailing 'x' from a)",
-            "Trim(trailing, 'x', a)",
-        ),
-        (
-            "trim('x' from a)",
-            "Trim(both, 'x', a)",
-        ),
-        (
-            "trim(both)",
-            "Trim(both, both)",
-        ),
-        (
-            "substring(a from 2 for 3)",
-            "Call(substring, [a, 2, 3])",
-        ),
-        (
-            "cast(a as decimal(8,2))",
-            "Cast(a, DECIMAL(8,2))",
-        ),
-        (
-            "extend(a, year to day)",
-            "Extend(a, YEAR TO DAY)",
-        ),
-        (
-            "extend(a)",
-            "Extend(a)",
-        ),
-        (
-            "rank() over (order by a)",
-            "Window(Call(rank), order_by=[OrderItem(a)])",
-        ),
-        (
-            "sum(a) over ()",
-            "Window(Aggregate(sum, a))",
-        ),
-        (
-            "first",
-            "first",
-        ),
-        (
-            "skip",
-            "skip",
-        ),
-        (
-            "set",
-            "set",
-        ),
-        (
-            "(select 1 from t)",
-            "Subquery((Select([1], [t])))",
-        ),
-        (
-            "1.5e3",
-            "1.5e3",
-        ),
-        (
-            ".5",
-            ".5",
-        ),
-        (
-            "decode(a, null, 'n', 'x')",
-            "Call(decode, [a, NULL, 'n', 'x'])",
-        ),
-        (
-            "null",
-            "NULL",
-        ),
-        (
-            "case when a then b when c then d else e end",
-            "Case([When(a, b), When(c, d)], e)",
-        ),
+        ("case when a = 1 then 2 end", "Case([When(Comparison(=, a, 1), 2)])"),
+        ("case (a) when 1 then 2 else 3 end", "Case(a, [When(1, 2)], 3)"),
+        ("case ? when 1 then 2 end", "Case(?0, [When(1, 2)])"),
+        ("count(*)", "Aggregate(count)"),
+        ("count", "count"),
+        ("count(distinct a)", "Aggregate(count, a, is_distinct)"),
+        ("count(unique)", "Aggregate(count, unique)"),
+        ("sum(all a)", "Aggregate(sum, a)"),
+        ("units", "units"),
+        ("trim(a)", "Trim(both, a)"),
+        ("trim(leading from a)", "Trim(leading, a)"),
+        ("trim(trailing 'x' from a)", "Trim(trailing, 'x', a)"),
+        ("trim('x' from a)", "Trim(both, 'x', a)"),
+        ("trim(both)", "Trim(both, both)"),
+        ("substring(a from 2 for 3)", "Call(substring, [a, 2, 3])"),
+        ("cast(a as decimal(8,2))", "Cast(a, DECIMAL(8,2))"),
+        ("extend(a, year to day)", "Extend(a, YEAR TO DAY)"),
+        ("extend(a)", "Extend(a)"),
+        ("rank() over (order by a)", "Window(Call(rank), order_by=[OrderItem(a)])"),
+        ("sum(a) over ()", "Window(Aggregate(sum, a))"),
+        ("first", "first"),
+        ("skip", "skip"),
+        ("set", "set"),
+        ("(select 1 from t)", "Subquery((Select([1], [t])))"),
+        ("1.5e3", "1.5e3"),
+        (".5", ".5"),
+        ("decode(a, null, 'n', 'x')", "Call(decode, [a, NULL, 'n', 'x'])"),
+        ("null", "NULL"),
+        ("case when a then b when c then d else e end", "Case([When(a, b), When(c, d)], e)"),
     ],
 )
 def test_words_are_special_only_in_the_right_company(text: str, expected: str) -> None:

@@ -12,74 +12,26 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "select a from t",
-            "(Select([a], [t]))",
-        ),
-        (
-            "select skip 1 first 2 a from t",
-            "(Select([a], [t], skip=1, first=2))",
-        ),
-        (
-            "select skip ? limit ? a from t",
-            "(Select([a], [t], skip=?0, first=?1))",
-        ),
-        (
-            "select limit 5 a from t",
-            "(Select([a], [t], first=5))",
-        ),
-        (
-            "select first from t",
-            "(Select([first], [t]))",
-        ),
-        (
-            "select first, skip from t",
-            "(Select([first, skip], [t]))",
-        ),
-        (
-            "select distinct a from t",
-            "(Select([a], [t], is_distinct))",
-        ),
-        (
-            "select unique a from t",
-            "(Select([a], [t], is_distinct))",
-        ),
-        (
-            "select unique from t",
-            "(Select([unique], [t]))",
-        ),
-        (
-            "select all a, b from t",
-            "(Select([a, b], [t]))",
-        ),
-        (
-            "select distinct, a from t",
-            "(Select([distinct, a], [t]))",
-        ),
-        (
-            "select distinct (a) from t",
-            "(Select([a], [t], is_distinct))",
-        ),
-        (
-            "select distinct * from t",
-            "(Select([*], [t], is_distinct))",
-        ),
+        ("select a from t", "(Select([a], [t]))"),
+        ("select skip 1 first 2 a from t", "(Select([a], [t], skip=1, first=2))"),
+        ("select skip ? limit ? a from t", "(Select([a], [t], skip=?0, first=?1))"),
+        ("select limit 5 a from t", "(Select([a], [t], first=5))"),
+        ("select first from t", "(Select([first], [t]))"),
+        ("select first, skip from t", "(Select([first, skip], [t]))"),
+        ("select distinct a from t", "(Select([a], [t], is_distinct))"),
+        ("select unique a from t", "(Select([a], [t], is_distinct))"),
+        ("select unique from t", "(Select([unique], [t]))"),
+        ("select all a, b from t", "(Select([a, b], [t]))"),
+        ("select distinct, a from t", "(Select([distinct, a], [t]))"),
+        ("select distinct (a) from t", "(Select([a], [t], is_distinct))"),
+        ("select distinct * from t", "(Select([*], [t], is_distinct))"),
         (
             "select *, t.*, o.t.*, db:t.*, db:o.t.*, db@s:o.t.* from t",
             "(Select([*, t.*, o.t.*, db:t.*, db:o.t.*, db@s:o.t.*], [t]))",
         ),
-        (
-            "select a from t limit 5",
-            "Query(Select([a], [t]), limit=5)",
-        ),
-        (
-            "select a from t skip 2 limit 5",
-            "Query(Select([a], [t]), skip=2, limit=5)",
-        ),
-        (
-            "select a from t where limit = 5",
-            "(Select([a], [t], where=Comparison(=, limit, 5)))",
-        ),
+        ("select a from t limit 5", "Query(Select([a], [t]), limit=5)"),
+        ("select a from t skip 2 limit 5", "Query(Select([a], [t]), skip=2, limit=5)"),
+        ("select a from t where limit = 5", "(Select([a], [t], where=Comparison(=, limit, 5)))"),
         (
             "select a from t union select b from u",
             "(SetOperation(union, Select([a], [t]), Select([b], [u])))",
@@ -99,14 +51,8 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
             "select a from t union (select b from u order by 1)",
             "(SetOperation(union, Select([a], [t]), Query(Select([b], [u]), order_by=[OrderItem(1)])))",
         ),
-        (
-            "(select a from t)",
-            "(Select([a], [t]))",
-        ),
-        (
-            "((select a from t))",
-            "(Select([a], [t]))",
-        ),
+        ("(select a from t)", "(Select([a], [t]))"),
+        ("((select a from t))", "(Select([a], [t]))"),
         (
             "(select a from t order by 1) limit 3",
             "Query(Query(Select([a], [t]), order_by=[OrderItem(1)]), limit=3)",
@@ -119,10 +65,7 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
             "select a from t having count(*) > 1",
             "(Select([a], [t], having=Comparison(>, Aggregate(count), 1)))",
         ),
-        (
-            "select a from t group by 1",
-            "(Select([a], [t], group_by=[1]))",
-        ),
+        ("select a from t group by 1", "(Select([a], [t], group_by=[1]))"),
         (
             "with c as (select a from t) select a from c",
             "Query(Select([a], [c]), [CommonTable(c, (Select([a], [t])))])",
@@ -137,22 +80,10 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
             "Query(Select([n], [c]), [CommonTable(c, [n], (SetOperation(union, is_all, Select([1], [t]), "
             "Select([Binary(+, n, 1)], [c], where=Comparison(<, n, 5)))))], is_recursive)",
         ),
-        (
-            "select a from t for update",
-            "Query(Select([a], [t]), ForUpdate())",
-        ),
-        (
-            "select a from t for update of a, b",
-            "Query(Select([a], [t]), ForUpdate([a, b]))",
-        ),
-        (
-            "select a from t for read only",
-            "Query(Select([a], [t]), for_read_only)",
-        ),
-        (
-            "select a from t into temp x",
-            "Query(Select([a], [t]), IntoTemp(x))",
-        ),
+        ("select a from t for update", "Query(Select([a], [t]), ForUpdate())"),
+        ("select a from t for update of a, b", "Query(Select([a], [t]), ForUpdate([a, b]))"),
+        ("select a from t for read only", "Query(Select([a], [t]), for_read_only)"),
+        ("select a from t into temp x", "Query(Select([a], [t]), IntoTemp(x))"),
         (
             "select a from t order by a into temp x with no log",
             "Query(Select([a], [t]), order_by=[OrderItem(a)], IntoTemp(x, no_log))",
@@ -167,10 +98,7 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
         ),
         ("select a from t into standard temp", "CreateTableAs(temp, (Select([a], [t])), is_select)"),
         ("select a from t into raw", "CreateTableAs(raw, (Select([a], [t])), is_select)"),
-        (
-            "select a from t;",
-            "(Select([a], [t]))",
-        ),
+        ("select a from t;", "(Select([a], [t]))"),
         (
             "select a, (select max(b) from u where u.x = t.x) m from t",
             "(Select([a, Subquery((Select([Aggregate(max, b)], [u], where=Comparison(=, u.x, t.x)))) AS m], [t]))",
@@ -192,14 +120,8 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
             "select set, list, date, user.x, units, year from date",
             "(Select([set, list, date, user.x, units, year], [date]))",
         ),
-        (
-            "select case from case case",
-            "(Select([case], [case AS case]))",
-        ),
-        (
-            "select year(d) year, month from t year",
-            "(Select([Call(year, [d]) AS year, month], [t AS year]))",
-        ),
+        ("select case from case case", "(Select([case], [case AS case]))"),
+        ("select year(d) year, month from t year", "(Select([Call(year, [d]) AS year, month], [t AS year]))"),
         (
             "select interval(3 04:05:06) day to second, datetime(2026-05-04 12:34) year to minute from t",
             "(Select([IntervalLiteral(3 04:05:06, DAY TO SECOND), DatetimeLiteral(2026-05-04 12:34, YEAR "
@@ -228,10 +150,7 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
             "Query(Select([prior, connect_by_root, Ancestor(root, a) AS b], [t], "
             "hierarchy=Hierarchy(Comparison(=, nocycle, prior))), order_by=[OrderItem(a)], orders_siblings)",
         ),
-        (
-            "select from from from",
-            "(Select([from], [from]))",
-        ),
+        ("select from from from", "(Select([from], [from]))"),
     ],
 )
 def test_queries(text: str, expected: str) -> None:

@@ -13,10 +13,7 @@ from tests.server.sql.shapes import error_of, statement_shape
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "create table t (a int)",
-            "CreateTable(t, [ColumnDef(a, INTEGER)])",
-        ),
+        ("create table t (a int)", "CreateTable(t, [ColumnDef(a, INTEGER)])"),
         (
             "create table if not exists o.t (a int, b char(3) default 'x' not null)",
             "CreateTable(o.t, [ColumnDef(a, INTEGER), ColumnDef(b, CHAR(3), Default('x', 'x'), "
@@ -61,10 +58,7 @@ from tests.server.sql.shapes import error_of, statement_shape
             "TO MINUTE, Default(DatetimeLiteral(12:00, HOUR TO MINUTE), datetime(12:00) hour to "
             "minute))])",
         ),
-        (
-            "create table t (a int null)",
-            "CreateTable(t, [ColumnDef(a, INTEGER)])",
-        ),
+        ("create table t (a int null)", "CreateTable(t, [ColumnDef(a, INTEGER)])"),
         (
             "create table t (constraint int, check char(1), primary int, unique int, foreign int)",
             "CreateTable(t, [ColumnDef(constraint, INTEGER), ColumnDef(check, CHAR(1)), "
@@ -100,19 +94,13 @@ from tests.server.sql.shapes import error_of, statement_shape
             "create table t (a serial(0), b bigserial(5), c serial8)",
             "CreateTable(t, [ColumnDef(a, SERIAL, 0), ColumnDef(b, BIGSERIAL, 5), ColumnDef(c, SERIAL8)])",
         ),
-        (
-            "alter table t add c int",
-            "AlterTable(t, [AddColumn(ColumnDef(c, INTEGER))])",
-        ),
+        ("alter table t add c int", "AlterTable(t, [AddColumn(ColumnDef(c, INTEGER))])"),
         (
             "alter table o.t add (c int before d, e char(3) default 'x' not null)",
             "AlterTable(o.t, [AddColumn(ColumnDef(c, INTEGER), before=d), AddColumn(ColumnDef(e, CHAR(3), "
             "Default('x', 'x'), NotNull()))])",
         ),
-        (
-            "alter table t add type char(5)",
-            "AlterTable(t, [AddColumn(ColumnDef(type, CHAR(5)))])",
-        ),
+        ("alter table t add type char(5)", "AlterTable(t, [AddColumn(ColumnDef(type, CHAR(5)))])"),
         (
             "alter table t add constraint primary key (a) constraint pk",
             "AlterTable(t, [AddConstraint(PrimaryKey([a], pk))])",
@@ -123,27 +111,18 @@ from tests.server.sql.shapes import error_of, statement_shape
             "AlterTable(t, [AddConstraint(Unique([a], u)), AddConstraint(Check(Comparison(>, a, 0), a > "
             "0)), AddConstraint(ForeignKey([b], p, [k], cascades))])",
         ),
-        (
-            "alter table t add constraint int",
-            "AlterTable(t, [AddColumn(ColumnDef(constraint, INTEGER))])",
-        ),
+        ("alter table t add constraint int", "AlterTable(t, [AddColumn(ColumnDef(constraint, INTEGER))])"),
         (
             'alter table "i".t add constraint (foreign key (a) references "i".p on delete cascade constraint "i".fk)',
             "AlterTable(i.t, [AddConstraint(ForeignKey([a], i.p, cascades, i.fk))])",
         ),
-        (
-            "alter table t drop c",
-            "AlterTable(t, [DropColumn(c)])",
-        ),
+        ("alter table t drop c", "AlterTable(t, [DropColumn(c)])"),
         (
             "alter table t drop (a, b), drop constraint 'i'.n, drop constraint (m, p.o)",
             "AlterTable(t, [DropColumn(a), DropColumn(b), DropConstraint(i.n), "
             "DropConstraint(m), DropConstraint(p.o)])",
         ),
-        (
-            "alter table t drop constraint",
-            "AlterTable(t, [DropColumn(constraint)])",
-        ),
+        ("alter table t drop constraint", "AlterTable(t, [DropColumn(constraint)])"),
         (
             "alter table t modify c varchar(30,5) not null",
             "AlterTable(t, [ModifyColumn(ColumnDef(c, VARCHAR(30), NotNull()))])",
@@ -153,28 +132,16 @@ from tests.server.sql.shapes import error_of, statement_shape
             "AlterTable(t, [ModifyColumn(ColumnDef(a, BIGINT)), ModifyColumn(ColumnDef(b, CHAR(5), "
             "Default('x', 'x')))], row)",
         ),
-        (
-            "alter table t modify next size 32",
-            "AlterTable(t)",
-        ),
-        (
-            "alter table t add rowids",
-            "AlterTable(t)",
-        ),
-        (
-            "alter table t drop crcols",
-            "AlterTable(t)",
-        ),
+        ("alter table t modify next size 32", "AlterTable(t)"),
+        ("alter table t add rowids", "AlterTable(t)"),
+        ("alter table t drop crcols", "AlterTable(t)"),
         ("create table t as select a from u", "CreateTableAs(t, (Select([a], [u])))"),
         (
             "create raw table if not exists t (a, b::int) in d lock mode row as select a, b from u where a = ?",
             "CreateTableAs(t, (Select([a AS a, Cast(b, INTEGER) AS b], [DerivedTable((Select([a, b], [u],"
             " where=Comparison(=, a, ?0))), result)])), if_not_exists, row)",
         ),
-        (
-            "alter table t type (raw)",
-            "AlterTable(t)",
-        ),
+        ("alter table t type (raw)", "AlterTable(t)"),
     ],
 )
 def test_tables(text: str, expected: str) -> None:

@@ -43,10 +43,7 @@ def test_windows(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "error"),
-    [
-        ("select lag(a) ^ignore nulls over (order by b) from t", (-999, "IGNORE NULLS")),
-    ],
+    ("marked", "error"), [("select lag(a) ^ignore nulls over (order by b) from t", (-999, "IGNORE NULLS"))]
 )
 def test_what_is_not_a_window_is_refused(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error
