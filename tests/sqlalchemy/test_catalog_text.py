@@ -65,25 +65,17 @@ def test_index_keys_are_columns_and_functions(text: str, keys: list[tuple[str | 
         (SqlType(TypeCode.UDTVAR, 20, 1), "L", "two words", "'two words'"),
         (SqlType(TypeCode.UDTFIXED, 1, 5), "L", "t", "'t'"),
         (SqlType(TypeCode.DATE, 4), "L", "AAAAAA 01/02/2026", "'01/02/2026'"),
-        (
-            SqlType(TypeCode.DATETIME, YEAR_TO_SECOND),
-            "L",
-            "AAAAAAA 2026-01-02 03:04:05",
-            "DATETIME(2026-01-02 03:04:05) YEAR TO SECOND",
-        ),
-        (
-            SqlType(TypeCode.DATETIME, YEAR_TO_SECOND),
-            "L",
-            "AAAAAAA DATETIME(2026-01-02 03:04:05) YEAR TO SECOND",
-            "DATETIME(2026-01-02 03:04:05) YEAR TO SECOND",
-        ),
+        (SqlType(TypeCode.DATETIME, YEAR_TO_SECOND), "L", "AAAAAAA 2026-01-02 03:04:05",
+         "DATETIME(2026-01-02 03:04:05) YEAR TO SECOND"),
+        (SqlType(TypeCode.DATETIME, YEAR_TO_SECOND), "L", "AAAAAAA DATETIME(2026-01-02 03:04:05) YEAR TO SECOND",
+         "DATETIME(2026-01-02 03:04:05) YEAR TO SECOND"),
         (SqlType(TypeCode.INTERVAL, 0x0466), "L", "AAAAAAA 12", "INTERVAL(12) HOUR(4) TO HOUR"),
         (SqlType(TypeCode.DATETIME, YEAR_TO_SECOND), "C", "", "CURRENT YEAR TO SECOND"),
         (SqlType(TypeCode.DATE, 4), "T", "", "TODAY"),
         (SqlType(TypeCode.CHAR, 32), "U", "", "USER"),
         (SqlType(TypeCode.CHAR, 128), "S", "", "DBSERVERNAME"),
     ],
-)
+)  # fmt: skip
 def test_defaults_become_sql(sql_type: SqlType, kind: str, text: str, expected: str | None) -> None:
     assert default_sql(sql_type, kind, text) == expected
 

@@ -22,21 +22,13 @@ def of_doc(expression: str, path: str = "?") -> str:
 
 
 DOCUMENTS = {
-    "a path": Case(
-        select(X[("a", "s")].as_string().label("v")), of_doc("BSON_VALUE_LVARCHAR({0})"), ["text"]
-    ),
-    "keys": Case(
-        select(X["a"]["l"][2].as_string().label("v")),
-        of_doc("BSON_VALUE_LVARCHAR({0})", "? || '.' || ? || '.' || ?"),
-        ["last"],
-    ),
+    "a path": Case(select(X[("a", "s")].as_string().label("v")), of_doc("BSON_VALUE_LVARCHAR({0})"), ["text"]),
+    "keys": Case(select(X["a"]["l"][2].as_string().label("v")),
+        of_doc("BSON_VALUE_LVARCHAR({0})", "? || '.' || ? || '.' || ?"), ["last"]),
     "a number": Case(select(X["a", "n"].as_integer().label("v")), of_doc("BSON_VALUE_BIGINT({0})"), [5]),
     "a float": Case(select(X["a", "f"].as_float().label("v")), of_doc("BSON_VALUE_DOUBLE({0})"), [1.5]),
-    "a decimal": Case(
-        select(X["a", "f"].as_numeric(6, 2).label("v")),
-        of_doc("CAST(BSON_VALUE_DOUBLE({0}) AS DECIMAL(6,2))"),
-        [Decimal("1.50")],
-    ),
+    "a decimal": Case(select(X["a", "f"].as_numeric(6, 2).label("v")),
+        of_doc("CAST(BSON_VALUE_DOUBLE({0}) AS DECIMAL(6,2))"), [Decimal("1.50")]),
     "a truth": Case(
         select(X["a", "n"].as_integer().label("v")).where(
             X["a", "t"].as_boolean(), X["a", "f"].as_float() > 1
@@ -46,7 +38,7 @@ DOCUMENTS = {
         [5],
     ),
     "nothing": Case(select(X["b"].as_string().label("v")), of_doc("BSON_VALUE_LVARCHAR({0})"), [None]),
-}
+}  # fmt: skip
 
 
 async def test_values_of_documents(engine: AsyncEngine) -> None:

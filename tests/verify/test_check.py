@@ -51,22 +51,16 @@ async def test_expected_results_hold() -> None:
         (gives("5", 6), "expected 6, got 5"),
         (gives("5", True), "expected True, got 5"),
         (gives("5", 5, type="BIGINT"), "expected BIGINT, got INTEGER"),
-        (
-            Step("SELECT tabid AS a FROM informix.systables WHERE tabid = 1", names=("b",)),
-            "expected b, got a",
-        ),
+        (Step("SELECT tabid AS a FROM informix.systables WHERE tabid = 1", names=("b",)), "expected b, got a"),
         (rows("SELECT tabid FROM informix.systables WHERE tabid < 3"), "expected 0 rows, got 2 rows; 1; 2"),
         (refused("5", -201), "expected SQLCODE -201, got 5"),
         (refused("5", ANY_ERROR), "expected an error, got 5"),
         (refused("nosuch", -201), "expected SQLCODE -201, got SQLCODE -217"),
         (fails("SELECT nosuch FROM informix.systables", -217, offset=3), "expected offset 3, got 8"),
-        (
-            fails("SELECT nosuch FROM informix.systables", -217, token="other"),
-            "the name in the error is another",
-        ),
+        (fails("SELECT nosuch FROM informix.systables", -217, token="other"), "the name in the error is another"),
         (does("DELETE FROM nosuch"), "expected success, got SQLCODE -206"),
     ],
-)
+)  # fmt: skip
 async def test_another_result_refutes(step: Step, message: str) -> None:
     with pytest.raises(Refuted) as refuted:
         await try_steps(step)

@@ -336,30 +336,18 @@ async def refused(conn: aioifx.Connection, text: str) -> tuple[int, int, int]:
 @pytest.mark.parametrize(
     ("items", "row", "types"),
     [
-        (
-            "7/2, 7/2::FLOAT, MOD(-7,3), ROUND(2.5), TRUNC(-2.7)",
-            (Decimal("3.5"), 3.5, -1, Decimal(3), Decimal(-2)),
-            ["DECIMAL(32)", "FLOAT", "INTEGER", "DECIMAL(32)", "DECIMAL(32)"],
-        ),
+        ("7/2, 7/2::FLOAT, MOD(-7,3), ROUND(2.5), TRUNC(-2.7)", (Decimal("3.5"), 3.5, -1, Decimal(3), Decimal(-2)),
+         ["DECIMAL(32)", "FLOAT", "INTEGER", "DECIMAL(32)", "DECIMAL(32)"]),
         ("\"it's\", 'it''s'", ("it's", "it's"), ["CHAR(4)", "CHAR(4)"]),
         ("MDY(2,29,2024) + 365, MDY(3,1,2024) - MDY(2,1,2024)", (date(2025, 2, 28), 29), ["DATE", "INTEGER"]),
-        (
-            "EXTEND(MDY(5,4,2026), YEAR TO SECOND) - INTERVAL(1) SECOND TO SECOND",
-            (datetime(2026, 5, 3, 23, 59, 59),),
-            ["DATETIME YEAR TO SECOND"],
-        ),
-        (
-            "DATETIME(2026-05-04 12:00) YEAR TO MINUTE - DATETIME(2026-05-01 06:30) YEAR TO MINUTE",
-            (timedelta(days=3, hours=5, minutes=30),),
-            ["INTERVAL DAY(8) TO MINUTE"],
-        ),
-        (
-            "NVL(NULL::INT, 5), DECODE(NULL::INT, NULL, 'n', 'x'), 'a' || NULL::CHAR(1)",
-            (5, "n", None),
-            ["INTEGER", "CHAR(1)", "VARCHAR(2)"],
-        ),
+        ("EXTEND(MDY(5,4,2026), YEAR TO SECOND) - INTERVAL(1) SECOND TO SECOND", (datetime(2026, 5, 3, 23, 59, 59),),
+         ["DATETIME YEAR TO SECOND"]),
+        ("DATETIME(2026-05-04 12:00) YEAR TO MINUTE - DATETIME(2026-05-01 06:30) YEAR TO MINUTE",
+         (timedelta(days=3, hours=5, minutes=30),), ["INTERVAL DAY(8) TO MINUTE"]),
+        ("NVL(NULL::INT, 5), DECODE(NULL::INT, NULL, 'n', 'x'), 'a' || NULL::CHAR(1)", (5, "n", None),
+         ["INTEGER", "CHAR(1)", "VARCHAR(2)"]),
     ],
-)
+)  # fmt: skip
 async def test_expressions_have_informixs_values_and_types(
     items: str, row: tuple[object, ...], types: list[str]
 ) -> None:
@@ -671,25 +659,14 @@ async def test_rows_are_written_through_a_simple_view() -> None:
 @pytest.mark.parametrize(
     ("text", "parameters", "rows"),
     [
-        (
-            "SELECT t.k, u.n FROM t, OUTER 'anna'.u WHERE t.k = u.k AND u.n > ? ORDER BY 1",
-            (5,),
-            [(1, None), (2, 9)],
-        ),
+        ("SELECT t.k, u.n FROM t, OUTER 'anna'.u WHERE t.k = u.k AND u.n > ? ORDER BY 1", (5,), [(1, None), (2, 9)]),
         ("SELECT FIRST ? k FROM t UNION ALL SELECT SKIP ? FIRST 1 k + 10 FROM t", (1, 1), [(1,), (12,)]),
-        (
-            "SELECT k FROM (SELECT FIRST ? k FROM t UNION SELECT LIMIT 1 n FROM u) ORDER BY 1",
-            (2,),
-            [(1,), (2,), (3,)],
-        ),
+        ("SELECT k FROM (SELECT FIRST ? k FROM t UNION SELECT LIMIT 1 n FROM u) ORDER BY 1", (2,),
+         [(1,), (2,), (3,)]),
         ("SELECT indexkeys FROM sysindices WHERE idxname = ?", ("ix_t",), [("-1 [1]",)]),
-        (
-            "SELECT schema_coltypename(coltype, extended_id) FROM syscolumns WHERE colname = ?",
-            ("n",),
-            [("bigint",)],
-        ),
+        ("SELECT schema_coltypename(coltype, extended_id) FROM syscolumns WHERE colname = ?", ("n",), [("bigint",)]),
     ],
-)
+)  # fmt: skip
 async def test_owners_unions_and_the_catalog_take_parameters(
     text: str, parameters: tuple[object, ...], rows: list[tuple[object, ...]]
 ) -> None:

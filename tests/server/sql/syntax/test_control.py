@@ -12,15 +12,9 @@ from tests.server.sql.shapes import error_of, statement_shape
     [
         ("update statistics", "UpdateStatistics(for_tables)"),
         ("update statistics for table", "UpdateStatistics(for_tables)"),
-        (
-            "update statistics high for table o.t (a, b) distributions only",
-            "UpdateStatistics(o.t, for_tables)",
-        ),
+        ("update statistics high for table o.t (a, b) distributions only", "UpdateStatistics(o.t, for_tables)"),
         ("update statistics medium for table t resolution 1 0.9", "UpdateStatistics(t, for_tables)"),
-        (
-            'update statistics medium for table "o".t (a) resolution 2.0 0.95',
-            "UpdateStatistics(o.t, for_tables)",
-        ),
+        ('update statistics medium for table "o".t (a) resolution 2.0 0.95', "UpdateStatistics(o.t, for_tables)"),
         ("update statistics for procedure 'o'.p", "UpdateStatistics()"),
         ("update statistics for procedure p", "UpdateStatistics()"),
         ("update statistics low for table t drop distributions force", "UpdateStatistics(t, for_tables)"),
@@ -44,11 +38,9 @@ from tests.server.sql.shapes import error_of, statement_shape
         ("lock table o.t in exclusive mode", "LockTable(o.t, is_exclusive)"),
         ("unlock table t", "UnlockTable(t)"),
         ("grant select on t to public", "Grant([Privilege(select)], t, [public])"),
-        (
-            "grant select (a, b), update (c), insert on o.t to u1, 'u2', r with grant option as boss",
-            "Grant([Privilege(select, [a, b]), Privilege(update, [c]), Privilege(insert)], o.t, [u1, u2, "
-            "r], with_grant_option)",
-        ),
+        ("grant select (a, b), update (c), insert on o.t to u1, 'u2', r with grant option as boss",
+         "Grant([Privilege(select, [a, b]), Privilege(update, [c]), Privilege(insert)], o.t, [u1, u2, "
+         "r], with_grant_option)"),
         ("grant all privileges on t to public", "Grant([Privilege(all)], t, [public])"),
         ("grant dba to u", "Grant([Privilege(dba)], [u])"),
         ("grant connect to u, v", "Grant([Privilege(connect)], [u, v])"),
@@ -57,10 +49,8 @@ from tests.server.sql.shapes import error_of, statement_shape
         ("grant execute on p to public", "Grant([Privilege(execute)], p, [public])"),
         ("revoke usage on language SPL from public", "Revoke([Privilege(usage)], spl, [public])"),
         ("grant usage on language c to u", "Grant([Privilege(usage)], c, [u])"),
-        (
-            "grant execute on function 'i'.f (char(3), decimal) to 'public' as 'i'",
-            "Grant([Privilege(execute)], i.f, [public])",
-        ),
+        ("grant execute on function 'i'.f (char(3), decimal) to 'public' as 'i'",
+         "Grant([Privilege(execute)], i.f, [public])"),
         ("grant execute on procedure p (datetime,interval) to u", "Grant([Privilege(execute)], p, [u])"),
         ("grant execute on function to u", "Grant([Privilege(execute)], function, [u])"),
         ("revoke execute on p () from u", "Revoke([Privilege(execute)], p, [u])"),
@@ -76,7 +66,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ("execute function f(x = 1, b + 1)", "Execute(function, f, [NamedArgument(x, 1), Binary(+, b, 1)])"),
         ("execute function db:f()", "Execute(function, db:f)"),
     ],
-)
+)  # fmt: skip
 def test_session_statements(text: str, expected: str) -> None:
     assert statement_shape(text) == expected
 

@@ -54,18 +54,10 @@ def test_a_condition_is_not_a_value(marked: str, error: tuple[int, str]) -> None
         ("a = 1", "Comparison(=, a, 1)"),
         ("(a) = 1", "Comparison(=, a, 1)"),
         ("(a = 1)", "Comparison(=, a, 1)"),
-        (
-            "a = 1 and b = 2 or c = 3",
-            "Or([And([Comparison(=, a, 1), Comparison(=, b, 2)]), Comparison(=, c, 3)])",
-        ),
-        (
-            "a = 1 and (b = 2 or c = 3)",
-            "And([Comparison(=, a, 1), Or([Comparison(=, b, 2), Comparison(=, c, 3)])])",
-        ),
-        (
-            "a = 1 and (b = 2 and c = 3)",
-            "And([Comparison(=, a, 1), And([Comparison(=, b, 2), Comparison(=, c, 3)])])",
-        ),
+        ("a = 1 and b = 2 or c = 3", "Or([And([Comparison(=, a, 1), Comparison(=, b, 2)]), Comparison(=, c, 3)])"),
+        ("a = 1 and (b = 2 or c = 3)", "And([Comparison(=, a, 1), Or([Comparison(=, b, 2), Comparison(=, c, 3)])])"),
+        ("a = 1 and (b = 2 and c = 3)",
+         "And([Comparison(=, a, 1), And([Comparison(=, b, 2), Comparison(=, c, 3)])])"),
         ("not a = 1", "Not(Comparison(=, a, 1))"),
         ("not not a = 1", "Not(Not(Comparison(=, a, 1)))"),
         ("not (a = 1 or b = 2)", "Not(Or([Comparison(=, a, 1), Comparison(=, b, 2)]))"),
@@ -96,7 +88,7 @@ def test_a_condition_is_not_a_value(marked: str, error: tuple[int, str]) -> None
         ("any = 3", "Comparison(=, any, 3)"),
         ("a = any", "Comparison(=, a, any)"),
     ],
-)
+)  # fmt: skip
 def test_conditions(text: str, expected: str) -> None:
     assert condition_shape(text) == expected
 

@@ -246,38 +246,24 @@ def test_law_a_cut_statement_gives_a_tree_or_an_error(text: str, size: int) -> N
         ("a;b", ["a", "b"]),
         ("a 'x;y' \"z;\"; b -- c;\n d; /* e; */ f {g;}", ["a 'x;y' \"z;\"", "b -- c;\n d", "f"]),
         ("a;\n\n  b  ;\n", ["a", "b"]),
-        (
-            "CREATE PROCEDURE p() LET a = 1; RETURN; END PROCEDURE; b",
-            ["CREATE PROCEDURE p() LET a = 1; RETURN; END PROCEDURE", "b"],
-        ),
+        ("CREATE PROCEDURE p() LET a = 1; RETURN; END PROCEDURE; b",
+         ["CREATE PROCEDURE p() LET a = 1; RETURN; END PROCEDURE", "b"]),
         ("create dba function f() x; end function;b", ["create dba function f() x; end function", "b"]),
-        (
-            "create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in 'l.txt';\nb;",
-            [
-                "create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in 'l.txt'",
-                "b",
-            ],
-        ),
-        (
-            "create function f(int) returning int external name 'a(b)' language c; b",
-            ["create function f(int) returning int external name 'a(b)' language c", "b"],
-        ),
-        (
-            "create procedure p() define procedure int; let a = 'end procedure'; end procedure; b",
-            ["create procedure p() define procedure int; let a = 'end procedure'; end procedure", "b"],
-        ),
+        ("create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in 'l.txt';\nb;",
+         ["create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in 'l.txt'", "b"]),
+        ("create function f(int) returning int external name 'a(b)' language c; b",
+         ["create function f(int) returning int external name 'a(b)' language c", "b"]),
+        ("create procedure p() define procedure int; let a = 'end procedure'; end procedure; b",
+         ["create procedure p() define procedure int; let a = 'end procedure'; end procedure", "b"]),
         ("CREATE TABLE procedure (a INT); b", ["CREATE TABLE procedure (a INT)", "b"]),
         ("EXECUTE PROCEDURE p(); b", ["EXECUTE PROCEDURE p()", "b"]),
         ("\nDBSCHEMA Schema Utility       INFORMIX-SQL Version 14.10.FC7\n\n{ TABLE }\na;", ["a"]),
-        (
-            "DBSCHEMA Schema Utility  INFORMIX-SQL Version 7.31\nCopyright (C) 1998\n"
-            "Software Serial Number AAA#E0\na; b",
-            ["a", "b"],
-        ),
+        ("DBSCHEMA Schema Utility  INFORMIX-SQL Version 7.31\nCopyright (C) 1998\n"
+         "Software Serial Number AAA#E0\na; b", ["a", "b"]),
         ("a; DBSCHEMA Schema Utility", ["a", "DBSCHEMA Schema Utility"]),
         ("DBSCHEMA Schema Utility", []),
     ],
-)
+)  # fmt: skip
 def test_a_script_is_cut_at_its_semicolons(script: str, statements: list[str]) -> None:
     assert [statement for statement, _ in split_script(script)] == statements
     for statement, start in split_script(script):

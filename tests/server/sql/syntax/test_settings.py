@@ -18,10 +18,8 @@ from tests.server.sql.shapes import error_of, statement_shape
         ("set isolation to dirty read", "SetIsolation(dirty read)"),
         ("set isolation dirty read with warning", "SetIsolation(dirty read)"),
         ("set isolation to committed read", "SetIsolation(committed read)"),
-        (
-            "set isolation committed read last committed retain update locks",
-            "SetIsolation(last committed, retain_update_locks)",
-        ),
+        ("set isolation committed read last committed retain update locks",
+         "SetIsolation(last committed, retain_update_locks)"),
         ("set isolation cursor stability", "SetIsolation(cursor stability)"),
         ("set isolation to repeatable read", "SetIsolation(repeatable read)"),
         ("set transaction read only", "SetTransaction(is_read_only)"),
@@ -32,14 +30,8 @@ from tests.server.sql.shapes import error_of, statement_shape
         ("set constraints all deferred", "SetConstraints(is_deferred)"),
         ("set constraints a, o.b immediate", "SetConstraints([a, o.b])"),
         ("set constraints for o.t disabled", "SetObjectMode([constraints], o.t, is_disabled)"),
-        (
-            "set constraints a, o.b enabled novalidate",
-            "SetObjectMode([constraints], [a, o.b], is_not_validated)",
-        ),
-        (
-            "set triggers, constraints, indexes for t enabled",
-            "SetObjectMode([constraints, indexes, triggers], t)",
-        ),
+        ("set constraints a, o.b enabled novalidate", "SetObjectMode([constraints], [a, o.b], is_not_validated)"),
+        ("set triggers, constraints, indexes for t enabled", "SetObjectMode([constraints, indexes, triggers], t)"),
         ("set indexes all, a disabled", "SetObjectMode([indexes], [all, a], is_disabled)"),
         ("set role r", "SetRole(r)"),
         ("set role none", "SetRole()"),
@@ -70,7 +62,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ("set dataskip off", "SetOption(dataskip, off)"),
         ("set statement cache on", "SetOption(statement cache, on)"),
     ],
-)
+)  # fmt: skip
 def test_settings(text: str, expected: str) -> None:
     assert statement_shape(text) == expected
 

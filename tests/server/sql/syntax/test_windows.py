@@ -12,32 +12,22 @@ from tests.server.sql.shapes import error_of, statement_shape
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "select a from t order by 1 desc, b asc nulls last, c + 1",
-            "Query(Select([a], [t]), order_by=[OrderItem(1, is_descending), OrderItem(b, nulls_last), "
-            "OrderItem(Binary(+, c, 1))])",
-        ),
-        (
-            "select sum(a) over (partition by b order by c rows between 2 preceding and current row) from t",
-            "(Select([Window(Aggregate(sum, a), partition_by=[b], order_by=[OrderItem(c)], Frame(rows, "
-            "FrameBound(preceding, 2), FrameBound(current)))], [t]))",
-        ),
-        (
-            "select lag(a, 1, 0) over (order by b desc) from t",
-            "(Select([Window(Call(lag, [a, 1, 0]), order_by=[OrderItem(b, is_descending)])], [t]))",
-        ),
-        (
-            "select sum(a) over (order by b range unbounded preceding) from t",
-            "(Select([Window(Aggregate(sum, a), order_by=[OrderItem(b)], Frame(range, "
-            "FrameBound(preceding), FrameBound(current)))], [t]))",
-        ),
-        (
-            "select rank() over (order by b rows between current row and unbounded following) from t",
-            "(Select([Window(Call(rank), order_by=[OrderItem(b)], Frame(rows, FrameBound(current), "
-            "FrameBound(following)))], [t]))",
-        ),
+        ("select a from t order by 1 desc, b asc nulls last, c + 1",
+         "Query(Select([a], [t]), order_by=[OrderItem(1, is_descending), OrderItem(b, nulls_last), "
+         "OrderItem(Binary(+, c, 1))])"),
+        ("select sum(a) over (partition by b order by c rows between 2 preceding and current row) from t",
+         "(Select([Window(Aggregate(sum, a), partition_by=[b], order_by=[OrderItem(c)], Frame(rows, "
+         "FrameBound(preceding, 2), FrameBound(current)))], [t]))"),
+        ("select lag(a, 1, 0) over (order by b desc) from t",
+         "(Select([Window(Call(lag, [a, 1, 0]), order_by=[OrderItem(b, is_descending)])], [t]))"),
+        ("select sum(a) over (order by b range unbounded preceding) from t",
+         "(Select([Window(Aggregate(sum, a), order_by=[OrderItem(b)], Frame(range, "
+         "FrameBound(preceding), FrameBound(current)))], [t]))"),
+        ("select rank() over (order by b rows between current row and unbounded following) from t",
+         "(Select([Window(Call(rank), order_by=[OrderItem(b)], Frame(rows, FrameBound(current), "
+         "FrameBound(following)))], [t]))"),
     ],
-)
+)  # fmt: skip
 def test_windows(text: str, expected: str) -> None:
     assert statement_shape(text) == expected
 

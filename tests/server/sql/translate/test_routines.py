@@ -60,11 +60,7 @@ def test_a_specific_name_names_one_routine(engine: Engine) -> None:
         ("CREATE PROCEDURE p() DEFINE x INT; DEFINE x DATE; END PROCEDURE", -669, "x DATE"),
         ("CREATE FUNCTION f() RETURNING INT, INT; RETURN 1; END FUNCTION", -655, "RETURN 1"),
         ("CREATE PROCEDURE p() DEFINE x LIKE t.k; END PROCEDURE", -206, "t.k"),
-        (
-            "CREATE PROCEDURE p() DEFINE i INT; FOR i = 1 TO 2 LET i = 3; END FOR; END PROCEDURE",
-            -660,
-            "i = 3",
-        ),
+        ("CREATE PROCEDURE p() DEFINE i INT; FOR i = 1 TO 2 LET i = 3; END FOR; END PROCEDURE", -660, "i = 3"),
         ("CREATE PROCEDURE p() DEFINE x DATE; FOR x = 1 TO 2 END FOR; END PROCEDURE", -666, "x = 1"),
         ("CREATE PROCEDURE p() DEFINE x SERIAL; END PROCEDURE", -670, "SERIAL"),
         ("CREATE PROCEDURE p(x BIGSERIAL) END PROCEDURE", -670, "BIGSERIAL"),
@@ -72,7 +68,7 @@ def test_a_specific_name_names_one_routine(engine: Engine) -> None:
         ("CREATE PROCEDURE p() EXIT FOR; END PROCEDURE", -201, "EXIT"),
         ("CREATE PROCEDURE p() DEFINE r ROW(a INT); LET r.a = 1; END PROCEDURE", -999, "r.a"),
     ],
-)
+)  # fmt: skip
 def test_a_body_is_checked_when_it_is_created(engine: Engine, text: str, sqlcode: int, place: str) -> None:
     error = error_from(engine, text)
     assert (error.sqlcode, error.offset) == (sqlcode, text.index(place) + 1)
