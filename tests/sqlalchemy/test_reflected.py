@@ -46,8 +46,5 @@ def test_keys_of_a_functional_index_are_expressions() -> None:
 def test_options_are_those_of_the_table() -> None:
     view = TableEntry(100, "v", "ann", "V", "", 0, 0, "", 0, True)
     assert options_of(view) == {}
-    assert options_of(view._replace(kind="T", lock_level="R", first_extent=64, dbspace="dbs1")) == {
-        "informix_lock_mode": "row",
-        "informix_extent_size": 64,
-        "informix_in": "dbs1",
-    }
+    result = options_of(view._replace(kind="T", lock_level="R", first_extent=64, dbspace="dbs1"))
+    assert result == {"informix_lock_mode": "row", "informix_extent_size": 64, "informix_in": "dbs1"}

@@ -392,11 +392,8 @@ async def test_a_synonym_for_a_table_of_another_database_has_the_columns_of_its_
     read_entry = catalog._table_entry
     monkeypatch.setattr(catalog, "_table_entry", lambda row: read_entry(row)._replace(base=0))
     columns = await reflected(engine, SHOP, lambda inspector: inspector.get_columns("clients"))
-    assert [(column["name"], type(column["type"])) for column in columns] == [
-        ("id", SERIAL),
-        ("code", sa.CHAR),
-        ("country", sa.CHAR),
-    ]
+    result = [(column["name"], type(column["type"])) for column in columns]
+    assert result == [("id", SERIAL), ("code", sa.CHAR), ("country", sa.CHAR)]
 
 
 async def test_tables_of_another_database() -> None:

@@ -329,11 +329,8 @@ def test_types_are_instances_of_the_generic_ones() -> None:
     assert [type_ for type_, base in generic if not isinstance(type_, base)] == []
     assert INTERVAL()._type_affinity is sa.Interval
     assert INTERVAL(leading=3).as_generic().day_precision == 3
-    assert [DATETIME("year", last).python_type for last in ("hour", "day", "month")] == [
-        dt.datetime,
-        dt.date,
-        aioifx.Datetime,
-    ]
+    result = [DATETIME("year", last).python_type for last in ("hour", "day", "month")]
+    assert result == [dt.datetime, dt.date, aioifx.Datetime]
     assert INTERVAL("year", "month").python_type is aioifx.IntervalYM
 
 

@@ -62,10 +62,8 @@ async def test_many_rows_some_of_which_exist(engine: AsyncEngine) -> None:
         assert (await conn.execute(statement, rows)).rowcount == 4
         assert (await conn.execute(statement, rows)).rowcount == 4
         found = select(PART.c.no, PART.c.label).where(PART.c.item == 1).order_by(PART.c.no)
-        assert [tuple(row) for row in await conn.execute(found)] == [
-            (1, "bolt"),
-            *((no, f"part {no}") for no in range(2, 6)),
-        ]
+        result = [tuple(row) for row in await conn.execute(found)]
+        assert result == [(1, "bolt"), *((no, f"part {no}") for no in range(2, 6))]
 
 
 async def test_defaults_of_the_model_are_inserted(engine: AsyncEngine) -> None:

@@ -12,17 +12,11 @@ def test_a_routine_is_in_the_system_catalog(engine: Engine) -> None:
     assert query(engine, f"SELECT {columns} FROM sysprocedures") == [
         ("f", "D", 2, "f", 2, "integer,char(3)", True)
     ]
-    assert query(engine, "SELECT datakey, seqno, TRIM(data) FROM sysprocbody ORDER BY 1") == [
-        ("D", 1, "about f"),
-        ("T", 1, text),
-    ]
+    found = query(engine, "SELECT datakey, seqno, TRIM(data) FROM sysprocbody ORDER BY 1")
+    assert found == [("D", 1, "about f"), ("T", 1, text)]
     columns = "paramid, paramname, paramtype, paramlen, paramattr"
-    assert query(engine, f"SELECT {columns} FROM sysproccolumns ORDER BY paramid") == [
-        (1, "a", 2, 4, 1),
-        (2, "b", 0, 3, 1),
-        (3, "d", 7, 4, 3),
-        (4, None, 2, 4, 3),
-    ]
+    result = query(engine, f"SELECT {columns} FROM sysproccolumns ORDER BY paramid")
+    assert result == [(1, "a", 2, 4, 1), (2, "b", 0, 3, 1), (3, "d", 7, 4, 3), (4, None, 2, 4, 3)]
     assert query(engine, "SELECT COUNT(*) FROM sysprocauth") == [(0,)]
     run(engine, "DROP FUNCTION f")
     for table in ("sysprocedures", "sysprocbody", "sysproccolumns"):

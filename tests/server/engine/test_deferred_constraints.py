@@ -196,11 +196,8 @@ def test_constraints_are_set_in_a_transaction_alone(shop: Engine, mode: str) -> 
 
 def test_what_sqlite_cannot_defer_is_refused(shop: Engine) -> None:
     begin(shop)
-    assert codes(error_from(shop, "SET CONSTRAINTS f_c IMMEDIATE")) == (
-        -999,
-        0,
-        "IMMEDIATE after ALL DEFERRED",
-    )
+    found = codes(error_from(shop, "SET CONSTRAINTS f_c IMMEDIATE"))
+    assert found == (-999, 0, "IMMEDIATE after ALL DEFERRED")
     run(shop, "SET CONSTRAINTS ALL IMMEDIATE")
     run(shop, "SET CONSTRAINTS ALL IMMEDIATE")
     run(shop, "ROLLBACK WORK")

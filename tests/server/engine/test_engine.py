@@ -24,10 +24,8 @@ def test_rows_come_back_as_they_were_stored(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER, b VARCHAR(20), c DECIMAL(8,2), d CHAR(4))")
     assert run(engine, "INSERT INTO t VALUES (?, ?, ?, ?)", 1, "one", Decimal("1.5"), "x").rows == 1
     run(engine, "INSERT INTO t VALUES (NULL, '', 2, NULL)")
-    assert query(engine, "SELECT * FROM t ORDER BY a") == [
-        (None, "", Decimal("2.00"), None),
-        (1, "one", Decimal("1.50"), "x   "),
-    ]
+    result = query(engine, "SELECT * FROM t ORDER BY a")
+    assert result == [(None, "", Decimal("2.00"), None), (1, "one", Decimal("1.50"), "x   ")]
 
 
 def test_a_cast_parameter_is_assigned_by_the_rules_of_its_column(engine: Engine) -> None:
@@ -43,10 +41,8 @@ def test_a_statement_is_described_before_it_runs(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER NOT NULL, b VARCHAR(20))")
     plan = engine.prepare("SELECT b, a + 1 AS n FROM t WHERE a = ?").plan
     assert plan.type is StatementType.SELECT
-    assert [(column.name, str(column.type)) for column in plan.columns] == [
-        ("b", "VARCHAR(20)"),
-        ("n", "INTEGER"),
-    ]
+    result = [(column.name, str(column.type)) for column in plan.columns]
+    assert result == [("b", "VARCHAR(20)"), ("n", "INTEGER")]
     assert len(plan.parameters) == 1
     assert [column.name for column in engine.prepare("INSERT INTO t VALUES (?, ?)").plan.columns] == [
         "a",
@@ -140,10 +136,8 @@ def test_current_is_the_same_throughout_a_statement(core: ServerCore) -> None:
 def test_sysmaster_shows_databases_and_sessions(core: ServerCore) -> None:
     engine = core.engine()
     core.engine("", user="bert")
-    assert query(engine, "SELECT name, is_logging FROM sysmaster:sysdatabases ORDER BY name") == [
-        ("demo", 1),
-        ("sysmaster", 1),
-    ]
+    result = query(engine, "SELECT name, is_logging FROM sysmaster:sysdatabases ORDER BY name")
+    assert result == [("demo", 1), ("sysmaster", 1)]
     users = query(engine, "SELECT username FROM sysmaster:syssessions ORDER BY sid")
     assert [user.rstrip() for (user,) in users] == ["anna", "bert"]
 
@@ -553,13 +547,8 @@ async def test_a_sequence_gives_one_number_a_row() -> None:
             "INSERT INTO t (a, b) SELECT s.NEXTVAL, s.NEXTVAL FROM systables WHERE tabid <= ?", 2
         )
         await conn.execute("SELECT s.NEXTVAL AS n FROM t INTO TEMP u")
-        assert [tuple(row) for row in await conn.fetch("SELECT a, b FROM t")] == [
-            (5, 5),
-            (6, 1),
-            (7, 2),
-            (8, 8),
-            (9, 9),
-        ]
+        result = [tuple(row) for row in await conn.fetch("SELECT a, b FROM t")]
+        assert result == [(5, 5), (6, 1), (7, 2), (8, 8), (9, 9)]
         assert [row[0] for row in await conn.fetch("SELECT n FROM u")] == [10, 11, 12, 13, 14]
         done = await conn.execute("UPDATE t SET a = s.NEXTVAL, b = s.CURRVAL WHERE c IS NOT NULL")
         assert done.rowcount == 3

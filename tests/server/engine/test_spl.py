@@ -111,11 +111,8 @@ def test_procedure_changes(engine: Engine) -> None:
         " UPDATE t SET b = b + n WHERE a = 1; END PROCEDURE",
     )
     run(engine, "EXECUTE PROCEDURE p(3)")
-    assert query(engine, "SELECT * FROM t ORDER BY a") == [
-        (1, Decimal("3.25")),
-        (2, Decimal("0.50")),
-        (3, Decimal("0.75")),
-    ]
+    found = query(engine, "SELECT * FROM t ORDER BY a")
+    assert found == [(1, Decimal("3.25")), (2, Decimal("0.50")), (3, Decimal("0.75"))]
 
 
 def test_current_of(engine: Engine) -> None:

@@ -42,11 +42,8 @@ def test_databases_are_shown_with_their_log_modes(connection: sqlite3.Connection
     for _ in range(2):  # a second look replaces the first
         refresh("sysdatabases", connection, databases, SessionRegistry())
     shown = rows(connection, "sysdatabases")
-    assert [(row["name"], row["is_logging"], row["is_ansi"], row["owner"]) for row in shown] == [
-        ("a", 1, 0, "anna"),
-        ("b", 0, 0, "anna"),
-        ("c", 1, 1, "anna"),
-    ]
+    result = [(row["name"], row["is_logging"], row["is_ansi"], row["owner"]) for row in shown]
+    assert result == [("a", 1, 0, "anna"), ("b", 0, 0, "anna"), ("c", 1, 1, "anna")]
     assert shown[0]["created"] == (date.today() - date(1899, 12, 31)).days
     databases.close()
 

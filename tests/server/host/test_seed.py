@@ -112,11 +112,8 @@ create index "informix".zip_ix on "informix".customer (zip) using btree ;
 def test_the_output_of_dbschema_is_a_seed(core: ServerCore) -> None:
     run_script(DBSCHEMA, "demo", core.databases, core.registry, "informix")
     engine = core.engine()
-    assert query(engine, "SELECT constrname FROM sysconstraints ORDER BY 1") == [
-        ("c100_1",),
-        ("n100_1",),
-        ("u100_2",),
-    ]
+    found = query(engine, "SELECT constrname FROM sysconstraints ORDER BY 1")
+    assert found == [("c100_1",), ("n100_1",), ("u100_2",)]
     run(engine, "INSERT INTO customer (customer_num) VALUES (0)")
     assert query(engine, "SELECT fname FROM customer") == [("it's; {so}     ",)]
     with pytest.raises(DatabaseError, match=r"^statement 8 of the seed, line 27 of the script: ") as raised:

@@ -31,14 +31,8 @@ def test_types_are_those_that_the_client_sent() -> None:
         entry(99),
     ]
     record = StatementRecord("INSERT", types=sent_types(entries))
-    assert record.parameter_types == (
-        "INTEGER",
-        "BOOLEAN",
-        "DATETIME YEAR TO FRACTION(5)",
-        "DATETIME",
-        "CHAR",
-        "TYPE 99",
-    )
+    found = record.parameter_types
+    assert found == ("INTEGER", "BOOLEAN", "DATETIME YEAR TO FRACTION(5)", "DATETIME", "CHAR", "TYPE 99")
 
 
 def test_an_error_is_the_clients() -> None:

@@ -431,10 +431,8 @@ def test_locks_tells_owners_modes_and_waiters() -> None:
     lock(manager, "a", LATCH, X)
     waiter = waiting(manager, "b", row(1))
     found = manager.locks()
-    assert [(held.owner, held.resource, held.mode, held.waiters) for held in found] == [
-        ("a", TABLE, IX, ()),
-        ("a", row(1), X, ("b",)),
-    ]
+    result = [(held.owner, held.resource, held.mode, held.waiters) for held in found]
+    assert result == [("a", TABLE, IX, ()), ("a", row(1), X, ("b",))]
     assert found[0].since <= found[1].since
     assert manager.waiting() == ["b"]
     manager.release_all("a")

@@ -175,10 +175,8 @@ def test_texts_with_rowids() -> None:
     action = made.plan("SELECT SKIP 1 FIRST 2 c FROM t WHERE a > ?").action
     assert isinstance(action, Query)
     assert action.keyed_sql is not None and action.row_sql is not None
-    assert made.connection.execute(action.keyed_sql.text, action.keyed_sql.bound((2,))).fetchall() == [
-        ("c1", 4),
-        ("c2", 5),
-    ]
+    result = made.connection.execute(action.keyed_sql.text, action.keyed_sql.bound((2,))).fetchall()
+    assert result == [("c1", 4), ("c2", 5)]
     assert made.connection.execute(action.row_sql.text, action.row_sql.bound((2, 4))).fetchall() == [
         ("c1", 4)
     ]

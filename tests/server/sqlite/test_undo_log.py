@@ -59,12 +59,8 @@ def test_the_first_version_of_each_row_is_restored(connection: sqlite3.Connectio
     ]
     assert log.append(7, 0, versions) == 4
     found = connection.execute("SELECT seq, txn, tabid, row, op FROM ifx_undo").fetchall()
-    assert [row[1:] for row in found] == [
-        (7, 100, 1, "U"),
-        (7, 100, 1, "U"),
-        (7, 100, 2, "D"),
-        (7, 100, 4, "I"),
-    ]
+    result = [row[1:] for row in found]
+    assert result == [(7, 100, 1, "U"), (7, 100, 1, "U"), (7, 100, 2, "D"), (7, 100, 4, "I")]
     assert {transaction_of(row[0]) for row in found} == {7}
     with without_foreign_keys(connection):
         log.restore(7)

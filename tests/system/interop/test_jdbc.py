@@ -131,14 +131,8 @@ async def test_literals_of_every_type_arrive_as_meant(ask: Ask, conn: str) -> No
         " INTERVAL(-100:00:01) HOUR(3) TO SECOND, 't')",
     )
     [row] = cells(await ask("query", conn, "SELECT a, b, c, d, e, f FROM t"))
-    assert [value and value.strip() for value in row] == [
-        "1",
-        "-123.4500",
-        "2024-02-29",
-        "23:59",
-        "-100:00:01",
-        "t",
-    ]
+    result = [value and value.strip() for value in row]
+    assert result == ["1", "-123.4500", "2024-02-29", "23:59", "-100:00:01", "t"]
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,8 @@ def many() -> Iterator[int]:
 def test_names_are_folded_and_types_are_read_as_sql_reads_them() -> None:
     routine = Routine("Price", [("Item", "VARCHAR(20)"), ("n", "int")], ["DECIMAL(8,2)", "date"], nothing)
     assert routine.name == "price"
-    assert [(name, str(type_)) for name, type_ in routine.params] == [
-        ("item", "VARCHAR(20)"),
-        ("n", "INTEGER"),
-    ]
+    found = [(name, str(type_)) for name, type_ in routine.params]
+    assert found == [("item", "VARCHAR(20)"), ("n", "INTEGER")]
     assert [str(type_) for type_ in routine.returns] == ["DECIMAL(8,2)", "DATE"]
 
 

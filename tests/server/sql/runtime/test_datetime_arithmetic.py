@@ -33,14 +33,10 @@ def test_days_are_added_to_a_date() -> None:
 
 def test_an_interval_is_added_to_a_datetime() -> None:
     second = n(interval(Unit.SECOND, Unit.SECOND))
-    assert (
-        datetime_arithmetic.subtract_interval(SETTINGS, "2026-05-04 00:00:00", SECONDS, SECOND, second)
-        == "2026-05-03 23:59:59"
-    )
-    assert (
-        datetime_arithmetic.add_interval(SETTINGS, "2024-02-29 10:00", MINUTES, 48, MONTHS)
-        == "2028-02-29 10:00"
-    )
+    found = datetime_arithmetic.subtract_interval(SETTINGS, "2026-05-04 00:00:00", SECONDS, SECOND, second)
+    assert found == "2026-05-03 23:59:59"
+    result = datetime_arithmetic.add_interval(SETTINGS, "2024-02-29 10:00", MINUTES, 48, MONTHS)
+    assert result == "2028-02-29 10:00"
     assert (
         datetime_arithmetic.add_interval(SETTINGS, "2024-02-29 10:00", MINUTES, -1, MONTHS)
         == "2024-01-29 10:00"
@@ -67,14 +63,10 @@ def test_only_intervals_are_added() -> None:
 
 
 def test_the_difference_of_a_date_and_a_datetime() -> None:
-    assert (
-        datetime_arithmetic.difference(SETTINGS, "2026-05-05 12:00:00", SECONDS, FOURTH, n(DATE))
-        == 36 * 3600 * SECOND
-    )
-    assert (
-        datetime_arithmetic.difference(SETTINGS, FOURTH, n(DATE), "2026-05-03", n(kinds.YEAR_TO_DAY))
-        == 24 * 3600 * SECOND
-    )
+    found = datetime_arithmetic.difference(SETTINGS, "2026-05-05 12:00:00", SECONDS, FOURTH, n(DATE))
+    assert found == 36 * 3600 * SECOND
+    result = datetime_arithmetic.difference(SETTINGS, FOURTH, n(DATE), "2026-05-03", n(kinds.YEAR_TO_DAY))
+    assert result == 24 * 3600 * SECOND
     assert datetime_arithmetic.difference(SETTINGS, None, n(DATE), FOURTH, n(DATE)) is None
 
 
@@ -88,10 +80,8 @@ def test_to_char_formats_days_and_times_but_no_numbers() -> None:
 
 def test_to_date_gives_the_type_that_is_wanted() -> None:
     assert datetime_arithmetic.to_date(SETTINGS, "04.05.2026 12", "%d.%m.%Y %H", n(DATE)) == FOURTH
-    assert (
-        datetime_arithmetic.to_date(SETTINGS, "04.05.2026 12", "%d.%m.%Y %H", SECONDS)
-        == "2026-05-04 12:00:00"
-    )
+    found = datetime_arithmetic.to_date(SETTINGS, "04.05.2026 12", "%d.%m.%Y %H", SECONDS)
+    assert found == "2026-05-04 12:00:00"
     assert datetime_arithmetic.to_date(SETTINGS, None, "%d", SECONDS) is None
     assert datetime_arithmetic.to_date(SETTINGS, "1", None, SECONDS) is None
     assert error_of(datetime_arithmetic.to_date, SETTINGS, "x", "%d", SECONDS) == -1277

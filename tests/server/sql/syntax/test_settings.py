@@ -109,8 +109,5 @@ def test_read_write_is_not_nothing_said() -> None:
         parse(f"SET TRANSACTION {mode}")
         for mode in ("READ ONLY", "READ WRITE", "ISOLATION LEVEL SERIALIZABLE")
     ]
-    assert [each.is_read_only for each in statements if isinstance(each, nodes.SetTransaction)] == [
-        True,
-        False,
-        None,
-    ]
+    found = [each.is_read_only for each in statements if isinstance(each, nodes.SetTransaction)]
+    assert found == [True, False, None]

@@ -99,10 +99,8 @@ def test_an_open_quote_is_refused(text: str) -> None:
 
 
 def test_with_delimident_double_quotes_stand_round_names() -> None:
-    assert tokenize('"Ab""c" x', delimident=True)[:2] == [
-        Token(TokenKind.DELIMITED, 'Ab"c', 1, 8),
-        Token(TokenKind.NAME, "x", 9, 10),
-    ]
+    found = tokenize('"Ab""c" x', delimident=True)[:2]
+    assert found == [Token(TokenKind.DELIMITED, 'Ab"c', 1, 8), Token(TokenKind.NAME, "x", 9, 10)]
     assert error_of('x ""', delimident=True) == (-201, 3)
 
 

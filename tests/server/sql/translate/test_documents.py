@@ -31,10 +31,8 @@ def rows(engine: Engine, text: str, *values: Any) -> list[Any]:
 
 
 def test_json_is_its_text_and_bson_its_bytes(engine: Engine) -> None:
-    assert query(engine, "SELECT j, b FROM t WHERE k > 1 ORDER BY k") == [
-        ('{"a":2}', encode_document({"id": 101, "name": "Mike"})),
-        (None, None),
-    ]
+    result = query(engine, "SELECT j, b FROM t WHERE k > 1 ORDER BY k")
+    assert result == [('{"a":2}', encode_document({"id": 101, "name": "Mike"})), (None, None)]
     assert rows(engine, "SELECT j FROM t WHERE k = 1") == ['{"a" : 1}']
 
 

@@ -32,10 +32,8 @@ def test_results_are_described_without_names_and_parameters_by_those_of_the_rout
     assert plan.type is StatementType.EXECUTE_ROUTINE
     assert plan.type.value == 56
     assert plan.returns_rows
-    assert [(column.name, str(column.type)) for column in plan.columns] == [
-        ("(expression)", "DECIMAL(8,2)"),
-        ("(expression)", "DATE"),
-    ]
+    found = [(column.name, str(column.type)) for column in plan.columns]
+    assert found == [("(expression)", "DECIMAL(8,2)"), ("(expression)", "DATE")]
     assert [str(parameter.type) for parameter in plan.parameters] == ["VARCHAR(20)", "INTEGER"]
 
 

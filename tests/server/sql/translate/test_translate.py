@@ -55,11 +55,8 @@ def test_chars_are_padded_and_cut_and_serials_counted() -> None:
     bench = Workbench("CREATE TEMP TABLE t (k SERIAL, c CHAR(5), v VARCHAR(5))")
     for row in ("0,'ab','ab '", "10,'abcdefg',''", "0,NULL,NULL"):
         bench.run(f"INSERT INTO t VALUES ({row})")
-    assert bench.rows("SELECT k, c, v, LENGTH(c) FROM t ORDER BY k") == [
-        (1, "ab   ", "ab ", 2),
-        (10, "abcde", "", 5),
-        (11, None, None, None),
-    ]
+    found = bench.rows("SELECT k, c, v, LENGTH(c) FROM t ORDER BY k")
+    assert found == [(1, "ab   ", "ab ", 2), (10, "abcde", "", 5), (11, None, None, None)]
     assert bench.rows("SELECT COUNT(*) FROM t WHERE c = 'ab'") == [(1,)]
     assert bench.rows("SELECT COUNT(*) FROM t WHERE v = 'ab'") == [(1,)]
     assert bench.error("INSERT INTO t VALUES (0, 'a')")[0] == -236

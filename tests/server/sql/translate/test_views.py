@@ -132,9 +132,7 @@ def test_a_checked_value_cannot_use_a_sequence() -> None:
 
 def test_columns_are_described_by_the_views_names() -> None:
     stores = bench()
-    assert stores.described("INSERT INTO big (name, amount) VALUES (?, ?)") == [
-        ("name", "CHAR(5)"),
-        ("amount", "DECIMAL(8,2)"),
-    ]
+    found = stores.described("INSERT INTO big (name, amount) VALUES (?, ?)")
+    assert found == [("name", "CHAR(5)"), ("amount", "DECIMAL(8,2)")]
     assert stores.described("UPDATE big SET num = ?") == [("num", "INTEGER")]
     assert stores.plan("UPDATE big SET num = ?").parameters[0].column == "n"
