@@ -501,35 +501,15 @@ async def test_names_that_need_quotes_have_them(engine: AsyncEngine) -> None:
 async def test_columns_may_be_named_like_keywords(engine: AsyncEngine) -> None:
     words = [
         *(
-            "current",
-            "date",
-            "day",
-            "extend",
-            "first",
-            "interval",
-            "item",
-            "key",
-            "last",
-            "level",
-            "limit",
+            "current", "date", "day", "extend", "first", "interval", "item", "key", "last", "level", "limit",
             "list",
         ),
         *(
-            "matches",
-            "name",
-            "order",
-            "set",
-            "sitename",
-            "skip",
-            "sysdate",
-            "today",
-            "type",
-            "units",
-            "user",
+            "matches", "name", "order", "set", "sitename", "skip", "sysdate", "today", "type", "units", "user",
             "value",
         ),
         *("values", "year"),
-    ]
+    ]  # fmt: skip
     columns = [sa.Column(word, sa.Integer) for word in words]
     checks = [sa.CheckConstraint(column > 0) for column in columns]
     table = sa.Table("item", sa.MetaData(), *columns, *checks)

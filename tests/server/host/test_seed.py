@@ -135,17 +135,10 @@ async def test_a_whole_schema_from_dbschema_works_afterwards() -> None:
     async with running("stores", seed=DUMP) as dsn, connect(dsn) as conn:
         names = "SELECT TRIM(owner) || '.' || constrname FROM sysconstraints WHERE constrtype IN ('P', 'R', 'U', 'C')"
         assert sorted([name async for (name,) in conn.stream(names)]) == [
-            "informix.ck_discount",
-            "informix.fk_country",
-            "informix.pk_country",
-            "informix.pk_customer",
-            "ledger.ck_state",
-            "ledger.fk_customer",
-            "ledger.fk_orders",
-            "ledger.pk_orders",
-            "ledger.u_items",
+            "informix.ck_discount", "informix.fk_country", "informix.pk_country", "informix.pk_customer",
+            "ledger.ck_state", "ledger.fk_customer", "ledger.fk_orders", "ledger.pk_orders", "ledger.u_items",
             "ledger.u_po",
-        ]
+        ]  # fmt: skip
         await conn.execute("INSERT INTO country VALUES (?, ?)", "DE", "Germany")
         customer = (await conn.execute("INSERT INTO customer (lname) VALUES (?)", "Okafor")).serial
         order = (await conn.execute("INSERT INTO ledger.orders (customer_num) VALUES (?)", customer)).serial

@@ -30,19 +30,9 @@ from tests.server.talking import until
 
 def test_the_package_exports_what_users_need() -> None:
     assert set(aioifx.server.__all__) == {
-        "Fault",
-        "Faults",
-        "Quirk",
-        "Routine",
-        "Server",
-        "ServerOptions",
-        "ServerStats",
-        "SessionStats",
-        "StatementLog",
-        "StatementRecord",
-        "running",
-        "serve",
-    }
+        "Fault", "Faults", "Quirk", "Routine", "Server", "ServerOptions", "ServerStats", "SessionStats",
+        "StatementLog", "StatementRecord", "running", "serve",
+    }  # fmt: skip
 
 
 async def test_the_dsn_names_what_a_client_needs() -> None:

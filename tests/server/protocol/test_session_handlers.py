@@ -290,25 +290,12 @@ def test_set_transaction_needs_a_transaction(talk: Talk) -> None:
 
 
 LEFT_BEHIND = (
-    "SELECT id FROM item",
-    "SELECT id FROM item FOR UPDATE",
-    "SELECT id FROM item INTO TEMP x",
-    "INSERT INTO item VALUES (0, 'x')",
-    "INSERT INTO item VALUES (?, ?)",
-    "UPDATE item SET name = 'x'",
-    "DELETE FROM item WHERE id = 1",
-    "DELETE FROM item WHERE CURRENT OF c",
-    "CREATE TABLE u (a INTEGER)",
-    "DROP TABLE item",
-    "LOCK TABLE item IN SHARE MODE",
-    "UPDATE STATISTICS",
-    "EXECUTE PROCEDURE noted()",
-    "EXECUTE FUNCTION given()",
-    "BEGIN WORK",
-    "COMMIT WORK",
-    "SAVEPOINT s",
-    "SET TRANSACTION READ ONLY",
-)
+    "SELECT id FROM item", "SELECT id FROM item FOR UPDATE", "SELECT id FROM item INTO TEMP x",
+    "INSERT INTO item VALUES (0, 'x')", "INSERT INTO item VALUES (?, ?)", "UPDATE item SET name = 'x'",
+    "DELETE FROM item WHERE id = 1", "DELETE FROM item WHERE CURRENT OF c", "CREATE TABLE u (a INTEGER)",
+    "DROP TABLE item", "LOCK TABLE item IN SHARE MODE", "UPDATE STATISTICS", "EXECUTE PROCEDURE noted()",
+    "EXECUTE FUNCTION given()", "BEGIN WORK", "COMMIT WORK", "SAVEPOINT s", "SET TRANSACTION READ ONLY",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("leave", ["CLOSE DATABASE", "DATABASE sysmaster", None])

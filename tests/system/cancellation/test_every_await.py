@@ -263,41 +263,13 @@ async def call_of_many_statements(conn: Connection) -> None:
 
 
 CALLS: list[Callable[[Connection], Awaitable[None]]] = [
-    fetch,
-    fetch_with_parameters,
-    stream_rows,
-    stream_blocks_and_other_statements,
-    stream_left_early,
-    fetch_large_values,
-    stream_chunks,
-    stream_chunks_left_early,
-    fetch_smart_values,
-    read_handles,
-    write_handle,
-    insert_smart_values_of_chunks,
-    insert_many_smart_values,
-    insert_large_values,
-    insert_large_values_of_chunks,
-    load_large_values,
-    fetch_a_named_row,
-    load_collections,
-    insert,
-    insert_literal,
-    fail,
-    insert_many,
-    insert_many_that_fail,
-    transaction,
-    transaction_rolled_back,
-    prepared_statement,
-    cursor,
-    scroll_cursor,
-    nested_transactions,
-    transaction_with_settings,
-    load,
-    load_that_fails,
-    unload,
-    call_of_many_statements,
-]
+    fetch, fetch_with_parameters, stream_rows, stream_blocks_and_other_statements, stream_left_early,
+    fetch_large_values, stream_chunks, stream_chunks_left_early, fetch_smart_values, read_handles, write_handle,
+    insert_smart_values_of_chunks, insert_many_smart_values, insert_large_values, insert_large_values_of_chunks,
+    load_large_values, fetch_a_named_row, load_collections, insert, insert_literal, fail, insert_many,
+    insert_many_that_fail, transaction, transaction_rolled_back, prepared_statement, cursor, scroll_cursor,
+    nested_transactions, transaction_with_settings, load, load_that_fails, unload, call_of_many_statements,
+]  # fmt: skip
 
 
 # -- where ------------------------------------------------------------------------------------------------------------

@@ -63,19 +63,12 @@ async def test_jdbc_reads_objects(ask: Ask, conn: str) -> None:
     rows = cells(await ask("objects", conn, "SELECT s, m, l, r, p, j, b, d, tail FROM t ORDER BY k"))
     assert rows == [
         [
-            "HashSet[1, 3]",
-            "ArrayList [x, x]",
-            "ArrayList [1.50, 2.00]",
-            "Struct[7, é, 2026-05-04, true]",
-            "Struct[Alice, 30]",
-            'String {"a":1}',
-            'IfxBSONObject { "a" : 1 }',
-            "Integer 5",
-            "Short 9",
+            "HashSet[1, 3]", "ArrayList [x, x]", "ArrayList [1.50, 2.00]", "Struct[7, é, 2026-05-04, true]",
+            "Struct[Alice, 30]", 'String {"a":1}', 'IfxBSONObject { "a" : 1 }', "Integer 5", "Short 9",
         ],
         [None, None, None, "Struct[null, null, null, null]", None, None, None, None, "Short 8"],
         ["HashSet[]", "ArrayList []", None, None, None, None, None, None, "Short 7"],
-    ]
+    ]  # fmt: skip
 
 
 async def test_jdbc_does_not_read_nested_collections_but_their_text(ask: Ask, conn: str) -> None:

@@ -129,17 +129,9 @@ def test_a_commit_that_fails_leaves_nothing() -> None:
 
 
 QUICK = (
-    "rollback lost",
-    "rows there twice",
-    "unfair connection",
-    "opening never counted down",
-    "cursor left open",
-    "session lent twice",
-    "lock granted to two",
-    "lock not taken",
-    "deadlock missed",
-    "waiter forgotten",
-)
+    "rollback lost", "rows there twice", "unfair connection", "opening never counted down", "cursor left open",
+    "session lent twice", "lock granted to two", "lock not taken", "deadlock missed", "waiter forgotten",
+)  # fmt: skip
 """Those that few seeds find; ``poe simulate --planted NAME`` tries any."""
 
 

@@ -17,8 +17,7 @@ from tests.server.sql.shapes import error_of, statement_shape
 
 EXAMPLES = [
     "SELECT 7/2, 7/2::FLOAT, MOD(-7,3), ROUND(2.5), TRUNC(-2.7) FROM sysmaster:sysdual",
-    "SELECT 1/0 FROM systables WHERE tabid = 1",
-    "SELECT 'x'::INT FROM systables WHERE tabid = 1",
+    "SELECT 1/0 FROM systables WHERE tabid = 1", "SELECT 'x'::INT FROM systables WHERE tabid = 1",
     "SELECT SKIP 1 FIRST 2 tabname FROM systables ORDER BY tabid",
     "SELECT tabname[1,3] FROM systables WHERE tabname MATCHES 's?s[t-v]a*' AND tabid = 1",
     "SELECT \"it's\", 'it''s' FROM sysmaster:sysdual",
@@ -26,20 +25,14 @@ EXAMPLES = [
     "SELECT DATETIME(2024-01-31 10:00) YEAR TO MINUTE + 1 UNITS MONTH FROM sysmaster:sysdual",
     "SELECT EXTEND(MDY(5,4,2026), YEAR TO SECOND) - INTERVAL(1) SECOND TO SECOND FROM sysmaster:sysdual",
     "SELECT DATETIME(2026-05-04 12:00) YEAR TO MINUTE - DATETIME(2026-05-01 06:30) YEAR TO MINUTE FROM sysdual",
-    "CREATE TEMP TABLE t (k SERIAL, c CHAR(5), v VARCHAR(5))",
-    "SELECT k, c, v, LENGTH(c) FROM t ORDER BY k",
-    "SELECT COUNT(*) FROM t WHERE c = 'ab'",
-    "INSERT INTO t VALUES (0, 'a')",
+    "CREATE TEMP TABLE t (k SERIAL, c CHAR(5), v VARCHAR(5))", "SELECT k, c, v, LENGTH(c) FROM t ORDER BY k",
+    "SELECT COUNT(*) FROM t WHERE c = 'ab'", "INSERT INTO t VALUES (0, 'a')",
     "SELECT a.k, b.x FROM a, OUTER b WHERE a.k = b.k AND b.x > 5",
     "SELECT NVL(NULL::INT, 5), DECODE(NULL::INT, NULL, 'n', 'x'), 'a' || NULL::CHAR(1) FROM sysmaster:sysdual",
-    "BEGIN WORK",
-    "COMMIT WORK",
-    "UPDATE t SET v = 1 WHERE k = 1",
-    "SET LOCK MODE TO WAIT 2",
-    "SELECT * FROM nowhere",
-    "INSERT INTO t (k) VALUES (?)",
+    "BEGIN WORK", "COMMIT WORK", "UPDATE t SET v = 1 WHERE k = 1", "SET LOCK MODE TO WAIT 2",
+    "SELECT * FROM nowhere", "INSERT INTO t (k) VALUES (?)",
     "CREATE TABLE t (k INT PRIMARY KEY CONSTRAINT pk_t)",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", EXAMPLES)

@@ -131,28 +131,10 @@ def test_after_a_collection_keyword_a_brace_is_a_symbol(word: str) -> None:
 def test_symbols_are_as_long_as_they_can_be() -> None:
     assert texts("a||b::c<>d!=e<=f>=g<h>i=j==k") == [
         *[
-            "a",
-            "||",
-            "b",
-            "::",
-            "c",
-            "<>",
-            "d",
-            "!=",
-            "e",
-            "<=",
-            "f",
-            ">=",
-            "g",
-            "<",
-            "h",
-            ">",
-            "i",
-            "=",
-            "j",
+            "a", "||", "b", "::", "c", "<>", "d", "!=", "e", "<=", "f", ">=", "g", "<", "h", ">", "i", "=", "j",
         ],
         *["==", "k"],
-    ]
+    ]  # fmt: skip
     assert texts("+-*/()[]},.:;?@") == list("+-*/()[]},.:;?@")
 
 

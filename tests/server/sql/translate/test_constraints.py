@@ -127,16 +127,10 @@ def test_temporary_tables_keep_keys_and_checks_without_names() -> None:
 @pytest.mark.parametrize(
     "declared",
     [
-        "INT DEFAULT 'x'",
-        "SMALLINT DEFAULT 40000",
-        "DECIMAL(4,2) DEFAULT 12345.6",
-        "DATE DEFAULT 'x'",
-        "DATE DEFAULT USER",
-        "INT DEFAULT TODAY",
-        "BOOLEAN DEFAULT 'x'",
-        "INTERVAL DAY TO DAY DEFAULT CURRENT",
+        "INT DEFAULT 'x'", "SMALLINT DEFAULT 40000", "DECIMAL(4,2) DEFAULT 12345.6", "DATE DEFAULT 'x'",
+        "DATE DEFAULT USER", "INT DEFAULT TODAY", "BOOLEAN DEFAULT 'x'", "INTERVAL DAY TO DAY DEFAULT CURRENT",
     ],
-)
+)  # fmt: skip
 def test_a_default_must_be_a_value_of_its_column(declared: str) -> None:
     assert Workbench().error(f"CREATE TABLE t (k {declared})")[:2] == (-591, "k")
 

@@ -143,18 +143,12 @@ def test_a_fraction_is_not_rounded_into_integer_arithmetic() -> None:
 @pytest.mark.parametrize(
     "shape",
     [
-        "SELECT {0} + {1} FROM z",
-        "SELECT {0} - {1} FROM z",
-        "SELECT {0} * {1} FROM z",
-        "SELECT {0} / {1} FROM z",
-        "SELECT {0} || {1} FROM z",
-        "SELECT NVL({0}, {1}) FROM z",
-        "SELECT {0} FROM z UNION SELECT {1} FROM z",
-        "SELECT k FROM z WHERE {0} = {1} OR {0} < {1}",
-        "SELECT k FROM z WHERE {0} IN (SELECT {1} FROM z)",
-        "SELECT {0} FROM z WHERE {0} IN ({1}, {0})",
+        "SELECT {0} + {1} FROM z", "SELECT {0} - {1} FROM z", "SELECT {0} * {1} FROM z",
+        "SELECT {0} / {1} FROM z", "SELECT {0} || {1} FROM z", "SELECT NVL({0}, {1}) FROM z",
+        "SELECT {0} FROM z UNION SELECT {1} FROM z", "SELECT k FROM z WHERE {0} = {1} OR {0} < {1}",
+        "SELECT k FROM z WHERE {0} IN (SELECT {1} FROM z)", "SELECT {0} FROM z WHERE {0} IN ({1}, {0})",
     ],
-)
+)  # fmt: skip
 def test_any_two_types_give_a_value_or_an_error_with_a_number(shape: str) -> None:
     declared = ", ".join(f"{name} {type_}" for name, (type_, _) in COLUMNS.items())
     values = ", ".join(value for _, value in COLUMNS.values())
