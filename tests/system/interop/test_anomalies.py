@@ -15,8 +15,7 @@ from tests.system.histories.history import Isolation
 from tests.system.histories.schedules import ROWS, SCHEDULES, TABLE
 from tests.system.histories.test_schedules import documented
 from tests.system.histories.workload import Client, Locked, clients, recorded, shapes
-from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
-from tests.system.interop.test_jdbc import url_of
+from tests.system.interop.jdbc import Fields, Jdbc, JdbcError, url_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

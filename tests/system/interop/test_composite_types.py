@@ -5,7 +5,6 @@ JDBC reads rows and collections in a binary form and JSON and BSON as documents.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -15,9 +14,8 @@ import pytest
 
 import aioifx
 import aioifx.server
-from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
+from tests.system.interop.jdbc import Ask, JdbcError, cells, url_of
 from tests.system.interop.test_informix_driver import connect, off_loop
-from tests.system.interop.test_jdbc import Ask, cells, url_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.exhaustive, pytest.mark.timeout(300)]
 
@@ -42,14 +40,6 @@ async def dsn() -> AsyncIterator[str]:
             for statement in SCHEMA:
                 await conn.execute(statement)
         yield dsn
-
-
-@pytest.fixture
-async def ask(jdbc: Jdbc) -> Ask:
-    async def request(*fields: object) -> list[Fields]:
-        return await asyncio.to_thread(jdbc, *fields)
-
-    return request
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -34,12 +34,6 @@ def connect(dsn: str, **options: Any) -> Any:
 async def off_loop(work: Callable[[], T]) -> T:
     """Its sockets block; the embedded server runs on this test's loop."""
     return await asyncio.to_thread(work)
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[str]:
-    async with aioifx.server.running() as dsn:
-        yield dsn
 
 
 # Column type, value in, value out.

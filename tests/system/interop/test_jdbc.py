@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -13,48 +11,9 @@ from aioifx import parse_dsn
 from aioifx.server import Routine, Server, ServerOptions
 from tests.injection import eventually
 from tests.server.protocol.test_session import NUMBERS, SLOW
-from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
+from tests.system.interop.jdbc import Ask, Fields, JdbcError, cells, url_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.exhaustive, pytest.mark.timeout(300)]
-
-Ask = Callable[..., Any]
-
-
-def url_of(dsn: str, **properties: str) -> str:
-    options = parse_dsn(dsn)
-    extra = "".join(f";{name}={value}" for name, value in properties.items())
-    return (
-        f"jdbc:informix-sqli://{options.host}:{options.port}/{options.database}:INFORMIXSERVER={options.server}"
-        f";user={options.user};password=secret{extra}"
-    )
-
-
-@pytest.fixture
-async def ask(jdbc: Jdbc) -> Ask:
-    """Requests to the JVM, off the event loop on which the embedded server runs."""
-
-    async def request(*fields: object) -> list[Fields]:
-        return await asyncio.to_thread(jdbc, *fields)
-
-    return request
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[str]:
-    async with aioifx.server.running() as dsn:
-        yield dsn
-
-
-@pytest.fixture
-async def conn(ask: Ask, server: str) -> AsyncIterator[str]:
-    """The name of an open JDBC connection."""
-    await ask("connect", "c", url_of(server))
-    yield "c"
-    await ask("close", "c")
-
-
-def cells(answer: list[Fields]) -> list[Fields]:
-    return [fields[1:] for fields in answer if fields[0] == "="]
 
 
 async def test_it_connects_and_learns_the_version(ask: Ask, conn: str) -> None:

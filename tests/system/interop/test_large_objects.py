@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import aioifx.server
-from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
+from tests.system.interop.jdbc import Ask, Fields, JdbcError, cells, url_of
 from tests.system.interop.test_informix_driver import connect, off_loop
-from tests.system.interop.test_jdbc import Ask, cells, url_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -34,30 +31,6 @@ def pattern_text(size: int) -> bytes:
 
 def summed(data: bytes) -> str:
     return f"{len(data)}:{zlib.crc32(data)}"
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[str]:
-    async with aioifx.server.running() as dsn:
-        yield dsn
-
-
-@pytest.fixture
-async def ask(jdbc: Jdbc) -> Ask:
-    """Requests to the JVM, off the event loop on which the embedded server runs."""
-
-    async def request(*fields: object) -> list[Fields]:
-        return await asyncio.to_thread(jdbc, *fields)
-
-    return request
-
-
-@pytest.fixture
-async def conn(ask: Ask, server: str) -> AsyncIterator[str]:
-    """The name of an open JDBC connection."""
-    await ask("connect", "large", url_of(server))
-    yield "large"
-    await ask("close", "large")
 
 
 async def stored(ask: Ask, conn: str, sizes: tuple[int, ...], first: str, second: str) -> None:

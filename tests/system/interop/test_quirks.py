@@ -8,9 +8,8 @@ from typing import Final
 import pytest
 
 from aioifx.server import Quirk, running
-from tests.system.interop.jdbc import Jdbc, JdbcError
+from tests.system.interop.jdbc import Jdbc, JdbcError, url_of
 from tests.system.interop.test_informix_driver import connect, off_loop
-from tests.system.interop.test_jdbc import url_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.exhaustive, pytest.mark.timeout(120)]
 
