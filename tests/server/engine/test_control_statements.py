@@ -52,8 +52,7 @@ def test_a_commit_that_another_program_blocks_can_be_repeated(core: ServerCore) 
         ("DELETE FROM t", -244),
     ],
 )
-def test_a_second_writer_meets_the_lock_of_a_row(core: ServerCore, text: str, sqlcode: int) -> None:
-    one, two = core.engine(), core.engine()
+def test_a_second_writer_meets_the_lock_of_a_row(one: Engine, two: Engine, text: str, sqlcode: int) -> None:
     run(one, "CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER)")
     for key in (1, 2, 3):
         run(one, "INSERT INTO t VALUES (?, 1)", key)
@@ -76,8 +75,7 @@ def test_a_second_writer_meets_the_lock_of_a_row(core: ServerCore, text: str, sq
         "CREATE TABLE c (a INTEGER REFERENCES t)",
     ],
 )
-def test_a_new_foreign_key_needs_a_parent_without_a_writer(core: ServerCore, text: str) -> None:
-    one, two = core.engine(), core.engine()
+def test_a_new_foreign_key_needs_a_parent_without_a_writer(one: Engine, two: Engine, text: str) -> None:
     run(one, "CREATE TABLE t (a INTEGER PRIMARY KEY)")
     run(one, "CREATE TABLE child (a INTEGER)")
     run(one, "INSERT INTO child VALUES (1)")
@@ -91,8 +89,7 @@ def test_a_new_foreign_key_needs_a_parent_without_a_writer(core: ServerCore, tex
     run(two, "ALTER TABLE child ADD (b INTEGER)")  # its other constraints are as before
 
 
-def test_the_keys_of_a_functional_index_are_locked(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_the_keys_of_a_functional_index_are_locked(one: Engine, two: Engine) -> None:
     run(
         one,
         "CREATE FUNCTION folded(t VARCHAR(10)) RETURNING VARCHAR(10) WITH (NOT VARIANT); RETURN UPPER(t);"
@@ -113,8 +110,7 @@ def test_the_keys_of_a_functional_index_are_locked(core: ServerCore) -> None:
 
 
 @pytest.mark.parametrize("text", ["DROP TABLE t", "CREATE INDEX i ON t (a)", "ALTER TABLE t ADD (c INTEGER)"])
-def test_the_table_of_a_writer_is_not_altered(core: ServerCore, text: str) -> None:
-    one, two = core.engine(), core.engine()
+def test_the_table_of_a_writer_is_not_altered(one: Engine, two: Engine, text: str) -> None:
     run(one, "CREATE TABLE t (a INTEGER)")
     run(one, "BEGIN WORK")
     run(one, "INSERT INTO t VALUES (1)")
@@ -124,8 +120,7 @@ def test_the_table_of_a_writer_is_not_altered(core: ServerCore, text: str) -> No
     run(two, text)
 
 
-def test_lock_table_is_met_by_all_who_need_the_table(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_lock_table_is_met_by_all_who_need_the_table(one: Engine, two: Engine) -> None:
     run(one, "CREATE TABLE t (a INTEGER)")
     run(one, "INSERT INTO t VALUES (1)")
     for each in (one, two):
@@ -173,8 +168,9 @@ def test_locks_of_temporary_tables_conflict_with_no_other_session(core: ServerCo
     assert core.databases.locks.locks() == []
 
 
-def test_an_exclusive_transaction_bounds_the_waits_of_others(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_an_exclusive_transaction_bounds_the_waits_of_others(
+    one: Engine, two: Engine, core: ServerCore
+) -> None:
     core.databases.find("demo").busy_timeout = 0.01
     run(one, "CREATE TABLE t (a INTEGER)")
     run(two, "BEGIN WORK")
@@ -193,8 +189,7 @@ def test_an_exclusive_transaction_bounds_the_waits_of_others(core: ServerCore) -
     assert query(one, "SELECT a FROM t") == [(1,)]
 
 
-def test_truncate_locks_the_table(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_truncate_locks_the_table(one: Engine, two: Engine) -> None:
     run(one, "CREATE TABLE t (a INTEGER)")
     run(one, "INSERT INTO t VALUES (1)")
     run(one, "BEGIN WORK")
@@ -205,8 +200,7 @@ def test_truncate_locks_the_table(core: ServerCore) -> None:
     assert query(two, "SELECT a FROM t") == [(1,)]
 
 
-def test_uncommitted_parents_and_children_meet_locks(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_uncommitted_parents_and_children_meet_locks(one: Engine, two: Engine) -> None:
     run(one, "CREATE TABLE p (k INTEGER PRIMARY KEY)")
     run(one, "CREATE TABLE c (p INTEGER REFERENCES p (k))")
     for key in (1, 2, 3):
@@ -282,16 +276,14 @@ def test_a_session_that_waits_can_be_interrupted(core: ServerCore) -> None:
     assert [codes(error) for error in seen] == [(-213, -157, ""), (1, 0, "")]
 
 
-def test_session_settings_survive_a_change_of_database(core: ServerCore) -> None:
-    engine = core.engine()
+def test_session_settings_survive_a_change_of_database(engine: Engine) -> None:
     run(engine, "SET LOCK MODE TO WAIT 7")
     run(engine, "SET ISOLATION TO REPEATABLE READ")
     run(engine, "DATABASE sysmaster")
     assert (engine.defaults.lock_wait, engine.defaults.isolation) == (7, Isolation.REPEATABLE_READ)
 
 
-def test_repeatable_read_can_write(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_repeatable_read_can_write(one: Engine, two: Engine) -> None:
     run(one, "CREATE TABLE t (a INTEGER)")
     run(one, "SET ISOLATION TO REPEATABLE READ")
     run(one, "BEGIN WORK")

@@ -26,8 +26,7 @@ def test_definitions_are_undone_with_their_transaction(engine: Engine) -> None:
     assert query(engine, "SELECT b FROM t") == []
 
 
-def test_a_new_table_is_seen_by_others_when_it_is_committed(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_a_new_table_is_seen_by_others_when_it_is_committed(one: Engine, two: Engine) -> None:
     run(one, "BEGIN WORK")
     run(one, "CREATE TABLE t (a INTEGER)")
     assert error_from(two, "SELECT a FROM t").sqlcode == -206
@@ -35,8 +34,9 @@ def test_a_new_table_is_seen_by_others_when_it_is_committed(core: ServerCore) ->
     assert query(two, "SELECT a FROM t") == []
 
 
-def test_the_schema_can_change_after_another_session_has_dropped_a_changed_table(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_the_schema_can_change_after_another_session_has_dropped_a_changed_table(
+    one: Engine, two: Engine
+) -> None:
     run(one, "CREATE TABLE t (a INTEGER)")
     run(one, "CREATE TABLE u (a INTEGER, b INTEGER)")
     run(one, "INSERT INTO t VALUES (1)")
@@ -76,9 +76,8 @@ def test_a_check_of_a_renamed_column_still_refuses_a_text_that_contains_the_old_
 )
 @pytest.mark.parametrize("change", ["INSERT INTO parent VALUES (2)", "DELETE FROM parent WHERE a = 1"])
 def test_foreign_keys_are_not_checked_against_uncommitted_parents(
-    core: ServerCore, definition: str, change: str
+    one: Engine, two: Engine, definition: str, change: str
 ) -> None:
-    one, two = core.engine(), core.engine()
     run(one, "CREATE TABLE parent (a INTEGER PRIMARY KEY)")
     run(one, "INSERT INTO parent VALUES (1)")
     run(one, "CREATE TABLE child (a INTEGER REFERENCES parent CONSTRAINT fk)")
@@ -96,8 +95,9 @@ def test_foreign_keys_are_not_checked_against_uncommitted_parents(
         assert error_from(one, definition).sqlcode == -525
 
 
-def test_a_prepared_statement_follows_the_schema_while_its_description_holds(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_a_prepared_statement_follows_the_schema_while_its_description_holds(
+    one: Engine, two: Engine
+) -> None:
     run(one, "CREATE TABLE t (a INTEGER)")
     insert = two.prepare("INSERT INTO t (a) VALUES (?)")
     select = two.prepare("SELECT * FROM t")
@@ -119,8 +119,7 @@ def test_rollback_to_a_savepoint_brings_the_old_schema_back(engine: Engine) -> N
     run(engine, "COMMIT WORK")
 
 
-def test_temporary_tables_belong_to_one_session_and_end_with_the_database(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_temporary_tables_belong_to_one_session_and_end_with_the_database(one: Engine, two: Engine) -> None:
     run(one, "CREATE TEMP TABLE t (a INTEGER)")
     run(one, "INSERT INTO t VALUES (1)")
     assert query(one, "SELECT a FROM t") == [(1,)]
@@ -218,8 +217,7 @@ async def test_sysfragments_shows_the_fragments_of_tables_and_indexes() -> None:
         assert parts == [("by_value",)]
 
 
-def test_disabled_constraints_lock_no_keys(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_disabled_constraints_lock_no_keys(one: Engine, two: Engine) -> None:
     run(one, "CREATE TABLE p (k INT PRIMARY KEY CONSTRAINT pk_p)")
     run(one, "CREATE TABLE c (u INT UNIQUE CONSTRAINT u_c, r INT REFERENCES p CONSTRAINT f_c)")
     run(one, "INSERT INTO p VALUES (1)")
@@ -238,8 +236,7 @@ def test_disabled_constraints_lock_no_keys(core: ServerCore) -> None:
         run(one, "COMMIT WORK")
 
 
-def test_a_synonym_of_a_table_of_another_database_is_read(core: ServerCore) -> None:
-    engine = core.engine()
+def test_a_synonym_of_a_table_of_another_database_is_read(engine: Engine, core: ServerCore) -> None:
     core.databases.create("other", LogMode.LOGGED, "informix")
     other = core.engine("other")
     run(other, "CREATE TABLE t (a INTEGER)")
@@ -269,8 +266,7 @@ def test_a_table_can_be_altered_after_a_temporary_one_was_rolled_back(engine: En
     assert query(engine, "SELECT * FROM t") == [(5, 1, 4)]
 
 
-def test_temporary_tables_of_a_transaction_do_not_keep_others_from_writing(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_temporary_tables_of_a_transaction_do_not_keep_others_from_writing(one: Engine, two: Engine) -> None:
     run(one, "CREATE TABLE t (a INTEGER)")
     run(one, "INSERT INTO t VALUES (1)")
     run(one, "CREATE TEMP TABLE before (a INTEGER)")

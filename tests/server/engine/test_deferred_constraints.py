@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sqlite.databases import LogMode
-from tests.server.talking import ServerCore, codes, error_from, query, run, server_core
+from tests.server.talking import codes, error_from, query, run, server_core
 
 SCHEMA = (
     "CREATE TABLE p (k INT PRIMARY KEY CONSTRAINT pk_p)",
@@ -176,8 +176,7 @@ def test_the_key_of_a_reference_cannot_be_violated_for_a_while(shop: Engine) -> 
     assert codes(error_from(shop, "COMMIT WORK")) == (-703, 0, "q")
 
 
-def test_other_sessions_check_at_once(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_other_sessions_check_at_once(one: Engine, two: Engine) -> None:
     for text in SCHEMA:
         run(one, text)
     begin(one)
@@ -222,8 +221,7 @@ def test_changes_before_set_constraints_are_undone_with_the_transaction(shop: En
     assert query(shop, "SELECT * FROM d") == [(1,)]
 
 
-def test_rows_that_others_have_locked_are_not_changed(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_rows_that_others_have_locked_are_not_changed(one: Engine, two: Engine) -> None:
     for text in SCHEMA:
         run(one, text)
     run(two, "BEGIN WORK")

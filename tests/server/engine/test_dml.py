@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from aioifx.server.engine.engine import Engine
-from tests.server.talking import ServerCore, codes, error_from, query, run, server_core
+from tests.server.talking import codes, error_from, query, run, server_core
 
 
 def test_affected_rows_are_counted(engine: Engine) -> None:
@@ -100,8 +100,7 @@ def test_counters_survive_the_server(tmp_path: Path) -> None:
         assert run(core.engine(), "INSERT INTO t VALUES (0, 1)").serial == 5
 
 
-def test_two_sessions_share_a_counter(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_two_sessions_share_a_counter(one: Engine, two: Engine) -> None:
     run(one, "CREATE TABLE t (k SERIAL)")
     numbers = [run(each, "INSERT INTO t VALUES (0)").serial for each in (one, two, one, two)]
     assert numbers == [1, 2, 3, 4]

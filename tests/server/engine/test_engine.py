@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import AsyncIterator
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +17,14 @@ from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire.opcodes import StatementType
 from tests.server.talking import ServerCore, codes, error_from, query, run, server_core
+
+
+@pytest.fixture
+async def conn() -> AsyncIterator[aioifx.Connection]:
+    """A client of a server of its own."""
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        yield conn
+
 
 # -- statements --------------------------------------------------------------------------------------------------------
 
@@ -133,8 +142,7 @@ def test_current_is_the_same_throughout_a_statement(core: ServerCore) -> None:
 # -- databases ---------------------------------------------------------------------------------------------------------
 
 
-def test_sysmaster_shows_databases_and_sessions(core: ServerCore) -> None:
-    engine = core.engine()
+def test_sysmaster_shows_databases_and_sessions(engine: Engine, core: ServerCore) -> None:
     core.engine("", user="bert")
     result = query(engine, "SELECT name, is_logging FROM sysmaster:sysdatabases ORDER BY name")
     assert result == [("demo", 1), ("sysmaster", 1)]
@@ -148,8 +156,7 @@ def test_sysmaster_tells_the_locale_of_a_database(core: ServerCore) -> None:
     assert locale.rstrip() == "en_US.819"
 
 
-def test_values_are_bound_as_the_schema_is_now(core: ServerCore) -> None:
-    engine = core.engine()
+def test_values_are_bound_as_the_schema_is_now(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER)")
     run(engine, "INSERT INTO t VALUES (1)")
     statement = engine.prepare("DELETE FROM t WHERE a = ?")
@@ -159,8 +166,7 @@ def test_values_are_bound_as_the_schema_is_now(core: ServerCore) -> None:
     assert engine.execute(statement, ("x",)).rows == 1
 
 
-def test_another_database_can_be_read(core: ServerCore) -> None:
-    engine = core.engine()
+def test_another_database_can_be_read(engine: Engine, core: ServerCore) -> None:
     run(engine, "CREATE DATABASE shop WITH LOG")
     run(engine, "CREATE TABLE t (a INTEGER)")
     run(engine, "INSERT INTO t VALUES (5)")
@@ -343,12 +349,11 @@ async def refused(conn: aioifx.Connection, text: str) -> tuple[int, int, int]:
     ],
 )  # fmt: skip
 async def test_expressions_have_informixs_values_and_types(
-    items: str, row: tuple[object, ...], types: list[str]
+    conn: aioifx.Connection, items: str, row: tuple[object, ...], types: list[str]
 ) -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        rows, described = await answered(conn, f"SELECT {items} {DUAL}")
-        assert rows == [row]
-        assert [type_ for _, type_ in described] == types
+    rows, described = await answered(conn, f"SELECT {items} {DUAL}")
+    assert rows == [row]
+    assert [type_ for _, type_ in described] == types
 
 
 @pytest.mark.parametrize(
@@ -362,11 +367,10 @@ async def test_expressions_have_informixs_values_and_types(
     ],
 )
 async def test_what_has_no_answer_is_refused_by_number_and_place(
-    text: str, error: tuple[int, int, int]
+    conn: aioifx.Connection, text: str, error: tuple[int, int, int]
 ) -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        assert await refused(conn, text) == error
-        assert await conn.fetchval(f"SELECT 1 {DUAL}") == 1
+    assert await refused(conn, text) == error
+    assert await conn.fetchval(f"SELECT 1 {DUAL}") == 1
 
 
 @pytest.mark.parametrize(
@@ -401,13 +405,12 @@ async def test_functions_take_literals_and_parameters_in_utf8(
             assert str(statement.columns[0].type) == type_
 
 
-async def test_the_catalog_is_read_as_on_any_server() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        rows, described = await answered(conn, "SELECT SKIP 1 FIRST 2 tabname FROM systables ORDER BY tabid")
-        assert rows == [("syscolumns",), ("sysindices",)]
-        assert described == [("tabname", "VARCHAR(128)")]
-        matching = "SELECT tabname[1,3] FROM systables WHERE tabname MATCHES 's?s[t-v]a*' AND tabid = 1"
-        assert await answered(conn, matching) == ([("sys",)], [("tabname", "VARCHAR(3)")])
+async def test_the_catalog_is_read_as_on_any_server(conn: aioifx.Connection) -> None:
+    rows, described = await answered(conn, "SELECT SKIP 1 FIRST 2 tabname FROM systables ORDER BY tabid")
+    assert rows == [("syscolumns",), ("sysindices",)]
+    assert described == [("tabname", "VARCHAR(128)")]
+    matching = "SELECT tabname[1,3] FROM systables WHERE tabname MATCHES 's?s[t-v]a*' AND tabid = 1"
+    assert await answered(conn, matching) == ([("sys",)], [("tabname", "VARCHAR(3)")])
 
 
 async def test_double_quotes_delimit_names_if_the_client_asks_for_it() -> None:
@@ -415,59 +418,55 @@ async def test_double_quotes_delimit_names_if_the_client_asks_for_it() -> None:
         assert await refused(conn, f"SELECT \"it's\", 'it''s' {DUAL}") == (-217, 0, 8)
 
 
-async def test_a_serial_and_texts_with_blanks() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        await conn.execute("CREATE TEMP TABLE t (k SERIAL, c CHAR(5), v VARCHAR(5))")
-        serials = []
-        for values in ("0, 'ab', 'ab '", "10, 'abcdefg', ''", "0, NULL, NULL"):
-            serials.append((await conn.execute(f"INSERT INTO t VALUES ({values})")).serial)
-        assert serials == [1, 10, 11]
-        rows, described = await answered(conn, "SELECT k, c, v, LENGTH(c) FROM t ORDER BY k")
-        assert rows == [(1, "ab   ", "ab ", 2), (10, "abcde", "", 5), (11, None, None, None)]
-        assert described[:3] == [("k", "SERIAL"), ("c", "CHAR(5)"), ("v", "VARCHAR(5)")]
-        assert await conn.fetchval(f"SELECT DBINFO('sqlca.sqlerrd1') {DUAL}") == 11
-        assert await conn.fetchval("SELECT COUNT(*) FROM t WHERE c = 'ab'") == 1
-        assert await conn.fetchval("SELECT COUNT(*) FROM t WHERE v = 'ab'") == 1
-        with pytest.raises(aioifx.DatabaseError) as raised:
-            await conn.execute("INSERT INTO t VALUES (0, 'a')")
-        assert raised.value.sqlcode == -236
+async def test_a_serial_and_texts_with_blanks(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TEMP TABLE t (k SERIAL, c CHAR(5), v VARCHAR(5))")
+    serials = []
+    for values in ("0, 'ab', 'ab '", "10, 'abcdefg', ''", "0, NULL, NULL"):
+        serials.append((await conn.execute(f"INSERT INTO t VALUES ({values})")).serial)
+    assert serials == [1, 10, 11]
+    rows, described = await answered(conn, "SELECT k, c, v, LENGTH(c) FROM t ORDER BY k")
+    assert rows == [(1, "ab   ", "ab ", 2), (10, "abcde", "", 5), (11, None, None, None)]
+    assert described[:3] == [("k", "SERIAL"), ("c", "CHAR(5)"), ("v", "VARCHAR(5)")]
+    assert await conn.fetchval(f"SELECT DBINFO('sqlca.sqlerrd1') {DUAL}") == 11
+    assert await conn.fetchval("SELECT COUNT(*) FROM t WHERE c = 'ab'") == 1
+    assert await conn.fetchval("SELECT COUNT(*) FROM t WHERE v = 'ab'") == 1
+    with pytest.raises(aioifx.DatabaseError) as raised:
+        await conn.execute("INSERT INTO t VALUES (0, 'a')")
+    assert raised.value.sqlcode == -236
 
 
-async def test_an_old_outer_join_keeps_rows_without_a_partner() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        for text in ("CREATE TABLE a (k INT)", "CREATE TABLE b (k INT, x INT)"):
+async def test_an_old_outer_join_keeps_rows_without_a_partner(conn: aioifx.Connection) -> None:
+    for text in ("CREATE TABLE a (k INT)", "CREATE TABLE b (k INT, x INT)"):
+        await conn.execute(text)
+    await conn.executemany("INSERT INTO a VALUES (?)", [(1,), (2,)])
+    await conn.executemany("INSERT INTO b VALUES (?, ?)", [(1, 9), (2, 3)])
+    rows, _ = await answered(conn, "SELECT a.k, b.x FROM a, OUTER b WHERE a.k = b.k AND b.x > 5")
+    assert sorted(rows) == [(1, 9), (2, None)]
+
+
+async def test_transactions_begin_once_and_end_once(conn: aioifx.Connection) -> None:
+    for text, sqlcode in (
+        ("BEGIN WORK", 0),
+        ("BEGIN WORK", -535),
+        ("COMMIT WORK", 0),
+        ("COMMIT WORK", -255),
+        ("ROLLBACK WORK", -255),
+    ):
+        try:
             await conn.execute(text)
-        await conn.executemany("INSERT INTO a VALUES (?)", [(1,), (2,)])
-        await conn.executemany("INSERT INTO b VALUES (?, ?)", [(1, 9), (2, 3)])
-        rows, _ = await answered(conn, "SELECT a.k, b.x FROM a, OUTER b WHERE a.k = b.k AND b.x > 5")
-        assert sorted(rows) == [(1, 9), (2, None)]
+        except aioifx.DatabaseError as error:
+            assert error.sqlcode == sqlcode, text
+        else:
+            assert sqlcode == 0, text
 
 
-async def test_transactions_begin_once_and_end_once() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        for text, sqlcode in (
-            ("BEGIN WORK", 0),
-            ("BEGIN WORK", -535),
-            ("COMMIT WORK", 0),
-            ("COMMIT WORK", -255),
-            ("ROLLBACK WORK", -255),
-        ):
-            try:
-                await conn.execute(text)
-            except aioifx.DatabaseError as error:
-                assert error.sqlcode == sqlcode, text
-            else:
-                assert sqlcode == 0, text
-
-
-async def test_a_key_that_is_there_names_its_constraint() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        await conn.execute("CREATE TABLE t (k INT PRIMARY KEY CONSTRAINT pk_t)")
+async def test_a_key_that_is_there_names_its_constraint(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TABLE t (k INT PRIMARY KEY CONSTRAINT pk_t)")
+    await conn.execute("INSERT INTO t (k) VALUES (?)", 1)
+    with pytest.raises(aioifx.DatabaseError) as raised:
         await conn.execute("INSERT INTO t (k) VALUES (?)", 1)
-        with pytest.raises(aioifx.DatabaseError) as raised:
-            await conn.execute("INSERT INTO t (k) VALUES (?)", 1)
-        assert (raised.value.sqlcode, raised.value.isamcode) == (-268, -100)
-        assert "informix.pk_t" in str(raised.value)
+    assert (raised.value.sqlcode, raised.value.isamcode) == (-268, -100)
+    assert "informix.pk_t" in str(raised.value)
 
 
 async def test_texts_are_cut_by_the_bytes_of_the_databases_code_set() -> None:
@@ -531,42 +530,38 @@ async def test_a_join_takes_no_notice_of_trailing_blanks(dsn: str) -> None:
 # -- sequences ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_sequence_gives_one_number_a_row() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        await conn.execute("CREATE SEQUENCE s")
-        await conn.execute("CREATE TABLE t (a INT8, b INT8, c VARCHAR(10))")
-        text = "SELECT s.CURRVAL, s.NEXTVAL, s.NEXTVAL + 10, tabid FROM systables WHERE tabid <= ?"
-        assert [tuple(row) for row in await conn.fetch(text, 2)] == [(1, 1, 11, 1), (2, 2, 12, 2)]
-        async with await conn.prepare(text) as statement:
-            assert [tuple(row) for row in await statement.fetch(1)] == [(3, 3, 13, 1)]
-            assert [tuple(row) for row in await statement.fetch(1)] == [(4, 4, 14, 1)]
-            assert [str(column.type) for column in statement.columns] == ["INT8", "INT8", "INT8", "SERIAL"]
-        await conn.execute("INSERT INTO t VALUES (s.NEXTVAL, s.CURRVAL, ?)", "x")
-        await conn.executemany("INSERT INTO t VALUES (s.NEXTVAL, ?, ?)", [(1, "y"), (2, "z")])
-        await conn.execute(
-            "INSERT INTO t (a, b) SELECT s.NEXTVAL, s.NEXTVAL FROM systables WHERE tabid <= ?", 2
-        )
-        await conn.execute("SELECT s.NEXTVAL AS n FROM t INTO TEMP u")
-        result = [tuple(row) for row in await conn.fetch("SELECT a, b FROM t")]
-        assert result == [(5, 5), (6, 1), (7, 2), (8, 8), (9, 9)]
-        assert [row[0] for row in await conn.fetch("SELECT n FROM u")] == [10, 11, 12, 13, 14]
-        done = await conn.execute("UPDATE t SET a = s.NEXTVAL, b = s.CURRVAL WHERE c IS NOT NULL")
-        assert done.rowcount == 3
-        numbers = await conn.fetch("SELECT a, b FROM t WHERE c IS NOT NULL")
-        assert [tuple(row) for row in numbers] == [(15, 15), (16, 16), (17, 17)]
-        assert await conn.fetchval(f"SELECT s.CURRVAL {DUAL}") == 17
+async def test_a_sequence_gives_one_number_a_row(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE SEQUENCE s")
+    await conn.execute("CREATE TABLE t (a INT8, b INT8, c VARCHAR(10))")
+    text = "SELECT s.CURRVAL, s.NEXTVAL, s.NEXTVAL + 10, tabid FROM systables WHERE tabid <= ?"
+    assert [tuple(row) for row in await conn.fetch(text, 2)] == [(1, 1, 11, 1), (2, 2, 12, 2)]
+    async with await conn.prepare(text) as statement:
+        assert [tuple(row) for row in await statement.fetch(1)] == [(3, 3, 13, 1)]
+        assert [tuple(row) for row in await statement.fetch(1)] == [(4, 4, 14, 1)]
+        assert [str(column.type) for column in statement.columns] == ["INT8", "INT8", "INT8", "SERIAL"]
+    await conn.execute("INSERT INTO t VALUES (s.NEXTVAL, s.CURRVAL, ?)", "x")
+    await conn.executemany("INSERT INTO t VALUES (s.NEXTVAL, ?, ?)", [(1, "y"), (2, "z")])
+    await conn.execute("INSERT INTO t (a, b) SELECT s.NEXTVAL, s.NEXTVAL FROM systables WHERE tabid <= ?", 2)
+    await conn.execute("SELECT s.NEXTVAL AS n FROM t INTO TEMP u")
+    result = [tuple(row) for row in await conn.fetch("SELECT a, b FROM t")]
+    assert result == [(5, 5), (6, 1), (7, 2), (8, 8), (9, 9)]
+    assert [row[0] for row in await conn.fetch("SELECT n FROM u")] == [10, 11, 12, 13, 14]
+    done = await conn.execute("UPDATE t SET a = s.NEXTVAL, b = s.CURRVAL WHERE c IS NOT NULL")
+    assert done.rowcount == 3
+    numbers = await conn.fetch("SELECT a, b FROM t WHERE c IS NOT NULL")
+    assert [tuple(row) for row in numbers] == [(15, 15), (16, 16), (17, 17)]
+    assert await conn.fetchval(f"SELECT s.CURRVAL {DUAL}") == 17
 
 
-async def test_a_cursor_keeps_its_numbers_while_other_statements_take_some() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        await conn.execute("CREATE SEQUENCE s")
-        async with conn.transaction():
-            seen: list[int] = []
-            async for row in conn.stream("SELECT s.NEXTVAL AS n FROM systables WHERE tabid <= 4"):
-                seen.append(row[0])
-                seen.append(await conn.fetchval(f"SELECT s.NEXTVAL {DUAL}"))
-        assert len(set(seen)) == 8
-        assert seen[::2] == sorted(seen[::2])
+async def test_a_cursor_keeps_its_numbers_while_other_statements_take_some(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE SEQUENCE s")
+    async with conn.transaction():
+        seen: list[int] = []
+        async for row in conn.stream("SELECT s.NEXTVAL AS n FROM systables WHERE tabid <= 4"):
+            seen.append(row[0])
+            seen.append(await conn.fetchval(f"SELECT s.NEXTVAL {DUAL}"))
+    assert len(set(seen)) == 8
+    assert seen[::2] == sorted(seen[::2])
 
 
 async def test_numbers_are_each_sessions_own_and_no_rollback_takes_them_back() -> None:
@@ -616,30 +611,27 @@ def test_rights_on_a_sequence_are_accepted(engine: Engine) -> None:
 # -- views -------------------------------------------------------------------------------------------------------------
 
 
-async def test_rows_are_written_through_a_simple_view() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        await conn.execute("CREATE TABLE t (k SERIAL PRIMARY KEY, n INTEGER, c CHAR(5))")
-        await conn.execute(
-            "CREATE VIEW v (i, num, name) AS SELECT k, n, c FROM t WHERE n > 10 WITH CHECK OPTION"
-        )
-        assert (await conn.execute("INSERT INTO v VALUES (0, ?, ?)", 11, "a")).serial == 1
-        await conn.executemany("INSERT INTO v (num, name) VALUES (?, ?)", [(12, "b"), (13, "c")])
+async def test_rows_are_written_through_a_simple_view(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TABLE t (k SERIAL PRIMARY KEY, n INTEGER, c CHAR(5))")
+    await conn.execute("CREATE VIEW v (i, num, name) AS SELECT k, n, c FROM t WHERE n > 10 WITH CHECK OPTION")
+    assert (await conn.execute("INSERT INTO v VALUES (0, ?, ?)", 11, "a")).serial == 1
+    await conn.executemany("INSERT INTO v (num, name) VALUES (?, ?)", [(12, "b"), (13, "c")])
+    with pytest.raises(aioifx.DataError) as raised:
+        await conn.executemany("INSERT INTO v (num, name) VALUES (?, ?)", [(14, "d"), (9, "e")])
+    assert (raised.value.sqlcode, raised.value.row_index) == (-385, 1)
+    async with await conn.prepare("UPDATE v SET num = ? WHERE name = ?") as statement:
+        assert (await statement.execute(20, "b")).rowcount == 1
+        assert (await statement.execute(20, "z")).rowcount == 0
         with pytest.raises(aioifx.DataError) as raised:
-            await conn.executemany("INSERT INTO v (num, name) VALUES (?, ?)", [(14, "d"), (9, "e")])
-        assert (raised.value.sqlcode, raised.value.row_index) == (-385, 1)
-        async with await conn.prepare("UPDATE v SET num = ? WHERE name = ?") as statement:
-            assert (await statement.execute(20, "b")).rowcount == 1
-            assert (await statement.execute(20, "z")).rowcount == 0
-            with pytest.raises(aioifx.DataError) as raised:
-                await statement.execute(1, "b")
-            assert raised.value.sqlcode == -385
-        async with conn.transaction():
-            await conn.execute("UPDATE v SET name = 'q' WHERE i = ?", 1)
-            assert len((await conn.execute("UPDATE v SET name = name")).warnings) == 1
-            await conn.execute("INSERT INTO v SELECT 0, num + ?, name FROM v WHERE i = 1", 100)
-            await conn.execute("DELETE FROM v WHERE num = 13")
-        rows = await conn.fetch("SELECT num, name FROM v ORDER BY num")
-        assert [tuple(row) for row in rows] == [(11, "q    "), (20, "b    "), (111, "q    ")]
+            await statement.execute(1, "b")
+        assert raised.value.sqlcode == -385
+    async with conn.transaction():
+        await conn.execute("UPDATE v SET name = 'q' WHERE i = ?", 1)
+        assert len((await conn.execute("UPDATE v SET name = name")).warnings) == 1
+        await conn.execute("INSERT INTO v SELECT 0, num + ?, name FROM v WHERE i = 1", 100)
+        await conn.execute("DELETE FROM v WHERE num = 13")
+    rows = await conn.fetch("SELECT num, name FROM v ORDER BY num")
+    assert [tuple(row) for row in rows] == [(11, "q    "), (20, "b    "), (111, "q    ")]
 
 
 # -- names and unions --------------------------------------------------------------------------------------------------
@@ -709,12 +701,11 @@ async def test_what_is_beyond_a_limit_is_refused_by_number(
 
 
 @pytest.mark.exhaustive
-async def test_what_is_within_the_limits_is_done() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        await conn.execute("CREATE TABLE t (n INTEGER, v LVARCHAR(32000))")
-        assert (await conn.execute("INSERT INTO t VALUES (?, ?)", 1, "x" * 32000)).rowcount == 1
-        assert await conn.fetchval(f"SELECT n FROM t WHERE n = ?{' AND n = 1' * 10_000}", 1) == 1
-        assert await conn.fetchval(f"SELECT n FROM t WHERE n = 1{' OR n = 2' * 1_100}") == 1
-        assert await conn.fetchval(f"SELECT n FROM t WHERE n IN ({','.join(['2'] * 1_100)}, 1)") == 1
-        assert len(await conn.fetchrow(f"SELECT {','.join(['n'] * 1998)} FROM t") or ()) == 1998
-        assert await conn.fetchval(f"SELECT LENGTH(v) FROM t WHERE v = '{'x' * 32000}'") == 32000
+async def test_what_is_within_the_limits_is_done(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TABLE t (n INTEGER, v LVARCHAR(32000))")
+    assert (await conn.execute("INSERT INTO t VALUES (?, ?)", 1, "x" * 32000)).rowcount == 1
+    assert await conn.fetchval(f"SELECT n FROM t WHERE n = ?{' AND n = 1' * 10_000}", 1) == 1
+    assert await conn.fetchval(f"SELECT n FROM t WHERE n = 1{' OR n = 2' * 1_100}") == 1
+    assert await conn.fetchval(f"SELECT n FROM t WHERE n IN ({','.join(['2'] * 1_100)}, 1)") == 1
+    assert len(await conn.fetchrow(f"SELECT {','.join(['n'] * 1998)} FROM t") or ()) == 1998
+    assert await conn.fetchval(f"SELECT LENGTH(v) FROM t WHERE v = '{'x' * 32000}'") == 32000

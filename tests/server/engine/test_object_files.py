@@ -84,8 +84,9 @@ def test_a_file_that_cannot_be_used_is_an_error(tmp_path: Path, name: str) -> No
             ServerFiles(tmp_path).write(name, [b"x"])
 
 
-def test_files_at_the_server_are_in_the_databases_directory(core: ServerCore, files: Memory) -> None:
-    engine = core.engine()
+def test_files_at_the_server_are_in_the_databases_directory(
+    engine: Engine, core: ServerCore, files: Memory
+) -> None:
     folder = core.databases.files
     folder.mkdir()
     (folder / "in").write_bytes(b"from a file")

@@ -169,9 +169,8 @@ def test_locators_are_stored_and_read(table: Engine) -> None:
     ],
 )  # fmt: skip
 def test_an_object_is_deleted_with_its_last_reference(
-    core: ServerCore, statements: list[str], objects: int
+    engine: Engine, statements: list[str], objects: int
 ) -> None:
-    engine = core.engine()
     run(engine, TABLE)
     for key in (1, 2):
         locator = made(engine, b"value")

@@ -36,15 +36,13 @@ def translations(monkeypatch: pytest.MonkeyPatch) -> list[nodes.Statement]:
 TEXT = "SELECT tabname FROM systables WHERE tabid = ?"
 
 
-def test_the_same_text_is_translated_once(core: ServerCore, translations: list[nodes.Statement]) -> None:
-    engine = core.engine()
+def test_the_same_text_is_translated_once(engine: Engine, translations: list[nodes.Statement]) -> None:
     for tabid in (1, 2, 3):
         assert len(query(engine, TEXT, tabid)) == 1
     assert len(translations) == 1
 
 
-def test_a_change_of_the_schema_renews_plans(core: ServerCore, translations: list[nodes.Statement]) -> None:
-    engine = core.engine()
+def test_a_change_of_the_schema_renews_plans(engine: Engine, translations: list[nodes.Statement]) -> None:
     statement = engine.prepare(TEXT)
     run(engine, "CREATE TABLE t (a INTEGER)")
     translations.clear()
@@ -54,9 +52,8 @@ def test_a_change_of_the_schema_renews_plans(core: ServerCore, translations: lis
 
 
 def test_a_rolled_back_change_brings_the_old_plans_back(
-    core: ServerCore, translations: list[nodes.Statement]
+    engine: Engine, translations: list[nodes.Statement]
 ) -> None:
-    engine = core.engine()
     query(engine, TEXT, 1)
     run(engine, "BEGIN WORK")
     run(engine, "CREATE TABLE t (a INTEGER)")
@@ -67,8 +64,7 @@ def test_a_rolled_back_change_brings_the_old_plans_back(
     assert translations == []
 
 
-def test_temporary_tables_of_one_session_mean_nothing_to_another(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_temporary_tables_of_one_session_mean_nothing_to_another(one: Engine, two: Engine) -> None:
     run(one, "CREATE TEMP TABLE t (a INTEGER)")
     run(two, "CREATE TEMP TABLE t (a CHAR(3))")
     types = [str(engine.prepare("SELECT a FROM t").plan.columns[0].type) for engine in (one, two)]
@@ -147,9 +143,8 @@ def test_a_statement_whose_description_changed_must_be_prepared_again(
     ("column", "sqlcode"), [("INTEGER", 0), ("VARCHAR(5)", -710), ("INTEGER NOT NULL", -710)]
 )
 def test_a_recreated_table_is_the_same_only_if_it_looks_the_same(
-    core: ServerCore, column: str, sqlcode: int
+    engine: Engine, column: str, sqlcode: int
 ) -> None:
-    engine = core.engine()
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("SELECT a FROM t")
     run(engine, "DROP TABLE t")
@@ -157,8 +152,7 @@ def test_a_recreated_table_is_the_same_only_if_it_looks_the_same(
     assert outcome_of(engine, statement) == sqlcode
 
 
-def test_a_change_that_is_rolled_back_leaves_statements_as_they_were(core: ServerCore) -> None:
-    engine = core.engine()
+def test_a_change_that_is_rolled_back_leaves_statements_as_they_were(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("SELECT a FROM t")
     run(engine, "BEGIN WORK")
@@ -171,8 +165,7 @@ def test_a_change_that_is_rolled_back_leaves_statements_as_they_were(core: Serve
 # -- several statements of one text ------------------------------------------------------------------------------------
 
 
-def test_statements_of_one_text_share_the_values_in_order(core: ServerCore) -> None:
-    engine = core.engine()
+def test_statements_of_one_text_share_the_values_in_order(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER, b VARCHAR(9)); CREATE TABLE u (c INTEGER)")
     text = "INSERT INTO t VALUES (?, 'x;y'); INSERT INTO u VALUES (?); UPDATE t SET a = a + ? WHERE b = ?;"
     statement = engine.prepare(text)
@@ -185,8 +178,7 @@ def test_statements_of_one_text_share_the_values_in_order(core: ServerCore) -> N
     assert query(engine, "SELECT c FROM u") == [(7,), (7,)]
 
 
-def test_the_statements_after_an_error_do_not_run(core: ServerCore) -> None:
-    engine = core.engine()
+def test_the_statements_after_an_error_do_not_run(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER NOT NULL)")
     error = error_from(
         engine, "INSERT INTO t VALUES (1); INSERT INTO t VALUES (NULL); INSERT INTO t VALUES (3)"
@@ -195,9 +187,8 @@ def test_the_statements_after_an_error_do_not_run(core: ServerCore) -> None:
     assert query(engine, "SELECT a FROM t") == [(1,)]
 
 
-def test_each_statement_is_checked_before_any_of_them_runs(core: ServerCore) -> None:
+def test_each_statement_is_checked_before_any_of_them_runs(engine: Engine) -> None:
     # Documented: they cannot depend on actions of others in the text.
-    engine = core.engine()
     with pytest.raises(SqlError) as caught:
         engine.prepare("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
     assert (caught.value.sqlcode, caught.value.token) == (-206, "t")
@@ -206,8 +197,7 @@ def test_each_statement_is_checked_before_any_of_them_runs(core: ServerCore) -> 
     assert (caught.value.sqlcode, caught.value.offset) == (-201, 32)
 
 
-def test_a_change_of_the_schema_renews_each_of_them(core: ServerCore) -> None:
-    engine = core.engine()
+def test_a_change_of_the_schema_renews_each_of_them(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("INSERT INTO t VALUES (1); DELETE FROM t WHERE a = 0")
     run(engine, "ALTER TABLE t ADD b INTEGER DEFAULT 5 BEFORE a")
@@ -238,16 +228,14 @@ def test_some_statements_must_be_alone_in_their_text(core: ServerCore, text: str
     assert caught.value.sqlcode == sqlcode
 
 
-def test_values_of_byte_and_text_are_for_single_statements(core: ServerCore) -> None:
-    engine = core.engine()
+def test_values_of_byte_and_text_are_for_single_statements(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a TEXT)")
     with pytest.raises(SqlError) as caught:
         engine.prepare("DELETE FROM t; INSERT INTO t VALUES (?)")
     assert caught.value.sqlcode == -555
 
 
-def test_a_temporary_table_may_be_filled_by_one_of_them(core: ServerCore) -> None:
-    engine = core.engine()
+def test_a_temporary_table_may_be_filled_by_one_of_them(engine: Engine) -> None:
     run(engine, "SELECT tabid FROM systables WHERE tabid < 3 INTO TEMP x; UPDATE STATISTICS")
     assert query(engine, "SELECT COUNT(*) FROM x") == [(2,)]
 

@@ -11,16 +11,14 @@ def workspace_of(engine: Engine) -> Workspace:
     return engine._state.workspace
 
 
-def test_the_stamp_moves_with_every_change_of_the_schema(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_the_stamp_moves_with_every_change_of_the_schema(one: Engine, two: Engine) -> None:
     before = workspace_of(two).stamp
     assert workspace_of(two).stamp == before
     run(one, "CREATE TABLE t (a INTEGER)")
     assert workspace_of(two).stamp != before
 
 
-def test_the_stamp_moves_when_a_change_is_committed_or_undone(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_the_stamp_moves_when_a_change_is_committed_or_undone(one: Engine, two: Engine) -> None:
     for end in (Transactions.commit, Transactions.rollback):
         run(one, "BEGIN WORK")
         run(one, "CREATE TABLE t (a INTEGER)" if end is Transactions.commit else "DROP TABLE t")
@@ -40,8 +38,7 @@ def test_a_committed_transaction_leaves_nothing_in_the_log_of_temporary_tables(c
     assert log.is_empty
 
 
-def test_other_databases_are_attached_once(core: ServerCore) -> None:
-    engine = core.engine()
+def test_other_databases_are_attached_once(engine: Engine, core: ServerCore) -> None:
     for _ in range(3):
         engine.prepare("SELECT * FROM sysmaster:systables")
     run(engine, "CREATE DATABASE shop WITH LOG")

@@ -12,7 +12,8 @@ from aioifx.sqltypes import Row, Value
 from tests.server.sql.workbench import Workbench
 
 
-def bench() -> Workbench:
+@pytest.fixture
+def stores() -> Workbench:
     return Workbench(
         "CREATE TABLE t (k SERIAL PRIMARY KEY, c CHAR(3) NOT NULL, n SMALLINT DEFAULT 7, d DECIMAL(5,2),"
         " day DATE DEFAULT TODAY, v VARCHAR(5))",
@@ -30,18 +31,19 @@ def bench() -> Workbench:
         ("DELETE FROM t WHERE k = ?", []),
     ],
 )
-def test_a_change_describes_the_columns_that_it_sets(text: str, columns: list[tuple[str, str]]) -> None:
-    assert bench().described(text) == columns
+def test_a_change_describes_the_columns_that_it_sets(
+    stores: Workbench, text: str, columns: list[tuple[str, str]]
+) -> None:
+    assert stores.described(text) == columns
 
 
-def test_parameters_are_of_the_columns_that_they_are_assigned_to_or_compared_with() -> None:
-    made = bench().plan("UPDATE t SET c = ?, d = ? WHERE k = ?")
+def test_parameters_are_of_the_columns_that_they_are_assigned_to_or_compared_with(stores: Workbench) -> None:
+    made = stores.plan("UPDATE t SET c = ?, d = ? WHERE k = ?")
     found = [(str(each.type), each.column, each.is_compared) for each in made.parameters]
     assert found == [("CHAR(3)", "c", False), ("DECIMAL(5,2)", "d", False), ("BIGINT", "", True)]
 
 
-def test_values_are_stored_as_the_columns_types_say() -> None:
-    stores = bench()
+def test_values_are_stored_as_the_columns_types_say(stores: Workbench) -> None:
     stores.run("INSERT INTO t (c, d, day, v) VALUES ('abcdef', 1.005, '02/01/2026', '')")
     stores.run(
         "INSERT INTO t (c, d, day, v) VALUES (?, ?, ?, ?)", "x", Decimal("2.345"), date(2026, 1, 1), "abcdefg"
@@ -52,8 +54,7 @@ def test_values_are_stored_as_the_columns_types_say() -> None:
     ]
 
 
-def test_columns_left_out_get_serial_numbers_defaults_or_null() -> None:
-    stores = bench()
+def test_columns_left_out_get_serial_numbers_defaults_or_null(stores: Workbench) -> None:
     stores.run("INSERT INTO t (c) VALUES ('a')")
     stores.run("INSERT INTO t (k, c) VALUES (10, 'b')")
     stores.run("INSERT INTO t (k, c, n) VALUES (0, 'c', NULL)")
@@ -64,8 +65,7 @@ def test_columns_left_out_get_serial_numbers_defaults_or_null() -> None:
     ]
 
 
-def test_rows_of_a_query_are_inserted_in_its_order_also_from_the_same_table() -> None:
-    stores = bench()
+def test_rows_of_a_query_are_inserted_in_its_order_also_from_the_same_table(stores: Workbench) -> None:
     for row in ("3, 30", "1, 10", "2, 20"):
         stores.run(f"INSERT INTO p VALUES ({row})")
     assert stores.run("INSERT INTO t (c, n) SELECT a, b FROM p ORDER BY a") == 3
@@ -101,12 +101,13 @@ def test_rows_of_a_query_are_inserted_in_its_order_also_from_the_same_table() ->
         ("DELETE FROM t WHERE nope = 1", (-217, "nope", 21)),
     ],
 )
-def test_an_invalid_change_is_refused_with_its_reason(text: str, error: tuple[int, str, int]) -> None:
-    assert bench().error(text) == error
+def test_an_invalid_change_is_refused_with_its_reason(
+    stores: Workbench, text: str, error: tuple[int, str, int]
+) -> None:
+    assert stores.error(text) == error
 
 
-def test_updates_see_the_old_row_on_the_right_side() -> None:
-    stores = bench()
+def test_updates_see_the_old_row_on_the_right_side(stores: Workbench) -> None:
     stores.run("INSERT INTO p VALUES (1, 2)")
     stores.run("UPDATE p SET a = b, b = a")
     assert stores.rows("SELECT a, b FROM p") == [(2, 1)]
@@ -119,8 +120,7 @@ def test_updates_see_the_old_row_on_the_right_side() -> None:
     assert stores.error("UPDATE p SET (a, b) = ((SELECT tabid, tabid FROM systables))")[0] == -284
 
 
-def test_changed_rows_are_counted_and_none_is_not_an_error() -> None:
-    stores = bench()
+def test_changed_rows_are_counted_and_none_is_not_an_error(stores: Workbench) -> None:
     for row in ("1, 1", "2, 1", "3, 2"):
         stores.run(f"INSERT INTO p VALUES ({row})")
     assert stores.run("UPDATE p SET b = b WHERE b = 1") == 2
@@ -129,44 +129,40 @@ def test_changed_rows_are_counted_and_none_is_not_an_error() -> None:
     assert stores.run("DELETE FROM p") == 2
 
 
-def test_null_into_a_not_null_column_is_found_when_the_value_is_known() -> None:
-    stores = bench()
+def test_null_into_a_not_null_column_is_found_when_the_value_is_known(stores: Workbench) -> None:
     assert stores.error("INSERT INTO t (c) VALUES (?)", None) == (-391, "c", 0)
     stores.run("INSERT INTO t (c) VALUES (?)", "a")
     assert stores.error("UPDATE t SET c = (SELECT tabname FROM systables WHERE tabid = 0)") == (-391, "c", 0)
     assert stores.error("INSERT INTO t (c) SELECT v FROM t") == (-391, "c", 0)
 
 
-def test_violated_keys_are_reported_by_name() -> None:
-    stores = bench()
+def test_violated_keys_are_reported_by_name(stores: Workbench) -> None:
     stores.run("INSERT INTO p VALUES (1, 1)")
     assert stores.error("INSERT INTO p VALUES (?, ?)", 1, 2) == (-268, "ann.pk_p", 0)
 
 
-def test_a_change_by_cursor_takes_the_rowid_after_its_parameters() -> None:
-    made = bench().plan("UPDATE p SET b = ?, a = ? WHERE CURRENT OF cur").action
+def test_a_change_by_cursor_takes_the_rowid_after_its_parameters(stores: Workbench) -> None:
+    made = stores.plan("UPDATE p SET b = ?, a = ? WHERE CURRENT OF cur").action
     assert isinstance(made, plan.Change)
     assert (made.cursor, made.verb, made.update_columns) == ("cur", Verb.UPDATE, ("b", "a"))
     assert render(made.sql.tree).endswith(".rowid = ?3")
-    made = bench().plan("DELETE FROM p WHERE CURRENT OF cur").action
+    made = stores.plan("DELETE FROM p WHERE CURRENT OF cur").action
     assert isinstance(made, plan.Change) and render(made.sql.tree).endswith(".rowid = ?1")
 
 
-def test_a_change_of_all_rows_is_marked() -> None:
+def test_a_change_of_all_rows_is_marked(stores: Workbench) -> None:
     for text, all_rows in (("DELETE FROM p", True), ("DELETE FROM p WHERE a = 1", False)):
-        made = bench().plan(text).action
+        made = stores.plan(text).action
         assert isinstance(made, plan.Change) and made.affects_all_rows is all_rows
 
 
-def test_truncate_takes_all_rows() -> None:
-    stores = bench()
+def test_truncate_takes_all_rows(stores: Workbench) -> None:
     stores.run("INSERT INTO p VALUES (1, 1)")
     assert stores.run("TRUNCATE TABLE p") == 1
     assert stores.rows("SELECT * FROM p") == []
 
 
-def test_a_columns_name_may_begin_with_a_parenthesis() -> None:
-    stores = bench()
+def test_a_columns_name_may_begin_with_a_parenthesis(stores: Workbench) -> None:
     stores.delimident = True
     stores.run('CREATE TABLE "odd" ("(a" INT, "b)" INT)')
     stores.run('INSERT INTO "odd" VALUES (1, 2)')
@@ -175,8 +171,7 @@ def test_a_columns_name_may_begin_with_a_parenthesis() -> None:
     assert stores.rows('SELECT * FROM "odd"') == [(2, 5)]
 
 
-def test_an_update_may_name_its_table_by_an_alias() -> None:
-    stores = bench()
+def test_an_update_may_name_its_table_by_an_alias(stores: Workbench) -> None:
     stores.run("INSERT INTO p VALUES (1, 1)")
     assert stores.run("UPDATE p x SET b = (SELECT MAX(y.a) + 4 FROM p y WHERE y.a = x.a) WHERE x.a = 1") == 1
     assert stores.rows("SELECT b FROM p") == [(5,)]
@@ -185,8 +180,7 @@ def test_an_update_may_name_its_table_by_an_alias() -> None:
 @pytest.mark.parametrize(
     "statement", ["TRUNCATE v", "MERGE INTO v USING p ON (1 = 1) WHEN MATCHED THEN DELETE"]
 )
-def test_some_changes_through_views_are_refused(statement: str) -> None:
-    stores = bench()
+def test_some_changes_through_views_are_refused(stores: Workbench, statement: str) -> None:
     stores.run("CREATE VIEW v AS SELECT a FROM p")
     assert stores.error(statement)[:2] == (-999, "VIEW")
 
