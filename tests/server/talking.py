@@ -104,6 +104,12 @@ def run(engine: Engine, text: str, *values: Value) -> StatementResult:
     return engine.execute(engine.prepare(text), values)
 
 
+def run_all(engine: Engine, *texts: str) -> None:
+    """Prepare and execute one statement after another."""
+    for text in texts:
+        run(engine, text)
+
+
 def query(engine: Engine, text: str, *values: Value) -> list[Row]:
     """All rows of a SELECT, as Python values."""
     statement = engine.prepare(text)

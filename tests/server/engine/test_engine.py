@@ -16,7 +16,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire.opcodes import StatementType
-from tests.server.talking import ServerCore, codes, error_from, query, run, server_core
+from tests.server.talking import ServerCore, codes, error_from, query, run, run_all, server_core
 
 
 @pytest.fixture
@@ -111,8 +111,7 @@ def test_a_failing_statement_reports_its_error_and_changes_nothing(
     ):
         run(engine, f"INSERT INTO {each}")
     if inside:
-        run(engine, "BEGIN WORK")
-        run(engine, "INSERT INTO t VALUES (7, 70)")
+        run_all(engine, "BEGIN WORK", "INSERT INTO t VALUES (7, 70)")
     before = [query(engine, f"SELECT * FROM {table}") for table in ("t", "child", "twins")]
     found = codes(error_from(engine, text))
     assert found[:2] == expected[:2]
@@ -157,19 +156,15 @@ def test_sysmaster_tells_the_locale_of_a_database(core: ServerCore) -> None:
 
 
 def test_values_are_bound_as_the_schema_is_now(engine: Engine) -> None:
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    run(engine, "INSERT INTO t VALUES (1)")
+    run_all(engine, "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)")
     statement = engine.prepare("DELETE FROM t WHERE a = ?")
     assert engine.execute(statement, (1,)).rows == 1
-    run(engine, "ALTER TABLE t MODIFY (a VARCHAR(5))")
-    run(engine, "INSERT INTO t VALUES ('x')")
+    run_all(engine, "ALTER TABLE t MODIFY (a VARCHAR(5))", "INSERT INTO t VALUES ('x')")
     assert engine.execute(statement, ("x",)).rows == 1
 
 
 def test_another_database_can_be_read(engine: Engine, core: ServerCore) -> None:
-    run(engine, "CREATE DATABASE shop WITH LOG")
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    run(engine, "INSERT INTO t VALUES (5)")
+    run_all(engine, "CREATE DATABASE shop WITH LOG", "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (5)")
     run(engine, "DATABASE demo")
     assert query(engine, "SELECT a FROM shop:t") == [(5,)]
     statement = engine.prepare("SELECT a FROM shop:t")
@@ -197,8 +192,7 @@ def test_an_open_cursor_does_not_hide_what_others_commit(core: ServerCore, fille
     cursor = filled.open(filled.prepare("SELECT a FROM t ORDER BY a"))
     filled.fetch(cursor, 1)
     other = core.engine()
-    run(other, "INSERT INTO t VALUES (11, 0)")
-    run(other, "CREATE TABLE late (a INTEGER)")
+    run_all(other, "INSERT INTO t VALUES (11, 0)", "CREATE TABLE late (a INTEGER)")
     assert query(filled, "SELECT COUNT(*) FROM t") == [(Decimal(11),)]
     assert query(filled, "SELECT a FROM late") == []
 
@@ -296,15 +290,13 @@ def test_a_long_query_can_be_interrupted(filled: Engine) -> None:
 def test_in_an_ansi_database_only_commit_commits() -> None:
     with server_core(LogMode.ANSI) as core:
         one, two = core.engine(), core.engine()
-        run(one, "CREATE TABLE t (a INTEGER)")
-        run(one, "INSERT INTO t VALUES (1)")
+        run_all(one, "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)")
         assert error_from(one, "BEGIN WORK").sqlcode == -535
         run(one, "COMMIT WORK")
         assert query(two, "SELECT a FROM anna.t") == [(1,)]
         assert error_from(one, "INSERT INTO t VALUES (2)").isamcode == -113  # REPEATABLE READ is the default
         run(two, "ROLLBACK WORK")
-        run(one, "INSERT INTO t VALUES (2)")
-        run(one, "ROLLBACK WORK")
+        run_all(one, "INSERT INTO t VALUES (2)", "ROLLBACK WORK")
         assert query(two, "SELECT a FROM anna.t") == [(1,)]
         assert error_from(one, "UPDATE t SET a = 9 WHERE a = 5").isamcode == -113  # REPEATABLE READ
         run(two, "COMMIT WORK")
@@ -585,11 +577,9 @@ async def test_numbers_are_each_sessions_own_and_no_rollback_takes_them_back() -
 
 
 def test_a_rolled_back_sequence_leaves_no_numbers(engine: Engine) -> None:
-    run(engine, "BEGIN WORK")
-    run(engine, "CREATE SEQUENCE s")
+    run_all(engine, "BEGIN WORK", "CREATE SEQUENCE s")
     assert query(engine, "SELECT s.NEXTVAL FROM systables WHERE tabid <= 2") == [(1,), (2,)]
-    run(engine, "ROLLBACK WORK")
-    run(engine, "CREATE SEQUENCE s")
+    run_all(engine, "ROLLBACK WORK", "CREATE SEQUENCE s")
     assert query(engine, "SELECT s.NEXTVAL FROM systables WHERE tabid = 1") == [(1,)]
 
 

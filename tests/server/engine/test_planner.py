@@ -16,7 +16,7 @@ from aioifx.server.sql.syntax.tokens import tokenize
 from aioifx.server.sql.translate.translate import translate as original
 from aioifx.server.sqlite.interrupts import INTERRUPTED, Interrupts
 from aioifx.wire.opcodes import StatementType
-from tests.server.talking import ServerCore, error_from, query, run
+from tests.server.talking import ServerCore, error_from, query, run, run_all
 
 
 @pytest.fixture
@@ -55,8 +55,7 @@ def test_a_rolled_back_change_brings_the_old_plans_back(
     engine: Engine, translations: list[nodes.Statement]
 ) -> None:
     query(engine, TEXT, 1)
-    run(engine, "BEGIN WORK")
-    run(engine, "CREATE TABLE t (a INTEGER)")
+    run_all(engine, "BEGIN WORK", "CREATE TABLE t (a INTEGER)")
     query(engine, TEXT, 1)
     run(engine, "ROLLBACK WORK")
     translations.clear()
@@ -147,16 +146,14 @@ def test_a_recreated_table_is_the_same_only_if_it_looks_the_same(
 ) -> None:
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("SELECT a FROM t")
-    run(engine, "DROP TABLE t")
-    run(engine, f"CREATE TABLE t (a {column})")
+    run_all(engine, "DROP TABLE t", f"CREATE TABLE t (a {column})")
     assert outcome_of(engine, statement) == sqlcode
 
 
 def test_a_change_that_is_rolled_back_leaves_statements_as_they_were(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("SELECT a FROM t")
-    run(engine, "BEGIN WORK")
-    run(engine, "ALTER TABLE t MODIFY (a CHAR(3))")
+    run_all(engine, "BEGIN WORK", "ALTER TABLE t MODIFY (a CHAR(3))")
     assert outcome_of(engine, statement) == -710
     run(engine, "ROLLBACK WORK")
     assert outcome_of(engine, statement) == 0

@@ -6,7 +6,7 @@ from aioifx.server.engine.cursors import Cursor
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.lock_manager import Kind, LockManager, LockMode, Owner, Resource
-from tests.server.talking import run
+from tests.server.talking import run, run_all
 
 OTHER = "other"
 """The owner of the locks of another transaction."""
@@ -93,8 +93,7 @@ def test_retained_update_locks_last_until_the_end_of_the_transaction(
 
 
 def test_repeatable_read_retains_update_locks(filled: Engine, table: Table) -> None:
-    run(filled, "BEGIN WORK")
-    run(filled, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    run_all(filled, "BEGIN WORK", "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     cursor = opened(filled, "SELECT a FROM t FOR UPDATE")
     for number in (1, 2):
         assert next_row(filled, cursor) == (number,)
@@ -122,11 +121,9 @@ def test_rows_are_read_again_under_their_lock(filled: Engine, table: Table) -> N
     run(filled, "BEGIN WORK")
     cursor = opened(filled, "SELECT a, b FROM t WHERE a < 5 FOR UPDATE", name="c")
     assert next_row(filled, cursor) == (1, 0)
-    run(filled, "UPDATE t SET b = 7 WHERE a = 3")
-    run(filled, "DELETE FROM t WHERE a = 2")
+    run_all(filled, "UPDATE t SET b = 7 WHERE a = 3", "DELETE FROM t WHERE a = 2")
     assert next_row(filled, cursor) == (3, 7)
-    run(filled, "UPDATE t SET b = 8 WHERE CURRENT OF c")
-    run(filled, "UPDATE t SET a = 99 WHERE a = 4")
+    run_all(filled, "UPDATE t SET b = 8 WHERE CURRENT OF c", "UPDATE t SET a = 99 WHERE a = 4")
     assert filled.fetch(cursor, 1) == ([], True)
     assert [row for row in filled.fetch(opened(filled, "SELECT b FROM t WHERE a = 3"), 2)[0]] == [(8,)]
 
@@ -154,8 +151,7 @@ def test_cursor_stability_locks_the_last_row_of_a_block(filled: Engine, table: T
 def test_cursor_stability_reads_its_current_row_as_it_is(filled: Engine) -> None:
     run(filled, "SET ISOLATION TO CURSOR STABILITY")
     cursor = opened(filled, "SELECT a, b FROM t")
-    run(filled, "UPDATE t SET b = 5 WHERE a = 2")
-    run(filled, "DELETE FROM t WHERE a IN (4, 5)")
+    run_all(filled, "UPDATE t SET b = 5 WHERE a = 2", "DELETE FROM t WHERE a IN (4, 5)")
     assert filled.fetch(cursor, 2) == ([(1, 0), (2, 5)], False)
     assert filled.fetch(cursor, 3) == ([(3, 0)], False)  # the rest of the block has been deleted
     assert filled.fetch(cursor, 9)[0][-1] == (10, 0)

@@ -5,7 +5,7 @@ import pytest
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import LogMode
-from tests.server.talking import ServerCore, error_from, query, run
+from tests.server.talking import ServerCore, error_from, query, run, run_all
 
 
 def test_without_a_database_nothing_is_found(core: ServerCore) -> None:
@@ -49,9 +49,7 @@ def test_no_database_is_left_with_a_transaction_open(engine: Engine) -> None:
 
 
 def test_the_end_of_a_session_rolls_back(engine: Engine, core: ServerCore) -> None:
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    run(engine, "BEGIN WORK")
-    run(engine, "INSERT INTO t VALUES (1)")
+    run_all(engine, "CREATE TABLE t (a INTEGER)", "BEGIN WORK", "INSERT INTO t VALUES (1)")
     engine.close()
     other = core.engine()
     assert query(other, "SELECT a FROM t") == []

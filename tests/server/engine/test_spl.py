@@ -10,7 +10,7 @@ from aioifx import DatabaseError, connect
 from aioifx.server import running
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
-from tests.server.talking import ServerCore, error_from, query, run
+from tests.server.talking import ServerCore, error_from, query, run, run_all
 
 TABLE = (
     "CREATE TABLE t (a INT, c CHAR(5), d DATE, m DECIMAL(8,2))",
@@ -33,8 +33,7 @@ def test_a_function_computes_and_returns(engine: Engine) -> None:
     assert error_from(engine, "SELECT add1(a = 1, 2) FROM systables").sqlcode == -201
     assert engine.prepare("EXECUTE FUNCTION add1(1)").plan.columns[0].name == "total"
     assert query(engine, "SELECT add1(tabid, 0) FROM systables WHERE tabid < 3") == [(1,), (2,)]
-    run(engine, "CREATE TABLE t (a INT)")
-    run(engine, "INSERT INTO t VALUES (add1(4))")
+    run_all(engine, "CREATE TABLE t (a INT)", "INSERT INTO t VALUES (add1(4))")
     assert query(engine, "SELECT a FROM t WHERE a = add1(4)") == [(14,)]
 
 
@@ -287,8 +286,7 @@ def test_a_change_waits_for_a_row_that_its_function_reads(core: ServerCore) -> N
     for key in (1, 2):
         run(one, f"INSERT INTO t VALUES ({key}, 0)")
     body = "DEFINE r INT; SELECT n INTO r FROM t WHERE k = x; RETURN r;"
-    run(one, f"CREATE FUNCTION f(x INT) RETURNING INT; {body} END FUNCTION")
-    run(one, "BEGIN WORK")
+    run_all(one, f"CREATE FUNCTION f(x INT) RETURNING INT; {body} END FUNCTION", "BEGIN WORK")
     run(one, "UPDATE t SET n = 7 WHERE k = 1")
     error = error_from(other, "UPDATE t SET n = f(1) WHERE k = 2")
     assert (error.sqlcode, error.isamcode) == (-243, -107)
@@ -406,16 +404,13 @@ async def test_the_call_api_runs_routines() -> None:
 
 
 def test_an_iterator_waits_between_its_rows(engine: Engine) -> None:
-    run(engine, "CREATE TABLE seen (a INT)")
-    run(
+    run_all(
         engine,
+        "CREATE TABLE seen (a INT)",
         "CREATE FUNCTION numbers() RETURNING INT; DEFINE i INT; FOR i = 1 TO 5 INSERT INTO seen VALUES (i); "
         "RETURN i WITH RESUME; END FOR; END FUNCTION",
-    )
-    run(
-        engine,
         "CREATE PROCEDURE p() DEFINE i INT; FOREACH EXECUTE FUNCTION numbers() INTO i "
         "INSERT INTO seen VALUES (-i); IF i = 2 THEN EXIT FOREACH; END IF; END FOREACH; END PROCEDURE",
+        "EXECUTE PROCEDURE p()",
     )
-    run(engine, "EXECUTE PROCEDURE p()")
     assert query(engine, "SELECT a FROM seen") == [(1,), (-1,), (2,), (-2,)]

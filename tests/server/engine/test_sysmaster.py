@@ -16,7 +16,7 @@ from aioifx.server.sqlite.databases import Databases, LogMode
 from aioifx.server.sqlite.lock_manager import Kind, LockMode, Resource
 from aioifx.server.sqlite.transactions import Transactions
 from aioifx.sqltypes import Row
-from tests.server.talking import codes, error_from, query, run, server_core
+from tests.server.talking import codes, error_from, query, run, run_all, server_core
 
 
 @pytest.fixture
@@ -89,8 +89,7 @@ def test_an_open_database_and_a_writer_are_locks() -> None:
         assert stripped(query(bert, syslocks)) == opened
         run(anna, "begin work")
         assert stripped(query(bert, syslocks)) == opened
-        run(anna, "insert into b values (1)")
-        run(anna, "lock table a in exclusive mode")
+        run_all(anna, "insert into b values (1)", "lock table a in exclusive mode")
         assert stripped(query(bert, syslocks)) == [
             *opened, ("demo", "b", 0, 0, "IX", 1, None), ("demo", "b", 1, 0, "X", 1, None),
             ("demo", "a", 0, 0, "X", 1, None),
@@ -108,9 +107,7 @@ def test_an_open_database_and_a_writer_are_locks() -> None:
 def test_the_first_waiter_of_a_lock_is_shown() -> None:
     with server_core() as core:
         anna, bert, carl, dora = (core.engine(user=user) for user in ("anna", "bert", "carl", "dora"))
-        run(anna, "create table t (n int)")
-        run(anna, "begin work")
-        run(anna, "lock table t in exclusive mode")
+        run_all(anna, "create table t (n int)", "begin work", "lock table t in exclusive mode")
         table = Resource("demo", 100, Kind.TABLE)
         manager = core.databases.locks
 
@@ -151,9 +148,7 @@ def test_locks_are_counted() -> None:
     with server_core() as core:
         anna, bert = core.engine(user="anna"), core.engine(user="bert")
         profile = "select name, value from sysmaster:sysprofile"
-        run(anna, "create table t (n int)")
-        run(anna, "begin work")
-        run(anna, "insert into t values (1)")
+        run_all(anna, "create table t (n int)", "begin work", "insert into t values (1)")
         before = {str(name).strip(): value for name, value in query(bert, profile)}
         assert set(before) == {"lockreqs", "lockwts", "deadlks", "lktouts"}
         run(bert, "set lock mode to wait 1")
@@ -179,8 +174,7 @@ def test_a_session_sees_its_own_temporary_tables() -> None:
         where h.partnum = n.partnum and h.sid = dbinfo('sessionid') and bitand(h.flags, 32) <> 0 order by 1"""
     with server_core() as core:
         anna, bert = core.engine(user="anna"), core.engine(user="bert")
-        run(anna, "create temp table a (n int)")
-        run(anna, "create temp table b (n int) with no log")
+        run_all(anna, "create temp table a (n int)", "create temp table b (n int) with no log")
         run(bert, "create temp table c (n int)")
         assert query(anna, temps) == [("a", 1), ("b", 1)]
         assert query(bert, temps) == [("c", 2)]

@@ -9,7 +9,7 @@ from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import SERVER_MASK
 from aioifx.wire.completion import Done
-from tests.server.talking import UTF_8, ServerCore, Talk, error_of, prepared, query, run, server_core
+from tests.server.talking import UTF_8, ServerCore, Talk, error_of, prepared, query, run_all, server_core
 
 EIGHT_BYTES = bytes.fromhex("fffc7ffc3c8caa97")
 SEVEN_BYTES = bytes.fromhex("fffc7ffc3c8c8a")
@@ -328,6 +328,5 @@ def test_statements_prepared_before_the_database_was_left_end_in_errors_of_sql(
 def test_settings_of_the_session_are_kept(core: ServerCore, item: Talk) -> None:
     other = core.engine()
     item.command("SET LOCK MODE TO WAIT 1")
-    run(other, "BEGIN WORK")
-    run(other, "UPDATE item SET name = 'x' WHERE id = 1")
+    run_all(other, "BEGIN WORK", "UPDATE item SET name = 'x' WHERE id = 1")
     assert error_of(item.command("DELETE FROM item WHERE id = 1")) == (-243, -154, "item")

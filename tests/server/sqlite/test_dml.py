@@ -9,7 +9,7 @@ from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.server.sqlite.interrupts import Interrupts
-from tests.server.talking import ServerCore, codes, query, run, server_core
+from tests.server.talking import ServerCore, codes, query, run, run_all, server_core
 
 
 class Awaited(Interrupts):
@@ -71,8 +71,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerCore]:
 def engine(core: ServerCore) -> Engine:
     """A table n of 150 numbers, and an empty one."""
     made = core.engine()
-    run(made, "CREATE TABLE n (a INTEGER)")
-    run(made, "CREATE TABLE t (id SERIAL, a INTEGER)")
+    run_all(made, "CREATE TABLE n (a INTEGER)", "CREATE TABLE t (id SERIAL, a INTEGER)")
     run(made, "INSERT INTO n VALUES (0)")
     while len(query(made, "SELECT a FROM n")) < 128:
         run(made, "INSERT INTO n SELECT a + (SELECT COUNT(*) FROM n) FROM n")
@@ -106,15 +105,12 @@ def test_an_interrupted_change_leaves_no_trace(engine: Engine, text: str) -> Non
 def test_the_transaction_around_an_interrupted_change_survives(
     core: ServerCore, engine: Engine, text: str
 ) -> None:
-    run(engine, "BEGIN WORK")
-    run(engine, "INSERT INTO t (a) VALUES (7)")
-    run(engine, "SAVEPOINT p")
+    run_all(engine, "BEGIN WORK", "INSERT INTO t (a) VALUES (7)", "SAVEPOINT p")
     before = state_of(engine)
     interrupted(engine, text, IN_THE_MIDDLE)
     assert state_of(engine) == before
     assert engine.is_in_transaction
-    run(engine, "INSERT INTO t (a) VALUES (8)")
-    run(engine, "ROLLBACK TO SAVEPOINT p")
+    run_all(engine, "INSERT INTO t (a) VALUES (8)", "ROLLBACK TO SAVEPOINT p")
     other = core.engine()
     run(other, "SET LOCK MODE TO NOT WAIT")
     with pytest.raises(SqlError) as raised:
@@ -125,8 +121,7 @@ def test_the_transaction_around_an_interrupted_change_survives(
 
 
 def test_rows_that_are_being_written_are_undone_too(engine: Engine) -> None:
-    run(engine, "BEGIN WORK")
-    run(engine, "INSERT INTO t (a) VALUES (7)")
+    run_all(engine, "BEGIN WORK", "INSERT INTO t (a) VALUES (7)")
     interrupted(engine, "INSERT INTO t (a) SELECT x.a FROM n x, n y", 20)
     assert query(engine, "SELECT a FROM t") == [(7,)]
     run(engine, "ROLLBACK WORK")
@@ -137,8 +132,7 @@ def test_an_ansi_transaction_survives_as_well(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(session_state, "Interrupts", Awaited)
     with server_core(LogMode.ANSI) as core:
         engine = core.engine()
-        run(engine, "CREATE TABLE t (a INTEGER)")
-        run(engine, "COMMIT WORK")
+        run_all(engine, "CREATE TABLE t (a INTEGER)", "COMMIT WORK")
         for number in range(100):
             run(engine, "INSERT INTO t VALUES (?)", number)
         interrupted(engine, "UPDATE t SET a = (SELECT COUNT(*) FROM t x, t y, t z)", IN_THE_MIDDLE)
@@ -155,8 +149,7 @@ def test_a_definition_is_undone_as_a_whole(engine: Engine) -> None:
         interrupted(engine, "ALTER TABLE n MODIFY (a VARCHAR(20))", 2)
         assert query(engine, "SELECT idxname FROM sysindexes WHERE idxname = 'i'") == []
         assert query(engine, "SELECT SUM(a) FROM n") == [(8128,)]
-    run(engine, "COMMIT WORK")
-    run(engine, "CREATE UNIQUE INDEX i ON n (a)")
+    run_all(engine, "COMMIT WORK", "CREATE UNIQUE INDEX i ON n (a)")
 
 
 @pytest.mark.parametrize("transaction", [False, True])
@@ -189,8 +182,7 @@ def test_a_violation_in_a_transaction_is_reported_and_undone(engine: Engine) -> 
         engine,
         "CREATE TABLE u (k INTEGER PRIMARY KEY CONSTRAINT pk, v INTEGER CHECK (v < 100) CONSTRAINT ck)",
     )
-    run(engine, "BEGIN WORK")
-    run(engine, "INSERT INTO u VALUES (50, 1)")
+    run_all(engine, "BEGIN WORK", "INSERT INTO u VALUES (50, 1)")
     for text, reported in (
         ("INSERT INTO u SELECT a, 1 FROM n", (-268, -100, "anna.pk")),
         ("INSERT INTO u SELECT a + 1000, a FROM n", (-530, 0, "anna.ck")),
@@ -205,8 +197,7 @@ def test_a_violation_in_a_transaction_is_reported_and_undone(engine: Engine) -> 
 def test_a_permanent_interrupt_ends_even_one_subquery_without_any_change(
     core: ServerCore, engine: Engine
 ) -> None:
-    run(engine, "BEGIN WORK")
-    run(engine, "INSERT INTO t (a) VALUES (7)")
+    run_all(engine, "BEGIN WORK", "INSERT INTO t (a) VALUES (7)")
     statement = engine.prepare("UPDATE n SET a = 0 WHERE a < (SELECT COUNT(*) FROM n x, n y, n z, n u, n v)")
     interrupts_of(engine).expect(IN_THE_MIDDLE, permanent=True)
     with pytest.raises(SqlError) as raised:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aioifx.server.engine.engine import Engine
-from tests.server.talking import error_from, query, run
+from tests.server.talking import error_from, query, run, run_all
 
 NAMES = "SELECT procname, numargs FROM sysprocedures ORDER BY procid"
 
@@ -25,17 +25,13 @@ def test_an_existing_routine_is_kept_replaced_or_refused(engine: Engine) -> None
     assert (error.sqlcode, error.token, error.offset) == (-673, "p", 18)
     run(engine, "CREATE PROCEDURE IF NOT EXISTS p() END PROCEDURE")
     assert error_from(engine, "EXECUTE PROCEDURE p()").token == "one"
-    run(engine, "CREATE OR REPLACE PROCEDURE p() END PROCEDURE")
-    run(engine, "EXECUTE PROCEDURE p()")
-    run(engine, "DROP ROUTINE p()")
-    run(engine, "DROP PROCEDURE IF EXISTS p")
+    run_all(engine, "CREATE OR REPLACE PROCEDURE p() END PROCEDURE", "EXECUTE PROCEDURE p()")
+    run_all(engine, "DROP ROUTINE p()", "DROP PROCEDURE IF EXISTS p")
     assert error_from(engine, "DROP PROCEDURE p").sqlcode == -674
 
 
 def test_a_rollback_undoes_both(engine: Engine) -> None:
-    run(engine, "CREATE PROCEDURE p() END PROCEDURE")
-    run(engine, "BEGIN WORK")
-    run(engine, "DROP PROCEDURE p")
+    run_all(engine, "CREATE PROCEDURE p() END PROCEDURE", "BEGIN WORK", "DROP PROCEDURE p")
     run(engine, "CREATE PROCEDURE q() END PROCEDURE")
     assert query(engine, NAMES) == [("q", 0)]
     run(engine, "ROLLBACK WORK")
