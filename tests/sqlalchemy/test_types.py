@@ -16,28 +16,7 @@ from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 import aioifx
-from aioifx.sqlalchemy import (
-    BIGSERIAL,
-    BSON,
-    BYTE,
-    DATETIME,
-    INT8,
-    INTERVAL,
-    JSON,
-    LIST,
-    LVARCHAR,
-    MONEY,
-    MULTISET,
-    NVARCHAR,
-    ROW,
-    SERIAL,
-    SET,
-    SMALLFLOAT,
-    TEXT,
-    TIME,
-    VARCHAR,
-    InformixDialect,
-)  # fmt: skip
+from aioifx import sqlalchemy as ifx
 from aioifx.sqlalchemy.types import COLSPECS
 from aioifx.sqltypes import SqlType, TypeCode
 
@@ -47,58 +26,58 @@ VALUES: list[tuple[Any, Any]] = [
     (sa.SmallInteger(), -5),
     (sa.Integer(), 5),
     (sa.BigInteger(), 2**40),
-    (INT8(), -(2**40)),
+    (ifx.INT8(), -(2**40)),
     (sa.Float(), 1.5),
     (sa.Double(), 1e-20),
     (sa.Float(asdecimal=True), Decimal("1.5")),
-    (SMALLFLOAT(), 0.25),
+    (ifx.SMALLFLOAT(), 0.25),
     (sa.Numeric(10, 2), Decimal("9.50")),
     (sa.Numeric(10, 0), Decimal(7)),
     (sa.Numeric(10, 2, asdecimal=False), 9.5),
     (sa.Numeric(), Decimal("1.25")),
-    (MONEY(8, 2), Decimal("3.10")),
+    (ifx.MONEY(8, 2), Decimal("3.10")),
     (sa.CHAR(3), "abc"),
     (sa.NCHAR(3), "abc"),
     (sa.String(10), "it's"),
     (sa.String(300), "x" * 300),
     (sa.String(), "y"),
     (sa.Unicode(9), "é"),
-    (VARCHAR(20, 5), "r"),
-    (NVARCHAR(20), "n"),
-    (LVARCHAR(), "z"),
+    (ifx.VARCHAR(20, 5), "r"),
+    (ifx.NVARCHAR(20), "n"),
+    (ifx.LVARCHAR(), "z"),
     (sa.Boolean(), True),
     (sa.Boolean(), False),
     (sa.Date(), dt.date(2026, 5, 4)),
     (sa.DateTime(), MOMENT),
     (sa.Time(), MOMENT.time()),
-    (DATETIME("year", "minute"), dt.datetime(2026, 5, 4, 9, 30)),
-    (DATETIME("year", "day"), dt.date(2026, 5, 4)),
-    (DATETIME("month", "day"), aioifx.Datetime(month=5, day=4)),
-    (TIME("minute"), dt.time(9, 30)),
-    (TIME("fraction", 2), dt.time(9, 30, 1, 120000)),
+    (ifx.DATETIME("year", "minute"), dt.datetime(2026, 5, 4, 9, 30)),
+    (ifx.DATETIME("year", "day"), dt.date(2026, 5, 4)),
+    (ifx.DATETIME("month", "day"), aioifx.Datetime(month=5, day=4)),
+    (ifx.TIME("minute"), dt.time(9, 30)),
+    (ifx.TIME("fraction", 2), dt.time(9, 30, 1, 120000)),
     (sa.Interval(), dt.timedelta(days=-4, hours=3, microseconds=10)),
     (sa.Interval(day_precision=3, second_precision=1), dt.timedelta(days=400, microseconds=100_000)),
-    (INTERVAL("hour", "minute", leading=4), dt.timedelta(hours=1000, minutes=3)),
-    (INTERVAL("second", "fraction", fraction=2), dt.timedelta(seconds=5.25)),
-    (INTERVAL("year", "month"), aioifx.IntervalYM(-2, -6)),
+    (ifx.INTERVAL("hour", "minute", leading=4), dt.timedelta(hours=1000, minutes=3)),
+    (ifx.INTERVAL("second", "fraction", fraction=2), dt.timedelta(seconds=5.25)),
+    (ifx.INTERVAL("year", "month"), aioifx.IntervalYM(-2, -6)),
     (sa.Uuid(), uuid.UUID(int=5)),
     (sa.UUID(), uuid.UUID(int=6)),
     (sa.Enum("a", "b"), "b"),
 ]
 DOCUMENTS: list[tuple[Any, Any]] = [
     (sa.JSON(), {"a": [1, "it's"], "b": None}),
-    (SET(sa.String(10)), {"a", "b"}),
-    (MULTISET(sa.Integer), [1, 1]),
-    (LIST(sa.Boolean), [True, False]),
-    (LIST(INTERVAL("hour", "minute")), [dt.timedelta(minutes=90)]),
-    (ROW({"street": sa.String(30), "at": TIME("minute")}), ("Main St", dt.time(9, 30))),
+    (ifx.SET(sa.String(10)), {"a", "b"}),
+    (ifx.MULTISET(sa.Integer), [1, 1]),
+    (ifx.LIST(sa.Boolean), [True, False]),
+    (ifx.LIST(ifx.INTERVAL("hour", "minute")), [dt.timedelta(minutes=90)]),
+    (ifx.ROW({"street": sa.String(30), "at": ifx.TIME("minute")}), ("Main St", dt.time(9, 30))),
 ]
 OBJECTS: list[tuple[Any, Any]] = [
-    (BSON(), {"a": 1}),
+    (ifx.BSON(), {"a": 1}),
     (sa.Text(), "long\ntext"),
-    (TEXT(space="blobs"), ""),
+    (ifx.TEXT(space="blobs"), ""),
     (sa.LargeBinary(), b"\0\1"),
-    (BYTE(), b""),
+    (ifx.BYTE(), b""),
     (sa.BLOB(), b"\0\2"),
     (sa.CLOB(), "text"),
     (sa.PickleType(), {"k": 1}),
@@ -200,7 +179,11 @@ async def test_functions_of_integers_are_integers(connection: AsyncConnection) -
 
 @pytest.mark.parametrize("kind", [TypeCode.DECIMAL, TypeCode.FLOAT])
 def test_a_decimal_from_the_server_is_an_integer(kind: TypeCode) -> None:
-    process = sa.Integer().dialect_impl(InformixDialect()).result_processor(InformixDialect(), SqlType(kind))
+    process = (
+        sa.Integer()
+        .dialect_impl(ifx.InformixDialect())
+        .result_processor(ifx.InformixDialect(), SqlType(kind))
+    )
     assert process is not None
     assert repr([process(Decimal("6.0")), process(None)]) == "[6, None]"
 
@@ -233,7 +216,7 @@ async def test_json_has_the_functions_of_the_engine(url: str) -> None:
         return json.dumps(value, default=str)
 
     engine = create_async_engine(url, json_serializer=dumps, json_deserializer=loads)
-    table = table_of(JSON())
+    table = table_of(ifx.JSON())
     async with engine.connect() as conn:
         await conn.execute(sa.schema.CreateTable(table))
         await conn.execute(table.insert().values(value={"price": 1.5, "on": dt.date(2026, 5, 4)}))
@@ -254,7 +237,7 @@ async def test_an_aware_datetime_is_refused(engine: AsyncEngine) -> None:
 
 
 def rendered(value: Any, type_: Any) -> str:
-    process = type_.dialect_impl(InformixDialect()).literal_processor(InformixDialect())
+    process = type_.dialect_impl(ifx.InformixDialect()).literal_processor(ifx.InformixDialect())
     assert process is not None
     text: str = process(value)
     return text
@@ -264,26 +247,26 @@ def test_literals_do_not_depend_on_the_session() -> None:
     assert rendered(dt.date(2026, 5, 4), sa.Date()) == "MDY(5,4,2026)"
     assert rendered(MOMENT, sa.DateTime()) == "DATETIME(2026-05-04 09:30:01.12345) YEAR TO FRACTION(5)"
     assert rendered(MOMENT.date(), sa.DateTime()).startswith("DATETIME(2026-05-04 00:00:00.00000)")
-    assert rendered(MOMENT, DATETIME("year", "minute")) == "DATETIME(2026-05-04 09:30) YEAR TO MINUTE"
-    assert rendered(MOMENT.time(), TIME("second")) == "DATETIME(09:30:01) HOUR TO SECOND"
-    assert rendered(dt.timedelta(hours=-30), INTERVAL("day", "hour", leading=3)) == (
+    assert rendered(MOMENT, ifx.DATETIME("year", "minute")) == "DATETIME(2026-05-04 09:30) YEAR TO MINUTE"
+    assert rendered(MOMENT.time(), ifx.TIME("second")) == "DATETIME(09:30:01) HOUR TO SECOND"
+    assert rendered(dt.timedelta(hours=-30), ifx.INTERVAL("day", "hour", leading=3)) == (
         "INTERVAL(-1 06) DAY(3) TO HOUR"
     )
     assert rendered(Decimal("1E+3"), sa.Numeric()) == "1000"
     assert rendered(True, sa.Boolean()) == "'t'::boolean"
     assert rendered({"a": "it's"}, sa.JSON()) == """'{"a": "it''s"}'::JSON"""
     assert [rendered(value, sa.JSON()) for value in (None, sa.JSON.NULL)] == ["NULL", "'null'::JSON"]
-    assert rendered({"b": "x", "a": 1}, ROW({"a": sa.Integer, "b": sa.String(5)})) == "ROW(1,'x')"
-    assert rendered((1, None), ROW({"a": sa.Integer, "b": sa.String(5)})) == "ROW(1,NULL)"
+    assert rendered({"b": "x", "a": 1}, ifx.ROW({"a": sa.Integer, "b": sa.String(5)})) == "ROW(1,'x')"
+    assert rendered((1, None), ifx.ROW({"a": sa.Integer, "b": sa.String(5)})) == "ROW(1,NULL)"
 
 
 @pytest.mark.parametrize(
     ("type_", "value"),
     [
         (sa.LargeBinary(), b"x"),
-        (BSON(), {}),
-        (SET(sa.Date), {dt.date(2026, 5, 4)}),
-        (LIST(sa.LargeBinary), [b"x"]),
+        (ifx.BSON(), {}),
+        (ifx.SET(sa.Date), {dt.date(2026, 5, 4)}),
+        (ifx.LIST(sa.LargeBinary), [b"x"]),
         (sa.Numeric(), Decimal("NaN")),
         (sa.DateTime(), dt.time(9, 30)),
     ],
@@ -292,18 +275,18 @@ def test_literals_do_not_depend_on_the_session() -> None:
 def test_what_has_no_literal_is_refused(type_: Any, value: Any) -> None:
     statement = sa.select(sa.literal(value, type_))
     with pytest.raises(exc.CompileError):
-        statement.compile(dialect=InformixDialect(), compile_kwargs={"literal_binds": True})
+        statement.compile(dialect=ifx.InformixDialect(), compile_kwargs={"literal_binds": True})
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: DATETIME("year", "hours"),
-        lambda: DATETIME("second", "year"),
-        lambda: TIME("fraction", 6),
-        lambda: INTERVAL("month", "day"),
-        lambda: INTERVAL("day", "hour", leading=10),
-        lambda: INTERVAL("day", "fraction", fraction=0),
+        lambda: ifx.DATETIME("year", "hours"),
+        lambda: ifx.DATETIME("second", "year"),
+        lambda: ifx.TIME("fraction", 6),
+        lambda: ifx.INTERVAL("month", "day"),
+        lambda: ifx.INTERVAL("day", "hour", leading=10),
+        lambda: ifx.INTERVAL("day", "fraction", fraction=0),
     ],
 )
 def test_a_qualifier_that_informix_lacks_is_refused(make: Any) -> None:
@@ -313,39 +296,41 @@ def test_a_qualifier_that_informix_lacks_is_refused(make: Any) -> None:
 
 def test_types_are_instances_of_the_generic_ones() -> None:
     generic: list[tuple[Any, type[Any]]] = [
-        (INT8(), sa.BigInteger),
-        (BIGSERIAL(), sa.BigInteger),
-        (SERIAL(), sa.Integer),
-        (SMALLFLOAT(), sa.Float),
-        (MONEY(8, 2), sa.Numeric),
-        (LVARCHAR(9), sa.String),
-        (VARCHAR(9, 3), sa.VARCHAR),
-        (TEXT(), sa.Text),
-        (BYTE(), sa.LargeBinary),
-        (DATETIME(), sa.DateTime),
-        (TIME(), sa.Time),
-        (JSON(), sa.JSON),
+        (ifx.INT8(), sa.BigInteger),
+        (ifx.BIGSERIAL(), sa.BigInteger),
+        (ifx.SERIAL(), sa.Integer),
+        (ifx.SMALLFLOAT(), sa.Float),
+        (ifx.MONEY(8, 2), sa.Numeric),
+        (ifx.LVARCHAR(9), sa.String),
+        (ifx.VARCHAR(9, 3), sa.VARCHAR),
+        (ifx.TEXT(), sa.Text),
+        (ifx.BYTE(), sa.LargeBinary),
+        (ifx.DATETIME(), sa.DateTime),
+        (ifx.TIME(), sa.Time),
+        (ifx.JSON(), sa.JSON),
     ]
     assert [type_ for type_, base in generic if not isinstance(type_, base)] == []
-    assert INTERVAL()._type_affinity is sa.Interval
-    assert INTERVAL(leading=3).as_generic().day_precision == 3
-    result = [DATETIME("year", last).python_type for last in ("hour", "day", "month")]
+    assert ifx.INTERVAL()._type_affinity is sa.Interval
+    assert ifx.INTERVAL(leading=3).as_generic().day_precision == 3
+    result = [ifx.DATETIME("year", last).python_type for last in ("hour", "day", "month")]
     assert result == [dt.datetime, dt.date, aioifx.Datetime]
-    assert INTERVAL("year", "month").python_type is aioifx.IntervalYM
+    assert ifx.INTERVAL("year", "month").python_type is aioifx.IntervalYM
 
 
 def test_types_are_copied_and_compared_by_their_arguments() -> None:
     for type_ in (
-        DATETIME("year", "minute"),
-        TIME("fraction", 2),
-        INTERVAL("hour", "minute", 4),
-        VARCHAR(9, 3),
+        ifx.DATETIME("year", "minute"),
+        ifx.TIME("fraction", 2),
+        ifx.INTERVAL("hour", "minute", 4),
+        ifx.VARCHAR(9, 3),
     ):
         copy = type_.copy()
         assert repr(copy) == repr(type_)
         assert copy._static_cache_key == type_._static_cache_key
-    assert DATETIME("year", "minute")._static_cache_key != DATETIME("year", "second")._static_cache_key
+    assert (
+        ifx.DATETIME("year", "minute")._static_cache_key != ifx.DATETIME("year", "second")._static_cache_key
+    )
 
 
 def test_the_dialect_has_the_types_of_the_module() -> None:
-    assert {**COLSPECS}.items() <= InformixDialect().colspecs.items()
+    assert {**COLSPECS}.items() <= ifx.InformixDialect().colspecs.items()

@@ -6,20 +6,10 @@ from decimal import Decimal
 import pytest
 
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.plan import Parameter
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
-from aioifx.server.sql.model.type_rules import (
-    BIGINT,
-    BOOLEAN,
-    DATE,
-    FLOAT,
-    INTEGER,
-    LONG_TEXT,
-    SMALLINT,
-    char,
-    decimal,
-)
 from aioifx.server.sql.model.type_rules import datetime as moment
 from aioifx.server.sql.runtime.parameters import bind, bound
 from aioifx.sqltypes import SqlType, Unit, Value
@@ -31,14 +21,14 @@ TO_SECOND = moment(Unit.YEAR, Unit.SECOND)
 @pytest.mark.parametrize(
     ("type_", "value", "stored"),
     [
-        (SMALLINT, 5, 5),
-        (SMALLINT, "5", 5),
-        (char(3), "abcdef", "abc"),
-        (decimal(5, 2), Decimal("1.005"), "1.01"),
-        (DATE, date(1970, 1, 1), 25568),
+        (type_rules.SMALLINT, 5, 5),
+        (type_rules.SMALLINT, "5", 5),
+        (type_rules.char(3), "abcdef", "abc"),
+        (type_rules.decimal(5, 2), Decimal("1.005"), "1.01"),
+        (type_rules.DATE, date(1970, 1, 1), 25568),
         (TO_SECOND, datetime(2026, 5, 4, 1, 2, 3, 999), "2026-05-04 01:02:03"),
-        (BOOLEAN, True, "t"),
-        (INTEGER, None, None),
+        (type_rules.BOOLEAN, True, "t"),
+        (type_rules.INTEGER, None, None),
     ],
 )
 def test_an_assigned_value_is_made_one_of_its_columns_type(
@@ -50,17 +40,17 @@ def test_an_assigned_value_is_made_one_of_its_columns_type(
 @pytest.mark.parametrize(
     ("type_", "value", "stored"),
     [
-        (BIGINT, 5, 5),
-        (BIGINT, "5", 5),
-        (BIGINT, Decimal("5.0"), 5),
-        (BIGINT, Decimal("5.5"), 5.5),
-        (BIGINT, 2**70, float(2**70)),
-        (decimal(), 5, "5"),
-        (decimal(), Decimal("1.0050"), "1.005"),
-        (LONG_TEXT, "abc ", "abc "),
-        (LONG_TEXT, 5, "5"),
-        (DATE, "01/02/1900", 2),
-        (FLOAT, Decimal("0.5"), 0.5),
+        (type_rules.BIGINT, 5, 5),
+        (type_rules.BIGINT, "5", 5),
+        (type_rules.BIGINT, Decimal("5.0"), 5),
+        (type_rules.BIGINT, Decimal("5.5"), 5.5),
+        (type_rules.BIGINT, 2**70, float(2**70)),
+        (type_rules.decimal(), 5, "5"),
+        (type_rules.decimal(), Decimal("1.0050"), "1.005"),
+        (type_rules.LONG_TEXT, "abc ", "abc "),
+        (type_rules.LONG_TEXT, 5, "5"),
+        (type_rules.DATE, "01/02/1900", 2),
+        (type_rules.FLOAT, Decimal("0.5"), 0.5),
         (TO_SECOND, datetime(2026, 5, 4, 1, 2, 3), "2026-05-04 01:02:03"),
         (TO_SECOND, datetime(2026, 5, 4, 1, 2, 3, 500_000), "2026-05-04 01:02:03.50000"),
         (TO_SECOND, date(2026, 5, 4), "2026-05-04 00:00:00"),
@@ -77,11 +67,11 @@ def test_a_value_that_nothing_gives_a_type_is_stored_as_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("parameter", "value", "sqlcode"),
     [
-        (Parameter(SMALLINT), 40_000, -1214),
-        (Parameter(INTEGER), "x", -1213),
-        (Parameter(INTEGER, is_exact=True), 1.5, -415),
-        (Parameter(BIGINT, is_compared=True), "x", -1213),
-        (Parameter(DATE, is_compared=True), "soon", -1218),
+        (Parameter(type_rules.SMALLINT), 40_000, -1214),
+        (Parameter(type_rules.INTEGER), "x", -1213),
+        (Parameter(type_rules.INTEGER, is_exact=True), 1.5, -415),
+        (Parameter(type_rules.BIGINT, is_compared=True), "x", -1213),
+        (Parameter(type_rules.DATE, is_compared=True), "soon", -1218),
     ],
 )
 def test_a_value_that_cannot_be_of_the_type_says_why(
@@ -94,4 +84,4 @@ def test_a_value_that_cannot_be_of_the_type_says_why(
 
 def test_the_number_of_values_must_be_right() -> None:
     with pytest.raises(SqlError, match="-254"):
-        bind((Parameter(INTEGER),), (), SETTINGS)
+        bind((Parameter(type_rules.INTEGER),), (), SETTINGS)
