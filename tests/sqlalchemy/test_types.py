@@ -73,15 +73,10 @@ DOCUMENTS: list[tuple[Any, Any]] = [
     (ifx.ROW({"street": sa.String(30), "at": ifx.TIME("minute")}), ("Main St", dt.time(9, 30))),
 ]
 OBJECTS: list[tuple[Any, Any]] = [
-    (ifx.BSON(), {"a": 1}),
-    (sa.Text(), "long\ntext"),
-    (ifx.TEXT(space="blobs"), ""),
-    (sa.LargeBinary(), b"\0\1"),
-    (ifx.BYTE(), b""),
-    (sa.BLOB(), b"\0\2"),
-    (sa.CLOB(), "text"),
+    (ifx.BSON(), {"a": 1}), (sa.Text(), "long\ntext"), (ifx.TEXT(space="blobs"), ""),
+    (sa.LargeBinary(), b"\0\1"), (ifx.BYTE(), b""), (sa.BLOB(), b"\0\2"), (sa.CLOB(), "text"),
     (sa.PickleType(), {"k": 1}),
-]
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -296,19 +291,11 @@ def test_a_qualifier_that_informix_lacks_is_refused(make: Any) -> None:
 
 def test_types_are_instances_of_the_generic_ones() -> None:
     generic: list[tuple[Any, type[Any]]] = [
-        (ifx.INT8(), sa.BigInteger),
-        (ifx.BIGSERIAL(), sa.BigInteger),
-        (ifx.SERIAL(), sa.Integer),
-        (ifx.SMALLFLOAT(), sa.Float),
-        (ifx.MONEY(8, 2), sa.Numeric),
-        (ifx.LVARCHAR(9), sa.String),
-        (ifx.VARCHAR(9, 3), sa.VARCHAR),
-        (ifx.TEXT(), sa.Text),
-        (ifx.BYTE(), sa.LargeBinary),
-        (ifx.DATETIME(), sa.DateTime),
-        (ifx.TIME(), sa.Time),
-        (ifx.JSON(), sa.JSON),
-    ]
+        (ifx.INT8(), sa.BigInteger), (ifx.BIGSERIAL(), sa.BigInteger), (ifx.SERIAL(), sa.Integer),
+        (ifx.SMALLFLOAT(), sa.Float), (ifx.MONEY(8, 2), sa.Numeric), (ifx.LVARCHAR(9), sa.String),
+        (ifx.VARCHAR(9, 3), sa.VARCHAR), (ifx.TEXT(), sa.Text), (ifx.BYTE(), sa.LargeBinary),
+        (ifx.DATETIME(), sa.DateTime), (ifx.TIME(), sa.Time), (ifx.JSON(), sa.JSON),
+    ]  # fmt: skip
     assert [type_ for type_, base in generic if not isinstance(type_, base)] == []
     assert ifx.INTERVAL()._type_affinity is sa.Interval
     assert ifx.INTERVAL(leading=3).as_generic().day_precision == 3

@@ -71,18 +71,11 @@ def test_a_dropped_table_leaves_no_row() -> None:
 @pytest.mark.parametrize(
     ("declared", "width"),
     [
-        ("SMALLINT", 2),
-        ("SERIAL", 4),
-        ("BIGINT", 8),
-        ("DECIMAL(8,2)", 5),
-        ("DECIMAL(8,3)", 6),
-        ("CHAR(20)", 20),
-        ("VARCHAR(20)", 21),
-        ("LVARCHAR(300)", 303),
-        ("DATE", 4),
+        ("SMALLINT", 2), ("SERIAL", 4), ("BIGINT", 8), ("DECIMAL(8,2)", 5), ("DECIMAL(8,3)", 6),
+        ("CHAR(20)", 20), ("VARCHAR(20)", 21), ("LVARCHAR(300)", 303), ("DATE", 4),
         ("DATETIME YEAR TO SECOND", 8),
     ],
-)
+)  # fmt: skip
 def test_a_columns_width_is_what_it_takes_in_a_row(declared: str, width: int) -> None:
     column: ColumnDef = Workbench(f"CREATE TABLE t (c {declared})").table("t").columns[0]
     assert isinstance(column.type, SqlType)

@@ -300,13 +300,8 @@ async def test_a_scroll_cursor_moves_both_ways(ask: Ask, conn: str) -> None:
         "scroll", conn, "SELECT k FROM t ORDER BY k", "last", "first", "next", "4", "previous", "9"
     )
     assert moves == [
-        ["last", "5"],
-        ["first", "1"],
-        ["next", "2"],
-        ["4", "4"],
-        ["previous", "3"],
-        ["9", "off"],
-    ]
+        ["last", "5"], ["first", "1"], ["next", "2"], ["4", "4"], ["previous", "3"], ["9", "off"],
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

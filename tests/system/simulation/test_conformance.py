@@ -262,18 +262,9 @@ def test_both_ends_see_what_they_see_on_sockets(name: str, kind: str) -> None:
 
 
 CALLS: Final = (
-    ("write",),
-    ("write",),
-    ("write much",),
-    ("pause reading",),
-    ("pause reading",),
-    ("resume reading",),
-    ("close",),
-    ("write", "close"),
-    ("close", "write"),
-    ("abort",),
-    ("close", "abort"),
-)
+    ("write",), ("write",), ("write much",), ("pause reading",), ("pause reading",), ("resume reading",),
+    ("close",), ("write", "close"), ("close", "write"), ("abort",), ("close", "abort"),
+)  # fmt: skip
 
 
 def drawn(seed: int) -> Script:

@@ -283,18 +283,9 @@ VALUES = st.one_of(
     st.builds(IntervalYM, st.integers(-(10**12), 10**12)),
 )
 TYPES = [
-    SMALLINT,
-    BIGINT,
-    SMALLFLOAT,
-    decimal(5, 2),
-    decimal(),
-    money(),
-    char(7),
-    varchar(7),
-    lvarchar(30),
-    DATE,
+    SMALLINT, BIGINT, SMALLFLOAT, decimal(5, 2), decimal(), money(), char(7), varchar(7), lvarchar(30), DATE,
     BOOLEAN,
-]
+]  # fmt: skip
 TYPES += DATETIME_TYPES + kinds.INTERVAL_TYPES
 
 

@@ -16,15 +16,10 @@ numbers = st.decimals(allow_nan=False, allow_infinity=False, min_value=Decimal(-
 @pytest.mark.parametrize(
     ("number", "text"),
     [
-        ("0", "0"),
-        ("-0.00", "0"),
-        ("1E+5", "100000"),
-        ("0.50", "0.5"),
-        ("-12.3400", "-12.34"),
-        ("100", "100"),
+        ("0", "0"), ("-0.00", "0"), ("1E+5", "100000"), ("0.50", "0.5"), ("-12.3400", "-12.34"), ("100", "100"),
         ("1E-10", "0.0000000001"),
     ],
-)
+)  # fmt: skip
 def test_the_canonical_text_has_no_exponent_and_no_needless_zero(number: str, text: str) -> None:
     assert decimals.decimal_text(Decimal(number)) == text
 

@@ -70,16 +70,10 @@ def test_a_sign_and_a_second_point_are_no_part_of_a_number() -> None:
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("12abc", (-203, 1)),
-        ("1.5x", (-204, 1)),
-        ("1e", (-203, 1)),
-        ("1.5e+", (-204, 1)),
-        ("1e401", (-204, 1)),
-        ("1" * 256, (-203, 1)),
-        ("1." + "1" * 255, (-204, 1)),
-        ("a = 1e" + "9" * 300, (-204, 5)),
+        ("12abc", (-203, 1)), ("1.5x", (-204, 1)), ("1e", (-203, 1)), ("1.5e+", (-204, 1)), ("1e401", (-204, 1)),
+        ("1" * 256, (-203, 1)), ("1." + "1" * 255, (-204, 1)), ("a = 1e" + "9" * 300, (-204, 5)),
     ],
-)
+)  # fmt: skip
 def test_an_invalid_number_is_refused(text: str, error: tuple[int, int]) -> None:
     assert error_of(text) == error
 

@@ -8,19 +8,10 @@ from aioifx.sqltypes import Row
 from tests.server.sql.workbench import Workbench
 
 EMPLOYEES = (
-    (17, "Urbassek", None),
-    (15, "Mills", 17),
-    (16, "Goyal", 17),
-    (10, "Monroe", 15),
-    (11, "Zander", 16),
-    (12, "Henry", 16),
-    (14, "Scott", 16),
-    (5, "McKeough", 11),
-    (6, "Barnes", 11),
-    (7, "O'Neil", 12),
-    (8, "Smith", 12),
-    (9, "Shoeman", 12),
-)
+    (17, "Urbassek", None), (15, "Mills", 17), (16, "Goyal", 17), (10, "Monroe", 15), (11, "Zander", 16),
+    (12, "Henry", 16), (14, "Scott", 16), (5, "McKeough", 11), (6, "Barnes", 11), (7, "O'Neil", 12),
+    (8, "Smith", 12), (9, "Shoeman", 12),
+)  # fmt: skip
 """Number, name, number of the manager. Source: the example of the manual, Hierarchical Clause."""
 
 
@@ -44,16 +35,10 @@ def test_siblings_are_ordered_under_their_parent() -> None:
     # Documented: ORDER SIBLINGS BY Clause, the example.
     query = "SELECT id, name, boss, LEVEL FROM e START WITH name = 'Goyal' CONNECT BY PRIOR id = boss"
     assert BENCH.rows(f"{query} ORDER SIBLINGS BY name") == [
-        (16, "Goyal", 17, 1),
-        (12, "Henry", 16, 2),
-        (7, "O'Neil", 12, 3),
-        (9, "Shoeman", 12, 3),
-        (8, "Smith", 12, 3),
-        (14, "Scott", 16, 2),
-        (11, "Zander", 16, 2),
-        (6, "Barnes", 11, 3),
+        (16, "Goyal", 17, 1), (12, "Henry", 16, 2), (7, "O'Neil", 12, 3), (9, "Shoeman", 12, 3),
+        (8, "Smith", 12, 3), (14, "Scott", 16, 2), (11, "Zander", 16, 2), (6, "Barnes", 11, 3),
         (5, "McKeough", 11, 3),
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

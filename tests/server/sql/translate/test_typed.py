@@ -115,15 +115,10 @@ def test_a_literal_text_is_assigned_as_written_even_when_empty() -> None:
 @pytest.mark.parametrize(
     ("left", "right"),
     [
-        (INTEGER, BIGINT),
-        (INTEGER, FLOAT),
-        (char(3), varchar(9)),
-        (decimal(5, 2), decimal()),
-        (DATE, INTEGER),
-        (TO_SECOND, TO_SECOND),
-        (DAYS, HOURS),
+        (INTEGER, BIGINT), (INTEGER, FLOAT), (char(3), varchar(9)), (decimal(5, 2), decimal()), (DATE, INTEGER),
+        (TO_SECOND, TO_SECOND), (DAYS, HOURS),
     ],
-)
+)  # fmt: skip
 def test_sqlite_compares_values_of_one_storage_form(left: SqlType, right: SqlType) -> None:
     assert are_compared_by_sqlite(left, right)
     assert "ifx_compare" not in render(comparison(typed("a", left), "<", typed("b", right), 1))
