@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import LogMode
-from tests.server.talking import ServerCore, codes, error_from, query, run, run_all, server_core
+from tests.server.talking import ServerCore, codes, error_from, query, run, run_all, server_core, waiting
 
 ROWS = [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
 DIRTY = [(1, "a"), (2, "new"), (4, "d"), (5, "new"), (13, "c")]
@@ -130,23 +129,9 @@ def test_a_query_waits_for_the_end_of_the_transaction(core: ServerCore, level: s
     one = filled(core)
     run(one, "BEGIN WORK")
     write(one)
-    seen: list[object] = []
-    started: list[Engine] = []
-
-    def work() -> None:
-        two = core.engine()
-        run_all(two, "SET LOCK MODE TO WAIT", f"SET ISOLATION TO {level}")
-        started.append(two)
-        seen.append(query(two, ALL))
-        two.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    while not (started and started[0].is_waiting):
-        thread.join(0.001)
-    run(one, end)
-    thread.join()
-    assert seen == [DIRTY if end == "COMMIT WORK" else ROWS]
+    with waiting(core, lambda two: query(two, ALL), f"SET ISOLATION TO {level}") as (_, seen):
+        run(one, end)
+    assert seen.result() == (DIRTY if end == "COMMIT WORK" else ROWS)
 
 
 def test_a_wait_ends_after_its_time(reader: Engine) -> None:
@@ -155,46 +140,19 @@ def test_a_wait_ends_after_its_time(reader: Engine) -> None:
 
 
 def test_a_waiting_query_can_be_interrupted(core: ServerCore, writer: Engine) -> None:
-    seen: list[object] = []
-    started: list[Engine] = []
-
-    def work() -> None:
-        two = core.engine()
-        run(two, "SET LOCK MODE TO WAIT")
-        started.append(two)
-        seen.append(codes(error_from(two, ALL))[:2])
-        two.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    while not (started and started[0].is_waiting):
-        thread.join(0.001)
-    started[0].interrupt()
-    thread.join()
-    assert seen == [(-213, -157)]
+    with waiting(core, lambda two: codes(error_from(two, ALL))[:2]) as (two, seen):
+        two.interrupt()
+    assert seen.result() == (-213, -157)
 
 
 def test_a_query_that_closes_a_circle_is_a_deadlock(core: ServerCore) -> None:
     one = filled(core)
     run_all(one, "SET LOCK MODE TO WAIT", "BEGIN WORK", "UPDATE t SET v = 'one' WHERE k = 1")
-    seen: list[object] = []
-    started: list[Engine] = []
-
-    def work() -> None:
-        two = core.engine()
-        run_all(two, "SET LOCK MODE TO WAIT", "BEGIN WORK", "UPDATE t SET v = 'two' WHERE k = 2")
-        started.append(two)
-        seen.append(query(two, "SELECT v FROM t WHERE k = 1"))
-        two.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    while not (started and started[0].is_waiting):
-        thread.join(0.001)
-    assert codes(error_from(one, "SELECT v FROM t WHERE k = 2"))[:2] == (-243, -143)
-    run(one, "ROLLBACK WORK")
-    thread.join()
-    assert seen == [[("a",)]]
+    steps = ("BEGIN WORK", "UPDATE t SET v = 'two' WHERE k = 2")
+    with waiting(core, lambda two: query(two, "SELECT v FROM t WHERE k = 1"), *steps) as (_, seen):
+        assert codes(error_from(one, "SELECT v FROM t WHERE k = 2"))[:2] == (-243, -143)
+        run(one, "ROLLBACK WORK")
+    assert seen.result() == [("a",)]
 
 
 # -- REPEATABLE READ ---------------------------------------------------------------------------------------------------

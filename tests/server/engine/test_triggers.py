@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
@@ -13,8 +11,7 @@ from aioifx.errors import DatabaseError
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.model.routines import Routine
 from aioifx.sqltypes import Row
-from tests.injection import eventually
-from tests.server.talking import ServerCore, codes, error_from, query, run, run_all
+from tests.server.talking import ServerCore, codes, error_from, query, run, run_all, waiting
 
 
 @pytest.fixture
@@ -668,21 +665,9 @@ def test_an_action_that_meets_a_lock_undoes_the_statement(core: ServerCore, busy
 
 def test_a_statement_waits_for_a_lock_that_an_action_meets(core: ServerCore, busy: Engine) -> None:
     run_all(busy, "BEGIN WORK", "UPDATE sums SET amount = 0")
-
-    def update() -> int:
-        other = core.engine()
-        run(other, "SET LOCK MODE TO WAIT")
-        waiting.append(other)
-        rows = run(other, "UPDATE item SET qty = qty + 1").rows
-        other.close()
-        return rows
-
-    waiting: list[Engine] = []
-    with ThreadPoolExecutor(1) as threads:
-        updated = threads.submit(update)
-        asyncio.run(eventually(lambda: waiting and waiting[0].is_waiting))
+    with waiting(core, lambda other: run(other, "UPDATE item SET qty = qty + 1").rows) as (_, updated):
         run(busy, "ROLLBACK WORK")
-        assert updated.result() == 3
+    assert updated.result() == 3
     assert [row[1:3] for row in logged(busy)] == [(6, 7), (7, 8), (8, 9)]
 
 
