@@ -16,6 +16,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire.opcodes import StatementType
+from tests.server.sql.kinds import error_of
 from tests.server.talking import ServerCore, codes, error_from, query, run, run_all, server_core
 
 
@@ -213,18 +214,14 @@ def test_a_scroll_cursor_is_a_snapshot(filled: Engine) -> None:
     run(filled, "DELETE FROM t")
     assert cursor.count == 10
     assert [cursor.row(n) for n in (10, 1, 11)] == [(10,), (1,), None]
-    with pytest.raises(SqlError) as raised:
-        filled.open(filled.prepare("SELECT a FROM t FOR UPDATE"), scroll=True)
-    assert raised.value.sqlcode == -526
+    assert error_of(filled.open, filled.prepare("SELECT a FROM t FOR UPDATE"), scroll=True) == -526
 
 
 def test_a_scroll_cursor_has_no_collections(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER, s SET(INTEGER NOT NULL), r ROW(l LIST(INTEGER NOT NULL)))")
     for columns in ("a, s", "r.l"):
         statement = engine.prepare(f"SELECT {columns} FROM t")
-        with pytest.raises(SqlError) as raised:
-            engine.open(statement, scroll=True)
-        assert raised.value.sqlcode == -9605
+        assert error_of(engine.open, statement, scroll=True) == -9605
         engine.close_cursor(engine.open(statement))
     engine.close_cursor(engine.open(engine.prepare("SELECT a, r FROM t WHERE 1 IN s"), scroll=True))
 
@@ -255,9 +252,7 @@ def test_where_current_of_needs_a_cursor_for_update(filled: Engine) -> None:
 def test_an_error_in_a_later_row_is_raised_when_that_row_is_fetched(filled: Engine) -> None:
     cursor = filled.open(filled.prepare("SELECT 10 / (a - 5) FROM t"))
     assert len(filled.fetch(cursor, 2)[0]) == 2
-    with pytest.raises(SqlError) as raised:
-        filled.fetch(cursor, 3)
-    assert raised.value.sqlcode == -1202
+    assert error_of(filled.fetch, cursor, 3) == -1202
     assert query(filled, "SELECT COUNT(*) FROM t") == [(Decimal(10),)]
 
 

@@ -16,6 +16,7 @@ from aioifx.server.sql.syntax.tokens import tokenize
 from aioifx.server.sql.translate.translate import translate as original
 from aioifx.server.sqlite.interrupts import INTERRUPTED, Interrupts
 from aioifx.wire.opcodes import StatementType
+from tests.server.sql.kinds import error_of
 from tests.server.talking import ServerCore, error_from, query, run, run_all
 
 
@@ -89,9 +90,7 @@ def test_a_statement_prepared_in_another_database_is_looked_up_again(core: Serve
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("SELECT a FROM t")
     run(engine, "DATABASE sysmaster")
-    with pytest.raises(SqlError) as raised:
-        engine.open(statement)
-    assert raised.value.sqlcode == -206
+    assert error_of(engine.open, statement) == -206
     run(engine, "DATABASE demo")
     engine.open(statement)
 
@@ -220,16 +219,12 @@ def test_a_change_of_the_schema_renews_each_of_them(engine: Engine) -> None:
 )
 def test_some_statements_must_be_alone_in_their_text(core: ServerCore, text: str, sqlcode: int) -> None:
     # Documented: Restricted Statements in Multistatement Prepared Objects.
-    with pytest.raises(SqlError) as caught:
-        core.engine().prepare(text)
-    assert caught.value.sqlcode == sqlcode
+    assert error_of(core.engine().prepare, text) == sqlcode
 
 
 def test_values_of_byte_and_text_are_for_single_statements(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a TEXT)")
-    with pytest.raises(SqlError) as caught:
-        engine.prepare("DELETE FROM t; INSERT INTO t VALUES (?)")
-    assert caught.value.sqlcode == -555
+    assert error_of(engine.prepare, "DELETE FROM t; INSERT INTO t VALUES (?)") == -555
 
 
 def test_a_temporary_table_may_be_filled_by_one_of_them(engine: Engine) -> None:

@@ -5,12 +5,12 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Parameter
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.runtime.parameters import bind
 from aioifx.server.sqlite.parameters import Binders
 from aioifx.sqltypes import SqlType, TypeCode, Value
+from tests.server.sql.kinds import error_of
 
 INTEGER = SqlType(TypeCode.INTEGER, 4)
 SETTINGS = Settings()
@@ -41,21 +41,15 @@ def test_what_is_chosen_once_binds_as_what_is_chosen_each_time(values: tuple[Val
     ("values", "sqlcode"), [((), -254), ((1, 2), -254), (("x",), -1213), ((2**31,), -1215)]
 )
 def test_what_cannot_be_bound_is_an_error(values: tuple[Value, ...], sqlcode: int) -> None:
-    with pytest.raises(SqlError) as caught:
-        Binders(PARAMETERS[:1]).bind(values, SETTINGS)
-    assert caught.value.sqlcode == sqlcode
+    assert error_of(Binders(PARAMETERS[:1]).bind, values, SETTINGS) == sqlcode
 
 
 def test_a_whole_number_is_not_made_of_a_broken_one() -> None:
-    with pytest.raises(SqlError) as caught:
-        Binders(PARAMETERS[5:]).bind((2.5,), SETTINGS)
-    assert caught.value.sqlcode == -415
+    assert error_of(Binders(PARAMETERS[5:]).bind, (2.5,), SETTINGS) == -415
 
 
 def test_a_type_that_is_not_stored_is_an_error() -> None:
-    with pytest.raises(SqlError) as caught:
-        Binders((Parameter(SqlType(TypeCode.ROWREF)),))
-    assert caught.value.sqlcode == -1260
+    assert error_of(Binders, (Parameter(SqlType(TypeCode.ROWREF)),)) == -1260
 
 
 ROWS = [(1, "a", date(2026, 5, 4)), ("2", None, "05/04/2026"), (None, "abcdef", None)]

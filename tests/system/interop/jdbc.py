@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from aioifx import parse_dsn
 
 ARTIFACTS: Final = ("com.ibm.informix:jdbc:15.0.1.0", "org.mongodb:bson:3.8.0")
@@ -136,3 +138,9 @@ def url_of(dsn: str, **properties: str) -> str:
 
 def cells(answer: list[Fields]) -> list[Fields]:
     return [fields[1:] for fields in answer if fields[0] == "="]
+
+
+async def failing(ask: Ask, *fields: object) -> JdbcError:
+    with pytest.raises(JdbcError) as raised:
+        await ask(*fields)
+    return raised.value

@@ -10,7 +10,7 @@ import informix_db
 import pytest
 
 from aioifx.server import Server, ServerOptions, serve
-from tests.system.interop.jdbc import Ask, Fields, JdbcError, cells, url_of
+from tests.system.interop.jdbc import Ask, Fields, cells, failing, url_of
 from tests.system.interop.test_informix_driver import connect
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
@@ -27,12 +27,6 @@ async def server() -> AsyncIterator[Server]:
 
 
 # -- JDBC --------------------------------------------------------------------------------------------------------------
-
-
-async def failing(ask: Ask, *fields: object) -> JdbcError:
-    with pytest.raises(JdbcError) as raised:
-        await ask(*fields)
-    return raised.value
 
 
 async def count(ask: Ask, url: str) -> list[Fields]:

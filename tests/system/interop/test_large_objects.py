@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.system.interop.jdbc import Ask, Fields, JdbcError, cells, url_of
+from tests.system.interop.jdbc import Ask, Fields, JdbcError, cells, failing, url_of
 from tests.system.interop.test_informix_driver import connect, off_loop
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
@@ -101,16 +101,12 @@ async def test_jdbc_writes_a_batch_of_large_values(ask: Ask, server: str, use_pu
 )
 async def test_jdbc_sees_where_large_values_are_refused(ask: Ask, conn: str, sql: str, code: int) -> None:
     await ask("update", conn, "CREATE TABLE t (k INT, b BYTE, x TEXT)")
-    with pytest.raises(JdbcError) as caught:
-        await ask("query" if sql.startswith("SELECT") else "update", conn, sql)
-    assert caught.value.code == code
+    assert (await failing(ask, "query" if sql.startswith("SELECT") else "update", conn, sql)).code == code
 
 
 async def test_jdbc_finds_no_large_value_in_a_scroll_cursor(ask: Ask, conn: str) -> None:
     await ask("update", conn, "CREATE TABLE t (k INT, b BYTE)")
-    with pytest.raises(JdbcError) as caught:
-        await ask("scroll", conn, "SELECT b FROM t", "first")
-    assert caught.value.code == -611
+    assert (await failing(ask, "scroll", conn, "SELECT b FROM t", "first")).code == -611
 
 
 @pytest.mark.exhaustive
@@ -273,9 +269,11 @@ async def test_jdbc_sends_and_receives_files_in_the_middle_of_statements(
 
 async def test_jdbc_reports_a_file_that_it_cannot_read(ask: Ask, conn: str, tmp_path: Path) -> None:
     await ask("update", conn, "CREATE TABLE t (b BLOB)")
-    with pytest.raises(JdbcError) as caught:
-        await ask("update", conn, f"INSERT INTO t VALUES (FILETOBLOB('{tmp_path}/missing', 'client'))")
-    assert caught.value.code == -619
+    assert (
+        await failing(
+            ask, "update", conn, f"INSERT INTO t VALUES (FILETOBLOB('{tmp_path}/missing', 'client'))"
+        )
+    ).code == -619
     assert cells(await ask("query", conn, "SELECT COUNT(*) FROM t")) == [["0"]]
 
 
