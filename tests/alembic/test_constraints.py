@@ -122,7 +122,5 @@ async def test_foreign_keys_of_tables_of_other_owners_stay(engine: AsyncEngine) 
         ]
 
     async with engine.begin() as connection:
-        assert await connection.run_sync(migrate) == [
-            ("fk_bob", "ann", "p", {"ondelete": "CASCADE"}),
-            ("fk_mine", "ann", "p", {}),
-        ]
+        result = await connection.run_sync(migrate)
+        assert result == [("fk_bob", "ann", "p", {"ondelete": "CASCADE"}), ("fk_mine", "ann", "p", {})]

@@ -33,6 +33,17 @@ def engine(core: ServerCore) -> Engine:
 
 
 @pytest.fixture
+def one(core: ServerCore) -> Engine:
+    """A session; `two` is another one."""
+    return core.engine()
+
+
+@pytest.fixture
+def two(core: ServerCore) -> Engine:
+    return core.engine()
+
+
+@pytest.fixture
 def filled(engine: Engine) -> Engine:
     """The same, with a table of ten rows."""
     run(engine, "CREATE TABLE t (a INTEGER, b INTEGER)")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -35,6 +37,8 @@ from aioifx.wire.replies import Reply, _read_message, read_reply
 from aioifx.wire.requests import Request
 from aioifx.wire.tuples import read_in_runs, skip_tuple
 from tests.feeding import feed
+
+T = TypeVar("T")
 
 LATIN_1 = code_set_of("en_US.8859-1")
 UTF_8 = code_set_of("en_US.utf8")
@@ -102,6 +106,35 @@ async def until(condition: Callable[[], object]) -> None:
 def run(engine: Engine, text: str, *values: Value) -> StatementResult:
     """Prepare and execute."""
     return engine.execute(engine.prepare(text), values)
+
+
+def run_all(engine: Engine, *texts: str) -> None:
+    """Prepare and execute one statement after another."""
+    for text in texts:
+        run(engine, text)
+
+
+@contextmanager
+def waiting(
+    core: ServerCore, work: Callable[[Engine], T], *settings: str
+) -> Iterator[tuple[Engine, Future[T]]]:
+    """Another session at its work, which waits for a lock as the block begins, and what becomes of the work."""
+    started: list[Engine] = []
+
+    def begin() -> T:
+        engine = core.engine()
+        run_all(engine, "SET LOCK MODE TO WAIT", *settings)
+        started.append(engine)
+        try:
+            return work(engine)
+        finally:
+            engine.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(begin)
+        while not (started and started[0].is_waiting):
+            assert not done.done()
+        yield started[0], done
 
 
 def query(engine: Engine, text: str, *values: Value) -> list[Row]:
@@ -181,11 +214,7 @@ class Talk:
         mask = without_bits(SERVER_MASK, quirks)
         identity = Identity("ol_test", "Informix Dynamic Server Version 15", mask)
         context = (partial(QuirkyContext, quirks=quirks) if quirks else SessionContext)(
-            engine,
-            identity,
-            code_set,
-            statement_limit=statement_limit,
-            fetch_limit=fetch_limit,
+            engine, identity, code_set, statement_limit=statement_limit, fetch_limit=fetch_limit
         )
         self.conversation = (
             QuirkyConversation(context) if isinstance(context, QuirkyContext) else Conversation(context)

@@ -30,8 +30,7 @@ CASES = {
     "GROUP BY of a function with a parameter": Case(
         select(FEW.label("n"), func.count().label("c")).group_by(FEW).order_by(FEW),
         "SELECT coalesce(item.price, ?::INTEGER) AS n, count(*) AS c FROM item GROUP BY 1 ORDER BY 1",
-        [(0, 1), (1.5, 1), (2.5, 1)],
-    ),
+        [(0, 1), (1.5, 1), (2.5, 1)]),
     "GROUP BY of an equal expression": Case(
         select(sa.extract("year", I.made).label("y"), func.count().label("c"))
         .where(I.made.is_not(None))
@@ -43,144 +42,78 @@ CASES = {
         select(BIG.label("b"), func.count().label("c")).group_by(BIG).order_by("b"),
         "SELECT (CASE WHEN item.name LIKE ? || '%' THEN 't'::BOOLEAN "
         "WHEN NOT (item.name LIKE ? || '%') THEN 'f'::BOOLEAN END) AS b, count(*) AS c "
-        "FROM item GROUP BY 1 ORDER BY b",
-        [(False, 2), (True, 1)],
-    ),
-    "FIRST and SKIP": Case(
-        select(I.id).order_by(I.id).limit(1).offset(1),
-        "SELECT SKIP ? FIRST ? item.id FROM item ORDER BY item.id",
-        [2],
-    ),
-    "DISTINCT after FIRST": Case(
-        select(P.item).distinct().order_by(P.item).limit(5),
-        "SELECT FIRST ? DISTINCT part.item FROM part ORDER BY part.item",
-        [1, 2],
-    ),
+        "FROM item GROUP BY 1 ORDER BY b", [(False, 2), (True, 1)]),
+    "FIRST and SKIP": Case(select(I.id).order_by(I.id).limit(1).offset(1),
+        "SELECT SKIP ? FIRST ? item.id FROM item ORDER BY item.id", [2]),
+    "DISTINCT after FIRST": Case(select(P.item).distinct().order_by(P.item).limit(5),
+        "SELECT FIRST ? DISTINCT part.item FROM part ORDER BY part.item", [1, 2]),
     "FETCH FIRST": Case(
         select(I.id).order_by(I.id).fetch(2), "SELECT FIRST ? item.id FROM item ORDER BY item.id", [1, 2]
     ),
     "a limit in a derived table": Case(
         select(sa.func.count().label("n")).select_from(select(I.id).limit(2).subquery("two")),
-        "SELECT count(*) AS n FROM (SELECT FIRST ? item.id AS id FROM item) AS two",
-        [2],
-    ),
+        "SELECT count(*) AS n FROM (SELECT FIRST ? item.id AS id FROM item) AS two", [2]),
     "a limit in a subquery": Case(
         select(I.name).where(I.id == select(P.item).order_by(P.item.desc()).limit(1).scalar_subquery()),
         "SELECT item.name FROM item WHERE item.id = "
-        "(SELECT * FROM (SELECT FIRST ? part.item FROM part ORDER BY part.item DESC) AS limited)",
-        ["two"],
-    ),
+        "(SELECT * FROM (SELECT FIRST ? part.item FROM part ORDER BY part.item DESC) AS limited)", ["two"]),
     "the same function in the select list, GROUP BY and ORDER BY": Case(
-        select(func.upper(I.name), func.count())
-        .group_by(func.upper(I.name))
-        .order_by(func.upper(I.name).desc()),
+        select(func.upper(I.name), func.count()).group_by(func.upper(I.name)).order_by(func.upper(I.name).desc()),
         "SELECT upper(item.name) AS upper_1, count(*) AS count_1 FROM item GROUP BY 1 ORDER BY 1 DESC",
-        [("TWO", 1), ("ONE", 1), ("O'3%", 1)],
-    ),
+        [("TWO", 1), ("ONE", 1), ("O'3%", 1)]),
     "the same function in the select list and ORDER BY of DISTINCT": Case(
         select(func.upper(I.name)).distinct().order_by(func.upper(I.name)),
-        "SELECT DISTINCT upper(item.name) AS upper_1 FROM item ORDER BY 1",
-        ["O'3%", "ONE", "TWO"],
-    ),
-    "other parameters in ORDER BY": Case(
-        select(I.id + 1).order_by(I.id * 0 + 1, I.id),
-        "SELECT item.id + ? AS anon_1 FROM item ORDER BY item.id * ? + ?, item.id",
-        [2, 3, 4],
-    ),
+        "SELECT DISTINCT upper(item.name) AS upper_1 FROM item ORDER BY 1", ["O'3%", "ONE", "TWO"]),
+    "other parameters in ORDER BY": Case(select(I.id + 1).order_by(I.id * 0 + 1, I.id),
+        "SELECT item.id + ? AS anon_1 FROM item ORDER BY item.id * ? + ?, item.id", [2, 3, 4]),
     "a limit in a subquery of a row": Case(
-        select(I.id).where(
-            select(P.no).where(P.item == I.id).order_by(P.no.desc()).limit(1).scalar_subquery() == 2
-        ),
+        select(I.id).where(select(P.no).where(P.item == I.id).order_by(P.no.desc()).limit(1).scalar_subquery() == 2),
         "SELECT item.id FROM item WHERE (SELECT * FROM LATERAL (SELECT FIRST ? part.no FROM part "
-        "WHERE part.item = item.id ORDER BY part.no DESC) AS limited) = ?",
-        [1],
-    ),
-    "no order in a subquery": Case(
-        select(I.id).where(sa.exists(INNER)).order_by(I.id),
+        "WHERE part.item = item.id ORDER BY part.no DESC) AS limited) = ?", [1]),
+    "no order in a subquery": Case(select(I.id).where(sa.exists(INNER)).order_by(I.id),
         "SELECT item.id FROM item WHERE EXISTS (SELECT part.label FROM part WHERE part.item = item.id) "
-        "ORDER BY item.id",
-        [1, 2],
-    ),
-    "no FROM, with a WHERE": Case(
-        select(sa.literal_column("1")).where(sa.or_(sa.exists(select(P.no)), sa.false())),
+        "ORDER BY item.id", [1, 2]),
+    "no FROM, with a WHERE": Case(select(sa.literal_column("1")).where(sa.or_(sa.exists(select(P.no)), sa.false())),
         "SELECT 1 FROM (SELECT tabid FROM informix.systables WHERE tabid = 1) AS one_row "
-        "WHERE EXISTS (SELECT part.no FROM part)",
-        [1],
-    ),
+        "WHERE EXISTS (SELECT part.no FROM part)", [1]),
     "no FROM": Case(select(sa.literal_column("1")), "SELECT 1 FROM informix.systables WHERE tabid = 1", [1]),
-    "NULLS FIRST and LAST": Case(
-        select(I.id).order_by(I.made.desc().nulls_first(), I.id.asc().nulls_last()),
-        "SELECT item.id FROM item ORDER BY item.made DESC NULLS FIRST, item.id ASC NULLS LAST",
-        [3, 2, 1],
-    ),
-    "GROUP BY a column": Case(
-        select(P.item, func.count().label("n")).group_by(P.item).having(func.count() > 1),
-        "SELECT part.item, count(*) AS n FROM part GROUP BY part.item HAVING count(*) > ?",
-        [(1, 2)],
-    ),
+    "NULLS FIRST and LAST": Case(select(I.id).order_by(I.made.desc().nulls_first(), I.id.asc().nulls_last()),
+        "SELECT item.id FROM item ORDER BY item.made DESC NULLS FIRST, item.id ASC NULLS LAST", [3, 2, 1]),
+    "GROUP BY a column": Case(select(P.item, func.count().label("n")).group_by(P.item).having(func.count() > 1),
+        "SELECT part.item, count(*) AS n FROM part GROUP BY part.item HAVING count(*) > ?", [(1, 2)]),
     "a label in GROUP BY": Case(
         select((I.id % 2).label("odd"), func.count().label("n")).group_by("odd").order_by("odd"),
-        "SELECT MOD(item.id, ?) AS odd, count(*) AS n FROM item GROUP BY 1 ORDER BY odd",
-        [(0, 1), (1, 2)],
-    ),
+        "SELECT MOD(item.id, ?) AS odd, count(*) AS n FROM item GROUP BY 1 ORDER BY odd", [(0, 1), (1, 2)]),
     "the same expression in three clauses": Case(
         select(TOTAL, func.count().label("n")).group_by(TOTAL).order_by(TOTAL.desc()),
-        "SELECT item.id + ? AS anon_1, count(*) AS n FROM item GROUP BY 1 ORDER BY 1 DESC",
-        [(4, 1), (3, 1), (2, 1)],
-    ),
-    "joins": Case(
-        select(I.id, P.no).select_from(sa.outerjoin(ITEM, PART, I.id == P.item)).order_by(I.id, P.no),
+        "SELECT item.id + ? AS anon_1, count(*) AS n FROM item GROUP BY 1 ORDER BY 1 DESC", [(4, 1), (3, 1), (2, 1)]),
+    "joins": Case(select(I.id, P.no).select_from(sa.outerjoin(ITEM, PART, I.id == P.item)).order_by(I.id, P.no),
         "SELECT item.id, part.no FROM item LEFT OUTER JOIN part ON item.id = part.item ORDER BY item.id, part.no",
-        [(1, 1), (1, 2), (2, 1), (3, None)],
-    ),
-    "a full join": Case(
-        select(func.count().label("n")).select_from(sa.join(ITEM, PART, I.id == P.no, full=True)),
-        "SELECT count(*) AS n FROM item FULL OUTER JOIN part ON item.id = part.no",
-        [4],
-    ),
-    "a join on true": Case(
-        select(func.count().label("n")).select_from(sa.join(ITEM, PART, sa.true())),
-        "SELECT count(*) AS n FROM item JOIN part ON 1 = 1",
-        [9],
-    ),
-    "a self join by aliases": Case(
-        select(func.count().label("n")).where(ITEM.alias("a").c.id < ITEM.alias("b").c.id),
-        "SELECT count(*) AS n FROM item AS a, item AS b WHERE a.id < b.id",
-        [3],
-    ),
-    "LATERAL": Case(
-        select(I.id).select_from(sa.join(ITEM, INNER.lateral("l"), sa.true())),
+        [(1, 1), (1, 2), (2, 1), (3, None)]),
+    "a full join": Case(select(func.count().label("n")).select_from(sa.join(ITEM, PART, I.id == P.no, full=True)),
+        "SELECT count(*) AS n FROM item FULL OUTER JOIN part ON item.id = part.no", [4]),
+    "a join on true": Case(select(func.count().label("n")).select_from(sa.join(ITEM, PART, sa.true())),
+        "SELECT count(*) AS n FROM item JOIN part ON 1 = 1", [9]),
+    "a self join by aliases": Case(select(func.count().label("n")).where(ITEM.alias("a").c.id < ITEM.alias("b").c.id),
+        "SELECT count(*) AS n FROM item AS a, item AS b WHERE a.id < b.id", [3]),
+    "LATERAL": Case(select(I.id).select_from(sa.join(ITEM, INNER.lateral("l"), sa.true())),
         "SELECT item.id FROM item JOIN LATERAL (SELECT part.label AS label FROM part "
-        "WHERE part.item = item.id ORDER BY part.no) AS l ON 1 = 1",
-        [1, 1, 2],
-    ),
-    "UNION": Case(
-        sa.union(select(I.id.label("n")), select(P.no), select(literal(9))).order_by(sa.desc("n")),
+        "WHERE part.item = item.id ORDER BY part.no) AS l ON 1 = 1", [1, 1, 2]),
+    "UNION": Case(sa.union(select(I.id.label("n")), select(P.no), select(literal(9))).order_by(sa.desc("n")),
         "SELECT item.id AS n FROM item UNION SELECT part.no FROM part UNION "
-        "SELECT ?::INTEGER AS anon_1 FROM informix.systables WHERE tabid = 1 ORDER BY 1 DESC",
-        [9, 3, 2, 1],
-    ),
-    "UNION ALL by a column": Case(
-        sa.union_all(select(I.id), select(P.item)).order_by(I.id),
-        "SELECT item.id FROM item UNION ALL SELECT part.item FROM part ORDER BY 1",
-        [1, 1, 1, 2, 2, 3],
-    ),
+        "SELECT ?::INTEGER AS anon_1 FROM informix.systables WHERE tabid = 1 ORDER BY 1 DESC", [9, 3, 2, 1]),
+    "UNION ALL by a column": Case(sa.union_all(select(I.id), select(P.item)).order_by(I.id),
+        "SELECT item.id FROM item UNION ALL SELECT part.item FROM part ORDER BY 1", [1, 1, 1, 2, 2, 3]),
     "EXCEPT": Case(
         sa.except_(select(I.id), select(P.item)),
         "SELECT item.id FROM item MINUS SELECT part.item FROM part",
         [3],
     ),
-    "INTERSECT": Case(
-        sa.intersect(select(I.id), select(P.item)).order_by("id"),
-        "SELECT item.id FROM item INTERSECT SELECT part.item FROM part ORDER BY 1",
-        [1, 2],
-    ),
-    "a limit of a UNION": Case(
-        sa.union(select(I.id), select(P.item)).order_by("id").limit(1).offset(1),
+    "INTERSECT": Case(sa.intersect(select(I.id), select(P.item)).order_by("id"),
+        "SELECT item.id FROM item INTERSECT SELECT part.item FROM part ORDER BY 1", [1, 2]),
+    "a limit of a UNION": Case(sa.union(select(I.id), select(P.item)).order_by("id").limit(1).offset(1),
         "SELECT SKIP ? FIRST ? * FROM (SELECT item.id FROM item UNION SELECT part.item FROM part) AS limited "
-        "ORDER BY 1",
-        [2],
-    ),
+        "ORDER BY 1", [2]),
     "limits of the parts of a UNION": Case(
         sa.union_all(
             select(I.id).order_by(I.id).limit(1), select(I.id).order_by(I.id.desc()).limit(1)
@@ -192,55 +125,33 @@ CASES = {
     "an ordered part of a UNION": Case(
         sa.union_all(select(I.id).order_by(I.id.desc()), select(P.item)).order_by("id"),
         "SELECT * FROM (SELECT item.id FROM item ORDER BY item.id DESC) AS limited UNION ALL "
-        "SELECT part.item FROM part ORDER BY 1",
-        [1, 1, 1, 2, 2, 3],
-    ),
+        "SELECT part.item FROM part ORDER BY 1", [1, 1, 1, 2, 2, 3]),
     "an ordered UNION as a part of another": Case(
         sa.union_all(sa.union(select(I.id), select(P.item)).order_by("id"), select(P.no)).order_by("id"),
         "SELECT * FROM (SELECT item.id FROM item UNION SELECT part.item FROM part ORDER BY 1) AS limited "
-        "UNION ALL SELECT part.no FROM part ORDER BY 1",
-        [1, 1, 1, 2, 2, 3],
-    ),
+        "UNION ALL SELECT part.no FROM part ORDER BY 1", [1, 1, 1, 2, 2, 3]),
     "a UNION in a subquery": Case(
         select(I.id).where(I.id.in_(sa.union(select(P.item), select(P.no)).order_by("item").limit(1))),
         "SELECT item.id FROM item WHERE item.id IN (SELECT * FROM (SELECT FIRST ? * FROM "
-        "(SELECT part.item FROM part UNION SELECT part.no FROM part) AS limited ORDER BY 1) AS limited)",
-        [1],
-    ),
-    "a common table": Case(
-        select(FRESH.c.name),
+        "(SELECT part.item FROM part UNION SELECT part.no FROM part) AS limited ORDER BY 1) AS limited)", [1]),
+    "a common table": Case(select(FRESH.c.name),
         "WITH fresh_item AS (SELECT item.id AS id, item.name AS name FROM item WHERE item.fresh) "
-        "SELECT fresh_item.name FROM fresh_item",
-        ["one"],
-    ),
-    "a recursive common table": Case(
-        select(NUMBERS.c.n),
+        "SELECT fresh_item.name FROM fresh_item", ["one"]),
+    "a recursive common table": Case(select(NUMBERS.c.n),
         "WITH numbers(n) AS (SELECT item.id AS n FROM item WHERE item.id = ? UNION ALL "
         "SELECT numbers.n + ? AS anon_1 FROM numbers WHERE numbers.n < ?) SELECT numbers.n FROM numbers",
-        [1, 2, 3, 4],
-    ),
+        [1, 2, 3, 4]),
     "a limit of a UNION of common tables": Case(
         sa.union_all(select(FRESH.c.id), select(FRESH.c.id + 1)).order_by("id").limit(1),
         "WITH fresh_item AS (SELECT item.id AS id, item.name AS name FROM item WHERE item.fresh) "
         "SELECT FIRST ? * FROM (SELECT fresh_item.id FROM fresh_item UNION ALL "
-        "SELECT fresh_item.id + ? AS anon_1 FROM fresh_item) AS limited ORDER BY 1",
-        [1],
-    ),
-    "FOR UPDATE": Case(
-        select(I.id).where(I.id == 1).with_for_update(),
-        "SELECT item.id FROM item WHERE item.id = ? FOR UPDATE",
-        [1],
-    ),
-    "FOR UPDATE OF": Case(
-        select(I.id).where(I.id == 1).with_for_update(of=[I.name, I.price]),
-        "SELECT item.id FROM item WHERE item.id = ? FOR UPDATE OF name, price",
-        [1],
-    ),
-    "FOR UPDATE OF a table": Case(
-        select(I.id).where(I.id == 1).with_for_update(of=ITEM, read=True),
-        "SELECT item.id FROM item WHERE item.id = ? FOR UPDATE",
-        [1],
-    ),
+        "SELECT fresh_item.id + ? AS anon_1 FROM fresh_item) AS limited ORDER BY 1", [1]),
+    "FOR UPDATE": Case(select(I.id).where(I.id == 1).with_for_update(),
+        "SELECT item.id FROM item WHERE item.id = ? FOR UPDATE", [1]),
+    "FOR UPDATE OF": Case(select(I.id).where(I.id == 1).with_for_update(of=[I.name, I.price]),
+        "SELECT item.id FROM item WHERE item.id = ? FOR UPDATE OF name, price", [1]),
+    "FOR UPDATE OF a table": Case(select(I.id).where(I.id == 1).with_for_update(of=ITEM, read=True),
+        "SELECT item.id FROM item WHERE item.id = ? FOR UPDATE", [1]),
     "directives": Case(
         select(I.id)
         .where(I.id == 1)
@@ -250,17 +161,11 @@ CASES = {
         "SELECT {+ FULL(item), FIRST_ROWS } item.id FROM item WHERE item.id = ?",
         [1],
     ),
-    "directives before FIRST": Case(
-        select(I.id).with_statement_hint("ORDERED", "informix").order_by(I.id).limit(1),
-        "SELECT {+ ORDERED } FIRST ? item.id FROM item ORDER BY item.id",
-        [1],
-    ),
-    "a sequence": Case(
-        select(sa.Sequence("numbering").next_value().label("n")),
-        "SELECT numbering.NEXTVAL AS n FROM informix.systables WHERE tabid = 1",
-        [1],
-    ),
-}
+    "directives before FIRST": Case(select(I.id).with_statement_hint("ORDERED", "informix").order_by(I.id).limit(1),
+        "SELECT {+ ORDERED } FIRST ? item.id FROM item ORDER BY item.id", [1]),
+    "a sequence": Case(select(sa.Sequence("numbering").next_value().label("n")),
+        "SELECT numbering.NEXTVAL AS n FROM informix.systables WHERE tabid = 1", [1]),
+}  # fmt: skip
 
 
 def test_the_text_of_queries() -> None:
@@ -341,22 +246,16 @@ CHANGES: dict[str, tuple[Any, str, list[tuple[Any, ...]]]] = {
         "THEN 'f'::BOOLEAN END) WHERE item.id = ?",
         [(1, "one")],
     ),
-    "an UPDATE with a directive": (
-        ITEM.update().values(name="x").where(I.id == 3).with_hint("FULL(item)"),
-        "UPDATE {+ FULL(item) } item SET name=? WHERE item.id = ?",
-        [(3, "x")],
-    ),
-    "a DELETE with a directive": (
-        ITEM.delete().where(I.id == 3).with_hint("FULL(item)"),
-        "DELETE {+ FULL(item) } FROM item WHERE item.id = ?",
-        [],
-    ),
+    "an UPDATE with a directive": (ITEM.update().values(name="x").where(I.id == 3).with_hint("FULL(item)"),
+                                   "UPDATE {+ FULL(item) } item SET name=? WHERE item.id = ?", [(3, "x")]),
+    "a DELETE with a directive": (ITEM.delete().where(I.id == 3).with_hint("FULL(item)"),
+                                  "DELETE {+ FULL(item) } FROM item WHERE item.id = ?", []),
     "a DELETE by another table": (
         ITEM.delete().where(I.id == P.item, P.label == "nut"),
         "DELETE FROM item WHERE EXISTS (SELECT 1 FROM part WHERE item.id = part.item AND part.label = ?)",
         [],
     ),
-}
+}  # fmt: skip
 
 
 def test_the_text_of_changes() -> None:
@@ -405,21 +304,14 @@ async def test_the_serial_of_an_insert(engine: AsyncEngine) -> None:
         (select(I.id).limit(I.id + 1), "LIMIT and OFFSET: expected a number or parameter, got an expression"),
         (select(I.id).fetch(1, with_ties=True), "FETCH FIRST: Informix lacks WITH TIES and PERCENT"),
         (ITEM.update().values(name=P.label), "UPDATE: expected one other table and a WHERE that joins it"),
-        (
-            ITEM.update().values(name=P.label).where(I.id == P.item, P.item == FRESH.c.id),
-            "UPDATE: expected one other table",
-        ),
-        (
-            ITEM.update().values(name=FRESH.c.name).where(I.id == FRESH.c.id),
-            "UPDATE: expected no common table together with another table",
-        ),
+        (ITEM.update().values(name=P.label).where(I.id == P.item, P.item == FRESH.c.id),
+         "UPDATE: expected one other table"),
+        (ITEM.update().values(name=FRESH.c.name).where(I.id == FRESH.c.id),
+         "UPDATE: expected no common table together with another table"),
         (STRICT.insert().values(), "INSERT: expected values"),
-        (
-            LARGE.insert().values([{"x": b"1"}, {"x": b"2"}]),
-            "expected a list of parameters for large objects",
-        ),
+        (LARGE.insert().values([{"x": b"1"}, {"x": b"2"}]), "expected a list of parameters for large objects"),
     ],
-)
+)  # fmt: skip
 def test_what_informix_lacks_is_an_error(statement: Any, message: str) -> None:
     with pytest.raises(exc.CompileError, match=message):
         sql(statement)

@@ -228,26 +228,16 @@ async def test_constraints_have_their_names_at_the_server(engine: AsyncEngine) -
     [
         ({}, ""),
         ({"informix_lock_mode": "row"}, " LOCK MODE ROW"),
-        (
-            {
-                "informix_next_size": 32,
-                "informix_extent_size": 64,
-                "informix_in": "rootdbs",
-                "informix_lock_mode": "PAGE",
-                "informix_with": ("crcols", "rowids"),
-                "informix_compressed": True,
-            },
-            " WITH CRCOLS WITH ROWIDS IN rootdbs EXTENT SIZE 64 NEXT SIZE 32 COMPRESSED LOCK MODE PAGE",
-        ),
-        (
-            {"informix_fragment_by": "EXPRESSION a < 10 IN dbs1, REMAINDER IN dbs2"},
-            " FRAGMENT BY EXPRESSION a < 10 IN dbs1, REMAINDER IN dbs2",
-        ),
+        ({"informix_next_size": 32, "informix_extent_size": 64, "informix_in": "rootdbs",
+          "informix_lock_mode": "PAGE", "informix_with": ("crcols", "rowids"), "informix_compressed": True},
+         " WITH CRCOLS WITH ROWIDS IN rootdbs EXTENT SIZE 64 NEXT SIZE 32 COMPRESSED LOCK MODE PAGE"),
+        ({"informix_fragment_by": "EXPRESSION a < 10 IN dbs1, REMAINDER IN dbs2"},
+         " FRAGMENT BY EXPRESSION a < 10 IN dbs1, REMAINDER IN dbs2"),
         ({"informix_put": {"b": ("sbs1", "sbs2")}}, " PUT b IN (sbs1, sbs2)"),
         ({"informix_with": "vercols", "informix_put": {"b": "sbs"}}, " WITH VERCOLS PUT b IN (sbs)"),
     ],
     ids=str,
-)
+)  # fmt: skip
 async def test_storage_options(engine: AsyncEngine, options: Any, text: str) -> None:
     metadata = sa.MetaData()
     table = sa.Table("item", metadata, sa.Column("a", sa.Integer), sa.Column("b", sa.BLOB), **options)
@@ -511,35 +501,15 @@ async def test_names_that_need_quotes_have_them(engine: AsyncEngine) -> None:
 async def test_columns_may_be_named_like_keywords(engine: AsyncEngine) -> None:
     words = [
         *(
-            "current",
-            "date",
-            "day",
-            "extend",
-            "first",
-            "interval",
-            "item",
-            "key",
-            "last",
-            "level",
-            "limit",
+            "current", "date", "day", "extend", "first", "interval", "item", "key", "last", "level", "limit",
             "list",
         ),
         *(
-            "matches",
-            "name",
-            "order",
-            "set",
-            "sitename",
-            "skip",
-            "sysdate",
-            "today",
-            "type",
-            "units",
-            "user",
+            "matches", "name", "order", "set", "sitename", "skip", "sysdate", "today", "type", "units", "user",
             "value",
         ),
         *("values", "year"),
-    ]
+    ]  # fmt: skip
     columns = [sa.Column(word, sa.Integer) for word in words]
     checks = [sa.CheckConstraint(column > 0) for column in columns]
     table = sa.Table("item", sa.MetaData(), *columns, *checks)

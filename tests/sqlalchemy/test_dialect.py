@@ -47,20 +47,14 @@ def test_the_entry_points_name_the_dialect(name: str) -> None:
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        (
-            "app:secret@db1:9088/shop?server=ol_shop",
-            "app:secret@db1:9088/shop?lobs=inline&DELIMIDENT=y&server=ol_shop",
-        ),
-        (
-            "app:p%40ss+w%25rd@[::1]/shop?server=s&application_name=a+b&autocommit=true",
-            "app:p%40ss%2Bw%25rd@[::1]/shop?lobs=inline&DELIMIDENT=y&server=s&application_name=a%20b&autocommit=true",
-        ),
-        (
-            "app@/shop?host=db1%3A9088&host=db2&server=ol_shop&DELIMIDENT=n",
-            "app@/shop?lobs=inline&host=db1%3A9088%2Cdb2&server=ol_shop&DELIMIDENT=n",
-        ),
+        ("app:secret@db1:9088/shop?server=ol_shop",
+         "app:secret@db1:9088/shop?lobs=inline&DELIMIDENT=y&server=ol_shop"),
+        ("app:p%40ss+w%25rd@[::1]/shop?server=s&application_name=a+b&autocommit=true",
+         "app:p%40ss%2Bw%25rd@[::1]/shop?lobs=inline&DELIMIDENT=y&server=s&application_name=a%20b&autocommit=true"),
+        ("app@/shop?host=db1%3A9088&host=db2&server=ol_shop&DELIMIDENT=n",
+         "app@/shop?lobs=inline&host=db1%3A9088%2Cdb2&server=ol_shop&DELIMIDENT=n"),
     ],
-)
+)  # fmt: skip
 def test_the_url_becomes_a_dsn(url: str, expected: str) -> None:
     dsn = dsn_of(make_url(f"informix+aioifx://{url}"))
     assert dsn == f"informix://{expected}"

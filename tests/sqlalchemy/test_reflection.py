@@ -15,27 +15,7 @@ from sqlalchemy.ext.automap import automap_base
 from sqlalchemy.orm import Session
 
 import aioifx.server
-from aioifx.sqlalchemy import (
-    BIGSERIAL,
-    BSON,
-    BYTE,
-    DATETIME,
-    INT8,
-    INTERVAL,
-    JSON,
-    LIST,
-    LVARCHAR,
-    MONEY,
-    ROW,
-    SERIAL,
-    SET,
-    SMALLFLOAT,
-    TEXT,
-    TIME,
-    VARCHAR,
-    NamedType,
-    catalog,
-)
+from aioifx import sqlalchemy as ifx
 
 T = TypeVar("T")
 
@@ -154,36 +134,36 @@ TYPES: dict[str, sa.types.TypeEngine[Any]] = {
     "SMALLINT": sa.SMALLINT(),
     "INTEGER": sa.INTEGER(),
     "BIGINT": sa.BIGINT(),
-    "INT8": INT8(),
+    "INT8": ifx.INT8(),
     "FLOAT": sa.FLOAT(),
-    "SMALLFLOAT": SMALLFLOAT(),
+    "SMALLFLOAT": ifx.SMALLFLOAT(),
     "DECIMAL(8,2)": sa.DECIMAL(8, 2),
     "DECIMAL(9)": sa.DECIMAL(9),
-    "MONEY(10,2)": MONEY(10, 2),
+    "MONEY(10,2)": ifx.MONEY(10, 2),
     "CHAR(5)": sa.CHAR(5),
     "NCHAR(5)": sa.NCHAR(5),
-    "VARCHAR(200,50)": VARCHAR(200, 50),
-    "LVARCHAR(3000)": LVARCHAR(3000),
+    "VARCHAR(200,50)": ifx.VARCHAR(200, 50),
+    "LVARCHAR(3000)": ifx.LVARCHAR(3000),
     "DATE": sa.DATE(),
-    "DATETIME YEAR TO SECOND": DATETIME("year", "second"),
-    "DATETIME MONTH TO DAY": DATETIME("month", "day"),
-    "DATETIME YEAR TO FRACTION(5)": DATETIME("year", "fraction", 5),
-    "DATETIME HOUR TO MINUTE": TIME("minute"),
-    "INTERVAL YEAR(3) TO MONTH": INTERVAL("year", "month", 3),
-    "INTERVAL DAY TO SECOND": INTERVAL("day", "second", 2),
-    "INTERVAL SECOND(5) TO FRACTION(2)": INTERVAL("second", "fraction", 5, 2),
+    "DATETIME YEAR TO SECOND": ifx.DATETIME("year", "second"),
+    "DATETIME MONTH TO DAY": ifx.DATETIME("month", "day"),
+    "DATETIME YEAR TO FRACTION(5)": ifx.DATETIME("year", "fraction", 5),
+    "DATETIME HOUR TO MINUTE": ifx.TIME("minute"),
+    "INTERVAL YEAR(3) TO MONTH": ifx.INTERVAL("year", "month", 3),
+    "INTERVAL DAY TO SECOND": ifx.INTERVAL("day", "second", 2),
+    "INTERVAL SECOND(5) TO FRACTION(2)": ifx.INTERVAL("second", "fraction", 5, 2),
     "BOOLEAN": sa.BOOLEAN(),
-    "BYTE": BYTE(),
-    "TEXT": TEXT(),
+    "BYTE": ifx.BYTE(),
+    "TEXT": ifx.TEXT(),
     "BLOB": sa.BLOB(),
     "CLOB": sa.CLOB(),
-    "JSON": JSON(),
-    "BSON": BSON(),
-    "SET(INTEGER NOT NULL)": SET(sa.INTEGER()),
-    "LIST(VARCHAR(20) NOT NULL)": LIST(VARCHAR(20)),
-    "ROW(x INTEGER, y LIST(DATE NOT NULL))": ROW({"x": sa.INTEGER(), "y": LIST(sa.DATE())}),
-    "price": NamedType("price", "informix"),
-    "address": NamedType("address", "informix"),
+    "JSON": ifx.JSON(),
+    "BSON": ifx.BSON(),
+    "SET(INTEGER NOT NULL)": ifx.SET(sa.INTEGER()),
+    "LIST(VARCHAR(20) NOT NULL)": ifx.LIST(ifx.VARCHAR(20)),
+    "ROW(x INTEGER, y LIST(DATE NOT NULL))": ifx.ROW({"x": sa.INTEGER(), "y": ifx.LIST(sa.DATE())}),
+    "price": ifx.NamedType("price", "informix"),
+    "address": ifx.NamedType("address", "informix"),
 }
 
 
@@ -207,11 +187,11 @@ async def test_serial_columns(engine: AsyncEngine) -> None:
     a, b = await reflected(engine, ddl, lambda i: (i.get_columns("a"), i.get_columns("b")))
     assert [(type(one["type"]), one.get("autoincrement"), one["nullable"]) for one in (*a, *b)] == [
         (sa.BIGINT, True, False),
-        (SERIAL, True, False),
+        (ifx.SERIAL, True, False),
         (sa.INTEGER, True, False),
         (sa.INTEGER, None, False),
     ]
-    assert BIGSERIAL not in {type(one["type"]) for one in a}
+    assert ifx.BIGSERIAL not in {type(one["type"]) for one in a}
 
 
 async def test_defaults_and_nulls(engine: AsyncEngine) -> None:
@@ -389,14 +369,11 @@ async def test_a_synonym_for_a_table_of_another_database_has_the_columns_of_its_
     engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The embedded server has no such synonyms, so the catalog's entry loses the number of the table."""
-    read_entry = catalog._table_entry
-    monkeypatch.setattr(catalog, "_table_entry", lambda row: read_entry(row)._replace(base=0))
+    read_entry = ifx.catalog._table_entry
+    monkeypatch.setattr(ifx.catalog, "_table_entry", lambda row: read_entry(row)._replace(base=0))
     columns = await reflected(engine, SHOP, lambda inspector: inspector.get_columns("clients"))
-    assert [(column["name"], type(column["type"])) for column in columns] == [
-        ("id", SERIAL),
-        ("code", sa.CHAR),
-        ("country", sa.CHAR),
-    ]
+    result = [(column["name"], type(column["type"])) for column in columns]
+    assert result == [("id", ifx.SERIAL), ("code", sa.CHAR), ("country", sa.CHAR)]
 
 
 async def test_tables_of_another_database() -> None:

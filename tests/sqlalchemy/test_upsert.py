@@ -26,28 +26,15 @@ TAIL = "WHEN NOT MATCHED THEN INSERT (id, name, price) VALUES (excluded.id, excl
 @pytest.mark.parametrize(
     ("statement", "key", "change", "row"),
     [
-        (
-            ROW.on_conflict_do_update(),
-            "id",
-            "name = excluded.name, price = excluded.price",
-            (2, "new", 1),
-        ),
-        (
-            ROW.on_conflict_do_update(set_={"name": I.name + "/" + ROW.excluded.name, I.price: 9}),
-            "id",
-            "name = (item.name || ? || excluded.name), price = ?",
-            (2, "two/new", 9),
-        ),
-        (
-            ROW.on_conflict_do_update(index_elements=[I.id, "price"], set_={"name": sa.null()}),
-            "id price",
-            "name = NULL",
-            None,
-        ),
+        (ROW.on_conflict_do_update(), "id", "name = excluded.name, price = excluded.price", (2, "new", 1)),
+        (ROW.on_conflict_do_update(set_={"name": I.name + "/" + ROW.excluded.name, I.price: 9}), "id",
+         "name = (item.name || ? || excluded.name), price = ?", (2, "two/new", 9)),
+        (ROW.on_conflict_do_update(index_elements=[I.id, "price"], set_={"name": sa.null()}), "id price",
+         "name = NULL", None),
         (ROW.on_conflict_do_update(set_={"fresh": I.id > 1}), "id", None, (2, "two", 2.5)),
         (ROW.on_conflict_do_nothing(), "id", "", (2, "two", 2.5)),
     ],
-)
+)  # fmt: skip
 async def test_an_upsert_is_a_merge(
     engine: AsyncEngine, statement: Any, key: str, change: str | None, row: tuple[Any, ...] | None
 ) -> None:
@@ -75,10 +62,8 @@ async def test_many_rows_some_of_which_exist(engine: AsyncEngine) -> None:
         assert (await conn.execute(statement, rows)).rowcount == 4
         assert (await conn.execute(statement, rows)).rowcount == 4
         found = select(PART.c.no, PART.c.label).where(PART.c.item == 1).order_by(PART.c.no)
-        assert [tuple(row) for row in await conn.execute(found)] == [
-            (1, "bolt"),
-            *((no, f"part {no}") for no in range(2, 6)),
-        ]
+        result = [tuple(row) for row in await conn.execute(found)]
+        assert result == [(1, "bolt"), *((no, f"part {no}") for no in range(2, 6))]
 
 
 async def test_defaults_of_the_model_are_inserted(engine: AsyncEngine) -> None:
@@ -161,39 +146,20 @@ def test_the_key_of_the_cache_has_what_the_update_does() -> None:
 @pytest.mark.parametrize(
     ("build", "error", "message"),
     [
-        (
-            lambda: ROW.on_conflict_do_nothing().on_conflict_do_nothing(),
-            exc.InvalidRequestError,
-            "expected one call",
-        ),
+        (lambda: ROW.on_conflict_do_nothing().on_conflict_do_nothing(), exc.InvalidRequestError, "expected one call"),
         (lambda: ROW.on_conflict_do_nothing(["colour"]), exc.ArgumentError, "column: expected one of item"),
-        (
-            lambda: insert(sa.table("t", sa.column("a"))).on_conflict_do_nothing(),
-            exc.ArgumentError,
-            "index_elements: expected at least one column",
-        ),
-        (
-            lambda: sql(insert(ITEM).values(name="x").on_conflict_do_nothing()),
-            exc.CompileError,
-            "index_elements: expected columns with a value, got id",
-        ),
-        (
-            lambda: sql(insert(NOTE).values(id=1, x="a").on_conflict_do_nothing()),
-            exc.CompileError,
-            "on_conflict: expected no BYTE or TEXT, which MERGE refuses, got x",
-        ),
-        (
-            lambda: sql(insert(ITEM).values([{"id": 1}, {"id": 2}]).on_conflict_do_nothing()),
-            exc.CompileError,
-            "on_conflict: expected the values of one row",
-        ),
-        (
-            lambda: sql(insert(ITEM).from_select(["id"], select(PART.c.no)).on_conflict_do_nothing()),
-            exc.CompileError,
-            "on_conflict: expected the values of one row",
-        ),
+        (lambda: insert(sa.table("t", sa.column("a"))).on_conflict_do_nothing(), exc.ArgumentError,
+         "index_elements: expected at least one column"),
+        (lambda: sql(insert(ITEM).values(name="x").on_conflict_do_nothing()), exc.CompileError,
+         "index_elements: expected columns with a value, got id"),
+        (lambda: sql(insert(NOTE).values(id=1, x="a").on_conflict_do_nothing()), exc.CompileError,
+         "on_conflict: expected no BYTE or TEXT, which MERGE refuses, got x"),
+        (lambda: sql(insert(ITEM).values([{"id": 1}, {"id": 2}]).on_conflict_do_nothing()), exc.CompileError,
+         "on_conflict: expected the values of one row"),
+        (lambda: sql(insert(ITEM).from_select(["id"], select(PART.c.no)).on_conflict_do_nothing()), exc.CompileError,
+         "on_conflict: expected the values of one row"),
     ],
-)
+)  # fmt: skip
 def test_what_merge_cannot_do_is_an_error(build: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         build()

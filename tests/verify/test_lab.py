@@ -101,9 +101,7 @@ def test_missing_space_or_privileges_refute_nothing(sqlcode: int) -> None:
 
 
 def test_errors_are_described_without_names() -> None:
-    assert (
-        describe_error(DatabaseError("table secret", sqlcode=-206, isamcode=-111))
-        == "SQLCODE -206 (ISAM -111)"
-    )
+    found = describe_error(DatabaseError("table secret", sqlcode=-206, isamcode=-111))
+    assert found == "SQLCODE -206 (ISAM -111)"
     assert describe_error(aioifx.ConnectionLost("db1:9088 is gone")) == "a lost connection"
     assert describe_error(aioifx.ProtocolError("tag 77")) == "ProtocolError: tag 77"

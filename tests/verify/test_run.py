@@ -66,10 +66,8 @@ async def test_an_error_ends_only_its_check(
     monkeypatch: pytest.MonkeyPatch, error: BaseException, outcome: Outcome, detail: str
 ) -> None:
     report = await findings_of(monkeypatch, check_of(error), _FINE)
-    assert [(found.check.name, found.outcome, found.detail) for found in report.findings] == [
-        ("broken", outcome, detail),
-        ("fine", Outcome.HELD, ""),
-    ]
+    result = [(found.check.name, found.outcome, found.detail) for found in report.findings]
+    assert result == [("broken", outcome, detail), ("fine", Outcome.HELD, "")]
     assert report.is_proven is (outcome is not Outcome.REFUTED)
 
 
@@ -161,10 +159,8 @@ async def test_a_cancelled_run_says_what_it_leaves_behind(monkeypatch: pytest.Mo
 
 async def test_names_and_patterns_select_checks() -> None:
     assert run.select_checks([]) == list(CHECKS)
-    assert [check.name for check in run.select_checks(["scroll-*", "optofc-closes"])] == [
-        "optofc-closes",
-        "scroll-kinds",
-    ]
+    result = [check.name for check in run.select_checks(["scroll-*", "optofc-closes"])]
+    assert result == ["optofc-closes", "scroll-kinds"]
     with pytest.raises(
         InterfaceError, match=r"only: expected names of checks, got 'nosuch'; --list shows them"
     ):

@@ -25,43 +25,29 @@ BENCH = Workbench(
 @pytest.mark.parametrize(
     ("query", "rows"),
     [
-        (
-            "SELECT tabname, tabid, tabtype, ncols, nindexes FROM systables WHERE tabid >= 100",
-            [("p", 100, "T", 2, 1), ("t", 101, "T", 10, 3), ("w", 102, "V", 1, 0), ("s", 103, "S", 0, 0),
-             ("ps", 104, "P", 0, 0)],
-        ),
+        ("SELECT tabname, tabid, tabtype, ncols, nindexes FROM systables WHERE tabid >= 100",
+         [("p", 100, "T", 2, 1), ("t", 101, "T", 10, 3), ("w", 102, "V", 1, 0), ("s", 103, "S", 0, 0),
+          ("ps", 104, "P", 0, 0)]),
         ("SELECT UNIQUE owner FROM systables WHERE tabid > 99", [("ann" + 29 * " ",)]),
-        (
-            "SELECT colname, colno, coltype, collength, extended_id FROM syscolumns WHERE tabid = 101 ORDER BY colno",
-            [("k", 1, 262, 4, 0), ("n", 2, 258, 4, 0), ("v", 3, 13, 5 * 256 + 20, 0), ("d", 4, 5, 2050, 0),
-             ("c", 5, 0, 2, 0), ("day", 6, 7, 4, 0), ("l", 7, 40, 300, 1), ("ok", 8, 41, 1, 5),
-             ("at", 9, 10, 0x0E0A, 0), ("iv", 10, 14, 0x084A, 0)],
-        ),
-        (
-            "SELECT idxname, idxtype, part1, part2, part3 FROM sysindexes WHERE tabid = 101 ORDER BY idxname DESC",
-            [("ix", "U", -4, 5, 0), (" 101_4", "D", 2, 0, 0), (" 101_3", "U", 3, 2, 0)],
-        ),
-        (
-            "SELECT indexkeys::LVARCHAR, ikeyextractcolno(indexkeys, 0), informix.ikeyextractcolno(indexkeys, 2)"
-            " FROM sysindices WHERE tabid = 101 ORDER BY idxname DESC",
-            [("-4 [1], 5 [1]", -4, 0), ("2 [1]", 2, 0), ("3 [1], 2 [1]", 3, 0)],
-        ),
+        ("SELECT colname, colno, coltype, collength, extended_id FROM syscolumns WHERE tabid = 101 ORDER BY colno",
+         [("k", 1, 262, 4, 0), ("n", 2, 258, 4, 0), ("v", 3, 13, 5 * 256 + 20, 0), ("d", 4, 5, 2050, 0),
+          ("c", 5, 0, 2, 0), ("day", 6, 7, 4, 0), ("l", 7, 40, 300, 1), ("ok", 8, 41, 1, 5), ("at", 9, 10, 0x0E0A, 0),
+          ("iv", 10, 14, 0x084A, 0)]),
+        ("SELECT idxname, idxtype, part1, part2, part3 FROM sysindexes WHERE tabid = 101 ORDER BY idxname DESC",
+         [("ix", "U", -4, 5, 0), (" 101_4", "D", 2, 0, 0), (" 101_3", "U", 3, 2, 0)]),
+        ("SELECT indexkeys::LVARCHAR, ikeyextractcolno(indexkeys, 0), informix.ikeyextractcolno(indexkeys, 2)"
+         " FROM sysindices WHERE tabid = 101 ORDER BY idxname DESC",
+         [("-4 [1], 5 [1]", -4, 0), ("2 [1]", 2, 0), ("3 [1], 2 [1]", 3, 0)]),
         ("SELECT colmin, colmax FROM syscolumns WHERE tabid = 101 AND colno = 1", [(None, None)]),
-        (
-            "SELECT constrid, constrname, constrtype, idxname FROM sysconstraints WHERE tabid = 101 ORDER BY 1",
-            [(2, "nn", "N", None), (3, "uq", "U", " 101_3"), (4, "fk", "R", " 101_4"), (5, "ck", "C", None)],
-        ),
+        ("SELECT constrid, constrname, constrtype, idxname FROM sysconstraints WHERE tabid = 101 ORDER BY 1",
+         [(2, "nn", "N", None), (3, "uq", "U", " 101_3"), (4, "fk", "R", " 101_4"), (5, "ck", "C", None)]),
         ("SELECT constrid, primary, ptabid, delrule FROM sysreferences", [(4, 1, 100, "C")]),
         ("SELECT constrid, type, seqno, checktext FROM syschecks", [(5, "T", 0, "(n > 0)" + 25 * " ")]),
         ("SELECT * FROM syscoldepend ORDER BY constrid", [(2, 101, 2), (5, 101, 2)]),
-        (
-            "SELECT colno, type, TRIM(default), class FROM sysdefaults WHERE tabid = 101 ORDER BY colno",
-            [(2, "L", "AAAAAA 5", "T"), (5, "L", "ab", "T"), (6, "T", None, "T")],
-        ),
-        (
-            "SELECT seqno, TRIM(viewtext) FROM sysviews WHERE tabid = 102",
-            [(0, "CREATE VIEW w (m) AS SELECT n FROM t WHERE n > 1")],
-        ),
+        ("SELECT colno, type, TRIM(default), class FROM sysdefaults WHERE tabid = 101 ORDER BY colno",
+         [(2, "L", "AAAAAA 5", "T"), (5, "L", "ab", "T"), (6, "T", None, "T")]),
+        ("SELECT seqno, TRIM(viewtext) FROM sysviews WHERE tabid = 102",
+         [(0, "CREATE VIEW w (m) AS SELECT n FROM t WHERE n > 1")]),
         ("SELECT btabid, btype, dtabid, dtype FROM sysdepend", [(101, "T", 102, "V")]),
         ("SELECT tabid, btabid FROM syssyntable ORDER BY 1", [(103, 101), (104, 101)]),
         ("SELECT TRIM(grantee), tabauth FROM systabauth WHERE tabid = 101", [("public", "su-idx---")]),
@@ -87,18 +73,11 @@ def test_a_dropped_table_leaves_no_row() -> None:
 @pytest.mark.parametrize(
     ("declared", "width"),
     [
-        ("SMALLINT", 2),
-        ("SERIAL", 4),
-        ("BIGINT", 8),
-        ("DECIMAL(8,2)", 5),
-        ("DECIMAL(8,3)", 6),
-        ("CHAR(20)", 20),
-        ("VARCHAR(20)", 21),
-        ("LVARCHAR(300)", 303),
-        ("DATE", 4),
+        ("SMALLINT", 2), ("SERIAL", 4), ("BIGINT", 8), ("DECIMAL(8,2)", 5), ("DECIMAL(8,3)", 6),
+        ("CHAR(20)", 20), ("VARCHAR(20)", 21), ("LVARCHAR(300)", 303), ("DATE", 4),
         ("DATETIME YEAR TO SECOND", 8),
     ],
-)
+)  # fmt: skip
 def test_a_columns_width_is_what_it_takes_in_a_row(declared: str, width: int) -> None:
     column: ColumnDef = Workbench(f"CREATE TABLE t (c {declared})").table("t").columns[0]
     assert isinstance(column.type, SqlType)

@@ -83,14 +83,8 @@ def test_the_locale_is_in_rows_with_a_leading_blank() -> None:
 
 
 def test_the_opaque_types_have_their_numbers() -> None:
-    assert BENCH.rows("SELECT extended_id, name FROM sysxtdtypes ORDER BY 1") == [
-        (1, "lvarchar"),
-        (5, "boolean"),
-        (10, "blob"),
-        (11, "clob"),
-        (25, "json"),
-        (26, "bson"),
-    ]
+    result = BENCH.rows("SELECT extended_id, name FROM sysxtdtypes ORDER BY 1")
+    assert result == [(1, "lvarchar"), (5, "boolean"), (10, "blob"), (11, "clob"), (25, "json"), (26, "bson")]
 
 
 def test_sysmaster_has_one_row_to_ask() -> None:

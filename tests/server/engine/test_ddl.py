@@ -12,13 +12,11 @@ from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Definition, Step
 from aioifx.server.sqlite.databases import LogMode
-from tests.server.talking import ServerCore, codes, error_from, query, run
+from tests.server.talking import ServerCore, codes, error_from, query, run, run_all
 
 
 def test_definitions_are_undone_with_their_transaction(engine: Engine) -> None:
-    run(engine, "BEGIN WORK")
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    run(engine, "INSERT INTO t VALUES (1)")
+    run_all(engine, "BEGIN WORK", "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)")
     assert query(engine, "SELECT a FROM t") == [(1,)]
     run(engine, "ROLLBACK WORK")
     assert error_from(engine, "SELECT a FROM t").sqlcode == -206
@@ -26,29 +24,22 @@ def test_definitions_are_undone_with_their_transaction(engine: Engine) -> None:
     assert query(engine, "SELECT b FROM t") == []
 
 
-def test_a_new_table_is_seen_by_others_when_it_is_committed(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
-    run(one, "BEGIN WORK")
-    run(one, "CREATE TABLE t (a INTEGER)")
+def test_a_new_table_is_seen_by_others_when_it_is_committed(one: Engine, two: Engine) -> None:
+    run_all(one, "BEGIN WORK", "CREATE TABLE t (a INTEGER)")
     assert error_from(two, "SELECT a FROM t").sqlcode == -206
     run(one, "COMMIT WORK")
     assert query(two, "SELECT a FROM t") == []
 
 
-def test_the_schema_can_change_after_another_session_has_dropped_a_changed_table(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
-    run(one, "CREATE TABLE t (a INTEGER)")
-    run(one, "CREATE TABLE u (a INTEGER, b INTEGER)")
+def test_the_schema_can_change_after_another_session_has_dropped_a_changed_table(
+    one: Engine, two: Engine
+) -> None:
+    run_all(one, "CREATE TABLE t (a INTEGER)", "CREATE TABLE u (a INTEGER, b INTEGER)")
     run(one, "INSERT INTO t VALUES (1)")
     run(two, "DROP TABLE t")
-    run(one, "ALTER TABLE u DROP b")
-    run(one, "CREATE TABLE t (a INTEGER)")
-    run(one, "INSERT INTO t VALUES (2)")
+    run_all(one, "ALTER TABLE u DROP b", "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (2)")
     run(two, "DROP TABLE t")
-    run(one, "BEGIN WORK")
-    run(one, "RENAME COLUMN u.a TO c")
-    run(one, "ROLLBACK WORK")
-    run(one, "RENAME COLUMN u.a TO d")
+    run_all(one, "BEGIN WORK", "RENAME COLUMN u.a TO c", "ROLLBACK WORK", "RENAME COLUMN u.a TO d")
     assert query(one, "SELECT d FROM u") == []
 
 
@@ -58,8 +49,7 @@ def test_a_check_of_a_renamed_column_still_refuses_a_text_that_contains_the_old_
 ) -> None:
     literal = "'" + forbidden.replace("'", "''") + "'"
     run(engine, f"CREATE TABLE t (qty VARCHAR(20), CHECK (qty <> {literal}) CONSTRAINT c)")
-    run(engine, "RENAME COLUMN t.qty TO amount")
-    run(engine, "SET CONSTRAINTS c DISABLED")
+    run_all(engine, "RENAME COLUMN t.qty TO amount", "SET CONSTRAINTS c DISABLED")
     run(engine, "SET CONSTRAINTS c ENABLED")
     assert error_from(engine, f"INSERT INTO t VALUES ({literal})").sqlcode == -530
     run(engine, "INSERT INTO t VALUES ('other')")
@@ -76,14 +66,11 @@ def test_a_check_of_a_renamed_column_still_refuses_a_text_that_contains_the_old_
 )
 @pytest.mark.parametrize("change", ["INSERT INTO parent VALUES (2)", "DELETE FROM parent WHERE a = 1"])
 def test_foreign_keys_are_not_checked_against_uncommitted_parents(
-    core: ServerCore, definition: str, change: str
+    one: Engine, two: Engine, definition: str, change: str
 ) -> None:
-    one, two = core.engine(), core.engine()
-    run(one, "CREATE TABLE parent (a INTEGER PRIMARY KEY)")
-    run(one, "INSERT INTO parent VALUES (1)")
+    run_all(one, "CREATE TABLE parent (a INTEGER PRIMARY KEY)", "INSERT INTO parent VALUES (1)")
     run(one, "CREATE TABLE child (a INTEGER REFERENCES parent CONSTRAINT fk)")
-    run(one, "CREATE TABLE other (a INTEGER)")
-    run(one, "SET CONSTRAINTS fk DISABLED")
+    run_all(one, "CREATE TABLE other (a INTEGER)", "SET CONSTRAINTS fk DISABLED")
     for table in ("child", "other"):
         run(one, f"INSERT INTO {table} VALUES ({2 if change.startswith('INSERT') else 1})")
     run(two, "BEGIN WORK")
@@ -96,8 +83,9 @@ def test_foreign_keys_are_not_checked_against_uncommitted_parents(
         assert error_from(one, definition).sqlcode == -525
 
 
-def test_a_prepared_statement_follows_the_schema_while_its_description_holds(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_a_prepared_statement_follows_the_schema_while_its_description_holds(
+    one: Engine, two: Engine
+) -> None:
     run(one, "CREATE TABLE t (a INTEGER)")
     insert = two.prepare("INSERT INTO t (a) VALUES (?)")
     select = two.prepare("SELECT * FROM t")
@@ -111,18 +99,13 @@ def test_a_prepared_statement_follows_the_schema_while_its_description_holds(cor
 
 
 def test_rollback_to_a_savepoint_brings_the_old_schema_back(engine: Engine) -> None:
-    run(engine, "BEGIN WORK")
-    run(engine, "SAVEPOINT s")
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    run(engine, "ROLLBACK TO SAVEPOINT s")
+    run_all(engine, "BEGIN WORK", "SAVEPOINT s", "CREATE TABLE t (a INTEGER)", "ROLLBACK TO SAVEPOINT s")
     assert error_from(engine, "SELECT a FROM t").sqlcode == -206
     run(engine, "COMMIT WORK")
 
 
-def test_temporary_tables_belong_to_one_session_and_end_with_the_database(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
-    run(one, "CREATE TEMP TABLE t (a INTEGER)")
-    run(one, "INSERT INTO t VALUES (1)")
+def test_temporary_tables_belong_to_one_session_and_end_with_the_database(one: Engine, two: Engine) -> None:
+    run_all(one, "CREATE TEMP TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)")
     assert query(one, "SELECT a FROM t") == [(1,)]
     assert error_from(two, "SELECT a FROM t").sqlcode == -206
     assert error_from(one, "CREATE TEMP TABLE t (a INTEGER)").sqlcode == -958
@@ -190,8 +173,7 @@ def test_a_function_in_spl_may_be_the_key_of_an_index(engine: Engine) -> None:
     assert query(engine, "SELECT indexkeys FROM sysindices WHERE idxname = 'i'") == [(f"<{procid}>(1) [1]",)]
     run(engine, "DROP FUNCTION folded")
     assert error_from(engine, "INSERT INTO person (name) VALUES ('Bob')").sqlcode == -674
-    run(engine, "DROP INDEX i")
-    run(engine, "INSERT INTO person (name) VALUES ('Bob')")
+    run_all(engine, "DROP INDEX i", "INSERT INTO person (name) VALUES ('Bob')")
 
 
 async def test_sysfragments_shows_the_fragments_of_tables_and_indexes() -> None:
@@ -218,34 +200,27 @@ async def test_sysfragments_shows_the_fragments_of_tables_and_indexes() -> None:
         assert parts == [("by_value",)]
 
 
-def test_disabled_constraints_lock_no_keys(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_disabled_constraints_lock_no_keys(one: Engine, two: Engine) -> None:
     run(one, "CREATE TABLE p (k INT PRIMARY KEY CONSTRAINT pk_p)")
     run(one, "CREATE TABLE c (u INT UNIQUE CONSTRAINT u_c, r INT REFERENCES p CONSTRAINT f_c)")
     run(one, "INSERT INTO p VALUES (1)")
     for mode, sqlcode in (("ENABLED", -271), ("DISABLED", 0), ("ENABLED", -271)):
-        run(one, "DELETE FROM c")
-        run(one, f"SET CONSTRAINTS u_c, f_c {mode}")
-        run(one, "BEGIN WORK")
+        run_all(one, "DELETE FROM c", f"SET CONSTRAINTS u_c, f_c {mode}", "BEGIN WORK")
         run(one, "INSERT INTO c VALUES (1, 1)")
         if sqlcode:
             assert error_from(two, "INSERT INTO c VALUES (1, 1)").sqlcode == sqlcode
             assert error_from(two, "DELETE FROM p WHERE k = 1").isamcode == -107
         else:
-            run(two, "INSERT INTO c VALUES (1, 1)")
-            run(two, "DELETE FROM p WHERE k = 1")
+            run_all(two, "INSERT INTO c VALUES (1, 1)", "DELETE FROM p WHERE k = 1")
             run(two, "INSERT INTO p VALUES (1)")
         run(one, "COMMIT WORK")
 
 
-def test_a_synonym_of_a_table_of_another_database_is_read(core: ServerCore) -> None:
-    engine = core.engine()
+def test_a_synonym_of_a_table_of_another_database_is_read(engine: Engine, core: ServerCore) -> None:
     core.databases.create("other", LogMode.LOGGED, "informix")
     other = core.engine("other")
-    run(other, "CREATE TABLE t (a INTEGER)")
-    run(other, "INSERT INTO t VALUES (7)")
-    run(engine, "CREATE SYNONYM far FOR other:anna.t")
-    run(engine, "CREATE SYNONYM one FOR sysmaster:sysdual")
+    run_all(other, "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (7)")
+    run_all(engine, "CREATE SYNONYM far FOR other:anna.t", "CREATE SYNONYM one FOR sysmaster:sysdual")
     for each in (engine, core.engine()):
         assert query(each, "SELECT far.a FROM far, one") == [(7,)]
         assert error_from(each, "INSERT INTO far VALUES (8)").sqlcode == -999
@@ -259,40 +234,25 @@ def test_a_synonym_of_a_table_of_another_database_is_read(core: ServerCore) -> N
 
 
 def test_a_table_can_be_altered_after_a_temporary_one_was_rolled_back(engine: Engine) -> None:
-    run(engine, "CREATE TABLE t (a INTEGER, b INTEGER, c INTEGER)")
-    run(engine, "INSERT INTO t VALUES (1, 2, 3)")
-    run(engine, "BEGIN WORK")
-    run(engine, "CREATE TEMP TABLE w (a INTEGER)")
-    run(engine, "ROLLBACK WORK")
-    run(engine, "ALTER TABLE t DROP (c), ADD (n INTEGER DEFAULT 5 BEFORE a)")
-    run(engine, "UPDATE t SET b = 4")
+    run_all(engine, "CREATE TABLE t (a INTEGER, b INTEGER, c INTEGER)", "INSERT INTO t VALUES (1, 2, 3)")
+    run_all(engine, "BEGIN WORK", "CREATE TEMP TABLE w (a INTEGER)", "ROLLBACK WORK")
+    run_all(engine, "ALTER TABLE t DROP (c), ADD (n INTEGER DEFAULT 5 BEFORE a)", "UPDATE t SET b = 4")
     assert query(engine, "SELECT * FROM t") == [(5, 1, 4)]
 
 
-def test_temporary_tables_of_a_transaction_do_not_keep_others_from_writing(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
-    run(one, "CREATE TABLE t (a INTEGER)")
-    run(one, "INSERT INTO t VALUES (1)")
-    run(one, "CREATE TEMP TABLE before (a INTEGER)")
-    run(one, "INSERT INTO before VALUES (7)")
-    run(one, "BEGIN WORK")
-    run(one, "SELECT a FROM t INTO TEMP made")
-    run(one, "CREATE INDEX i ON made (a)")
-    run(one, "UPDATE made SET a = 2")
-    run(one, "SAVEPOINT s")
-    run(one, "DROP TABLE made")
-    run(one, "DROP TABLE before")
+def test_temporary_tables_of_a_transaction_do_not_keep_others_from_writing(one: Engine, two: Engine) -> None:
+    run_all(one, "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)")
+    run_all(one, "CREATE TEMP TABLE before (a INTEGER)", "INSERT INTO before VALUES (7)", "BEGIN WORK")
+    run_all(one, "SELECT a FROM t INTO TEMP made", "CREATE INDEX i ON made (a)", "UPDATE made SET a = 2")
+    run_all(one, "SAVEPOINT s", "DROP TABLE made", "DROP TABLE before")
     assert error_from(one, "SELECT * FROM before").sqlcode == -206
     run(one, "CREATE TEMP TABLE before (b CHAR(1))")
     run(two, "INSERT INTO t VALUES (2)")
     run(one, "ROLLBACK TO SAVEPOINT s")
     assert query(one, "SELECT a FROM made") == [(2,)]
-    run(one, "DROP TABLE before")
-    run(one, "ROLLBACK WORK")
+    run_all(one, "DROP TABLE before", "ROLLBACK WORK")
     assert query(one, "SELECT a FROM before") == [(7,)]
     assert error_from(one, "SELECT * FROM made").sqlcode == -206
-    run(one, "BEGIN WORK")
-    run(one, "DROP TABLE before")
-    run(one, "COMMIT WORK")
+    run_all(one, "BEGIN WORK", "DROP TABLE before", "COMMIT WORK")
     assert error_from(one, "SELECT * FROM before").sqlcode == -206
     run(one, "CREATE TEMP TABLE before (b CHAR(1))")

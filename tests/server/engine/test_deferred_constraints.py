@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sqlite.databases import LogMode
-from tests.server.talking import ServerCore, codes, error_from, query, run, server_core
+from tests.server.talking import codes, error_from, query, run, run_all, server_core
 
 SCHEMA = (
     "CREATE TABLE p (k INT PRIMARY KEY CONSTRAINT pk_p)",
@@ -29,8 +29,7 @@ def shop(engine: Engine) -> Engine:
 
 
 def begin(engine: Engine, constraints: str = "ALL") -> None:
-    run(engine, "BEGIN WORK")
-    run(engine, f"SET CONSTRAINTS {constraints} DEFERRED")
+    run_all(engine, "BEGIN WORK", f"SET CONSTRAINTS {constraints} DEFERRED")
 
 
 VIOLATIONS = {
@@ -66,9 +65,7 @@ def test_a_violation_may_be_repaired_before_commit(shop: Engine, name: str) -> N
     begin(shop)
     run(shop, violation)
     run(shop, repair)
-    run(shop, "COMMIT WORK")
-    run(shop, "DELETE FROM c WHERE k = 2")
-    run(shop, "DELETE FROM p WHERE k = 2")
+    run_all(shop, "COMMIT WORK", "DELETE FROM c WHERE k = 2", "DELETE FROM p WHERE k = 2")
     assert codes(error_from(shop, violation)) == error
 
 
@@ -82,8 +79,7 @@ def test_immediate_checks_at_once_and_leaves_the_transaction(
     run(shop, violation)
     assert codes(error_from(shop, f"SET CONSTRAINTS {constraints} IMMEDIATE")) == error
     run(shop, repair)
-    run(shop, f"SET CONSTRAINTS {constraints} IMMEDIATE")
-    run(shop, "DELETE FROM c WHERE k = 2")
+    run_all(shop, f"SET CONSTRAINTS {constraints} IMMEDIATE", "DELETE FROM c WHERE k = 2")
     run(shop, "DELETE FROM p WHERE k = 2")
     assert codes(error_from(shop, violation)) == error
     run(shop, "COMMIT WORK")
@@ -95,8 +91,7 @@ def test_the_parent_of_a_row_may_come_back(shop: Engine) -> None:
     run(shop, "DELETE FROM p")
     assert query(shop, "SELECT * FROM d") == [], "ON DELETE CASCADE is not deferred"
     assert codes(error_from(shop, "INSERT INTO d VALUES (1)")) == (-691, -111, "anna.f_d")
-    run(shop, "INSERT INTO p VALUES (1)")
-    run(shop, "COMMIT WORK")
+    run_all(shop, "INSERT INTO p VALUES (1)", "COMMIT WORK")
     assert shop.insert_rows(shop.prepare("INSERT INTO c VALUES (?, 1, 1, 1)"), [(8,), (9,)]).rows == 2
     begin(shop)
     run(shop, "DELETE FROM p")
@@ -116,10 +111,7 @@ def test_constraints_are_immediate_again_in_the_next_transaction(shop: Engine) -
 @pytest.mark.parametrize("name", VIOLATIONS)
 def test_constraints_stay_deferred_after_a_rollback_to_a_savepoint(shop: Engine, name: str) -> None:
     violation, _, error = VIOLATIONS[name]
-    run(shop, "BEGIN WORK")
-    run(shop, "SAVEPOINT early")
-    run(shop, "SET CONSTRAINTS ALL DEFERRED")
-    run(shop, "SAVEPOINT late")
+    run_all(shop, "BEGIN WORK", "SAVEPOINT early", "SET CONSTRAINTS ALL DEFERRED", "SAVEPOINT late")
     run(shop, violation)
     for savepoint in ("late", "early"):
         run(shop, f"ROLLBACK TO SAVEPOINT {savepoint}")
@@ -168,16 +160,13 @@ def test_rows_of_one_statement_violate_one_by_one(shop: Engine) -> None:
 def test_the_key_of_a_reference_cannot_be_violated_for_a_while(shop: Engine) -> None:
     begin(shop)
     assert codes(error_from(shop, "INSERT INTO p VALUES (1)")) == (-999, 0, "DEFERRED pk_p")
-    run(shop, "INSERT INTO p VALUES (2)")
-    run(shop, "COMMIT WORK")
-    run(shop, "CREATE TABLE q (k INT PRIMARY KEY)")
+    run_all(shop, "INSERT INTO p VALUES (2)", "COMMIT WORK", "CREATE TABLE q (k INT PRIMARY KEY)")
     begin(shop)
     run(shop, "INSERT INTO q SELECT k - k + NULL FROM p WHERE k = 1")
     assert codes(error_from(shop, "COMMIT WORK")) == (-703, 0, "q")
 
 
-def test_other_sessions_check_at_once(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_other_sessions_check_at_once(one: Engine, two: Engine) -> None:
     for text in SCHEMA:
         run(one, text)
     begin(one)
@@ -196,41 +185,31 @@ def test_constraints_are_set_in_a_transaction_alone(shop: Engine, mode: str) -> 
 
 def test_what_sqlite_cannot_defer_is_refused(shop: Engine) -> None:
     begin(shop)
-    assert codes(error_from(shop, "SET CONSTRAINTS f_c IMMEDIATE")) == (
-        -999,
-        0,
-        "IMMEDIATE after ALL DEFERRED",
-    )
-    run(shop, "SET CONSTRAINTS ALL IMMEDIATE")
-    run(shop, "SET CONSTRAINTS ALL IMMEDIATE")
-    run(shop, "ROLLBACK WORK")
+    found = codes(error_from(shop, "SET CONSTRAINTS f_c IMMEDIATE"))
+    assert found == (-999, 0, "IMMEDIATE after ALL DEFERRED")
+    run_all(shop, "SET CONSTRAINTS ALL IMMEDIATE", "SET CONSTRAINTS ALL IMMEDIATE", "ROLLBACK WORK")
 
 
 def test_a_dropped_table_is_not_checked(shop: Engine) -> None:
     begin(shop)
     for violation, _, _ in VIOLATIONS.values():
         run(shop, violation)
-    run(shop, "DROP TABLE c")
-    run(shop, "COMMIT WORK")
+    run_all(shop, "DROP TABLE c", "COMMIT WORK")
     assert error_from(shop, "SELECT * FROM c").sqlcode == -206
 
 
 def test_changes_before_set_constraints_are_undone_with_the_transaction(shop: Engine) -> None:
     violation, _, error = VIOLATIONS["f_c"]
-    run(shop, "BEGIN WORK")
-    run(shop, "INSERT INTO d VALUES (1)")
-    run(shop, "SET CONSTRAINTS ALL DEFERRED")
+    run_all(shop, "BEGIN WORK", "INSERT INTO d VALUES (1)", "SET CONSTRAINTS ALL DEFERRED")
     run(shop, violation)
     assert codes(error_from(shop, "COMMIT WORK")) == error
     assert query(shop, "SELECT * FROM d") == [(1,)]
 
 
-def test_rows_that_others_have_locked_are_not_changed(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_rows_that_others_have_locked_are_not_changed(one: Engine, two: Engine) -> None:
     for text in SCHEMA:
         run(one, text)
-    run(two, "BEGIN WORK")
-    run(two, "INSERT INTO c VALUES (7, 1, 1, 7)")
+    run_all(two, "BEGIN WORK", "INSERT INTO c VALUES (7, 1, 1, 7)")
     begin(one)
     assert codes(error_from(one, "INSERT INTO c VALUES (7, 1, 1, 7)"))[:2] == (-271, -107)
     rowid = run(one, "INSERT INTO c VALUES (1, 1, 1, 1)").rowid
@@ -324,9 +303,7 @@ def test_a_deferred_constraint_that_is_disabled_is_not_checked_by_commit(
         # SQLite counts the violation until the transaction ends.
         assert codes(error_from(shop, "COMMIT WORK"))[0] == -999
         return
-    run(shop, "COMMIT WORK")
-    run(shop, "DELETE FROM c")
-    run(shop, "DELETE FROM p WHERE k = 2")
+    run_all(shop, "COMMIT WORK", "DELETE FROM c", "DELETE FROM p WHERE k = 2")
     run(shop, ROWS_AGAIN)
     run(shop, violation)
     assert error_from(shop, f"SET CONSTRAINTS {name} ENABLED").sqlcode in {-371, -525, -530, error[0]}
@@ -337,9 +314,7 @@ def test_a_deferred_constraint_that_is_dropped_is_not_checked_by_commit(shop: En
     begin(shop)
     run(shop, VIOLATIONS["f_c"][0])
     run(shop, way)
-    run(shop, "COMMIT WORK")
-    run(shop, "DELETE FROM d")
-    run(shop, "DELETE FROM p")
+    run_all(shop, "COMMIT WORK", "DELETE FROM d", "DELETE FROM p")
 
 
 def test_a_violated_constraint_that_was_deferred_by_name_cannot_be_dropped(shop: Engine) -> None:

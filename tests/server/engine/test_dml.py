@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from aioifx.server.engine.engine import Engine
-from tests.server.talking import ServerCore, codes, error_from, query, run, server_core
+from tests.server.talking import codes, error_from, query, run, run_all, server_core
 
 
 def test_affected_rows_are_counted(engine: Engine) -> None:
@@ -20,8 +20,7 @@ def test_affected_rows_are_counted(engine: Engine) -> None:
 
 
 def test_an_update_that_fails_at_its_second_row_leaves_the_first_alone(engine: Engine) -> None:
-    run(engine, "CREATE TABLE t (a SMALLINT)")
-    run(engine, "BEGIN WORK")
+    run_all(engine, "CREATE TABLE t (a SMALLINT)", "BEGIN WORK")
     for n in (1, 2, 32767):
         run(engine, "INSERT INTO t VALUES (?)", n)
     assert error_from(engine, "UPDATE t SET a = a + 1").sqlcode in (-1214, -1215)
@@ -64,8 +63,7 @@ def test_serial_numbers_go_on_and_never_back(engine: Engine) -> None:
 
 
 def test_a_table_without_serial_columns_gives_no_number(engine: Engine) -> None:
-    run(engine, "CREATE TABLE a (k SERIAL)")
-    run(engine, "CREATE TABLE b (k INTEGER)")
+    run_all(engine, "CREATE TABLE a (k SERIAL)", "CREATE TABLE b (k INTEGER)")
     assert run(engine, "INSERT INTO a VALUES (0)").serial == 1
     assert run(engine, "INSERT INTO b VALUES (7)").serial == 0
     assert engine.settings.last_serial == 1
@@ -78,12 +76,10 @@ def test_an_insert_of_several_rows_gives_the_last_number(engine: Engine) -> None
 
 
 def test_a_new_table_counts_from_its_own_start(engine: Engine) -> None:
-    run(engine, "BEGIN WORK")
-    run(engine, "CREATE TABLE a (k SERIAL)")
+    run_all(engine, "BEGIN WORK", "CREATE TABLE a (k SERIAL)")
     for _ in range(3):
         run(engine, "INSERT INTO a VALUES (0)")
-    run(engine, "ROLLBACK WORK")
-    run(engine, "CREATE TABLE b (k SERIAL)")
+    run_all(engine, "ROLLBACK WORK", "CREATE TABLE b (k SERIAL)")
     assert run(engine, "INSERT INTO b VALUES (0)").serial == 1
     run(engine, "CREATE TEMP TABLE c (k SERIAL)")
     assert run(engine, "INSERT INTO c VALUES (0)").serial == 1
@@ -100,8 +96,7 @@ def test_counters_survive_the_server(tmp_path: Path) -> None:
         assert run(core.engine(), "INSERT INTO t VALUES (0, 1)").serial == 5
 
 
-def test_two_sessions_share_a_counter(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_two_sessions_share_a_counter(one: Engine, two: Engine) -> None:
     run(one, "CREATE TABLE t (k SERIAL)")
     numbers = [run(each, "INSERT INTO t VALUES (0)").serial for each in (one, two, one, two)]
     assert numbers == [1, 2, 3, 4]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import AsyncIterator
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +16,16 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire.opcodes import StatementType
-from tests.server.talking import ServerCore, codes, error_from, query, run, server_core
+from tests.server.sql.kinds import error_of
+from tests.server.talking import ServerCore, codes, error_from, query, run, run_all, server_core
+
+
+@pytest.fixture
+async def conn() -> AsyncIterator[aioifx.Connection]:
+    """A client of a server of its own."""
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        yield conn
+
 
 # -- statements --------------------------------------------------------------------------------------------------------
 
@@ -24,10 +34,8 @@ def test_rows_come_back_as_they_were_stored(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER, b VARCHAR(20), c DECIMAL(8,2), d CHAR(4))")
     assert run(engine, "INSERT INTO t VALUES (?, ?, ?, ?)", 1, "one", Decimal("1.5"), "x").rows == 1
     run(engine, "INSERT INTO t VALUES (NULL, '', 2, NULL)")
-    assert query(engine, "SELECT * FROM t ORDER BY a") == [
-        (None, "", Decimal("2.00"), None),
-        (1, "one", Decimal("1.50"), "x   "),
-    ]
+    result = query(engine, "SELECT * FROM t ORDER BY a")
+    assert result == [(None, "", Decimal("2.00"), None), (1, "one", Decimal("1.50"), "x   ")]
 
 
 def test_a_cast_parameter_is_assigned_by_the_rules_of_its_column(engine: Engine) -> None:
@@ -43,10 +51,8 @@ def test_a_statement_is_described_before_it_runs(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER NOT NULL, b VARCHAR(20))")
     plan = engine.prepare("SELECT b, a + 1 AS n FROM t WHERE a = ?").plan
     assert plan.type is StatementType.SELECT
-    assert [(column.name, str(column.type)) for column in plan.columns] == [
-        ("b", "VARCHAR(20)"),
-        ("n", "INTEGER"),
-    ]
+    result = [(column.name, str(column.type)) for column in plan.columns]
+    assert result == [("b", "VARCHAR(20)"), ("n", "INTEGER")]
     assert len(plan.parameters) == 1
     assert [column.name for column in engine.prepare("INSERT INTO t VALUES (?, ?)").plan.columns] == [
         "a",
@@ -106,8 +112,7 @@ def test_a_failing_statement_reports_its_error_and_changes_nothing(
     ):
         run(engine, f"INSERT INTO {each}")
     if inside:
-        run(engine, "BEGIN WORK")
-        run(engine, "INSERT INTO t VALUES (7, 70)")
+        run_all(engine, "BEGIN WORK", "INSERT INTO t VALUES (7, 70)")
     before = [query(engine, f"SELECT * FROM {table}") for table in ("t", "child", "twins")]
     found = codes(error_from(engine, text))
     assert found[:2] == expected[:2]
@@ -137,13 +142,10 @@ def test_current_is_the_same_throughout_a_statement(core: ServerCore) -> None:
 # -- databases ---------------------------------------------------------------------------------------------------------
 
 
-def test_sysmaster_shows_databases_and_sessions(core: ServerCore) -> None:
-    engine = core.engine()
+def test_sysmaster_shows_databases_and_sessions(engine: Engine, core: ServerCore) -> None:
     core.engine("", user="bert")
-    assert query(engine, "SELECT name, is_logging FROM sysmaster:sysdatabases ORDER BY name") == [
-        ("demo", 1),
-        ("sysmaster", 1),
-    ]
+    result = query(engine, "SELECT name, is_logging FROM sysmaster:sysdatabases ORDER BY name")
+    assert result == [("demo", 1), ("sysmaster", 1)]
     users = query(engine, "SELECT username FROM sysmaster:syssessions ORDER BY sid")
     assert [user.rstrip() for (user,) in users] == ["anna", "bert"]
 
@@ -154,22 +156,16 @@ def test_sysmaster_tells_the_locale_of_a_database(core: ServerCore) -> None:
     assert locale.rstrip() == "en_US.819"
 
 
-def test_values_are_bound_as_the_schema_is_now(core: ServerCore) -> None:
-    engine = core.engine()
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    run(engine, "INSERT INTO t VALUES (1)")
+def test_values_are_bound_as_the_schema_is_now(engine: Engine) -> None:
+    run_all(engine, "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)")
     statement = engine.prepare("DELETE FROM t WHERE a = ?")
     assert engine.execute(statement, (1,)).rows == 1
-    run(engine, "ALTER TABLE t MODIFY (a VARCHAR(5))")
-    run(engine, "INSERT INTO t VALUES ('x')")
+    run_all(engine, "ALTER TABLE t MODIFY (a VARCHAR(5))", "INSERT INTO t VALUES ('x')")
     assert engine.execute(statement, ("x",)).rows == 1
 
 
-def test_another_database_can_be_read(core: ServerCore) -> None:
-    engine = core.engine()
-    run(engine, "CREATE DATABASE shop WITH LOG")
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    run(engine, "INSERT INTO t VALUES (5)")
+def test_another_database_can_be_read(engine: Engine, core: ServerCore) -> None:
+    run_all(engine, "CREATE DATABASE shop WITH LOG", "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (5)")
     run(engine, "DATABASE demo")
     assert query(engine, "SELECT a FROM shop:t") == [(5,)]
     statement = engine.prepare("SELECT a FROM shop:t")
@@ -197,8 +193,7 @@ def test_an_open_cursor_does_not_hide_what_others_commit(core: ServerCore, fille
     cursor = filled.open(filled.prepare("SELECT a FROM t ORDER BY a"))
     filled.fetch(cursor, 1)
     other = core.engine()
-    run(other, "INSERT INTO t VALUES (11, 0)")
-    run(other, "CREATE TABLE late (a INTEGER)")
+    run_all(other, "INSERT INTO t VALUES (11, 0)", "CREATE TABLE late (a INTEGER)")
     assert query(filled, "SELECT COUNT(*) FROM t") == [(Decimal(11),)]
     assert query(filled, "SELECT a FROM late") == []
 
@@ -219,18 +214,14 @@ def test_a_scroll_cursor_is_a_snapshot(filled: Engine) -> None:
     run(filled, "DELETE FROM t")
     assert cursor.count == 10
     assert [cursor.row(n) for n in (10, 1, 11)] == [(10,), (1,), None]
-    with pytest.raises(SqlError) as raised:
-        filled.open(filled.prepare("SELECT a FROM t FOR UPDATE"), scroll=True)
-    assert raised.value.sqlcode == -526
+    assert error_of(filled.open, filled.prepare("SELECT a FROM t FOR UPDATE"), scroll=True) == -526
 
 
 def test_a_scroll_cursor_has_no_collections(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER, s SET(INTEGER NOT NULL), r ROW(l LIST(INTEGER NOT NULL)))")
     for columns in ("a, s", "r.l"):
         statement = engine.prepare(f"SELECT {columns} FROM t")
-        with pytest.raises(SqlError) as raised:
-            engine.open(statement, scroll=True)
-        assert raised.value.sqlcode == -9605
+        assert error_of(engine.open, statement, scroll=True) == -9605
         engine.close_cursor(engine.open(statement))
     engine.close_cursor(engine.open(engine.prepare("SELECT a, r FROM t WHERE 1 IN s"), scroll=True))
 
@@ -261,9 +252,7 @@ def test_where_current_of_needs_a_cursor_for_update(filled: Engine) -> None:
 def test_an_error_in_a_later_row_is_raised_when_that_row_is_fetched(filled: Engine) -> None:
     cursor = filled.open(filled.prepare("SELECT 10 / (a - 5) FROM t"))
     assert len(filled.fetch(cursor, 2)[0]) == 2
-    with pytest.raises(SqlError) as raised:
-        filled.fetch(cursor, 3)
-    assert raised.value.sqlcode == -1202
+    assert error_of(filled.fetch, cursor, 3) == -1202
     assert query(filled, "SELECT COUNT(*) FROM t") == [(Decimal(10),)]
 
 
@@ -296,15 +285,13 @@ def test_a_long_query_can_be_interrupted(filled: Engine) -> None:
 def test_in_an_ansi_database_only_commit_commits() -> None:
     with server_core(LogMode.ANSI) as core:
         one, two = core.engine(), core.engine()
-        run(one, "CREATE TABLE t (a INTEGER)")
-        run(one, "INSERT INTO t VALUES (1)")
+        run_all(one, "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)")
         assert error_from(one, "BEGIN WORK").sqlcode == -535
         run(one, "COMMIT WORK")
         assert query(two, "SELECT a FROM anna.t") == [(1,)]
         assert error_from(one, "INSERT INTO t VALUES (2)").isamcode == -113  # REPEATABLE READ is the default
         run(two, "ROLLBACK WORK")
-        run(one, "INSERT INTO t VALUES (2)")
-        run(one, "ROLLBACK WORK")
+        run_all(one, "INSERT INTO t VALUES (2)", "ROLLBACK WORK")
         assert query(two, "SELECT a FROM anna.t") == [(1,)]
         assert error_from(one, "UPDATE t SET a = 9 WHERE a = 5").isamcode == -113  # REPEATABLE READ
         run(two, "COMMIT WORK")
@@ -336,41 +323,24 @@ async def refused(conn: aioifx.Connection, text: str) -> tuple[int, int, int]:
 @pytest.mark.parametrize(
     ("items", "row", "types"),
     [
-        (
-            "7/2, 7/2::FLOAT, MOD(-7,3), ROUND(2.5), TRUNC(-2.7)",
-            (Decimal("3.5"), 3.5, -1, Decimal(3), Decimal(-2)),
-            ["DECIMAL(32)", "FLOAT", "INTEGER", "DECIMAL(32)", "DECIMAL(32)"],
-        ),
+        ("7/2, 7/2::FLOAT, MOD(-7,3), ROUND(2.5), TRUNC(-2.7)", (Decimal("3.5"), 3.5, -1, Decimal(3), Decimal(-2)),
+         ["DECIMAL(32)", "FLOAT", "INTEGER", "DECIMAL(32)", "DECIMAL(32)"]),
         ("\"it's\", 'it''s'", ("it's", "it's"), ["CHAR(4)", "CHAR(4)"]),
-        (
-            "MDY(2,29,2024) + 365, MDY(3,1,2024) - MDY(2,1,2024)",
-            (date(2025, 2, 28), 29),
-            ["DATE", "INTEGER"],
-        ),
-        (
-            "EXTEND(MDY(5,4,2026), YEAR TO SECOND) - INTERVAL(1) SECOND TO SECOND",
-            (datetime(2026, 5, 3, 23, 59, 59),),
-            ["DATETIME YEAR TO SECOND"],
-        ),
-        (
-            "DATETIME(2026-05-04 12:00) YEAR TO MINUTE - DATETIME(2026-05-01 06:30) YEAR TO MINUTE",
-            (timedelta(days=3, hours=5, minutes=30),),
-            ["INTERVAL DAY(8) TO MINUTE"],
-        ),
-        (
-            "NVL(NULL::INT, 5), DECODE(NULL::INT, NULL, 'n', 'x'), 'a' || NULL::CHAR(1)",
-            (5, "n", None),
-            ["INTEGER", "CHAR(1)", "VARCHAR(2)"],
-        ),
+        ("MDY(2,29,2024) + 365, MDY(3,1,2024) - MDY(2,1,2024)", (date(2025, 2, 28), 29), ["DATE", "INTEGER"]),
+        ("EXTEND(MDY(5,4,2026), YEAR TO SECOND) - INTERVAL(1) SECOND TO SECOND", (datetime(2026, 5, 3, 23, 59, 59),),
+         ["DATETIME YEAR TO SECOND"]),
+        ("DATETIME(2026-05-04 12:00) YEAR TO MINUTE - DATETIME(2026-05-01 06:30) YEAR TO MINUTE",
+         (timedelta(days=3, hours=5, minutes=30),), ["INTERVAL DAY(8) TO MINUTE"]),
+        ("NVL(NULL::INT, 5), DECODE(NULL::INT, NULL, 'n', 'x'), 'a' || NULL::CHAR(1)", (5, "n", None),
+         ["INTEGER", "CHAR(1)", "VARCHAR(2)"]),
     ],
-)
+)  # fmt: skip
 async def test_expressions_have_informixs_values_and_types(
-    items: str, row: tuple[object, ...], types: list[str]
+    conn: aioifx.Connection, items: str, row: tuple[object, ...], types: list[str]
 ) -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        rows, described = await answered(conn, f"SELECT {items} {DUAL}")
-        assert rows == [row]
-        assert [type_ for _, type_ in described] == types
+    rows, described = await answered(conn, f"SELECT {items} {DUAL}")
+    assert rows == [row]
+    assert [type_ for _, type_ in described] == types
 
 
 @pytest.mark.parametrize(
@@ -384,11 +354,10 @@ async def test_expressions_have_informixs_values_and_types(
     ],
 )
 async def test_what_has_no_answer_is_refused_by_number_and_place(
-    text: str, error: tuple[int, int, int]
+    conn: aioifx.Connection, text: str, error: tuple[int, int, int]
 ) -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        assert await refused(conn, text) == error
-        assert await conn.fetchval(f"SELECT 1 {DUAL}") == 1
+    assert await refused(conn, text) == error
+    assert await conn.fetchval(f"SELECT 1 {DUAL}") == 1
 
 
 @pytest.mark.parametrize(
@@ -423,13 +392,12 @@ async def test_functions_take_literals_and_parameters_in_utf8(
             assert str(statement.columns[0].type) == type_
 
 
-async def test_the_catalog_is_read_as_on_any_server() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        rows, described = await answered(conn, "SELECT SKIP 1 FIRST 2 tabname FROM systables ORDER BY tabid")
-        assert rows == [("syscolumns",), ("sysindices",)]
-        assert described == [("tabname", "VARCHAR(128)")]
-        matching = "SELECT tabname[1,3] FROM systables WHERE tabname MATCHES 's?s[t-v]a*' AND tabid = 1"
-        assert await answered(conn, matching) == ([("sys",)], [("tabname", "VARCHAR(3)")])
+async def test_the_catalog_is_read_as_on_any_server(conn: aioifx.Connection) -> None:
+    rows, described = await answered(conn, "SELECT SKIP 1 FIRST 2 tabname FROM systables ORDER BY tabid")
+    assert rows == [("syscolumns",), ("sysindices",)]
+    assert described == [("tabname", "VARCHAR(128)")]
+    matching = "SELECT tabname[1,3] FROM systables WHERE tabname MATCHES 's?s[t-v]a*' AND tabid = 1"
+    assert await answered(conn, matching) == ([("sys",)], [("tabname", "VARCHAR(3)")])
 
 
 async def test_double_quotes_delimit_names_if_the_client_asks_for_it() -> None:
@@ -437,59 +405,55 @@ async def test_double_quotes_delimit_names_if_the_client_asks_for_it() -> None:
         assert await refused(conn, f"SELECT \"it's\", 'it''s' {DUAL}") == (-217, 0, 8)
 
 
-async def test_a_serial_and_texts_with_blanks() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        await conn.execute("CREATE TEMP TABLE t (k SERIAL, c CHAR(5), v VARCHAR(5))")
-        serials = []
-        for values in ("0, 'ab', 'ab '", "10, 'abcdefg', ''", "0, NULL, NULL"):
-            serials.append((await conn.execute(f"INSERT INTO t VALUES ({values})")).serial)
-        assert serials == [1, 10, 11]
-        rows, described = await answered(conn, "SELECT k, c, v, LENGTH(c) FROM t ORDER BY k")
-        assert rows == [(1, "ab   ", "ab ", 2), (10, "abcde", "", 5), (11, None, None, None)]
-        assert described[:3] == [("k", "SERIAL"), ("c", "CHAR(5)"), ("v", "VARCHAR(5)")]
-        assert await conn.fetchval(f"SELECT DBINFO('sqlca.sqlerrd1') {DUAL}") == 11
-        assert await conn.fetchval("SELECT COUNT(*) FROM t WHERE c = 'ab'") == 1
-        assert await conn.fetchval("SELECT COUNT(*) FROM t WHERE v = 'ab'") == 1
-        with pytest.raises(aioifx.DatabaseError) as raised:
-            await conn.execute("INSERT INTO t VALUES (0, 'a')")
-        assert raised.value.sqlcode == -236
+async def test_a_serial_and_texts_with_blanks(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TEMP TABLE t (k SERIAL, c CHAR(5), v VARCHAR(5))")
+    serials = []
+    for values in ("0, 'ab', 'ab '", "10, 'abcdefg', ''", "0, NULL, NULL"):
+        serials.append((await conn.execute(f"INSERT INTO t VALUES ({values})")).serial)
+    assert serials == [1, 10, 11]
+    rows, described = await answered(conn, "SELECT k, c, v, LENGTH(c) FROM t ORDER BY k")
+    assert rows == [(1, "ab   ", "ab ", 2), (10, "abcde", "", 5), (11, None, None, None)]
+    assert described[:3] == [("k", "SERIAL"), ("c", "CHAR(5)"), ("v", "VARCHAR(5)")]
+    assert await conn.fetchval(f"SELECT DBINFO('sqlca.sqlerrd1') {DUAL}") == 11
+    assert await conn.fetchval("SELECT COUNT(*) FROM t WHERE c = 'ab'") == 1
+    assert await conn.fetchval("SELECT COUNT(*) FROM t WHERE v = 'ab'") == 1
+    with pytest.raises(aioifx.DatabaseError) as raised:
+        await conn.execute("INSERT INTO t VALUES (0, 'a')")
+    assert raised.value.sqlcode == -236
 
 
-async def test_an_old_outer_join_keeps_rows_without_a_partner() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        for text in ("CREATE TABLE a (k INT)", "CREATE TABLE b (k INT, x INT)"):
+async def test_an_old_outer_join_keeps_rows_without_a_partner(conn: aioifx.Connection) -> None:
+    for text in ("CREATE TABLE a (k INT)", "CREATE TABLE b (k INT, x INT)"):
+        await conn.execute(text)
+    await conn.executemany("INSERT INTO a VALUES (?)", [(1,), (2,)])
+    await conn.executemany("INSERT INTO b VALUES (?, ?)", [(1, 9), (2, 3)])
+    rows, _ = await answered(conn, "SELECT a.k, b.x FROM a, OUTER b WHERE a.k = b.k AND b.x > 5")
+    assert sorted(rows) == [(1, 9), (2, None)]
+
+
+async def test_transactions_begin_once_and_end_once(conn: aioifx.Connection) -> None:
+    for text, sqlcode in (
+        ("BEGIN WORK", 0),
+        ("BEGIN WORK", -535),
+        ("COMMIT WORK", 0),
+        ("COMMIT WORK", -255),
+        ("ROLLBACK WORK", -255),
+    ):
+        try:
             await conn.execute(text)
-        await conn.executemany("INSERT INTO a VALUES (?)", [(1,), (2,)])
-        await conn.executemany("INSERT INTO b VALUES (?, ?)", [(1, 9), (2, 3)])
-        rows, _ = await answered(conn, "SELECT a.k, b.x FROM a, OUTER b WHERE a.k = b.k AND b.x > 5")
-        assert sorted(rows) == [(1, 9), (2, None)]
+        except aioifx.DatabaseError as error:
+            assert error.sqlcode == sqlcode, text
+        else:
+            assert sqlcode == 0, text
 
 
-async def test_transactions_begin_once_and_end_once() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        for text, sqlcode in (
-            ("BEGIN WORK", 0),
-            ("BEGIN WORK", -535),
-            ("COMMIT WORK", 0),
-            ("COMMIT WORK", -255),
-            ("ROLLBACK WORK", -255),
-        ):
-            try:
-                await conn.execute(text)
-            except aioifx.DatabaseError as error:
-                assert error.sqlcode == sqlcode, text
-            else:
-                assert sqlcode == 0, text
-
-
-async def test_a_key_that_is_there_names_its_constraint() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        await conn.execute("CREATE TABLE t (k INT PRIMARY KEY CONSTRAINT pk_t)")
+async def test_a_key_that_is_there_names_its_constraint(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TABLE t (k INT PRIMARY KEY CONSTRAINT pk_t)")
+    await conn.execute("INSERT INTO t (k) VALUES (?)", 1)
+    with pytest.raises(aioifx.DatabaseError) as raised:
         await conn.execute("INSERT INTO t (k) VALUES (?)", 1)
-        with pytest.raises(aioifx.DatabaseError) as raised:
-            await conn.execute("INSERT INTO t (k) VALUES (?)", 1)
-        assert (raised.value.sqlcode, raised.value.isamcode) == (-268, -100)
-        assert "informix.pk_t" in str(raised.value)
+    assert (raised.value.sqlcode, raised.value.isamcode) == (-268, -100)
+    assert "informix.pk_t" in str(raised.value)
 
 
 async def test_texts_are_cut_by_the_bytes_of_the_databases_code_set() -> None:
@@ -553,47 +517,38 @@ async def test_a_join_takes_no_notice_of_trailing_blanks(dsn: str) -> None:
 # -- sequences ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_sequence_gives_one_number_a_row() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        await conn.execute("CREATE SEQUENCE s")
-        await conn.execute("CREATE TABLE t (a INT8, b INT8, c VARCHAR(10))")
-        text = "SELECT s.CURRVAL, s.NEXTVAL, s.NEXTVAL + 10, tabid FROM systables WHERE tabid <= ?"
-        assert [tuple(row) for row in await conn.fetch(text, 2)] == [(1, 1, 11, 1), (2, 2, 12, 2)]
-        async with await conn.prepare(text) as statement:
-            assert [tuple(row) for row in await statement.fetch(1)] == [(3, 3, 13, 1)]
-            assert [tuple(row) for row in await statement.fetch(1)] == [(4, 4, 14, 1)]
-            assert [str(column.type) for column in statement.columns] == ["INT8", "INT8", "INT8", "SERIAL"]
-        await conn.execute("INSERT INTO t VALUES (s.NEXTVAL, s.CURRVAL, ?)", "x")
-        await conn.executemany("INSERT INTO t VALUES (s.NEXTVAL, ?, ?)", [(1, "y"), (2, "z")])
-        await conn.execute(
-            "INSERT INTO t (a, b) SELECT s.NEXTVAL, s.NEXTVAL FROM systables WHERE tabid <= ?", 2
-        )
-        await conn.execute("SELECT s.NEXTVAL AS n FROM t INTO TEMP u")
-        assert [tuple(row) for row in await conn.fetch("SELECT a, b FROM t")] == [
-            (5, 5),
-            (6, 1),
-            (7, 2),
-            (8, 8),
-            (9, 9),
-        ]
-        assert [row[0] for row in await conn.fetch("SELECT n FROM u")] == [10, 11, 12, 13, 14]
-        done = await conn.execute("UPDATE t SET a = s.NEXTVAL, b = s.CURRVAL WHERE c IS NOT NULL")
-        assert done.rowcount == 3
-        numbers = await conn.fetch("SELECT a, b FROM t WHERE c IS NOT NULL")
-        assert [tuple(row) for row in numbers] == [(15, 15), (16, 16), (17, 17)]
-        assert await conn.fetchval(f"SELECT s.CURRVAL {DUAL}") == 17
+async def test_a_sequence_gives_one_number_a_row(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE SEQUENCE s")
+    await conn.execute("CREATE TABLE t (a INT8, b INT8, c VARCHAR(10))")
+    text = "SELECT s.CURRVAL, s.NEXTVAL, s.NEXTVAL + 10, tabid FROM systables WHERE tabid <= ?"
+    assert [tuple(row) for row in await conn.fetch(text, 2)] == [(1, 1, 11, 1), (2, 2, 12, 2)]
+    async with await conn.prepare(text) as statement:
+        assert [tuple(row) for row in await statement.fetch(1)] == [(3, 3, 13, 1)]
+        assert [tuple(row) for row in await statement.fetch(1)] == [(4, 4, 14, 1)]
+        assert [str(column.type) for column in statement.columns] == ["INT8", "INT8", "INT8", "SERIAL"]
+    await conn.execute("INSERT INTO t VALUES (s.NEXTVAL, s.CURRVAL, ?)", "x")
+    await conn.executemany("INSERT INTO t VALUES (s.NEXTVAL, ?, ?)", [(1, "y"), (2, "z")])
+    await conn.execute("INSERT INTO t (a, b) SELECT s.NEXTVAL, s.NEXTVAL FROM systables WHERE tabid <= ?", 2)
+    await conn.execute("SELECT s.NEXTVAL AS n FROM t INTO TEMP u")
+    result = [tuple(row) for row in await conn.fetch("SELECT a, b FROM t")]
+    assert result == [(5, 5), (6, 1), (7, 2), (8, 8), (9, 9)]
+    assert [row[0] for row in await conn.fetch("SELECT n FROM u")] == [10, 11, 12, 13, 14]
+    done = await conn.execute("UPDATE t SET a = s.NEXTVAL, b = s.CURRVAL WHERE c IS NOT NULL")
+    assert done.rowcount == 3
+    numbers = await conn.fetch("SELECT a, b FROM t WHERE c IS NOT NULL")
+    assert [tuple(row) for row in numbers] == [(15, 15), (16, 16), (17, 17)]
+    assert await conn.fetchval(f"SELECT s.CURRVAL {DUAL}") == 17
 
 
-async def test_a_cursor_keeps_its_numbers_while_other_statements_take_some() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        await conn.execute("CREATE SEQUENCE s")
-        async with conn.transaction():
-            seen: list[int] = []
-            async for row in conn.stream("SELECT s.NEXTVAL AS n FROM systables WHERE tabid <= 4"):
-                seen.append(row[0])
-                seen.append(await conn.fetchval(f"SELECT s.NEXTVAL {DUAL}"))
-        assert len(set(seen)) == 8
-        assert seen[::2] == sorted(seen[::2])
+async def test_a_cursor_keeps_its_numbers_while_other_statements_take_some(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE SEQUENCE s")
+    async with conn.transaction():
+        seen: list[int] = []
+        async for row in conn.stream("SELECT s.NEXTVAL AS n FROM systables WHERE tabid <= 4"):
+            seen.append(row[0])
+            seen.append(await conn.fetchval(f"SELECT s.NEXTVAL {DUAL}"))
+    assert len(set(seen)) == 8
+    assert seen[::2] == sorted(seen[::2])
 
 
 async def test_numbers_are_each_sessions_own_and_no_rollback_takes_them_back() -> None:
@@ -617,11 +572,9 @@ async def test_numbers_are_each_sessions_own_and_no_rollback_takes_them_back() -
 
 
 def test_a_rolled_back_sequence_leaves_no_numbers(engine: Engine) -> None:
-    run(engine, "BEGIN WORK")
-    run(engine, "CREATE SEQUENCE s")
+    run_all(engine, "BEGIN WORK", "CREATE SEQUENCE s")
     assert query(engine, "SELECT s.NEXTVAL FROM systables WHERE tabid <= 2") == [(1,), (2,)]
-    run(engine, "ROLLBACK WORK")
-    run(engine, "CREATE SEQUENCE s")
+    run_all(engine, "ROLLBACK WORK", "CREATE SEQUENCE s")
     assert query(engine, "SELECT s.NEXTVAL FROM systables WHERE tabid = 1") == [(1,)]
 
 
@@ -643,30 +596,27 @@ def test_rights_on_a_sequence_are_accepted(engine: Engine) -> None:
 # -- views -------------------------------------------------------------------------------------------------------------
 
 
-async def test_rows_are_written_through_a_simple_view() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        await conn.execute("CREATE TABLE t (k SERIAL PRIMARY KEY, n INTEGER, c CHAR(5))")
-        await conn.execute(
-            "CREATE VIEW v (i, num, name) AS SELECT k, n, c FROM t WHERE n > 10 WITH CHECK OPTION"
-        )
-        assert (await conn.execute("INSERT INTO v VALUES (0, ?, ?)", 11, "a")).serial == 1
-        await conn.executemany("INSERT INTO v (num, name) VALUES (?, ?)", [(12, "b"), (13, "c")])
+async def test_rows_are_written_through_a_simple_view(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TABLE t (k SERIAL PRIMARY KEY, n INTEGER, c CHAR(5))")
+    await conn.execute("CREATE VIEW v (i, num, name) AS SELECT k, n, c FROM t WHERE n > 10 WITH CHECK OPTION")
+    assert (await conn.execute("INSERT INTO v VALUES (0, ?, ?)", 11, "a")).serial == 1
+    await conn.executemany("INSERT INTO v (num, name) VALUES (?, ?)", [(12, "b"), (13, "c")])
+    with pytest.raises(aioifx.DataError) as raised:
+        await conn.executemany("INSERT INTO v (num, name) VALUES (?, ?)", [(14, "d"), (9, "e")])
+    assert (raised.value.sqlcode, raised.value.row_index) == (-385, 1)
+    async with await conn.prepare("UPDATE v SET num = ? WHERE name = ?") as statement:
+        assert (await statement.execute(20, "b")).rowcount == 1
+        assert (await statement.execute(20, "z")).rowcount == 0
         with pytest.raises(aioifx.DataError) as raised:
-            await conn.executemany("INSERT INTO v (num, name) VALUES (?, ?)", [(14, "d"), (9, "e")])
-        assert (raised.value.sqlcode, raised.value.row_index) == (-385, 1)
-        async with await conn.prepare("UPDATE v SET num = ? WHERE name = ?") as statement:
-            assert (await statement.execute(20, "b")).rowcount == 1
-            assert (await statement.execute(20, "z")).rowcount == 0
-            with pytest.raises(aioifx.DataError) as raised:
-                await statement.execute(1, "b")
-            assert raised.value.sqlcode == -385
-        async with conn.transaction():
-            await conn.execute("UPDATE v SET name = 'q' WHERE i = ?", 1)
-            assert len((await conn.execute("UPDATE v SET name = name")).warnings) == 1
-            await conn.execute("INSERT INTO v SELECT 0, num + ?, name FROM v WHERE i = 1", 100)
-            await conn.execute("DELETE FROM v WHERE num = 13")
-        rows = await conn.fetch("SELECT num, name FROM v ORDER BY num")
-        assert [tuple(row) for row in rows] == [(11, "q    "), (20, "b    "), (111, "q    ")]
+            await statement.execute(1, "b")
+        assert raised.value.sqlcode == -385
+    async with conn.transaction():
+        await conn.execute("UPDATE v SET name = 'q' WHERE i = ?", 1)
+        assert len((await conn.execute("UPDATE v SET name = name")).warnings) == 1
+        await conn.execute("INSERT INTO v SELECT 0, num + ?, name FROM v WHERE i = 1", 100)
+        await conn.execute("DELETE FROM v WHERE num = 13")
+    rows = await conn.fetch("SELECT num, name FROM v ORDER BY num")
+    assert [tuple(row) for row in rows] == [(11, "q    "), (20, "b    "), (111, "q    ")]
 
 
 # -- names and unions --------------------------------------------------------------------------------------------------
@@ -675,25 +625,14 @@ async def test_rows_are_written_through_a_simple_view() -> None:
 @pytest.mark.parametrize(
     ("text", "parameters", "rows"),
     [
-        (
-            "SELECT t.k, u.n FROM t, OUTER 'anna'.u WHERE t.k = u.k AND u.n > ? ORDER BY 1",
-            (5,),
-            [(1, None), (2, 9)],
-        ),
+        ("SELECT t.k, u.n FROM t, OUTER 'anna'.u WHERE t.k = u.k AND u.n > ? ORDER BY 1", (5,), [(1, None), (2, 9)]),
         ("SELECT FIRST ? k FROM t UNION ALL SELECT SKIP ? FIRST 1 k + 10 FROM t", (1, 1), [(1,), (12,)]),
-        (
-            "SELECT k FROM (SELECT FIRST ? k FROM t UNION SELECT LIMIT 1 n FROM u) ORDER BY 1",
-            (2,),
-            [(1,), (2,), (3,)],
-        ),
+        ("SELECT k FROM (SELECT FIRST ? k FROM t UNION SELECT LIMIT 1 n FROM u) ORDER BY 1", (2,),
+         [(1,), (2,), (3,)]),
         ("SELECT indexkeys FROM sysindices WHERE idxname = ?", ("ix_t",), [("-1 [1]",)]),
-        (
-            "SELECT schema_coltypename(coltype, extended_id) FROM syscolumns WHERE colname = ?",
-            ("n",),
-            [("bigint",)],
-        ),
+        ("SELECT schema_coltypename(coltype, extended_id) FROM syscolumns WHERE colname = ?", ("n",), [("bigint",)]),
     ],
-)
+)  # fmt: skip
 async def test_owners_unions_and_the_catalog_take_parameters(
     text: str, parameters: tuple[object, ...], rows: list[tuple[object, ...]]
 ) -> None:
@@ -747,12 +686,11 @@ async def test_what_is_beyond_a_limit_is_refused_by_number(
 
 
 @pytest.mark.exhaustive
-async def test_what_is_within_the_limits_is_done() -> None:
-    async with running() as dsn, aioifx.connect(dsn) as conn:
-        await conn.execute("CREATE TABLE t (n INTEGER, v LVARCHAR(32000))")
-        assert (await conn.execute("INSERT INTO t VALUES (?, ?)", 1, "x" * 32000)).rowcount == 1
-        assert await conn.fetchval(f"SELECT n FROM t WHERE n = ?{' AND n = 1' * 10_000}", 1) == 1
-        assert await conn.fetchval(f"SELECT n FROM t WHERE n = 1{' OR n = 2' * 1_100}") == 1
-        assert await conn.fetchval(f"SELECT n FROM t WHERE n IN ({','.join(['2'] * 1_100)}, 1)") == 1
-        assert len(await conn.fetchrow(f"SELECT {','.join(['n'] * 1998)} FROM t") or ()) == 1998
-        assert await conn.fetchval(f"SELECT LENGTH(v) FROM t WHERE v = '{'x' * 32000}'") == 32000
+async def test_what_is_within_the_limits_is_done(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TABLE t (n INTEGER, v LVARCHAR(32000))")
+    assert (await conn.execute("INSERT INTO t VALUES (?, ?)", 1, "x" * 32000)).rowcount == 1
+    assert await conn.fetchval(f"SELECT n FROM t WHERE n = ?{' AND n = 1' * 10_000}", 1) == 1
+    assert await conn.fetchval(f"SELECT n FROM t WHERE n = 1{' OR n = 2' * 1_100}") == 1
+    assert await conn.fetchval(f"SELECT n FROM t WHERE n IN ({','.join(['2'] * 1_100)}, 1)") == 1
+    assert len(await conn.fetchrow(f"SELECT {','.join(['n'] * 1998)} FROM t") or ()) == 1998
+    assert await conn.fetchval(f"SELECT LENGTH(v) FROM t WHERE v = '{'x' * 32000}'") == 32000

@@ -47,11 +47,7 @@ class Me:
         acquire = self.locks.acquire if conflict.is_kept else self.locks.wait_for
         try:
             acquire(
-                self.owner,
-                conflict.resource,
-                conflict.mode,
-                wait=self.lock_wait,
-                interrupted=lambda: False,
+                self.owner, conflict.resource, conflict.mode, wait=self.lock_wait, interrupted=lambda: False
             )
         except LockRefused as refused:
             raise SqlError(conflict.sqlcode, refused.isamcode) from None

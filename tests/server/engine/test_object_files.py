@@ -10,6 +10,7 @@ from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.object_files import PIECE, ServerFiles, unique_name
 from aioifx.server.sql.errors import SqlError
 from tests.server.engine.test_open_objects import TABLE, contents, stored
+from tests.server.sql.kinds import error_of
 from tests.server.talking import ServerCore, error_from, query, run
 
 
@@ -53,9 +54,7 @@ def test_a_fifo_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     files = ServerFiles(tmp_path)
     for attempt in (lambda: list(files.read("pipe")), lambda: files.write("pipe", [b"x"])):
-        with pytest.raises(SqlError) as raised:
-            attempt()
-        assert raised.value.sqlcode == -9810
+        assert error_of(attempt) == -9810
 
 
 @pytest.mark.parametrize("name", ["../demo.sqlite", "/etc/passwd", "", ".", "a/../..", "link/demo.sqlite"])
@@ -68,24 +67,21 @@ def test_a_file_outside_the_folder_is_refused(tmp_path: Path, name: str) -> None
         lambda: list(ServerFiles(folder).read(name)),
         lambda: ServerFiles(folder).write(name, [b"x"]),
     ):
-        with pytest.raises(SqlError) as caught:
-            attempt()
-        assert caught.value.sqlcode == -999
+        assert error_of(attempt) == -999
     assert (tmp_path / "demo.sqlite").read_bytes() == b"a database"
 
 
 @pytest.mark.parametrize("name", ["missing", "missing/too", "a\0b"])
 def test_a_file_that_cannot_be_used_is_an_error(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SqlError) as caught:
-        list(ServerFiles(tmp_path).read(name))
-    assert caught.value.sqlcode == -9810
+    assert error_of(list, ServerFiles(tmp_path).read(name)) == -9810
     if name != "missing":
         with pytest.raises(SqlError):
             ServerFiles(tmp_path).write(name, [b"x"])
 
 
-def test_files_at_the_server_are_in_the_databases_directory(core: ServerCore, files: Memory) -> None:
-    engine = core.engine()
+def test_files_at_the_server_are_in_the_databases_directory(
+    engine: Engine, core: ServerCore, files: Memory
+) -> None:
     folder = core.databases.files
     folder.mkdir()
     (folder / "in").write_bytes(b"from a file")

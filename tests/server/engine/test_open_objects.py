@@ -9,7 +9,7 @@ from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime.large_objects import locator_of, object_number
 from aioifx.server.sqlite.databases import LogMode
-from tests.server.talking import ServerCore, error_from, query, run, server_core
+from tests.server.talking import ServerCore, error_from, query, run, run_all, server_core
 
 READ, READ_WRITE, WRITE, APPEND = 4, 8, 2, 1
 TABLE = "CREATE TABLE t (k INT, b BLOB, c CLOB) PUT b IN (s1), c IN (s2)"
@@ -169,9 +169,8 @@ def test_locators_are_stored_and_read(table: Engine) -> None:
     ],
 )  # fmt: skip
 def test_an_object_is_deleted_with_its_last_reference(
-    core: ServerCore, statements: list[str], objects: int
+    engine: Engine, statements: list[str], objects: int
 ) -> None:
-    engine = core.engine()
     run(engine, TABLE)
     for key in (1, 2):
         locator = made(engine, b"value")
@@ -221,8 +220,7 @@ def test_what_was_created_and_not_stored_ends_with_the_session(core: ServerCore,
 def test_a_temporary_tables_objects_end_with_the_session(core: ServerCore, table: Engine) -> None:
     run(table, "INSERT INTO t (k, b) VALUES (1, ?)", made(table, b"shared"))
     other = core.engine()
-    run(other, "CREATE TEMP TABLE u (b BLOB)")
-    run(other, "INSERT INTO u SELECT b FROM t")
+    run_all(other, "CREATE TEMP TABLE u (b BLOB)", "INSERT INTO u SELECT b FROM t")
     run(other, "INSERT INTO u VALUES (?)", made(other, b"own"))
     other.close_database()
     assert stored(table) == 1
@@ -248,8 +246,7 @@ def test_deleting_waits_for_another_sessions_transaction(core: ServerCore, table
     descriptor = table.objects.open(table.objects.create(), READ)
     table.objects.release(table.objects._open[descriptor].number)
     run(table, "CREATE TABLE u (a INT)")
-    run(other, "BEGIN WORK")
-    run(other, "CREATE TABLE v (a INT)")
+    run_all(other, "BEGIN WORK", "CREATE TABLE v (a INT)")
     table.objects.close(descriptor)
     assert stored(table) == 1
     run(other, "COMMIT WORK")

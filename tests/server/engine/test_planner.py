@@ -16,7 +16,8 @@ from aioifx.server.sql.syntax.tokens import tokenize
 from aioifx.server.sql.translate.translate import translate as original
 from aioifx.server.sqlite.interrupts import INTERRUPTED, Interrupts
 from aioifx.wire.opcodes import StatementType
-from tests.server.talking import ServerCore, error_from, query, run
+from tests.server.sql.kinds import error_of
+from tests.server.talking import ServerCore, error_from, query, run, run_all
 
 
 @pytest.fixture
@@ -36,15 +37,13 @@ def translations(monkeypatch: pytest.MonkeyPatch) -> list[nodes.Statement]:
 TEXT = "SELECT tabname FROM systables WHERE tabid = ?"
 
 
-def test_the_same_text_is_translated_once(core: ServerCore, translations: list[nodes.Statement]) -> None:
-    engine = core.engine()
+def test_the_same_text_is_translated_once(engine: Engine, translations: list[nodes.Statement]) -> None:
     for tabid in (1, 2, 3):
         assert len(query(engine, TEXT, tabid)) == 1
     assert len(translations) == 1
 
 
-def test_a_change_of_the_schema_renews_plans(core: ServerCore, translations: list[nodes.Statement]) -> None:
-    engine = core.engine()
+def test_a_change_of_the_schema_renews_plans(engine: Engine, translations: list[nodes.Statement]) -> None:
     statement = engine.prepare(TEXT)
     run(engine, "CREATE TABLE t (a INTEGER)")
     translations.clear()
@@ -54,12 +53,10 @@ def test_a_change_of_the_schema_renews_plans(core: ServerCore, translations: lis
 
 
 def test_a_rolled_back_change_brings_the_old_plans_back(
-    core: ServerCore, translations: list[nodes.Statement]
+    engine: Engine, translations: list[nodes.Statement]
 ) -> None:
-    engine = core.engine()
     query(engine, TEXT, 1)
-    run(engine, "BEGIN WORK")
-    run(engine, "CREATE TABLE t (a INTEGER)")
+    run_all(engine, "BEGIN WORK", "CREATE TABLE t (a INTEGER)")
     query(engine, TEXT, 1)
     run(engine, "ROLLBACK WORK")
     translations.clear()
@@ -67,8 +64,7 @@ def test_a_rolled_back_change_brings_the_old_plans_back(
     assert translations == []
 
 
-def test_temporary_tables_of_one_session_mean_nothing_to_another(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_temporary_tables_of_one_session_mean_nothing_to_another(one: Engine, two: Engine) -> None:
     run(one, "CREATE TEMP TABLE t (a INTEGER)")
     run(two, "CREATE TEMP TABLE t (a CHAR(3))")
     types = [str(engine.prepare("SELECT a FROM t").plan.columns[0].type) for engine in (one, two)]
@@ -94,9 +90,7 @@ def test_a_statement_prepared_in_another_database_is_looked_up_again(core: Serve
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("SELECT a FROM t")
     run(engine, "DATABASE sysmaster")
-    with pytest.raises(SqlError) as raised:
-        engine.open(statement)
-    assert raised.value.sqlcode == -206
+    assert error_of(engine.open, statement) == -206
     run(engine, "DATABASE demo")
     engine.open(statement)
 
@@ -147,22 +141,18 @@ def test_a_statement_whose_description_changed_must_be_prepared_again(
     ("column", "sqlcode"), [("INTEGER", 0), ("VARCHAR(5)", -710), ("INTEGER NOT NULL", -710)]
 )
 def test_a_recreated_table_is_the_same_only_if_it_looks_the_same(
-    core: ServerCore, column: str, sqlcode: int
+    engine: Engine, column: str, sqlcode: int
 ) -> None:
-    engine = core.engine()
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("SELECT a FROM t")
-    run(engine, "DROP TABLE t")
-    run(engine, f"CREATE TABLE t (a {column})")
+    run_all(engine, "DROP TABLE t", f"CREATE TABLE t (a {column})")
     assert outcome_of(engine, statement) == sqlcode
 
 
-def test_a_change_that_is_rolled_back_leaves_statements_as_they_were(core: ServerCore) -> None:
-    engine = core.engine()
+def test_a_change_that_is_rolled_back_leaves_statements_as_they_were(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("SELECT a FROM t")
-    run(engine, "BEGIN WORK")
-    run(engine, "ALTER TABLE t MODIFY (a CHAR(3))")
+    run_all(engine, "BEGIN WORK", "ALTER TABLE t MODIFY (a CHAR(3))")
     assert outcome_of(engine, statement) == -710
     run(engine, "ROLLBACK WORK")
     assert outcome_of(engine, statement) == 0
@@ -171,8 +161,7 @@ def test_a_change_that_is_rolled_back_leaves_statements_as_they_were(core: Serve
 # -- several statements of one text ------------------------------------------------------------------------------------
 
 
-def test_statements_of_one_text_share_the_values_in_order(core: ServerCore) -> None:
-    engine = core.engine()
+def test_statements_of_one_text_share_the_values_in_order(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER, b VARCHAR(9)); CREATE TABLE u (c INTEGER)")
     text = "INSERT INTO t VALUES (?, 'x;y'); INSERT INTO u VALUES (?); UPDATE t SET a = a + ? WHERE b = ?;"
     statement = engine.prepare(text)
@@ -185,8 +174,7 @@ def test_statements_of_one_text_share_the_values_in_order(core: ServerCore) -> N
     assert query(engine, "SELECT c FROM u") == [(7,), (7,)]
 
 
-def test_the_statements_after_an_error_do_not_run(core: ServerCore) -> None:
-    engine = core.engine()
+def test_the_statements_after_an_error_do_not_run(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER NOT NULL)")
     error = error_from(
         engine, "INSERT INTO t VALUES (1); INSERT INTO t VALUES (NULL); INSERT INTO t VALUES (3)"
@@ -195,9 +183,8 @@ def test_the_statements_after_an_error_do_not_run(core: ServerCore) -> None:
     assert query(engine, "SELECT a FROM t") == [(1,)]
 
 
-def test_each_statement_is_checked_before_any_of_them_runs(core: ServerCore) -> None:
+def test_each_statement_is_checked_before_any_of_them_runs(engine: Engine) -> None:
     # Documented: they cannot depend on actions of others in the text.
-    engine = core.engine()
     with pytest.raises(SqlError) as caught:
         engine.prepare("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
     assert (caught.value.sqlcode, caught.value.token) == (-206, "t")
@@ -206,8 +193,7 @@ def test_each_statement_is_checked_before_any_of_them_runs(core: ServerCore) -> 
     assert (caught.value.sqlcode, caught.value.offset) == (-201, 32)
 
 
-def test_a_change_of_the_schema_renews_each_of_them(core: ServerCore) -> None:
-    engine = core.engine()
+def test_a_change_of_the_schema_renews_each_of_them(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("INSERT INTO t VALUES (1); DELETE FROM t WHERE a = 0")
     run(engine, "ALTER TABLE t ADD b INTEGER DEFAULT 5 BEFORE a")
@@ -233,21 +219,15 @@ def test_a_change_of_the_schema_renews_each_of_them(core: ServerCore) -> None:
 )
 def test_some_statements_must_be_alone_in_their_text(core: ServerCore, text: str, sqlcode: int) -> None:
     # Documented: Restricted Statements in Multistatement Prepared Objects.
-    with pytest.raises(SqlError) as caught:
-        core.engine().prepare(text)
-    assert caught.value.sqlcode == sqlcode
+    assert error_of(core.engine().prepare, text) == sqlcode
 
 
-def test_values_of_byte_and_text_are_for_single_statements(core: ServerCore) -> None:
-    engine = core.engine()
+def test_values_of_byte_and_text_are_for_single_statements(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a TEXT)")
-    with pytest.raises(SqlError) as caught:
-        engine.prepare("DELETE FROM t; INSERT INTO t VALUES (?)")
-    assert caught.value.sqlcode == -555
+    assert error_of(engine.prepare, "DELETE FROM t; INSERT INTO t VALUES (?)") == -555
 
 
-def test_a_temporary_table_may_be_filled_by_one_of_them(core: ServerCore) -> None:
-    engine = core.engine()
+def test_a_temporary_table_may_be_filled_by_one_of_them(engine: Engine) -> None:
     run(engine, "SELECT tabid FROM systables WHERE tabid < 3 INTO TEMP x; UPDATE STATISTICS")
     assert query(engine, "SELECT COUNT(*) FROM x") == [(2,)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import LogMode
-from tests.server.talking import ServerCore, codes, error_from, query, run, server_core
+from tests.server.talking import ServerCore, codes, error_from, query, run, run_all, server_core, waiting
 
 ROWS = [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
 DIRTY = [(1, "a"), (2, "new"), (4, "d"), (5, "new"), (13, "c")]
@@ -27,10 +26,8 @@ def filled(core: ServerCore) -> Engine:
 
 
 def write(engine: Engine) -> None:
-    run(engine, "UPDATE t SET v = 'new' WHERE k = 2")
-    run(engine, "UPDATE t SET k = 13 WHERE k = 3")
-    run(engine, "INSERT INTO t VALUES (5, 'x')")
-    run(engine, "UPDATE t SET v = 'new' WHERE k = 5")
+    run_all(engine, "UPDATE t SET v = 'new' WHERE k = 2", "UPDATE t SET k = 13 WHERE k = 3")
+    run_all(engine, "INSERT INTO t VALUES (5, 'x')", "UPDATE t SET v = 'new' WHERE k = 5")
 
 
 @pytest.fixture
@@ -114,8 +111,7 @@ def test_last_committed(reader: Engine, writer: Engine, setting: str) -> None:
 
 
 def test_dirty_read_can_mean_last_committed(reader: Engine) -> None:
-    run(reader, "SET ISOLATION TO DIRTY READ")
-    run(reader, "SET ENVIRONMENT USELASTCOMMITTED 'DIRTY READ'")
+    run_all(reader, "SET ISOLATION TO DIRTY READ", "SET ENVIRONMENT USELASTCOMMITTED 'DIRTY READ'")
     assert query(reader, ALL) == ROWS
     run(reader, "SET ENVIRONMENT USELASTCOMMITTED 'NONE'")
     assert query(reader, ALL) == DIRTY
@@ -133,24 +129,9 @@ def test_a_query_waits_for_the_end_of_the_transaction(core: ServerCore, level: s
     one = filled(core)
     run(one, "BEGIN WORK")
     write(one)
-    seen: list[object] = []
-    started: list[Engine] = []
-
-    def work() -> None:
-        two = core.engine()
-        run(two, "SET LOCK MODE TO WAIT")
-        run(two, f"SET ISOLATION TO {level}")
-        started.append(two)
-        seen.append(query(two, ALL))
-        two.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    while not (started and started[0].is_waiting):
-        thread.join(0.001)
-    run(one, end)
-    thread.join()
-    assert seen == [DIRTY if end == "COMMIT WORK" else ROWS]
+    with waiting(core, lambda two: query(two, ALL), f"SET ISOLATION TO {level}") as (_, seen):
+        run(one, end)
+    assert seen.result() == (DIRTY if end == "COMMIT WORK" else ROWS)
 
 
 def test_a_wait_ends_after_its_time(reader: Engine) -> None:
@@ -159,50 +140,19 @@ def test_a_wait_ends_after_its_time(reader: Engine) -> None:
 
 
 def test_a_waiting_query_can_be_interrupted(core: ServerCore, writer: Engine) -> None:
-    seen: list[object] = []
-    started: list[Engine] = []
-
-    def work() -> None:
-        two = core.engine()
-        run(two, "SET LOCK MODE TO WAIT")
-        started.append(two)
-        seen.append(codes(error_from(two, ALL))[:2])
-        two.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    while not (started and started[0].is_waiting):
-        thread.join(0.001)
-    started[0].interrupt()
-    thread.join()
-    assert seen == [(-213, -157)]
+    with waiting(core, lambda two: codes(error_from(two, ALL))[:2]) as (two, seen):
+        two.interrupt()
+    assert seen.result() == (-213, -157)
 
 
 def test_a_query_that_closes_a_circle_is_a_deadlock(core: ServerCore) -> None:
     one = filled(core)
-    run(one, "SET LOCK MODE TO WAIT")
-    run(one, "BEGIN WORK")
-    run(one, "UPDATE t SET v = 'one' WHERE k = 1")
-    seen: list[object] = []
-    started: list[Engine] = []
-
-    def work() -> None:
-        two = core.engine()
-        run(two, "SET LOCK MODE TO WAIT")
-        run(two, "BEGIN WORK")
-        run(two, "UPDATE t SET v = 'two' WHERE k = 2")
-        started.append(two)
-        seen.append(query(two, "SELECT v FROM t WHERE k = 1"))
-        two.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    while not (started and started[0].is_waiting):
-        thread.join(0.001)
-    assert codes(error_from(one, "SELECT v FROM t WHERE k = 2"))[:2] == (-243, -143)
-    run(one, "ROLLBACK WORK")
-    thread.join()
-    assert seen == [[("a",)]]
+    run_all(one, "SET LOCK MODE TO WAIT", "BEGIN WORK", "UPDATE t SET v = 'one' WHERE k = 1")
+    steps = ("BEGIN WORK", "UPDATE t SET v = 'two' WHERE k = 2")
+    with waiting(core, lambda two: query(two, "SELECT v FROM t WHERE k = 1"), *steps) as (_, seen):
+        assert codes(error_from(one, "SELECT v FROM t WHERE k = 2"))[:2] == (-243, -143)
+        run(one, "ROLLBACK WORK")
+    assert seen.result() == [("a",)]
 
 
 # -- REPEATABLE READ ---------------------------------------------------------------------------------------------------
@@ -212,8 +162,7 @@ def test_a_query_that_closes_a_circle_is_a_deadlock(core: ServerCore) -> None:
 def pair(core: ServerCore) -> Iterator[tuple[Engine, Engine]]:
     """A session in a transaction under REPEATABLE READ, and another one."""
     one, two = filled(core), core.engine()
-    run(one, "SET ISOLATION TO REPEATABLE READ")
-    run(one, "BEGIN WORK")
+    run_all(one, "SET ISOLATION TO REPEATABLE READ", "BEGIN WORK")
     yield one, two
 
 
@@ -243,8 +192,7 @@ def test_no_row_appears_that_was_not_there(pair: tuple[Engine, Engine], text: st
 
 def test_two_sessions_may_read_the_same(pair: tuple[Engine, Engine]) -> None:
     one, two = pair
-    run(two, "BEGIN WORK")
-    run(two, "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
+    run_all(two, "BEGIN WORK", "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
     assert query(one, ALL) == query(two, ALL) == ROWS
     assert error_from(one, "UPDATE t SET v = 'x' WHERE k = 1").isamcode == -113
     run(two, "COMMIT WORK")
@@ -253,8 +201,7 @@ def test_two_sessions_may_read_the_same(pair: tuple[Engine, Engine]) -> None:
 
 def test_changed_rows_are_met(pair: tuple[Engine, Engine]) -> None:
     one, two = pair
-    run(two, "BEGIN WORK")
-    run(two, "UPDATE t SET v = 'x' WHERE k = 2")
+    run_all(two, "BEGIN WORK", "UPDATE t SET v = 'x' WHERE k = 2")
     assert codes(error_from(one, ALL))[:2] == (-244, -113)
     assert codes(error_from(one, "SELECT v FROM t WHERE k = 2"))[:2] == (-243, -107)
     assert query(one, "SELECT v FROM t WHERE k = 1") == [("a",)]
@@ -330,8 +277,7 @@ def test_the_current_row_under_cursor_stability_stays_as_it_is(core: ServerCore)
 
 def test_a_table_locked_exclusively_is_read_under_dirty_read_only(core: ServerCore) -> None:
     one, two = filled(core), core.engine()
-    run(one, "BEGIN WORK")
-    run(one, "LOCK TABLE t IN EXCLUSIVE MODE")
+    run_all(one, "BEGIN WORK", "LOCK TABLE t IN EXCLUSIVE MODE")
     assert codes(error_from(two, ALL))[:2] == (-244, -113)
     run(two, "SET ISOLATION TO COMMITTED READ LAST COMMITTED")
     assert codes(error_from(two, ALL))[:2] == (-244, -113)
@@ -387,10 +333,7 @@ def test_a_change_that_finds_no_row_keeps_its_key_out(pair: tuple[Engine, Engine
 
 def test_a_sequence_gives_each_row_one_number_beside_changed_rows(core: ServerCore) -> None:
     one, two = filled(core), core.engine()
-    run(one, "CREATE SEQUENCE s")
-    run(one, "CREATE INDEX t_v ON t (v)")
-    run(one, "BEGIN WORK")
-    run(one, "DELETE FROM t WHERE k = 3")
+    run_all(one, "CREATE SEQUENCE s", "CREATE INDEX t_v ON t (v)", "BEGIN WORK", "DELETE FROM t WHERE k = 3")
     run(two, "SET ISOLATION TO COMMITTED READ LAST COMMITTED")
     assert query(two, "SELECT s.NEXTVAL FROM t WHERE k = 1") == [(1,)]
     run(two, "SET ISOLATION TO COMMITTED READ")

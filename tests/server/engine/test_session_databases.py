@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import LogMode
-from tests.server.talking import ServerCore, error_from, query, run
+from tests.server.talking import ServerCore, error_from, query, run, run_all
 
 
 def test_without_a_database_nothing_is_found(core: ServerCore) -> None:
@@ -15,8 +16,7 @@ def test_without_a_database_nothing_is_found(core: ServerCore) -> None:
     assert raised.value.sqlcode == -349
 
 
-def test_databases_are_made_opened_closed_and_dropped_by_statement(core: ServerCore) -> None:
-    engine = core.engine()
+def test_databases_are_made_opened_closed_and_dropped_by_statement(engine: Engine, core: ServerCore) -> None:
     opened = run(engine, "CREATE DATABASE shop WITH LOG").opened
     assert opened is not None
     assert (opened.name, opened.log_mode) == ("shop", LogMode.LOGGED)
@@ -35,26 +35,21 @@ def test_databases_are_made_opened_closed_and_dropped_by_statement(core: ServerC
     assert engine.database.name == "demo"
 
 
-def test_a_database_without_a_log_reports_it(core: ServerCore) -> None:
-    engine = core.engine()
+def test_a_database_without_a_log_reports_it(engine: Engine) -> None:
     opened = run(engine, "CREATE DATABASE plain").opened
     assert opened is not None
     assert opened.log_mode is LogMode.UNLOGGED
     assert error_from(engine, "BEGIN WORK").sqlcode == -256
 
 
-def test_no_database_is_left_with_a_transaction_open(core: ServerCore) -> None:
-    engine = core.engine()
+def test_no_database_is_left_with_a_transaction_open(engine: Engine) -> None:
     run(engine, "BEGIN WORK")
     for text in ("DATABASE sysmaster", "CLOSE DATABASE", "CREATE DATABASE x"):
         assert error_from(engine, text).sqlcode == -377
 
 
-def test_the_end_of_a_session_rolls_back(core: ServerCore) -> None:
-    engine = core.engine()
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    run(engine, "BEGIN WORK")
-    run(engine, "INSERT INTO t VALUES (1)")
+def test_the_end_of_a_session_rolls_back(engine: Engine, core: ServerCore) -> None:
+    run_all(engine, "CREATE TABLE t (a INTEGER)", "BEGIN WORK", "INSERT INTO t VALUES (1)")
     engine.close()
     other = core.engine()
     assert query(other, "SELECT a FROM t") == []

@@ -10,7 +10,7 @@ from aioifx import DatabaseError, connect
 from aioifx.server import running
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
-from tests.server.talking import ServerCore, error_from, query, run
+from tests.server.talking import ServerCore, error_from, query, run, run_all
 
 TABLE = (
     "CREATE TABLE t (a INT, c CHAR(5), d DATE, m DECIMAL(8,2))",
@@ -33,114 +33,61 @@ def test_a_function_computes_and_returns(engine: Engine) -> None:
     assert error_from(engine, "SELECT add1(a = 1, 2) FROM systables").sqlcode == -201
     assert engine.prepare("EXECUTE FUNCTION add1(1)").plan.columns[0].name == "total"
     assert query(engine, "SELECT add1(tabid, 0) FROM systables WHERE tabid < 3") == [(1,), (2,)]
-    run(engine, "CREATE TABLE t (a INT)")
-    run(engine, "INSERT INTO t VALUES (add1(4))")
+    run_all(engine, "CREATE TABLE t (a INT)", "INSERT INTO t VALUES (add1(4))")
     assert query(engine, "SELECT a FROM t WHERE a = add1(4)") == [(14,)]
 
 
 BODIES = [
     ("DEFINE i, s INT; LET s = 0; FOR i = 1 TO 10 LET s = s + i; END FOR; RETURN s;", [(55,)]),
-    (
-        "DEFINE i, s INT; LET s = 0; FOR i = 10 TO 1 STEP -3 LET s = s * 10 + i; END FOR; RETURN s;",
-        [(10741,)],
-    ),
-    (
-        "DEFINE i, s INT; LET s = 0; FOR i IN (1 TO 3, 9, 7) LET s = s * 10 + i; END FOR; RETURN s;",
-        [(12397,)],
-    ),
-    (
-        "DEFINE i INT; LET i = 0; WHILE i < 5 LET i = i + 1; IF i = 3 THEN EXIT WHILE; END IF; "
-        "END WHILE; RETURN i;",
-        [(3,)],
-    ),
+    ("DEFINE i, s INT; LET s = 0; FOR i = 10 TO 1 STEP -3 LET s = s * 10 + i; END FOR; RETURN s;", [(10741,)]),
+    ("DEFINE i, s INT; LET s = 0; FOR i IN (1 TO 3, 9, 7) LET s = s * 10 + i; END FOR; RETURN s;", [(12397,)]),
+    ("DEFINE i INT; LET i = 0; WHILE i < 5 LET i = i + 1; IF i = 3 THEN EXIT WHILE; END IF; " "END WHILE; RETURN i;",
+     [(3,)]),
     ("DEFINE i INT; LET i = 0; LOOP LET i = i + 1; EXIT WHEN i > 6; END LOOP; RETURN i;", [(7,)]),
-    (
-        "DEFINE i, j, n INT; LET n = 0; <<o>> FOR i IN (1 TO 5) LOOP FOR j = 1 TO 5 LET n = n + 1;"
-        " IF j = 2 THEN CONTINUE o; END IF; IF i = 3 THEN EXIT o; END IF; END FOR; END LOOP o; RETURN n;",
-        [(5,)],
-    ),
+    ("DEFINE i, j, n INT; LET n = 0; <<o>> FOR i IN (1 TO 5) LOOP FOR j = 1 TO 5 LET n = n + 1;"
+     " IF j = 2 THEN CONTINUE o; END IF; IF i = 3 THEN EXIT o; END IF; END FOR; END LOOP o; RETURN n;", [(5,)]),
     ("DEFINE i INT; FOR i = 1 TO 3 RETURN i WITH RESUME; END FOR;", [(1,), (2,), (3,)]),
-    (
-        "DEFINE i INT; LET i = NULL; IF i = 1 OR i <> 1 THEN RETURN 1; ELIF i IS NULL THEN RETURN 2; END IF;",
-        [(2,)],
-    ),
-    (
-        "DEFINE i INT; LET i = 2; CASE i WHEN 1 THEN RETURN 10; WHEN 2 THEN RETURN 20; "
-        "ELSE RETURN 30; END CASE;",
-        [(20,)],
-    ),
+    ("DEFINE i INT; LET i = NULL; IF i = 1 OR i <> 1 THEN RETURN 1; ELIF i IS NULL THEN RETURN 2; END IF;", [(2,)]),
+    ("DEFINE i INT; LET i = 2; CASE i WHEN 1 THEN RETURN 10; WHEN 2 THEN RETURN 20; " "ELSE RETURN 30; END CASE;",
+     [(20,)]),
     ("DEFINE i INT; SELECT count(*) INTO i FROM systables WHERE tabid < 4; RETURN i;", [(3,)]),
     ("DEFINE i INT; LET i = (SELECT max(tabid) FROM systables WHERE tabid < 4); RETURN i;", [(3,)]),
     ("DEFINE i INT; SELECT tabid INTO i FROM systables WHERE tabid < 0; RETURN nvl(i, -1);", [(-1,)]),
-    (
-        "DEFINE i, n INT; LET n = 0; "
-        "FOREACH SELECT tabid INTO i FROM systables WHERE tabid < 4 LET n = n + i; END FOREACH; "
-        "RETURN n;",
-        [(6,)],
-    ),
+    ("DEFINE i, n INT; LET n = 0; "
+     "FOREACH SELECT tabid INTO i FROM systables WHERE tabid < 4 LET n = n + i; END FOREACH; "
+     "RETURN n;", [(6,)]),
     ("DEFINE a INT; LET a = 1; BEGIN DEFINE a INT; LET a = 2; END; RETURN a;", [(1,)]),
     ("ON EXCEPTION IN (-1202) RETURN -1; END EXCEPTION; RETURN 1 / 0;", [(-1,)]),
-    (
-        "DEFINE c, i INT; DEFINE t VARCHAR(50); ON EXCEPTION SET c, i, t RETURN c + i; "
-        "END EXCEPTION; RAISE EXCEPTION -746, 5, 'no'; RETURN 1;",
-        [(-741,)],
-    ),
-    (
-        "DEFINE n INT; ON EXCEPTION LET n = n + 100; END EXCEPTION WITH RESUME; LET n = 1; "
-        "LET n = n / 0; LET n = n + 1; RETURN n;",
-        [(102,)],
-    ),
-    (
-        "DEFINE n, i INT; LET n = 0; FOR i = 1 TO 3 BEGIN ON EXCEPTION LET n = n + 10; "
-        "END EXCEPTION; LET n = n / (i - 2); LET n = n + 1; END; END FOR; RETURN n;",
-        [(12,)],
-    ),
+    ("DEFINE c, i INT; DEFINE t VARCHAR(50); ON EXCEPTION SET c, i, t RETURN c + i; "
+     "END EXCEPTION; RAISE EXCEPTION -746, 5, 'no'; RETURN 1;", [(-741,)]),
+    ("DEFINE n INT; ON EXCEPTION LET n = n + 100; END EXCEPTION WITH RESUME; LET n = 1; "
+     "LET n = n / 0; LET n = n + 1; RETURN n;", [(102,)]),
+    ("DEFINE n, i INT; LET n = 0; FOR i = 1 TO 3 BEGIN ON EXCEPTION LET n = n + 10; "
+     "END EXCEPTION; LET n = n / (i - 2); LET n = n + 1; END; END FOR; RETURN n;", [(12,)]),
     ("DEFINE i INT; LET i = 4; CASE i ELSE LET i = 5; END CASE; RETURN i;", [(5,)]),
-    (
-        "ON EXCEPTION IN (-26062) RETURN 1; END EXCEPTION; CASE 4 WHEN 3 THEN RETURN 2; END CASE; RETURN 3;",
-        [(1,)],
-    ),
+    ("ON EXCEPTION IN (-26062) RETURN 1; END EXCEPTION; CASE 4 WHEN 3 THEN RETURN 2; END CASE; RETURN 3;", [(1,)]),
     ("RETURN;", [(None,)]),
     ("DEFINE i INT; FOR i IN (1 TO 2) RETURN i WITH RESUME; END FOR; RETURN;", [(1,), (2,)]),
-    (
-        "DEFINE n INT; ON EXCEPTION RETURN 1; END EXCEPTION; ON EXCEPTION IN (-300) RETURN 2; END EXCEPTION;"
-        " ON EXCEPTION IN (-1202, -300) RETURN 3; END EXCEPTION; LET n = 1 / 0;",
-        [(3,)],
-    ),
+    ("DEFINE n INT; ON EXCEPTION RETURN 1; END EXCEPTION; ON EXCEPTION IN (-300) RETURN 2; END EXCEPTION;"
+     " ON EXCEPTION IN (-1202, -300) RETURN 3; END EXCEPTION; LET n = 1 / 0;", [(3,)]),
     ("ON EXCEPTION IN (-100) RETURN 1; END EXCEPTION; RAISE EXCEPTION -239, -100;", [(1,)]),
-    (
-        "DEFINE n INT; ON EXCEPTION IN (-696) RETURN -1; END EXCEPTION; IF 1 = 2 THEN LET n = 1; END IF; RETURN n;",
-        [(-1,)],
-    ),
+    ("DEFINE n INT; ON EXCEPTION IN (-696) RETURN -1; END EXCEPTION; IF 1 = 2 THEN LET n = 1; END IF; RETURN n;",
+     [(-1,)]),
     ("DEFINE n, i INT; FOR i = 1 TO 2 LET n = i; END FOR; RETURN n;", [(2,)]),
-    (
-        "DEFINE n INT; BEGIN ON EXCEPTION END EXCEPTION WITH RESUME; LET n = 1 / 0; LET n = nvl(n, 5); LET n = 7;"
-        " END; RETURN n;",
-        [(7,)],
-    ),
-    (
-        "DEFINE n INT; FOREACH SELECT tabid INTO n FROM systables WHERE tabid < 0 END FOREACH; RETURN n;",
-        [(None,)],
-    ),
-    (
-        "DEFINE i, n INT; LET n = 0; FOR i = 1 TO 5 BEGIN ON EXCEPTION IN (-1202) CONTINUE FOR; END EXCEPTION;"
-        " ON EXCEPTION IN (-746) EXIT FOR; END EXCEPTION; IF i = 4 THEN RAISE EXCEPTION -746; END IF;"
-        " LET n = n * 10 + 6 / (i - 2) + i; END; LET n = n * 10; END FOR; RETURN n;",
-        [(-4910,)],
-    ),
-    (
-        "DEFINE i, j, n INT; LET n = 0; <<o>> FOR i IN (1 TO 3) LOOP BEGIN"
-        " ON EXCEPTION IN (-746) CONTINUE o; END EXCEPTION WITH RESUME;"
-        " FOR j = 1 TO 3 LET n = n + 1; IF j = 2 THEN RAISE EXCEPTION -746; END IF; END FOR; LET n = n + 100; END;"
-        " END LOOP; RETURN n;",
-        [(6,)],
-    ),
-    (
-        "DEFINE i INT; FOR i = 1 TO 3 BEGIN ON EXCEPTION RETURN -i WITH RESUME; EXIT FOR; END EXCEPTION;"
-        " IF i = 2 THEN RAISE EXCEPTION -746; END IF; RETURN i WITH RESUME; END; END FOR; RETURN 9;",
-        [(1,), (-2,), (9,)],
-    ),
-]
+    ("DEFINE n INT; BEGIN ON EXCEPTION END EXCEPTION WITH RESUME; LET n = 1 / 0; LET n = nvl(n, 5); LET n = 7;"
+     " END; RETURN n;", [(7,)]),
+    ("DEFINE n INT; FOREACH SELECT tabid INTO n FROM systables WHERE tabid < 0 END FOREACH; RETURN n;", [(None,)]),
+    ("DEFINE i, n INT; LET n = 0; FOR i = 1 TO 5 BEGIN ON EXCEPTION IN (-1202) CONTINUE FOR; END EXCEPTION;"
+     " ON EXCEPTION IN (-746) EXIT FOR; END EXCEPTION; IF i = 4 THEN RAISE EXCEPTION -746; END IF;"
+     " LET n = n * 10 + 6 / (i - 2) + i; END; LET n = n * 10; END FOR; RETURN n;", [(-4910,)]),
+    ("DEFINE i, j, n INT; LET n = 0; <<o>> FOR i IN (1 TO 3) LOOP BEGIN"
+     " ON EXCEPTION IN (-746) CONTINUE o; END EXCEPTION WITH RESUME;"
+     " FOR j = 1 TO 3 LET n = n + 1; IF j = 2 THEN RAISE EXCEPTION -746; END IF; END FOR; LET n = n + 100; END;"
+     " END LOOP; RETURN n;", [(6,)]),
+    ("DEFINE i INT; FOR i = 1 TO 3 BEGIN ON EXCEPTION RETURN -i WITH RESUME; EXIT FOR; END EXCEPTION;"
+     " IF i = 2 THEN RAISE EXCEPTION -746; END IF; RETURN i WITH RESUME; END; END FOR; RETURN 9;",
+     [(1,), (-2,), (9,)]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "rows"), BODIES, ids=[body for body, _ in BODIES])
@@ -163,11 +110,8 @@ def test_procedure_changes(engine: Engine) -> None:
         " UPDATE t SET b = b + n WHERE a = 1; END PROCEDURE",
     )
     run(engine, "EXECUTE PROCEDURE p(3)")
-    assert query(engine, "SELECT * FROM t ORDER BY a") == [
-        (1, Decimal("3.25")),
-        (2, Decimal("0.50")),
-        (3, Decimal("0.75")),
-    ]
+    found = query(engine, "SELECT * FROM t ORDER BY a")
+    assert found == [(1, Decimal("3.25")), (2, Decimal("0.50")), (3, Decimal("0.75"))]
 
 
 def test_current_of(engine: Engine) -> None:
@@ -230,11 +174,7 @@ def table(engine: Engine) -> Engine:
 @pytest.mark.parametrize(
     ("returning", "body", "value"),
     [
-        (
-            "VARCHAR(9)",
-            "DEFINE x LIKE t.c; SELECT c INTO x FROM t WHERE a = 1; RETURN '[' || x || ']';",
-            "[ab   ]",
-        ),
+        ("VARCHAR(9)", "DEFINE x LIKE t.c; SELECT c INTO x FROM t WHERE a = 1; RETURN '[' || x || ']';", "[ab   ]"),
         ("DATE", "DEFINE x DATE; LET x = '05/04/2026'; LET x = x + 1 UNITS DAY; RETURN x;", date(2026, 5, 5)),
         ("CHAR(6)", "DEFINE x VARCHAR(3); LET x = 'abcdef'; RETURN x;", "abc   "),
         ("DECIMAL(8,2)", "DEFINE x LIKE t.m; SELECT sum(m) INTO x FROM t; RETURN x / 3;", Decimal("1.33")),
@@ -245,14 +185,11 @@ def table(engine: Engine) -> Engine:
         ("INT", "IF EXISTS (SELECT a FROM t WHERE a = 2) THEN RETURN 1; ELSE RETURN 0; END IF;", 1),
         ("INT", "EXECUTE IMMEDIATE 'UPDATE t SET a = ' || 7; RETURN (SELECT max(a) FROM t);", 7),
         ("INT", "BEGIN WORK; DELETE FROM t; ROLLBACK WORK; RETURN (SELECT count(*) FROM t);", 2),
-        (
-            "INT",
-            "DEFINE i INT; CREATE TEMP TABLE x (k INT); INSERT INTO x SELECT a FROM t; SELECT sum(k) INTO i FROM x;"
-            " DROP TABLE x; RETURN i;",
-            3,
-        ),
+        ("INT",
+         "DEFINE i INT; CREATE TEMP TABLE x (k INT); INSERT INTO x SELECT a FROM t; SELECT sum(k) INTO i FROM x;"
+         " DROP TABLE x; RETURN i;", 3),
     ],
-)
+)  # fmt: skip
 def test_statements_use_variables(table: Engine, returning: str, body: str, value: object) -> None:
     assert [result(table, returning, body) for _ in range(2)] == [value, value]
 
@@ -349,8 +286,7 @@ def test_a_change_waits_for_a_row_that_its_function_reads(core: ServerCore) -> N
     for key in (1, 2):
         run(one, f"INSERT INTO t VALUES ({key}, 0)")
     body = "DEFINE r INT; SELECT n INTO r FROM t WHERE k = x; RETURN r;"
-    run(one, f"CREATE FUNCTION f(x INT) RETURNING INT; {body} END FUNCTION")
-    run(one, "BEGIN WORK")
+    run_all(one, f"CREATE FUNCTION f(x INT) RETURNING INT; {body} END FUNCTION", "BEGIN WORK")
     run(one, "UPDATE t SET n = 7 WHERE k = 1")
     error = error_from(other, "UPDATE t SET n = f(1) WHERE k = 2")
     assert (error.sqlcode, error.isamcode) == (-243, -107)
@@ -468,16 +404,13 @@ async def test_the_call_api_runs_routines() -> None:
 
 
 def test_an_iterator_waits_between_its_rows(engine: Engine) -> None:
-    run(engine, "CREATE TABLE seen (a INT)")
-    run(
+    run_all(
         engine,
+        "CREATE TABLE seen (a INT)",
         "CREATE FUNCTION numbers() RETURNING INT; DEFINE i INT; FOR i = 1 TO 5 INSERT INTO seen VALUES (i); "
         "RETURN i WITH RESUME; END FOR; END FUNCTION",
-    )
-    run(
-        engine,
         "CREATE PROCEDURE p() DEFINE i INT; FOREACH EXECUTE FUNCTION numbers() INTO i "
         "INSERT INTO seen VALUES (-i); IF i = 2 THEN EXIT FOREACH; END IF; END FOREACH; END PROCEDURE",
+        "EXECUTE PROCEDURE p()",
     )
-    run(engine, "EXECUTE PROCEDURE p()")
     assert query(engine, "SELECT a FROM seen") == [(1,), (-1,), (2,), (-2,)]

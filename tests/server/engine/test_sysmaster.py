@@ -19,7 +19,7 @@ from aioifx.server.sqlite.databases import Databases, LogMode, WriteRefusal
 from aioifx.server.sqlite.lock_manager import Kind, LockMode, Resource
 from aioifx.server.sqlite.transactions import Transactions
 from aioifx.sqltypes import Row
-from tests.server.talking import codes, error_from, query, run, server_core
+from tests.server.talking import codes, error_from, query, run, run_all, server_core
 
 
 @pytest.fixture
@@ -45,11 +45,8 @@ def test_databases_are_shown_with_their_log_modes(connection: sqlite3.Connection
     for _ in range(2):  # a second look replaces the first
         refresh("sysdatabases", connection, databases, SessionRegistry())
     shown = rows(connection, "sysdatabases")
-    assert [(row["name"], row["is_logging"], row["is_ansi"], row["owner"]) for row in shown] == [
-        ("a", 1, 0, "anna"),
-        ("b", 0, 0, "anna"),
-        ("c", 1, 1, "anna"),
-    ]
+    result = [(row["name"], row["is_logging"], row["is_ansi"], row["owner"]) for row in shown]
+    assert result == [("a", 1, 0, "anna"), ("b", 0, 0, "anna"), ("c", 1, 1, "anna")]
     assert shown[0]["created"] == (date.today() - date(1899, 12, 31)).days
     databases.close()
 
@@ -69,10 +66,7 @@ def test_sessions_are_shown_while_they_last(connection: sqlite3.Connection) -> N
     refresh("syssessions", connection, databases, registry)
     assert [
         (row["sid"], row["username"], row["hostname"], row["pid"]) for row in rows(connection, "syssessions")
-    ] == [
-        (1, "anna", "desk", 12),
-        (2, "bert", "", 0),
-    ]
+    ] == [(1, "anna", "desk", 12), (2, "bert", "", 0)]
     registry.unregister(anna)
     refresh("syssessions", connection, databases, registry)
     assert [row["username"] for row in rows(connection, "syssessions")] == ["bert"]
@@ -98,8 +92,7 @@ def test_an_open_database_and_a_writer_are_locks() -> None:
         assert stripped(query(bert, syslocks)) == opened
         run(anna, "begin work")
         assert stripped(query(bert, syslocks)) == opened
-        run(anna, "insert into b values (1)")
-        run(anna, "lock table a in exclusive mode")
+        run_all(anna, "insert into b values (1)", "lock table a in exclusive mode")
         assert stripped(query(bert, syslocks)) == [
             *opened, ("demo", "b", 0, 0, "IX", 1, None), ("demo", "b", 1, 0, "X", 1, None),
             ("demo", "a", 0, 0, "X", 1, None),
@@ -117,9 +110,7 @@ def test_an_open_database_and_a_writer_are_locks() -> None:
 def test_the_first_waiter_of_a_lock_is_shown() -> None:
     with server_core() as core:
         anna, bert, carl, dora = (core.engine(user=user) for user in ("anna", "bert", "carl", "dora"))
-        run(anna, "create table t (n int)")
-        run(anna, "begin work")
-        run(anna, "lock table t in exclusive mode")
+        run_all(anna, "create table t (n int)", "begin work", "lock table t in exclusive mode")
         table = Resource("demo", 100, Kind.TABLE)
         manager = core.databases.locks
 
@@ -160,9 +151,7 @@ def test_locks_are_counted() -> None:
     with server_core() as core:
         anna, bert = core.engine(user="anna"), core.engine(user="bert")
         profile = "select name, value from sysmaster:sysprofile"
-        run(anna, "create table t (n int)")
-        run(anna, "begin work")
-        run(anna, "insert into t values (1)")
+        run_all(anna, "create table t (n int)", "begin work", "insert into t values (1)")
         before = {str(name).strip(): value for name, value in query(bert, profile)}
         assert set(before) == {"lockreqs", "lockwts", "deadlks", "lktouts"}
         run(bert, "set lock mode to wait 1")
@@ -188,8 +177,7 @@ def test_a_session_sees_its_own_temporary_tables() -> None:
         where h.partnum = n.partnum and h.sid = dbinfo('sessionid') and bitand(h.flags, 32) <> 0 order by 1"""
     with server_core() as core:
         anna, bert = core.engine(user="anna"), core.engine(user="bert")
-        run(anna, "create temp table a (n int)")
-        run(anna, "create temp table b (n int) with no log")
+        run_all(anna, "create temp table a (n int)", "create temp table b (n int) with no log")
         run(bert, "create temp table c (n int)")
         assert query(anna, temps) == [("a", 1), ("b", 1)]
         assert query(bert, temps) == [("c", 2)]

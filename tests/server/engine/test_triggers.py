@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
@@ -13,8 +11,7 @@ from aioifx.errors import DatabaseError
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.model.spl import Routine
 from aioifx.sqltypes import Row
-from tests.injection import eventually
-from tests.server.talking import ServerCore, codes, error_from, query, run
+from tests.server.talking import ServerCore, codes, error_from, query, run, run_all, waiting
 
 
 @pytest.fixture
@@ -64,18 +61,14 @@ def test_each_branch_with_a_true_condition_runs(stock: Engine) -> None:
         " WHEN (n.qty > 100) (INSERT INTO log (id, seen) VALUES (n.id, 2)),"
         " WHEN (n.total > 0) (INSERT INTO log (id, seen) VALUES (n.id, 3))",
     )
-    run(stock, "UPDATE item SET qty = 101 WHERE id = 1")
-    run(stock, "UPDATE item SET qty = 0 WHERE id = 2")
+    run_all(stock, "UPDATE item SET qty = 101 WHERE id = 1", "UPDATE item SET qty = 0 WHERE id = 2")
     assert query(stock, "SELECT id, seen FROM log") == [(1, 1), (1, 2)]
 
 
 def test_insert_has_new_values_and_delete_old_ones(stock: Engine) -> None:
-    run(
+    run_all(
         stock,
         "CREATE TRIGGER i INSERT ON item REFERENCING NEW n FOR EACH ROW (INSERT INTO log (id) VALUES (n.id))",
-    )
-    run(
-        stock,
         "CREATE TRIGGER d DELETE ON item REFERENCING OLD o FOR EACH ROW (DELETE FROM log WHERE id = o.id)",
     )
     assert run(stock, "INSERT INTO item (qty) SELECT qty FROM item").rows == 3
@@ -89,15 +82,12 @@ def test_insert_has_new_values_and_delete_old_ones(stock: Engine) -> None:
 def test_values_keep_types_and_blanks(engine: Engine) -> None:
     columns = "a CHAR(5), b VARCHAR(9), c DECIMAL(8,2), d DATE, e DATETIME YEAR TO SECOND"
     columns += ", f INTERVAL DAY TO DAY, g BOOLEAN"
-    run(engine, f"CREATE TABLE t ({columns})")
-    run(engine, f"CREATE TABLE copies ({columns})")
-    run(
+    run_all(
         engine,
+        f"CREATE TABLE t ({columns})",
+        f"CREATE TABLE copies ({columns})",
         "CREATE TRIGGER tr INSERT ON t REFERENCING NEW n FOR EACH ROW WHEN (n.b = 'x' AND n.c < 2 AND n.a[1,1] = 'p')"
         " (INSERT INTO copies VALUES (n.a, n.b, n.c, n.d, n.e, n.f, n.g))",
-    )
-    run(
-        engine,
         "INSERT INTO t VALUES ('pq', 'x ', 1.25, MDY(2,3,2026), '2026-02-03 04:05:06', INTERVAL(7) DAY TO DAY, 't')",
     )
     assert query(engine, "SELECT * FROM copies") == query(engine, "SELECT * FROM t")
@@ -105,8 +95,7 @@ def test_values_keep_types_and_blanks(engine: Engine) -> None:
 
 
 def test_a_failing_action_undoes_the_statement(stock: Engine) -> None:
-    run(stock, "CREATE TABLE once (id INTEGER UNIQUE)")
-    run(stock, "INSERT INTO once VALUES (2)")
+    run_all(stock, "CREATE TABLE once (id INTEGER UNIQUE)", "INSERT INTO once VALUES (2)")
     run(
         stock,
         "CREATE TRIGGER tr UPDATE ON item REFERENCING OLD o FOR EACH ROW (INSERT INTO once VALUES (o.id))",
@@ -145,16 +134,13 @@ def total(core: ServerCore) -> Callable[..., object]:
 
 @pytest.mark.usefixtures("total")
 def test_into_sets_columns_of_the_row(stock: Engine) -> None:
-    run(
+    run_all(
         stock,
         "CREATE TRIGGER u UPDATE OF qty ON item REFERENCING OLD AS o NEW AS n FOR EACH ROW"
         " (EXECUTE FUNCTION total(o.qty, n.qty) INTO total, INSERT INTO log VALUES (o.id, o.total, n.total, 0))",
-    )
-    run(
-        stock,
         "CREATE TRIGGER i INSERT ON item REFERENCING NEW n FOR EACH ROW (EXECUTE PROCEDURE total(n.qty, 1) INTO qty)",
+        "UPDATE item SET qty = 10 WHERE id = 2",
     )
-    run(stock, "UPDATE item SET qty = 10 WHERE id = 2")
     assert query(stock, "SELECT qty, total FROM item WHERE id = 2") == [(10, 12)]
     assert logged(stock) == [(2, None, 12, 0)]
     run(stock, "INSERT INTO item (qty) VALUES (7)")
@@ -163,17 +149,14 @@ def test_into_sets_columns_of_the_row(stock: Engine) -> None:
 
 @pytest.mark.usefixtures("total")
 def test_into_activates_triggers_on_columns_that_have_not_been_changed(stock: Engine) -> None:
-    run(
+    run_all(
         stock,
         "CREATE TRIGGER one UPDATE OF qty ON item REFERENCING OLD AS o NEW AS n FOR EACH ROW"
         " (EXECUTE FUNCTION total(o.qty, n.qty) INTO total)",
-    )
-    run(
-        stock,
         "CREATE TRIGGER two UPDATE OF total ON item REFERENCING OLD AS o NEW AS n FOR EACH ROW"
         " (INSERT INTO log VALUES (n.id, o.total, n.total, 0), EXECUTE FUNCTION total(n.total, 1) INTO qty)",
+        "UPDATE item SET qty = 10 WHERE id = 2",
     )
-    run(stock, "UPDATE item SET qty = 10 WHERE id = 2")
     assert logged(stock) == [(2, None, 12, 0)]
     assert query(stock, "SELECT qty, total FROM item WHERE id = 2") == [(13, 12)]
     run(stock, "UPDATE item SET qty = 10, total = 5 WHERE id = 3")
@@ -193,17 +176,14 @@ def test_several_triggers_merge_their_actions(stock: Engine, notes: list[object]
 
 
 def test_an_action_activates_triggers_itself(stock: Engine) -> None:
-    run(stock, "CREATE TABLE audit (id INTEGER, seen INTEGER)")
-    run(
+    run_all(
         stock,
+        "CREATE TABLE audit (id INTEGER, seen INTEGER)",
         "CREATE TRIGGER a DELETE ON item REFERENCING OLD o FOR EACH ROW (INSERT INTO log (id) VALUES (o.id))",
-    )
-    run(
-        stock,
         "CREATE TRIGGER b INSERT ON log REFERENCING NEW n FOR EACH ROW"
         " (INSERT INTO audit SELECT n.id, count(*) FROM item)",
+        "DELETE FROM item",
     )
-    run(stock, "DELETE FROM item")
     assert query(stock, "SELECT * FROM audit") == [(1, 2), (2, 1), (3, 0)]
 
 
@@ -229,16 +209,13 @@ def test_an_action_does_not_change_what_the_statement_changes(
 
 
 def test_an_action_may_change_other_columns_of_the_table(stock: Engine) -> None:
-    run(
+    run_all(
         stock,
         "CREATE TRIGGER u UPDATE OF qty ON item REFERENCING NEW n FOR EACH ROW"
         " (UPDATE item SET total = n.qty WHERE id = n.id)",
-    )
-    run(
-        stock,
         "CREATE TRIGGER i INSERT ON item REFERENCING NEW n FOR EACH ROW (UPDATE item SET name = 'new' WHERE id = n.id)",
+        "UPDATE item SET qty = qty * 2",
     )
-    run(stock, "UPDATE item SET qty = qty * 2")
     assert query(stock, "SELECT total FROM item") == [(2,), (4,), (6,)]
     run(stock, "INSERT INTO item (qty) VALUES (9)")
     assert query(stock, "SELECT name FROM item WHERE id = 4") == [("new",)]
@@ -336,8 +313,7 @@ def test_update_and_delete_at_a_cursor_activate_triggers(stock: Engine) -> None:
     stock.fetch(cursor, 1)
     run(stock, "UPDATE item SET qty = ? WHERE CURRENT OF c", 70)
     stock.fetch(cursor, 1)
-    run(stock, "DELETE FROM item WHERE CURRENT OF c")
-    run(stock, "COMMIT WORK")
+    run_all(stock, "DELETE FROM item WHERE CURRENT OF c", "COMMIT WORK")
     assert [row[:3] for row in logged(stock)] == [(1, 1, 70), (2, None, None)]
 
 
@@ -362,9 +338,7 @@ def test_foreign_keys_are_checked_after_the_actions(engine: Engine) -> None:
         "CREATE TRIGGER tr INSERT ON child REFERENCING NEW AS n FOR EACH ROW"
         " WHEN ((SELECT count(*) FROM parent WHERE a = n.a) = 0 AND n.a > 0) (INSERT INTO parent VALUES (n.a))",
     )
-    run(engine, "INSERT INTO child VALUES (1)")
-    run(engine, "BEGIN WORK")
-    run(engine, "INSERT INTO child VALUES (2)")
+    run_all(engine, "INSERT INTO child VALUES (1)", "BEGIN WORK", "INSERT INTO child VALUES (2)")
     assert codes(error_from(engine, "INSERT INTO child VALUES (-1)")) == (-691, -111, "anna.r1")
     run(engine, "COMMIT WORK")
     assert query(engine, "SELECT a FROM parent") == query(engine, "SELECT a FROM child") == [(1,), (2,)]
@@ -383,14 +357,11 @@ def test_disabled_and_dropped_triggers_are_not_activated(stock: Engine, notes: l
     run(stock, "CREATE TRIGGER on UPDATE ON item BEFORE (EXECUTE PROCEDURE note('on')) ENABLED")
     run(stock, "UPDATE item SET qty = 1")
     assert notes == ["on"]
-    run(stock, "DROP TRIGGER on")
-    run(stock, "UPDATE item SET qty = 1")
+    run_all(stock, "DROP TRIGGER on", "UPDATE item SET qty = 1")
     assert notes == ["on"]
-    run(stock, "SET TRIGGERS off ENABLED")
-    run(stock, "UPDATE item SET qty = 1")
+    run_all(stock, "SET TRIGGERS off ENABLED", "UPDATE item SET qty = 1")
     assert notes == ["on", "off"]
-    run(stock, "SET TRIGGERS FOR item DISABLED")
-    run(stock, "UPDATE item SET qty = 1")
+    run_all(stock, "SET TRIGGERS FOR item DISABLED", "UPDATE item SET qty = 1")
     assert notes == ["on", "off"]
     states = query(stock, "SELECT name, state FROM sysobjstate WHERE objtype = 'T'")
     assert states == [("off", "D")]
@@ -402,10 +373,8 @@ def test_a_trigger_follows_changes_of_the_schema(stock: Engine) -> None:
         stock,
         "CREATE TRIGGER u UPDATE ON item REFERENCING NEW n FOR EACH ROW (INSERT INTO log (id) VALUES (n.id))",
     )
-    run(stock, "UPDATE item SET qty = 1 WHERE id = 1")
-    run(stock, "ALTER TABLE item ADD (code INTEGER BEFORE qty)")
-    run(stock, "RENAME TABLE item TO thing")
-    run(stock, "UPDATE thing SET qty = 1 WHERE id = 2")
+    run_all(stock, "UPDATE item SET qty = 1 WHERE id = 1", "ALTER TABLE item ADD (code INTEGER BEFORE qty)")
+    run_all(stock, "RENAME TABLE item TO thing", "UPDATE thing SET qty = 1 WHERE id = 2")
     assert [row[0] for row in logged(stock)] == [1, 2]
     run(stock, "DROP TABLE log")
     assert codes(error_from(stock, "UPDATE thing SET qty = 2")) == (-206, -111, "log")
@@ -451,8 +420,7 @@ def test_a_trigger_as_dbschema_writes_it(stock: Engine) -> None:
         "    for each row\n        when ((old.qty != new.qty ) )\n            (\n"
         '            update "anna".item set "anna".item.total = (new.qty + old.qty )  where (id = old.id ) )',
     )
-    run(stock, "INSERT INTO log (id) VALUES (8)")
-    run(stock, "INSERT INTO item (qty, name) VALUES (8, 'hat')")
+    run_all(stock, "INSERT INTO log (id) VALUES (8)", "INSERT INTO item (qty, name) VALUES (8, 'hat')")
     assert query(stock, "SELECT name FROM item WHERE id = 4") == [("HAT",)]
     assert query(stock, "SELECT seen FROM log") == [(4,)]
     run(stock, "UPDATE item SET qty = 9 WHERE id = 4")
@@ -536,23 +504,14 @@ def test_an_instead_of_trigger_does_not_change_its_own_view(joined: Engine) -> N
 
 
 def test_actions_call_routines_in_spl(stock: Engine) -> None:
-    run(
+    run_all(
         stock,
         "CREATE PROCEDURE audit(id INTEGER, before_ INTEGER, after_ INTEGER DEFAULT 0)"
         " IF after_ > 100 THEN RAISE EXCEPTION -746, 0, 'too many'; END IF"
         " INSERT INTO log VALUES (id, before_, after_, 0); END PROCEDURE",
-    )
-    run(
-        stock,
         "CREATE FUNCTION both(a INTEGER, b INTEGER) RETURNING INTEGER, VARCHAR(9); RETURN a + b, 'sum'; END FUNCTION",
-    )
-    run(
-        stock,
         "CREATE TRIGGER u UPDATE OF qty ON item REFERENCING OLD AS o NEW AS n FOR EACH ROW"
         " (EXECUTE PROCEDURE audit(o.id, o.qty, n.qty), EXECUTE FUNCTION both(o.qty, n.qty) INTO total, name)",
-    )
-    run(
-        stock,
         "CREATE TRIGGER d DELETE ON item REFERENCING OLD o FOR EACH ROW (EXECUTE PROCEDURE audit(o.id, o.qty))",
     )
     assert run(stock, "UPDATE item SET qty = 50 WHERE id < 3").rows == 2
@@ -625,8 +584,7 @@ def test_refused_calls_of_trigger_routines(stock: Engine, action: str, sqlcode: 
 
 
 def test_a_value_that_a_trigger_routine_sets_is_checked(stock: Engine) -> None:
-    run(stock, "UPDATE item SET total = 0")
-    run(stock, "ALTER TABLE item MODIFY (total INTEGER DEFAULT 0 NOT NULL)")
+    run_all(stock, "UPDATE item SET total = 0", "ALTER TABLE item MODIFY (total INTEGER DEFAULT 0 NOT NULL)")
     for name, value in (("a", "n.total = NULL"), ("b", "n.id = 7")):
         run(stock, f"CREATE PROCEDURE {name}() REFERENCING NEW AS n FOR item; LET {value}; END PROCEDURE")
     trigger = "CREATE TRIGGER tr INSERT ON item FOR EACH ROW (EXECUTE PROCEDURE {}() WITH TRIGGER REFERENCES)"
@@ -660,21 +618,15 @@ def test_a_procedure_with_a_cursor_and_a_handler_runs_in_a_trigger(stock: Engine
 @pytest.fixture
 def busy(stock: Engine) -> Engine:
     """A session with triggers that activate one another, across three tables."""
-    run(stock, "CREATE TABLE sums (id INTEGER UNIQUE, amount INTEGER)")
-    run(stock, "INSERT INTO sums VALUES (1, 6)")
-    run(
+    run_all(
         stock,
+        "CREATE TABLE sums (id INTEGER UNIQUE, amount INTEGER)",
+        "INSERT INTO sums VALUES (1, 6)",
         "CREATE TRIGGER up UPDATE OF qty ON item REFERENCING OLD AS o NEW AS n FOR EACH ROW"
         " (UPDATE sums SET amount = amount + n.qty - o.qty)",
-    )
-    run(
-        stock,
         "CREATE TRIGGER sum UPDATE ON sums REFERENCING OLD AS o NEW AS n FOR EACH ROW"
         " (INSERT INTO log (old, new) VALUES (o.amount, n.amount))",
-    )
-    run(stock, "CREATE VIEW shown (id, qty) AS SELECT id, qty FROM item WHERE qty < 10")
-    run(
-        stock,
+        "CREATE VIEW shown (id, qty) AS SELECT id, qty FROM item WHERE qty < 10",
         "CREATE TRIGGER view INSTEAD OF UPDATE ON shown REFERENCING NEW AS n FOR EACH ROW"
         " (UPDATE item SET qty = n.qty WHERE id = n.id)",
     )
@@ -694,19 +646,14 @@ def test_a_rollback_undoes_what_triggers_of_triggers_changed(busy: Engine, table
     assert query(busy, "SELECT amount FROM sums") == [(9,)]
     run(busy, "ROLLBACK WORK")
     assert state_of(busy) == before
-    run(busy, "BEGIN WORK")
-    run(busy, f"UPDATE {table} SET qty = qty + 1")
-    run(busy, "SAVEPOINT here")
-    run(busy, f"UPDATE {table} SET qty = qty + 1")
-    run(busy, "ROLLBACK TO SAVEPOINT here")
-    run(busy, "COMMIT WORK")
+    run_all(busy, "BEGIN WORK", f"UPDATE {table} SET qty = qty + 1", "SAVEPOINT here")
+    run_all(busy, f"UPDATE {table} SET qty = qty + 1", "ROLLBACK TO SAVEPOINT here", "COMMIT WORK")
     assert query(busy, "SELECT amount FROM sums") == [(9,)]
 
 
 def test_an_action_that_meets_a_lock_undoes_the_statement(core: ServerCore, busy: Engine) -> None:
     other = core.engine()
-    run(busy, "BEGIN WORK")
-    run(busy, "UPDATE item SET qty = 11 WHERE id = 1")
+    run_all(busy, "BEGIN WORK", "UPDATE item SET qty = 11 WHERE id = 1")
     run(other, "BEGIN WORK")
     assert codes(error_from(other, "UPDATE item SET qty = 12 WHERE id = 2"))[:2] == (-244, -107)
     run(busy, "ROLLBACK WORK")
@@ -717,23 +664,10 @@ def test_an_action_that_meets_a_lock_undoes_the_statement(core: ServerCore, busy
 
 
 def test_a_statement_waits_for_a_lock_that_an_action_meets(core: ServerCore, busy: Engine) -> None:
-    run(busy, "BEGIN WORK")
-    run(busy, "UPDATE sums SET amount = 0")
-
-    def update() -> int:
-        other = core.engine()
-        run(other, "SET LOCK MODE TO WAIT")
-        waiting.append(other)
-        rows = run(other, "UPDATE item SET qty = qty + 1").rows
-        other.close()
-        return rows
-
-    waiting: list[Engine] = []
-    with ThreadPoolExecutor(1) as threads:
-        updated = threads.submit(update)
-        asyncio.run(eventually(lambda: waiting and waiting[0].is_waiting))
+    run_all(busy, "BEGIN WORK", "UPDATE sums SET amount = 0")
+    with waiting(core, lambda other: run(other, "UPDATE item SET qty = qty + 1").rows) as (_, updated):
         run(busy, "ROLLBACK WORK")
-        assert updated.result() == 3
+    assert updated.result() == 3
     assert [row[1:3] for row in logged(busy)] == [(6, 7), (7, 8), (8, 9)]
 
 
@@ -744,8 +678,7 @@ def test_a_routine_of_a_trigger_creates_and_drops_temporary_tables(stock: Engine
         " INSERT INTO log (id) SELECT id FROM work; DROP TABLE work; END PROCEDURE",
     )
     run(stock, "CREATE TRIGGER tr INSERT ON item FOR EACH ROW (EXECUTE PROCEDURE keep())")
-    run(stock, "INSERT INTO item (qty) VALUES (4)")
-    run(stock, "BEGIN WORK")
+    run_all(stock, "INSERT INTO item (qty) VALUES (4)", "BEGIN WORK")
     run(stock, "INSERT INTO item (qty) SELECT qty FROM item")
     assert query(stock, "SELECT count(*) FROM log") == [(5,)]
     run(stock, "ROLLBACK WORK")
@@ -754,19 +687,15 @@ def test_a_routine_of_a_trigger_creates_and_drops_temporary_tables(stock: Engine
 
 
 def test_temporary_tables_of_a_trigger_in_a_failed_statement_leave_no_traces(stock: Engine) -> None:
-    run(
+    run_all(
         stock,
         "CREATE PROCEDURE keep(id INTEGER) CREATE TEMP TABLE work (id INTEGER); DROP TABLE work;"
         " IF id = 6 THEN RAISE EXCEPTION -746, 0, 'no'; END IF; END PROCEDURE",
-    )
-    run(
-        stock,
         "CREATE TRIGGER tr INSERT ON item REFERENCING NEW AS n FOR EACH ROW (EXECUTE PROCEDURE keep(n.id))",
+        "BEGIN WORK",
     )
-    run(stock, "BEGIN WORK")
     assert error_from(stock, "INSERT INTO item (qty) SELECT qty FROM item").sqlcode == -746
-    run(stock, "INSERT INTO item (id, qty) VALUES (4, 4)")
-    run(stock, "CREATE TEMP TABLE work (id INTEGER)")
+    run_all(stock, "INSERT INTO item (id, qty) VALUES (4, 4)", "CREATE TEMP TABLE work (id INTEGER)")
     assert error_from(stock, "INSERT INTO item (id, qty) VALUES (6, 4)").sqlcode == -958
     run(stock, "DROP TABLE work")
     assert error_from(stock, "INSERT INTO item (id, qty) VALUES (6, 4)").sqlcode == -746
@@ -778,8 +707,7 @@ def test_a_routine_of_a_trigger_locks_a_table(core: ServerCore, stock: Engine) -
     other = core.engine()
     run(stock, "CREATE PROCEDURE hold() LOCK TABLE log IN EXCLUSIVE MODE; END PROCEDURE")
     run(stock, "CREATE TRIGGER tr INSERT ON item BEFORE (EXECUTE PROCEDURE hold())")
-    run(other, "BEGIN WORK")
-    run(other, "LOCK TABLE log IN SHARE MODE")
+    run_all(other, "BEGIN WORK", "LOCK TABLE log IN SHARE MODE")
     run(stock, "BEGIN WORK")
     assert codes(error_from(stock, "INSERT INTO item (qty) VALUES (4)"))[:2] == (-271, -113)
     run(other, "COMMIT WORK")
@@ -796,8 +724,7 @@ def test_a_renamed_column_is_renamed_in_its_triggers(stock: Engine) -> None:
         "CREATE TRIGGER tr UPDATE OF qty, name ON item REFERENCING OLD AS o NEW AS n FOR EACH ROW"
         " WHEN (o.qty < 3) (INSERT INTO log (id, old) VALUES (n.id, n. qty), UPDATE item SET total = n.qty)",
     )
-    run(stock, "RENAME COLUMN item.qty TO number")
-    run(stock, "RENAME TABLE item TO thing")
+    run_all(stock, "RENAME COLUMN item.qty TO number", "RENAME TABLE item TO thing")
     body = "".join(
         str(row[0]).rstrip() for row in query(stock, "SELECT data FROM systrigbody ORDER BY datakey")
     )
@@ -833,8 +760,7 @@ def test_a_statement_that_runs_again_has_the_same_serial_values(stock: Engine) -
 
 def test_a_routine_of_a_trigger_creates_a_table_once(stock: Engine) -> None:
     run(stock, "CREATE PROCEDURE keep() CREATE TABLE IF NOT EXISTS kept (id INTEGER); END PROCEDURE")
-    run(stock, "CREATE TRIGGER tr INSERT ON item BEFORE (EXECUTE PROCEDURE keep())")
-    run(stock, "BEGIN WORK")
+    run_all(stock, "CREATE TRIGGER tr INSERT ON item BEFORE (EXECUTE PROCEDURE keep())", "BEGIN WORK")
     assert run(stock, "INSERT INTO item (qty) VALUES (4)").serial == 4
     assert query(stock, "SELECT count(*) FROM kept") == [(0,)]
     run(stock, "ROLLBACK WORK")

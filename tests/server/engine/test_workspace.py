@@ -3,7 +3,7 @@ from __future__ import annotations
 from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.workspace import Workspace
 from aioifx.server.sqlite.transactions import Transactions
-from tests.server.talking import ServerCore, run
+from tests.server.talking import ServerCore, run, run_all
 
 
 def workspace_of(engine: Engine) -> Workspace:
@@ -11,16 +11,14 @@ def workspace_of(engine: Engine) -> Workspace:
     return engine._state.workspace
 
 
-def test_the_stamp_moves_with_every_change_of_the_schema(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_the_stamp_moves_with_every_change_of_the_schema(one: Engine, two: Engine) -> None:
     before = workspace_of(two).stamp
     assert workspace_of(two).stamp == before
     run(one, "CREATE TABLE t (a INTEGER)")
     assert workspace_of(two).stamp != before
 
 
-def test_the_stamp_moves_when_a_change_is_committed_or_undone(core: ServerCore) -> None:
-    one, two = core.engine(), core.engine()
+def test_the_stamp_moves_when_a_change_is_committed_or_undone(one: Engine, two: Engine) -> None:
     for end in (Transactions.commit, Transactions.rollback):
         run(one, "BEGIN WORK")
         run(one, "CREATE TABLE t (a INTEGER)" if end is Transactions.commit else "DROP TABLE t")
@@ -32,21 +30,16 @@ def test_the_stamp_moves_when_a_change_is_committed_or_undone(core: ServerCore) 
 def test_a_committed_transaction_leaves_nothing_in_the_log_of_temporary_tables(core: ServerCore) -> None:
     one = core.engine()
     log = workspace_of(one).transactions._temp_log
-    run(one, "CREATE TEMP TABLE t (a INTEGER)")
-    run(one, "BEGIN WORK")
-    run(one, "INSERT INTO t VALUES (1)")
+    run_all(one, "CREATE TEMP TABLE t (a INTEGER)", "BEGIN WORK", "INSERT INTO t VALUES (1)")
     assert not log.is_empty
     run(one, "COMMIT WORK")
     assert log.is_empty
 
 
-def test_other_databases_are_attached_once(core: ServerCore) -> None:
-    engine = core.engine()
+def test_other_databases_are_attached_once(engine: Engine, core: ServerCore) -> None:
     for _ in range(3):
         engine.prepare("SELECT * FROM sysmaster:systables")
-    run(engine, "CREATE DATABASE shop WITH LOG")
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    run(engine, "DATABASE demo")
+    run_all(engine, "CREATE DATABASE shop WITH LOG", "CREATE TABLE t (a INTEGER)", "DATABASE demo")
     for _ in range(3):
         engine.prepare("SELECT a FROM shop:t")
     assert [database.name for database in workspace_of(engine).attached.values()].count("shop") == 1

@@ -4,7 +4,7 @@ import pytest
 
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sqlite.databases import WriteRefusal
-from tests.server.talking import ServerCore, codes, error_from, query, run
+from tests.server.talking import ServerCore, codes, error_from, query, run, run_all
 
 SECONDARY = [
     ("INSERT INTO t VALUES (1, 1)", -271, "t"),
@@ -82,10 +82,8 @@ def test_reads_and_transactions_are_not_refused(
 
 def test_a_secondary_server_has_temporary_tables_without_logs(core: ServerCore, filled: Engine) -> None:
     core.databases.refusal = WriteRefusal.SECONDARY
-    run(filled, "CREATE TEMP TABLE x (a INTEGER) WITH NO LOG")
-    run(filled, "CREATE INDEX i ON x (a)")
-    run(filled, "INSERT INTO x SELECT a FROM t")
-    run(filled, "UPDATE x SET a = 0 WHERE a < 3")
+    run_all(filled, "CREATE TEMP TABLE x (a INTEGER) WITH NO LOG", "CREATE INDEX i ON x (a)")
+    run_all(filled, "INSERT INTO x SELECT a FROM t", "UPDATE x SET a = 0 WHERE a < 3")
     run(filled, "DELETE FROM x WHERE a = 0")
     assert query(filled, "SELECT COUNT(*) FROM x") == [(8,)]
     run(filled, "DROP TABLE x")
@@ -93,6 +91,5 @@ def test_a_secondary_server_has_temporary_tables_without_logs(core: ServerCore, 
 
 def test_with_a_full_disk_rows_are_changed_in_place(core: ServerCore, filled: Engine) -> None:
     core.databases.refusal = WriteRefusal.DISK_FULL
-    run(filled, "UPDATE t SET b = 1 WHERE a < 3")
-    run(filled, "DELETE FROM t WHERE a = 1")
+    run_all(filled, "UPDATE t SET b = 1 WHERE a < 3", "DELETE FROM t WHERE a = 1")
     assert query(filled, "SELECT COUNT(*), SUM(b) FROM t") == [(9, 1)]

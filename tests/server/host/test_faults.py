@@ -401,14 +401,10 @@ async def test_a_login_that_is_dropped_during_a_pause_does_not_block_later_login
         ("lock", {"table": "t", "mode": "row"}, "mode: expected one of exclusive, share, got 'row'"),
         ("lock", {"table": "t", "database": 5}, "database: expected the name of a database, got 5"),
         ("fail_next", {"sqlcode": "-244"}, "sqlcode: expected a code from -32768 to -1, got '-244'"),
-        (
-            "fail_next",
-            {"sqlcode": -1, "match": 5},
-            "match: expected text or a compiled expression of text, got 5",
-        ),
+        ("fail_next", {"sqlcode": -1, "match": 5}, "match: expected text or a compiled expression of text, got 5"),
         ("delay", {"seconds": "1"}, "seconds: expected a number of seconds from 0, got '1'"),
     ],
-)
+)  # fmt: skip
 async def test_arguments_are_checked(name: str, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InterfaceError) as raised:
         getattr(Server().faults, name)(**arguments)

@@ -112,11 +112,8 @@ create index "informix".zip_ix on "informix".customer (zip) using btree ;
 def test_the_output_of_dbschema_is_a_seed(core: ServerCore) -> None:
     run_script(DBSCHEMA, "demo", core.databases, core.registry, "informix")
     engine = core.engine()
-    assert query(engine, "SELECT constrname FROM sysconstraints ORDER BY 1") == [
-        ("c100_1",),
-        ("n100_1",),
-        ("u100_2",),
-    ]
+    found = query(engine, "SELECT constrname FROM sysconstraints ORDER BY 1")
+    assert found == [("c100_1",), ("n100_1",), ("u100_2",)]
     run(engine, "INSERT INTO customer (customer_num) VALUES (0)")
     assert query(engine, "SELECT fname FROM customer") == [("it's; {so}     ",)]
     with pytest.raises(DatabaseError, match=r"^statement 8 of the seed, line 27 of the script: ") as raised:
@@ -138,17 +135,10 @@ async def test_a_whole_schema_from_dbschema_works_afterwards() -> None:
     async with running("stores", seed=DUMP) as dsn, connect(dsn) as conn:
         names = "SELECT TRIM(owner) || '.' || constrname FROM sysconstraints WHERE constrtype IN ('P', 'R', 'U', 'C')"
         assert sorted([name async for (name,) in conn.stream(names)]) == [
-            "informix.ck_discount",
-            "informix.fk_country",
-            "informix.pk_country",
-            "informix.pk_customer",
-            "ledger.ck_state",
-            "ledger.fk_customer",
-            "ledger.fk_orders",
-            "ledger.pk_orders",
-            "ledger.u_items",
+            "informix.ck_discount", "informix.fk_country", "informix.pk_country", "informix.pk_customer",
+            "ledger.ck_state", "ledger.fk_customer", "ledger.fk_orders", "ledger.pk_orders", "ledger.u_items",
             "ledger.u_po",
-        ]
+        ]  # fmt: skip
         await conn.execute("INSERT INTO country VALUES (?, ?)", "DE", "Germany")
         customer = (await conn.execute("INSERT INTO customer (lname) VALUES (?)", "Okafor")).serial
         order = (await conn.execute("INSERT INTO ledger.orders (customer_num) VALUES (?)", customer)).serial

@@ -24,25 +24,15 @@ from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire import session_requests
 from tests.certificates import certified, trusting
 from tests.injection import eventually
-from tests.server.protocol.test_session import INTERRUPTED, NUMBERS, SLOW, Caller, calling, code_of
+from tests.server.protocol.test_session import INTERRUPTED, NUMBERS, SLOW, Caller, calling, code_of, logged_in
 from tests.server.talking import until
 
 
 def test_the_package_exports_what_users_need() -> None:
     assert set(aioifx.server.__all__) == {
-        "Fault",
-        "Faults",
-        "Quirk",
-        "Routine",
-        "Server",
-        "ServerOptions",
-        "ServerStats",
-        "SessionStats",
-        "StatementLog",
-        "StatementRecord",
-        "running",
-        "serve",
-    }
+        "Fault", "Faults", "Quirk", "Routine", "Server", "ServerOptions", "ServerStats", "SessionStats",
+        "StatementLog", "StatementRecord", "running", "serve",
+    }  # fmt: skip
 
 
 async def test_the_dsn_names_what_a_client_needs() -> None:
@@ -63,8 +53,8 @@ async def test_login_and_dbinfo_tell_one_version() -> None:
 async def test_it_listens_when_it_is_entered_and_no_more_when_it_is_left() -> None:
     async with serve() as server:
         port = server.port
-        async with calling(server) as caller:
-            await caller.begin()
+        async with logged_in(server):
+            pass
     with pytest.raises(OSError, match=r"."):
         await asyncio.open_connection("127.0.0.1", port)
 
@@ -89,9 +79,7 @@ async def test_leaving_ends_sessions_threads_and_files() -> None:
 
 
 async def test_a_session_that_waits_for_a_lock_does_not_hold_up_the_end() -> None:
-    async with serve() as server, calling(server) as one, calling(server) as two:
-        await one.begin()
-        await two.begin()
+    async with serve() as server, logged_in(server) as one, logged_in(server) as two:
         await one.command("CREATE TABLE t (a INTEGER)")
         await one.command("BEGIN WORK")
         await one.command("INSERT INTO t VALUES (1)")
@@ -105,8 +93,7 @@ async def test_a_session_that_waits_for_a_lock_does_not_hold_up_the_end() -> Non
 async def test_two_servers_have_nothing_in_common() -> None:
     async with serve() as one, serve() as two:
         for server in (one, two):
-            async with calling(server) as caller:
-                await caller.begin()
+            async with logged_in(server) as caller:
                 assert (await caller.command("CREATE TABLE t (a INTEGER)")).error is None
 
 
@@ -280,11 +267,8 @@ async def test_databases_of_one_server_have_locales_of_their_own(tmp_path: Path)
             server.dsn, database="plain", client_locale="en_US.819", db_locale="en_US.819"
         ) as conn:
             rows = await conn.fetch("SELECT dbs_dbsname, dbs_collate FROM sysmaster:sysdbslocale")
-            assert {name: locale.rstrip() for name, locale in rows} == {
-                "greek": "el_GR.57372",
-                "plain": "en_US.819",
-                "sysmaster": "en_US.819",
-            }
+            found = {name: locale.rstrip() for name, locale in rows}
+            assert found == {"greek": "el_GR.57372", "plain": "en_US.819", "sysmaster": "en_US.819"}
     async with serve(ServerOptions(("greek",), directory=tmp_path)) as server:
         assert server.dsn.endswith("&db_locale=el_GR.57372")
     with pytest.raises(ValueError, match=r"greek has the locale el_GR\.57372, not en_US\.819"):
@@ -406,8 +390,7 @@ async def test_leaving_closes_the_connections_of_clients_that_never_read() -> No
     async with serve(
         ServerOptions(seed="CREATE TABLE t (a CHAR(30000)); INSERT INTO t VALUES ('')")
     ) as server:
-        async with calling(server) as caller:
-            await caller.begin()
+        async with logged_in(server) as caller:
             statement_id = await caller.prepare("SELECT a FROM t")
             caller.channel.transport.pause_reading()
             for _ in range(300):
@@ -428,8 +411,8 @@ async def test_a_server_that_was_never_started_can_be_closed() -> None:
 
 async def test_logging_is_quiet_when_all_is_well(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "aioifx.server")
-    async with serve() as server, calling(server) as caller:
-        await caller.begin()
+    async with serve() as server, logged_in(server):
+        pass
     assert caplog.records == []
 
 

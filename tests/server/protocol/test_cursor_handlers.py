@@ -61,12 +61,8 @@ def test_a_buffer_above_the_limit_gets_less_or_an_error_and_the_cursor_stays(cor
         return [error_of(reply) if reply.error else reply.rows for reply in replies]
 
     assert fetched(FetchLimit(24), 4096, 4096) == [[(1,), (2,)], [(3,)]]
-    assert fetched(FetchLimit(24, -406), 4096, 24, 25, 24) == [
-        (-406, 0, ""),
-        [(1,), (2,)],
-        (-406, 0, ""),
-        [(3,)],
-    ]
+    found = fetched(FetchLimit(24, -406), 4096, 24, 25, 24)
+    assert found == [(-406, 0, ""), [(1,), (2,)], (-406, 0, ""), [(3,)]]
 
 
 def test_an_empty_result_is_done_with_no_rows(item: Talk) -> None:
@@ -354,11 +350,8 @@ def test_put_rows_are_inserted_and_counted_once(item: Talk) -> None:
     )
     assert reply.dones == [Done(0, 3, serial=12)]
     item.say(session_requests.Commit())
-    assert item.select("SELECT id, name FROM item WHERE id > 9 ORDER BY id") == [
-        (10, "ten"),
-        (11, None),
-        (12, ""),
-    ]
+    found = item.select("SELECT id, name FROM item WHERE id > 9 ORDER BY id")
+    assert found == [(10, "ten"), (11, None), (12, "")]
 
 
 def test_an_error_while_putting_names_the_constraint(item: Talk) -> None:

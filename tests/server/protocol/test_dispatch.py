@@ -9,14 +9,7 @@ from aioifx.server.engine.engine import Engine
 from aioifx.server.protocol.context import SessionContext
 from aioifx.wire import requests, session_requests
 from aioifx.wire.requests import Request
-from tests.server.talking import (
-    ServerCore,
-    Talk,
-    bound,
-    commanded,
-    error_of,
-    prepared,
-)
+from tests.server.talking import ServerCore, Talk, bound, commanded, error_of, prepared
 
 
 def test_several_executions_in_one_group_are_answered_each(item: Talk) -> None:

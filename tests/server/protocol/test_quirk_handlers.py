@@ -103,16 +103,12 @@ def test_a_session_ends(talking: Talking, quirks: tuple[Quirk, ...], reply: byte
         ((Quirk.LARGE_BLOCKS,), 40, [(5, Done(0, 5))]),
         ((Quirk.ROW_BY_ROW,), 4096, [(1, None)] * 4 + [(1, Done(0, 5))]),
         ((Quirk.ROW_BY_ROW, Quirk.DONE_WITH_EACH_BLOCK), 4096, [(1, Done())] * 4 + [(1, Done(0, 5))]),
-        (
-            (Quirk.ROW_BY_ROW, Quirk.COUNT_WITH_EACH_BLOCK),
-            4096,
-            [(1, Done(0, count)) for count in range(1, 6)],
-        ),
+        ((Quirk.ROW_BY_ROW, Quirk.COUNT_WITH_EACH_BLOCK), 4096, [(1, Done(0, count)) for count in range(1, 6)]),
         ((Quirk.SEPARATE_END,), 4096, [(5, None), (0, Done(0, 5))]),
         ((Quirk.ERROR_100,), 4096, [(5, 100)]),
         ((Quirk.ERROR_100, Quirk.SEPARATE_END), 4096, [(5, None), (0, 100)]),
     ],
-)
+)  # fmt: skip
 def test_rows_come_in_other_blocks(
     talking: Talking, quirks: tuple[Quirk, ...], size: int, expected: list[object]
 ) -> None:

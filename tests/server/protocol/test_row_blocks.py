@@ -14,6 +14,7 @@ from aioifx.server.protocol.row_blocks import RowBlockWriter
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.spool import StoredRow
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode
+from tests.server.sql.kinds import error_of
 
 LATIN_1 = code_set_of("en_US.8859-1")
 COLUMNS = (
@@ -115,9 +116,7 @@ def test_stored_forms_become_values() -> None:
 
 
 def test_text_outside_the_clients_code_set_is_an_error_and_no_question_mark() -> None:
-    with pytest.raises(SqlError) as raised:
-        row_writer().next_block(source([(1, "\N{EURO SIGN}", None)]), 4096)
-    assert raised.value.sqlcode == -23103
+    assert error_of(row_writer().next_block, source([(1, "\N{EURO SIGN}", None)]), 4096) == -23103
 
 
 def test_widths_are_those_of_full_columns() -> None:
@@ -144,9 +143,7 @@ def test_char_is_padded_in_the_code_set_of_the_client() -> None:
 
 
 def test_text_that_is_too_long_for_its_type_is_distinguished_from_text_that_cannot_be_decoded() -> None:
-    with pytest.raises(SqlError) as raised:
-        row_writer().next_block(source([(1, "x" * 300, None)]), 4096)
-    assert raised.value.sqlcode == -881
+    assert error_of(row_writer().next_block, source([(1, "x" * 300, None)]), 4096) == -881
 
 
 @pytest.mark.parametrize(("repeats", "size"), [(63, 252), (64, None)])

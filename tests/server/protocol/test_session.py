@@ -113,6 +113,13 @@ class Caller:
             await self.reply()
 
 
+@asynccontextmanager
+async def logged_in(server: Server) -> AsyncIterator[Caller]:
+    async with calling(server) as caller:
+        await caller.begin()
+        yield caller
+
+
 def code_of(reply: Reply) -> tuple[int, int]:
     """SQLCODE and ISAM code; zeros without an error."""
     return (reply.error.sqlcode, reply.error.isamcode) if reply.error else (0, 0)
@@ -207,16 +214,13 @@ async def test_a_client_that_does_not_log_in_is_dropped(caplog: pytest.LogCaptur
             "connection closed: no login within 0.05 s"
         }
         server._rules = replace(server._rules, login_timeout=10.0)
-        async with calling(server) as caller:
-            await caller.begin()
+        async with logged_in(server) as caller:
             assert code_of(await caller.command("CREATE TABLE t (a INT)")) == (0, 0)
 
 
 async def test_a_login_beyond_the_last_session_is_refused() -> None:
     async with serve(ServerOptions(max_sessions=2)) as server:
-        async with calling(server) as one, calling(server) as two:
-            await one.begin()
-            await two.begin()
+        async with logged_in(server) as one, logged_in(server):
             async with calling(server) as idle, calling(server) as third:
                 reply = await third.login()
                 assert (reply.type, reply.sqlcode) == (LoginType.REJECT, -25571)
@@ -231,8 +235,7 @@ async def test_a_client_that_does_not_read_its_last_answers_is_dropped(
 ) -> None:
     monkeypatch.setattr(session, "CLOSING_SECONDS", 0.05)
     seed = "CREATE TABLE t (a CHAR(30000)); INSERT INTO t VALUES ('')"
-    async with serve(ServerOptions(seed=seed)) as server, calling(server) as caller:
-        await caller.begin()
+    async with serve(ServerOptions(seed=seed)) as server, logged_in(server) as caller:
         statement_id = await caller.prepare("SELECT a FROM t")
         caller.channel.transport.pause_reading()
         for _ in range(300):
@@ -287,16 +290,15 @@ async def test_what_is_not_a_login_ends_that_connection_only(server: Server, noi
     async with calling(server) as caller:
         caller.send(noise)
         await caller.until_lost()
-    async with calling(server) as caller:
-        await caller.begin()
+    async with logged_in(server):
+        pass
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
 
 
 async def test_pipelined_groups_are_answered_in_order(server: Server) -> None:
-    async with calling(server) as caller:
-        await caller.begin()
+    async with logged_in(server) as caller:
         caller.put_command("CREATE TABLE t (a INTEGER PRIMARY KEY)")
         numbers = [*range(200), 7, *range(200, 300)]
         for number in numbers:
@@ -330,8 +332,7 @@ async def test_no_turn_of_the_loop_reads_more_than_a_batch(
 
     monkeypatch.setattr(session, "read_request", counted)
     loop.call_soon(count_turns)
-    async with calling(server) as caller:
-        await caller.begin()
+    async with logged_in(server) as caller:
         for _ in range(1000):
             session_requests.put_version(caller.outbox)
             requests.put_eot(caller.outbox)
@@ -356,8 +357,7 @@ async def test_long_groups_are_read_a_few_at_a_time(server: Server, monkeypatch:
     answered = Conversation.answer
     monkeypatch.setattr(Conversation, "answer", answer)
     text = "CREATE TEMP TABLE a (b INTEGER) --" + "x" * session.BATCH_BYTES
-    async with calling(server) as caller:
-        await caller.begin()
+    async with logged_in(server) as caller:
         for _ in range(20):
             caller.put_command(text)
         caller.send()
@@ -367,9 +367,7 @@ async def test_long_groups_are_read_a_few_at_a_time(server: Server, monkeypatch:
 
 
 async def test_a_client_may_send_far_more_than_lies_here_unread(server: Server) -> None:
-    async with calling(server) as one, calling(server) as two:
-        await one.begin()
-        await two.begin()
+    async with logged_in(server) as one, logged_in(server) as two:
         await one.command("CREATE TABLE t (a INTEGER)")
         await one.command("BEGIN WORK")
         await one.command("LOCK TABLE t IN EXCLUSIVE MODE")
@@ -403,8 +401,7 @@ async def test_everything_up_to_the_database_may_be_said_at_once(server: Server)
 
 
 async def test_requests_are_read_while_the_client_does_not_read_replies(server: Server) -> None:
-    async with calling(server) as caller:
-        await caller.begin()
+    async with logged_in(server) as caller:
         await caller.command("CREATE TABLE t (n INTEGER, pad CHAR(30000))")
         await caller.command("INSERT INTO t VALUES (1, 'x')")
         requests.put_prepare(caller.outbox, caller.capabilities, b"SELECT n, pad FROM t", 0)
@@ -421,8 +418,7 @@ async def test_requests_are_read_while_the_client_does_not_read_replies(server: 
         caller.put_command("DELETE FROM t")
         caller.send()
         # The last statement is done although three megabytes of answers wait.
-        async with calling(server) as other:
-            await other.begin()
+        async with logged_in(server) as other:
             while (reply := await other.command("UPDATE t SET n = 2")).done is None or reply.done.rows:
                 assert reply.error is None or reply.error.sqlcode == -244
         caller.channel.transport.resume_reading()
@@ -444,9 +440,7 @@ async def test_requests_are_read_while_the_client_does_not_read_replies(server: 
 async def test_a_malformed_message_ends_that_session_only_with_a_line_in_the_log(
     server: Server, noise: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with calling(server) as one, calling(server) as two:
-        await one.begin()
-        await two.begin()
+    async with logged_in(server) as one, logged_in(server) as two:
         one.send(noise)
         await one.until_lost()
         assert (await two.command("CREATE TABLE t (a INTEGER)")).error is None
@@ -454,8 +448,7 @@ async def test_a_malformed_message_ends_that_session_only_with_a_line_in_the_log
 
 
 async def test_exit_is_answered_and_closes(server: Server) -> None:
-    async with calling(server) as caller:
-        await caller.begin()
+    async with logged_in(server) as caller:
         await caller.command("CREATE TABLE t (a INTEGER)")
         await caller.command("BEGIN WORK")
         await caller.command("INSERT INTO t VALUES (1)")
@@ -463,17 +456,14 @@ async def test_exit_is_answered_and_closes(server: Server) -> None:
         caller.send()
         assert (await caller.reply()).is_session_ended
         await caller.until_lost()
-        async with calling(server) as other:
-            await other.begin()
+        async with logged_in(server) as other:
             changed = (await other.command("UPDATE t SET a = 2")).done
             assert changed is not None
             assert changed.rows == 0
 
 
 async def test_a_lost_connection_rolls_back_and_unlocks(server: Server) -> None:
-    async with calling(server) as one, calling(server) as two:
-        await one.begin()
-        await two.begin()
+    async with logged_in(server) as one, logged_in(server) as two:
         await one.command("CREATE TABLE t (a INTEGER)")
         await one.command("BEGIN WORK")
         await one.command("INSERT INTO t VALUES (1)")
@@ -490,14 +480,12 @@ async def test_a_lost_connection_rolls_back_and_unlocks(server: Server) -> None:
 async def test_a_client_that_leaves_while_it_waits_for_a_lock_leaves_no_thread(
     server: Server, groups: int
 ) -> None:
-    async with calling(server) as one:
-        await one.begin()
+    async with logged_in(server) as one:
         await one.command("CREATE TABLE t (a INTEGER)")
         await one.command("BEGIN WORK")
         await one.command("INSERT INTO t VALUES (1)")
         before = set(threading.enumerate())
-        async with calling(server) as two:
-            await two.begin()
+        async with logged_in(server) as two:
             await two.command("SET LOCK MODE TO WAIT")
             for _ in range(groups):
                 two.put_command("UPDATE t SET a = 2")
@@ -511,8 +499,7 @@ async def test_a_client_that_leaves_while_it_waits_for_a_lock_leaves_no_thread(
 
 @pytest.mark.exhaustive
 async def test_very_many_statements_are_too_many(server: Server) -> None:
-    async with calling(server) as caller:
-        await caller.begin()
+    async with logged_in(server) as caller:
         for _ in range(STATEMENT_LIMIT + 1):
             requests.put_prepare(caller.outbox, caller.capabilities, b"SELECT tabid FROM systables", 0)
             requests.put_eot(caller.outbox)
@@ -537,13 +524,6 @@ async def slow_server() -> AsyncIterator[Server]:
     """One with a table of 128 rows, from which a slow query can be made."""
     async with serve(ServerOptions(seed=NUMBERS)) as server:
         yield server
-
-
-@asynccontextmanager
-async def logged_in(server: Server) -> AsyncIterator[Caller]:
-    async with calling(server) as caller:
-        await caller.begin()
-        yield caller
 
 
 async def test_a_slow_query_can_be_interrupted(slow_server: Server) -> None:
@@ -652,9 +632,7 @@ async def test_an_interrupted_query_has_no_end_of_rows(slow_server: Server) -> N
         assert code_of(await caller.reply())[0] in (-259, -267)
 
 
-async def test_an_interrupt_ends_the_running_group_and_later_groups_run(
-    slow_server: Server,
-) -> None:
+async def test_an_interrupt_ends_the_running_group_and_later_groups_run(slow_server: Server) -> None:
     async with logged_in(slow_server) as caller:
         await caller.command("CREATE TABLE t (a INTEGER)")
         statement_id = await caller.prepare(SLOW)
@@ -768,8 +746,7 @@ def answer(caller: Caller, *messages: bytes) -> None:
 
 async def test_a_statement_continues_after_a_file_of_the_client(server: Server) -> None:
     content = bytes(range(256)) * 5000
-    async with calling(server) as caller:
-        await caller.begin()
+    async with logged_in(server) as caller:
         await caller.command("CREATE TABLE t (n INTEGER, b BLOB)")
         caller.put_command("INSERT INTO t VALUES (7, FILETOBLOB('in', 'client'))")
         caller.send()
@@ -796,15 +773,13 @@ async def test_a_statement_continues_after_a_file_of_the_client(server: Server) 
 
 
 async def test_a_client_may_hang_up_in_the_middle_of_a_file(server: Server) -> None:
-    async with calling(server) as caller:
-        await caller.begin()
+    async with logged_in(server) as caller:
         await caller.command("CREATE TABLE t (n INTEGER, b BLOB)")
         caller.put_command("INSERT INTO t VALUES (7, FILETOBLOB('in', 'client'))")
         caller.send()
         await file_request(caller)
     await eventually(lambda: not server.stats.sessions)
-    async with calling(server) as caller:
-        await caller.begin()
+    async with logged_in(server) as caller:
         statement = await caller.prepare("SELECT n FROM t")
         caller.put_open(statement)
         caller.send()

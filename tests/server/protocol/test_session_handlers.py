@@ -9,16 +9,7 @@ from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import SERVER_MASK
 from aioifx.wire.completion import Done
-from tests.server.talking import (
-    UTF_8,
-    ServerCore,
-    Talk,
-    error_of,
-    prepared,
-    query,
-    run,
-    server_core,
-)
+from tests.server.talking import UTF_8, ServerCore, Talk, error_of, prepared, query, run_all, server_core
 
 EIGHT_BYTES = bytes.fromhex("fffc7ffc3c8caa97")
 SEVEN_BYTES = bytes.fromhex("fffc7ffc3c8c8a")
@@ -230,10 +221,7 @@ def test_cursors_stay_open_when_a_savepoint_undoes_what_they_read(item: Talk) ->
         ("SET ISOLATION DIRTY READ WITH WARNING", "DIRTY READ"),
         ("SET ISOLATION TO COMMITTED READ", "COMMITTED READ"),
         ("SET ISOLATION TO COMMITTED READ LAST COMMITTED", "COMMITTED READ LAST COMMITTED"),
-        (
-            "SET ISOLATION COMMITTED READ LAST COMMITTED RETAIN UPDATE LOCKS",
-            "COMMITTED READ LAST COMMITTED",
-        ),
+        ("SET ISOLATION COMMITTED READ LAST COMMITTED RETAIN UPDATE LOCKS", "COMMITTED READ LAST COMMITTED"),
         ("SET ISOLATION TO CURSOR STABILITY RETAIN UPDATE LOCKS", "CURSOR STABILITY"),
         ("SET ISOLATION TO REPEATABLE READ", "REPEATABLE READ"),
     ],
@@ -250,8 +238,7 @@ def test_set_isolation_holds_for_the_session(core: ServerCore, text: str, level:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("NOT WAIT", 0), ("WAIT", None), ("WAIT 17", 17), ("WAIT 0", 0)],
+    ("text", "seconds"), [("NOT WAIT", 0), ("WAIT", None), ("WAIT 17", 17), ("WAIT 0", 0)]
 )
 def test_set_lock_mode_holds_for_the_session(core: ServerCore, text: str, seconds: float | None) -> None:
     engine = core.engine()
@@ -303,25 +290,12 @@ def test_set_transaction_needs_a_transaction(talk: Talk) -> None:
 
 
 LEFT_BEHIND = (
-    "SELECT id FROM item",
-    "SELECT id FROM item FOR UPDATE",
-    "SELECT id FROM item INTO TEMP x",
-    "INSERT INTO item VALUES (0, 'x')",
-    "INSERT INTO item VALUES (?, ?)",
-    "UPDATE item SET name = 'x'",
-    "DELETE FROM item WHERE id = 1",
-    "DELETE FROM item WHERE CURRENT OF c",
-    "CREATE TABLE u (a INTEGER)",
-    "DROP TABLE item",
-    "LOCK TABLE item IN SHARE MODE",
-    "UPDATE STATISTICS",
-    "EXECUTE PROCEDURE noted()",
-    "EXECUTE FUNCTION given()",
-    "BEGIN WORK",
-    "COMMIT WORK",
-    "SAVEPOINT s",
-    "SET TRANSACTION READ ONLY",
-)
+    "SELECT id FROM item", "SELECT id FROM item FOR UPDATE", "SELECT id FROM item INTO TEMP x",
+    "INSERT INTO item VALUES (0, 'x')", "INSERT INTO item VALUES (?, ?)", "UPDATE item SET name = 'x'",
+    "DELETE FROM item WHERE id = 1", "DELETE FROM item WHERE CURRENT OF c", "CREATE TABLE u (a INTEGER)",
+    "DROP TABLE item", "LOCK TABLE item IN SHARE MODE", "UPDATE STATISTICS", "EXECUTE PROCEDURE noted()",
+    "EXECUTE FUNCTION given()", "BEGIN WORK", "COMMIT WORK", "SAVEPOINT s", "SET TRANSACTION READ ONLY",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("leave", ["CLOSE DATABASE", "DATABASE sysmaster", None])
@@ -354,6 +328,5 @@ def test_statements_prepared_before_the_database_was_left_end_in_errors_of_sql(
 def test_settings_of_the_session_are_kept(core: ServerCore, item: Talk) -> None:
     other = core.engine()
     item.command("SET LOCK MODE TO WAIT 1")
-    run(other, "BEGIN WORK")
-    run(other, "UPDATE item SET name = 'x' WHERE id = 1")
+    run_all(other, "BEGIN WORK", "UPDATE item SET name = 'x' WHERE id = 1")
     assert error_of(item.command("DELETE FROM item WHERE id = 1")) == (-243, -154, "item")

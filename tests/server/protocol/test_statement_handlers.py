@@ -10,16 +10,7 @@ from aioifx.wire import requests
 from aioifx.wire.completion import Done, Serials, ServerError
 from aioifx.wire.fields import BindEntry
 from aioifx.wire.replies import Reply
-from tests.server.talking import (
-    UTF_8,
-    ServerCore,
-    Talk,
-    bound,
-    commanded,
-    error_of,
-    prepared,
-    query,
-)
+from tests.server.talking import UTF_8, ServerCore, Talk, bound, commanded, error_of, prepared, query
 
 
 def test_prepare_is_answered_by_description_done_and_cost(item: Talk) -> None:

@@ -5,13 +5,7 @@ import weakref
 import pytest
 
 from aioifx.errors import UniqueViolation
-from aioifx.server.protocol.statement_log import (
-    LONGEST_TEXT,
-    RECENT_STATEMENTS,
-    Recorder,
-    StatementRecord,
-    sent_types,
-)
+from aioifx.server.protocol import statement_log
 from aioifx.server.sql.errors import SqlError
 from aioifx.sqltypes import TypeCode
 from aioifx.wire.fields import BindEntry
@@ -30,19 +24,13 @@ def test_types_are_those_that_the_client_sent() -> None:
         entry(0x100 | TypeCode.CHAR),
         entry(99),
     ]
-    record = StatementRecord("INSERT", types=sent_types(entries))
-    assert record.parameter_types == (
-        "INTEGER",
-        "BOOLEAN",
-        "DATETIME YEAR TO FRACTION(5)",
-        "DATETIME",
-        "CHAR",
-        "TYPE 99",
-    )
+    record = statement_log.StatementRecord("INSERT", types=statement_log.sent_types(entries))
+    found = record.parameter_types
+    assert found == ("INTEGER", "BOOLEAN", "DATETIME YEAR TO FRACTION(5)", "DATETIME", "CHAR", "TYPE 99")
 
 
 def test_an_error_is_the_clients() -> None:
-    record = StatementRecord("INSERT INTO t VALUES (1)")
+    record = statement_log.StatementRecord("INSERT INTO t VALUES (1)")
     assert record.error is None
     record.fail(SqlError(-268, -100, "anna.u100_1"))
     error = record.error
@@ -57,7 +45,7 @@ def test_values_in_the_traceback_of_an_error_are_not_kept() -> None:
     def fail(value: Value) -> None:
         raise SqlError(-746, token="no stock", sqlstate="U0001", text="no stock of pens")
 
-    record, value = StatementRecord("INSERT INTO t VALUES (1)"), Value()
+    record, value = statement_log.StatementRecord("INSERT INTO t VALUES (1)"), Value()
     kept = weakref.ref(value)
     try:
         fail(value)
@@ -70,25 +58,25 @@ def test_values_in_the_traceback_of_an_error_are_not_kept() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    recorder = Recorder()
-    for number in range(RECENT_STATEMENTS + 5):
-        recorder.add(StatementRecord(f"SELECT {number}" + "x" * LONGEST_TEXT))
-    assert len(recorder.recent) == RECENT_STATEMENTS
+    recorder = statement_log.Recorder()
+    for number in range(statement_log.RECENT_STATEMENTS + 5):
+        recorder.add(statement_log.StatementRecord(f"SELECT {number}" + "x" * statement_log.LONGEST_TEXT))
+    assert len(recorder.recent) == statement_log.RECENT_STATEMENTS
     assert recorder.recent[0].sql.startswith("SELECT 5x")
-    assert max(len(record.sql) for record in recorder.recent) == LONGEST_TEXT + 3
+    assert max(len(record.sql) for record in recorder.recent) == statement_log.LONGEST_TEXT + 3
 
 
 def test_a_log_has_the_statements_of_its_block_and_of_its_database() -> None:
-    recorder = Recorder()
-    recorder.add(StatementRecord("before", "shop"))
+    recorder = statement_log.Recorder()
+    recorder.add(statement_log.StatementRecord("before", "shop"))
     with recorder.logged(None) as outer:
-        recorder.add(StatementRecord("first", "shop"))
+        recorder.add(statement_log.StatementRecord("first", "shop"))
         with recorder.logged("stock") as inner:
-            recorder.add(StatementRecord("second", "stock"))
-            recorder.add(StatementRecord("third", "shop"))
+            recorder.add(statement_log.StatementRecord("second", "stock"))
+            recorder.add(statement_log.StatementRecord("third", "shop"))
             recorder.on_round_trip("stock")
             recorder.on_round_trip("shop")
-    recorder.add(StatementRecord("after", "stock"))
+    recorder.add(statement_log.StatementRecord("after", "stock"))
     recorder.on_round_trip("stock")
     assert [record.sql for record in outer] == ["first", "second", "third"]
     assert [record.sql for record in inner] == ["second"]
@@ -98,16 +86,16 @@ def test_a_log_has_the_statements_of_its_block_and_of_its_database() -> None:
 
 
 def test_a_wrong_number_of_round_trips_shows_the_statements() -> None:
-    recorder = Recorder()
+    recorder = statement_log.Recorder()
     with recorder.logged(None) as log:
         log.assert_round_trips(0)
-        types = sent_types([entry(TypeCode.INTEGER)])
-        records = [StatementRecord("INSERT\n  INTO t", types=types) for _ in range(3)]
+        types = statement_log.sent_types([entry(TypeCode.INTEGER)])
+        records = [statement_log.StatementRecord("INSERT\n  INTO t", types=types) for _ in range(3)]
         for record in records:
             record.rows = 1
             recorder.add(record)
         records[0].round_trips = 1
-        refused = StatementRecord("SELECT " + "x" * 300)
+        refused = statement_log.StatementRecord("SELECT " + "x" * 300)
         refused.fail(SqlError(-206, -111, "t"))
         recorder.add(refused)
         for _ in range(3):
@@ -125,7 +113,7 @@ def test_a_wrong_number_of_round_trips_shows_the_statements() -> None:
 
 def test_a_wrong_number_without_statements_is_one_line() -> None:
     with (
-        Recorder().logged(None) as log,
+        statement_log.Recorder().logged(None) as log,
         pytest.raises(AssertionError, match=r"^expected 2 round trips, got 0$"),
     ):
         log.assert_round_trips(2)

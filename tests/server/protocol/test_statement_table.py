@@ -3,15 +3,13 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-import pytest
-
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.engine.planner import Statement
 from aioifx.server.protocol.incoming_values import Insertion
 from aioifx.server.protocol.statement_table import StatementTable
-from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Nothing, Plan, PlanKey
 from aioifx.wire.opcodes import StatementType
+from tests.server.sql.kinds import error_of
 
 
 def statement() -> Statement:
@@ -34,9 +32,7 @@ def test_an_unknown_or_freed_id_is_minus_258() -> None:
     assert statements.find(0) is prepared
     statements.remove(prepared)
     for statement_id in (0, 1, -1):
-        with pytest.raises(SqlError) as raised:
-            statements.find(statement_id)
-        assert raised.value.sqlcode == -258
+        assert error_of(statements.find, statement_id) == -258
 
 
 def test_removing_a_statement_twice_frees_its_id_once() -> None:
@@ -51,9 +47,7 @@ def test_too_many_statements_are_minus_257() -> None:
     statements = StatementTable(limit=2)
     statements.add(statement())
     second = statements.add(statement())
-    with pytest.raises(SqlError) as raised:
-        statements.add(statement())
-    assert raised.value.sqlcode == -257
+    assert error_of(statements.add, statement()) == -257
     statements.remove(second)
     assert statements.add(statement()).statement_id == 1
     assert [prepared.statement_id for prepared in statements.all()] == [0, 1]

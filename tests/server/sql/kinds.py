@@ -92,10 +92,10 @@ def settings() -> Settings:
     return Settings(now=NOW)
 
 
-def error_of(call: Callable[..., object], *arguments: object) -> int | None:
+def error_of(call: Callable[..., object], *arguments: object, **options: object) -> int | None:
     """The SQLCODE of the error that a call raises; None when it raises none."""
     try:
-        call(*arguments)
+        call(*arguments, **options)
     except SqlError as error:
         return error.sqlcode
     return None

@@ -66,17 +66,8 @@ def _field(name: str, value: object) -> str:
 
 
 _NAMED_FIELDS = {
-    "skip",
-    "first",
-    "limit",
-    "where",
-    "having",
-    "hierarchy",
-    "group_by",
-    "order_by",
-    "partition_by",
-    "before",
-}
+    "skip", "first", "limit", "where", "having", "hierarchy", "group_by", "order_by", "partition_by", "before",
+}  # fmt: skip
 """Fields whose values alone would not tell them apart."""
 
 

@@ -19,36 +19,13 @@ from aioifx.server.sql.syntax.parser import parse_type_text
 from aioifx.sqltypes import SqlType, TypeCode
 
 TEXTS = [
-    "smallint",
-    "integer",
-    "int8",
-    "bigint",
-    "float",
-    "smallfloat",
-    "decimal(10,2)",
-    "decimal(16)",
-    "money(16,2)",
-    "char(5)",
-    "nchar(5)",
-    "varchar(10)",
-    "varchar(10,4)",
-    "nvarchar(10)",
-    "lvarchar(300)",
-    "date",
-    "boolean",
-    "json",
-    "bson",
-    "datetime year to second",
-    "datetime hour to fraction(3)",
-    "interval day(3) to fraction(5)",
-    "interval fraction to fraction(2)",
-    "interval year(4) to month",
-    "SET(integer not null)",
-    "MULTISET(varchar(20) not null)",
-    "LIST(SET(date not null) not null)",
-    "ROW(name varchar(20),age integer)",
-    "ROW(a integer not null,b ROW(c LIST(bson not null)))",
-]
+    "smallint", "integer", "int8", "bigint", "float", "smallfloat", "decimal(10,2)", "decimal(16)",
+    "money(16,2)", "char(5)", "nchar(5)", "varchar(10)", "varchar(10,4)", "nvarchar(10)", "lvarchar(300)",
+    "date", "boolean", "json", "bson", "datetime year to second", "datetime hour to fraction(3)",
+    "interval day(3) to fraction(5)", "interval fraction to fraction(2)", "interval year(4) to month",
+    "SET(integer not null)", "MULTISET(varchar(20) not null)", "LIST(SET(date not null) not null)",
+    "ROW(name varchar(20),age integer)", "ROW(a integer not null,b ROW(c LIST(bson not null)))",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", TEXTS)

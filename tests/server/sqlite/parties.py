@@ -17,10 +17,7 @@ from aioifx.server.sql.sqlite.render import Composed
 from aioifx.server.sql.sqlite.tree import Insert, Parameter, query_sql
 from aioifx.server.sqlite import undo_log
 from aioifx.server.sqlite.databases import Database, LogMode
-from aioifx.server.sqlite.lock_manager import (
-    Kind,
-    LockRefused,
-)
+from aioifx.server.sqlite.lock_manager import Kind, LockRefused
 from aioifx.server.sqlite.transaction_state import SessionDefaults
 from aioifx.server.sqlite.transactions import Transactions
 

@@ -43,12 +43,8 @@ def test_databases_in_a_directory_are_found_again(tmp_path: Path) -> None:
     second = Databases(tmp_path / "data")
     assert second.names == ["plain", "shop"]
     shop = second.find("shop")
-    assert (shop.log_mode, shop.owner, shop.locale, shop.codec) == (
-        LogMode.ANSI,
-        "bert",
-        "en_US.57372",
-        "utf-8",
-    )
+    found = (shop.log_mode, shop.owner, shop.locale, shop.codec)
+    assert found == (LogMode.ANSI, "bert", "en_US.57372", "utf-8")
     second.close()
     assert (tmp_path / "data" / "shop.sqlite").is_file()
 

@@ -58,9 +58,7 @@ def test_sqlite_is_stopped_only_where_it_does_no_harm(interrupts: Interrupts) ->
     assert not interrupts.stops()
 
 
-def test_a_permanent_interrupt_may_end_a_transaction_but_not_cleanup(
-    interrupts: Interrupts,
-) -> None:
+def test_a_permanent_interrupt_may_end_a_transaction_but_not_cleanup(interrupts: Interrupts) -> None:
     interrupts.request(permanent=True)
     assert not interrupts.stops()
     with interrupts.stopping_permanently():

@@ -7,11 +7,7 @@ import pytest
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.committed_transactions import path_beside
-from aioifx.server.sqlite.lock_manager import (
-    TIMED_OUT,
-    Kind,
-    LockManager,
-)
+from aioifx.server.sqlite.lock_manager import TIMED_OUT, Kind, LockManager
 from tests.server.sqlite.parties import MakeParty, Party, refused
 
 

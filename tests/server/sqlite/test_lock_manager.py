@@ -31,6 +31,11 @@ TABLE = Resource("shop", 100, Kind.TABLE)
 LATCH = Resource("shop", 0, Kind.LATCH)
 
 
+@pytest.fixture
+def manager() -> LockManager:
+    return LockManager()
+
+
 def row(number: int) -> Resource:
     return Resource("shop", 100, Kind.ROW, number)
 
@@ -87,8 +92,9 @@ COMPATIBLE = {
 
 
 @pytest.mark.parametrize(("one", "other"), list(product(LockMode, LockMode)))
-def test_two_owners_share_a_resource_only_in_compatible_modes(one: LockMode, other: LockMode) -> None:
-    manager = LockManager()
+def test_two_owners_share_a_resource_only_in_compatible_modes(
+    manager: LockManager, one: LockMode, other: LockMode
+) -> None:
     expected = (one, other) in COMPATIBLE or (other, one) in COMPATIBLE
     assert manager.try_acquire("a", TABLE, one)
     assert manager.try_acquire("b", TABLE, other) is expected
@@ -97,8 +103,7 @@ def test_two_owners_share_a_resource_only_in_compatible_modes(one: LockMode, oth
 
 
 @pytest.mark.parametrize(("one", "other"), list(product(LockMode, LockMode)))
-def test_a_second_mode_adds_to_the_first(one: LockMode, other: LockMode) -> None:
-    manager = LockManager()
+def test_a_second_mode_adds_to_the_first(manager: LockManager, one: LockMode, other: LockMode) -> None:
     lock(manager, "a", TABLE, one)
     lock(manager, "a", TABLE, other)
     held = manager.mode_of("a", TABLE)
@@ -109,8 +114,7 @@ def test_a_second_mode_adds_to_the_first(one: LockMode, other: LockMode) -> None
         assert conflicts or are_compatible(held, mode) or U in (one, other)  # no mode is U and IX alone
 
 
-def test_acquiring_tells_whether_the_lock_is_new() -> None:
-    manager = LockManager()
+def test_acquiring_tells_whether_the_lock_is_new(manager: LockManager) -> None:
     assert lock(manager, "a", row(1), S) is True
     assert lock(manager, "a", row(1), S) is False
     assert lock(manager, "a", row(1), X) is True
@@ -125,8 +129,7 @@ def test_acquiring_tells_whether_the_lock_is_new() -> None:
     ("resource", "isamcode"),
     [(row(1), ROW_LOCKED), (Resource("shop", 100, Kind.KEY, ("k", 1)), ROW_LOCKED), (TABLE, TABLE_LOCKED)],
 )
-def test_not_wait_is_refused_at_once(resource: Resource, isamcode: int) -> None:
-    manager = LockManager()
+def test_not_wait_is_refused_at_once(manager: LockManager, resource: Resource, isamcode: int) -> None:
     lock(manager, "a", resource)
     with pytest.raises(LockRefused) as refused:
         lock(manager, "b", resource)
@@ -135,8 +138,7 @@ def test_not_wait_is_refused_at_once(resource: Resource, isamcode: int) -> None:
     assert not manager.is_waiting("b")
 
 
-def test_waiting_ends_after_the_time_given() -> None:
-    manager = LockManager()
+def test_waiting_ends_after_the_time_given(manager: LockManager) -> None:
     lock(manager, "a", row(1))
     with pytest.raises(LockRefused) as refused:
         lock(manager, "b", row(1), wait=0.01)
@@ -144,8 +146,7 @@ def test_waiting_ends_after_the_time_given() -> None:
     assert not manager.waiting()
 
 
-def test_an_interrupt_ends_the_wait() -> None:
-    manager = LockManager()
+def test_an_interrupt_ends_the_wait(manager: LockManager) -> None:
     interrupted = threading.Event()
     lock(manager, "a", row(1))
     waiter = Waiting(
@@ -165,8 +166,7 @@ def test_an_interrupt_ends_the_wait() -> None:
 
 
 @pytest.mark.parametrize("wait", [None, 30.0])
-def test_a_waiter_gets_the_lock_when_it_is_released(wait: float | None) -> None:
-    manager = LockManager()
+def test_a_waiter_gets_the_lock_when_it_is_released(manager: LockManager, wait: float | None) -> None:
     lock(manager, "a", row(1))
     waiter = waiting(manager, "b", row(1), wait=wait)
     manager.release_all("a")
@@ -175,8 +175,7 @@ def test_a_waiter_gets_the_lock_when_it_is_released(wait: float | None) -> None:
     assert not manager.try_acquire("a", row(1), S)
 
 
-def test_requests_are_granted_in_order_of_arrival() -> None:
-    manager = LockManager()
+def test_requests_are_granted_in_order_of_arrival(manager: LockManager) -> None:
     lock(manager, "a", row(1), S)
     writer = waiting(manager, "b", row(1), X)
     reader = waiting(manager, "c", row(1), S)
@@ -188,16 +187,14 @@ def test_requests_are_granted_in_order_of_arrival() -> None:
     assert reader.outcome() is True
 
 
-def test_readers_are_granted_together() -> None:
-    manager = LockManager()
+def test_readers_are_granted_together(manager: LockManager) -> None:
     lock(manager, "a", row(1), X)
     readers = [waiting(manager, name, row(1), S) for name in "bcd"]
     manager.release_all("a")
     assert [reader.outcome() for reader in readers] == [True] * 3
 
 
-def test_a_promotion_overtakes_the_queue() -> None:
-    manager = LockManager()
+def test_a_promotion_overtakes_the_queue(manager: LockManager) -> None:
     lock(manager, "a", row(1), U)
     lock(manager, "b", row(1), S)
     other = waiting(manager, "c", row(1), X)
@@ -208,8 +205,7 @@ def test_a_promotion_overtakes_the_queue() -> None:
     assert other.outcome() is True
 
 
-def test_a_waiter_that_gives_up_lets_the_next_one_pass() -> None:
-    manager = LockManager()
+def test_a_waiter_that_gives_up_lets_the_next_one_pass(manager: LockManager) -> None:
     lock(manager, "a", row(1), S)
     given_up = threading.Event()
     writer = Waiting(
@@ -222,8 +218,7 @@ def test_a_waiter_that_gives_up_lets_the_next_one_pass() -> None:
     writer.outcome()
 
 
-def test_wait_for_leaves_the_locks_as_they_were() -> None:
-    manager = LockManager()
+def test_wait_for_leaves_the_locks_as_they_were(manager: LockManager) -> None:
     manager.wait_for("b", row(1), S, wait=0, interrupted=never)
     assert manager.mode_of("b", row(1)) is None
     lock(manager, "a", row(1), U)
@@ -237,8 +232,7 @@ def test_wait_for_leaves_the_locks_as_they_were() -> None:
 # -- deadlocks ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_request_that_closes_a_circle_is_refused() -> None:
-    manager = LockManager()
+def test_the_request_that_closes_a_circle_is_refused(manager: LockManager) -> None:
     lock(manager, "a", row(1))
     lock(manager, "b", row(2))
     first = waiting(manager, "a", row(2))
@@ -250,8 +244,7 @@ def test_the_request_that_closes_a_circle_is_refused() -> None:
     assert first.outcome() is True
 
 
-def test_not_wait_meets_a_lock_and_no_deadlock() -> None:
-    manager = LockManager()
+def test_not_wait_meets_a_lock_and_no_deadlock(manager: LockManager) -> None:
     lock(manager, "a", row(1))
     lock(manager, "b", row(2))
     first = waiting(manager, "a", row(2))
@@ -262,8 +255,7 @@ def test_not_wait_meets_a_lock_and_no_deadlock() -> None:
     first.outcome()
 
 
-def test_a_circle_of_many_owners_in_several_databases() -> None:
-    manager = LockManager()
+def test_a_circle_of_many_owners_in_several_databases(manager: LockManager) -> None:
     owners = [f"owner {number}" for number in range(8)]
     resources = [Resource(f"database {number}", 100, Kind.ROW, 1) for number in range(8)]
     for owner, resource in zip(owners, resources, strict=True):
@@ -279,9 +271,8 @@ def test_a_circle_of_many_owners_in_several_databases() -> None:
         assert waiter is None or waiter.outcome() is True
 
 
-def test_a_request_does_not_wait_for_an_earlier_one_that_it_agrees_with() -> None:
+def test_a_request_does_not_wait_for_an_earlier_one_that_it_agrees_with(manager: LockManager) -> None:
     """It would wait for the owner of a lock that it agrees with, too, and no circle through it would be found."""
-    manager = LockManager()
     lock(manager, "a", TABLE, IX)
     lock(manager, "c", row(2))
     whole = waiting(manager, "b", TABLE, S)
@@ -293,8 +284,7 @@ def test_a_request_does_not_wait_for_an_earlier_one_that_it_agrees_with() -> Non
     assert whole.outcome() is True
 
 
-def test_a_queued_request_passes_one_that_it_agrees_with() -> None:
-    manager = LockManager()
+def test_a_queued_request_passes_one_that_it_agrees_with(manager: LockManager) -> None:
     lock(manager, "a", row(1), U)
     lock(manager, "d", row(1), S)
     promoted = waiting(manager, "a", row(1), X)
@@ -309,8 +299,7 @@ def test_a_queued_request_passes_one_that_it_agrees_with() -> None:
     assert update.outcome() is True
 
 
-def test_two_promotions_of_one_lock_are_a_deadlock() -> None:
-    manager = LockManager()
+def test_two_promotions_of_one_lock_are_a_deadlock(manager: LockManager) -> None:
     lock(manager, "a", row(1), S)
     lock(manager, "b", row(1), S)
     first = waiting(manager, "a", row(1), X)
@@ -321,8 +310,7 @@ def test_two_promotions_of_one_lock_are_a_deadlock() -> None:
     assert first.outcome() is True
 
 
-def test_a_circle_through_an_earlier_request_of_the_queue_is_found() -> None:
-    manager = LockManager()
+def test_a_circle_through_an_earlier_request_of_the_queue_is_found(manager: LockManager) -> None:
     lock(manager, "a", row(1), S)
     lock(manager, "c", row(2))
     writer = waiting(manager, "b", row(1), X)
@@ -336,8 +324,7 @@ def test_a_circle_through_an_earlier_request_of_the_queue_is_found() -> None:
     assert reader.outcome() is True
 
 
-def test_a_circle_through_a_latch_ends_the_wait_of_its_holder() -> None:
-    manager = LockManager()
+def test_a_circle_through_a_latch_ends_the_wait_of_its_holder(manager: LockManager) -> None:
     lock(manager, "a", row(1))
     lock(manager, "b", LATCH)
     exclusive = waiting(manager, "b", row(1))
@@ -362,8 +349,7 @@ def test_a_refused_request_closes_no_circle() -> None:
     assert committing.is_granted and other.is_granted
 
 
-def test_a_long_queue_is_searched_and_granted_in_order() -> None:
-    manager = LockManager()
+def test_a_long_queue_is_searched_and_granted_in_order(manager: LockManager) -> None:
     lock(manager, "holder", row(0))
     waiters = [waiting(manager, f"waiter {number}", row(0)) for number in range(200)]
     lock(manager, "holder", row(1))
@@ -377,8 +363,7 @@ def test_a_long_queue_is_searched_and_granted_in_order() -> None:
 # -- releasing ---------------------------------------------------------------------------------------------------------
 
 
-def test_one_lock_is_released_in_the_mode_given_only() -> None:
-    manager = LockManager()
+def test_one_lock_is_released_in_the_mode_given_only(manager: LockManager) -> None:
     lock(manager, "a", row(1), S)
     manager.release("a", row(1), S)
     assert manager.mode_of("a", row(1)) is None
@@ -399,8 +384,7 @@ def test_a_lock_on_a_new_row_leaves_those_on_a_former_row_with_its_number() -> N
     assert locks.is_idle
 
 
-def test_releases_are_counted() -> None:
-    manager = LockManager()
+def test_releases_are_counted(manager: LockManager) -> None:
     assert manager.releases == 0
     manager.release_all("a")
     assert manager.releases == 0
@@ -414,8 +398,7 @@ def test_releases_are_counted() -> None:
 # -- questions ---------------------------------------------------------------------------------------------------------
 
 
-def test_writers_of_a_table_are_known_to_others() -> None:
-    manager = LockManager()
+def test_writers_of_a_table_are_known_to_others(manager: LockManager) -> None:
     lock(manager, "a", TABLE, IX)
     lock(manager, "c", Resource("shop", 101, Kind.TABLE), S)
     assert not manager.has_foreign_row_locks("a", "shop", [100, 101])
@@ -424,25 +407,21 @@ def test_writers_of_a_table_are_known_to_others() -> None:
     assert not manager.has_foreign_row_locks("b", "other", [100])
 
 
-def test_locks_tells_owners_modes_and_waiters() -> None:
-    manager = LockManager()
+def test_locks_tells_owners_modes_and_waiters(manager: LockManager) -> None:
     lock(manager, "a", TABLE, IX)
     lock(manager, "a", row(1), X)
     lock(manager, "a", LATCH, X)
     waiter = waiting(manager, "b", row(1))
     found = manager.locks()
-    assert [(held.owner, held.resource, held.mode, held.waiters) for held in found] == [
-        ("a", TABLE, IX, ()),
-        ("a", row(1), X, ("b",)),
-    ]
+    result = [(held.owner, held.resource, held.mode, held.waiters) for held in found]
+    assert result == [("a", TABLE, IX, ()), ("a", row(1), X, ("b",))]
     assert found[0].since <= found[1].since
     assert manager.waiting() == ["b"]
     manager.release_all("a")
     waiter.outcome()
 
 
-def test_counts() -> None:
-    manager = LockManager()
+def test_counts(manager: LockManager) -> None:
     lock(manager, "a", row(1))
     manager.try_acquire("b", row(1), X)
     with pytest.raises(LockRefused):
@@ -462,8 +441,7 @@ def test_counts() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from("abc"), st.integers(0, 2), st.sampled_from([None, *LockMode])),
-        max_size=40,
+        st.tuples(st.sampled_from("abc"), st.integers(0, 2), st.sampled_from([None, *LockMode])), max_size=40
     )
 )
 def test_no_two_owners_ever_hold_conflicting_modes(steps: list[tuple[str, int, LockMode | None]]) -> None:

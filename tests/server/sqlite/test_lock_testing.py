@@ -11,25 +11,19 @@ from aioifx.server.sqlite.lock_testing import Access, Path, paths, with_tests, w
 from tests.server.sql.workbench import Workbench
 
 QUERIES = (
-    "SELECT * FROM t",
-    "SELECT b FROM t WHERE a = 3",
-    "SELECT b FROM t WHERE c = 'c1' AND b > 4",
-    "SELECT c, COUNT(*) FROM t GROUP BY c HAVING COUNT(*) > 1",
-    "SELECT DISTINCT c FROM t",
-    "SELECT FIRST 3 a FROM t ORDER BY b DESC",
-    "SELECT t.a, u.x FROM t, u WHERE t.a = u.a AND u.x > 2",
+    "SELECT * FROM t", "SELECT b FROM t WHERE a = 3", "SELECT b FROM t WHERE c = 'c1' AND b > 4",
+    "SELECT c, COUNT(*) FROM t GROUP BY c HAVING COUNT(*) > 1", "SELECT DISTINCT c FROM t",
+    "SELECT FIRST 3 a FROM t ORDER BY b DESC", "SELECT t.a, u.x FROM t, u WHERE t.a = u.a AND u.x > 2",
     "SELECT t.a, u.x FROM t LEFT JOIN u ON t.a = u.a AND u.x > 2",
-    "SELECT t.a, u.x FROM t FULL OUTER JOIN u ON t.b = u.x",
-    "SELECT t.a, u.x FROM t, OUTER u WHERE t.a = u.a",
-    "SELECT a FROM t UNION SELECT x FROM u",
-    "SELECT a FROM t MINUS SELECT x FROM u WHERE a > 4",
+    "SELECT t.a, u.x FROM t FULL OUTER JOIN u ON t.b = u.x", "SELECT t.a, u.x FROM t, OUTER u WHERE t.a = u.a",
+    "SELECT a FROM t UNION SELECT x FROM u", "SELECT a FROM t MINUS SELECT x FROM u WHERE a > 4",
     "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a) OR b IN (SELECT x FROM u)",
     "SELECT * FROM v WHERE a < 6",
     "SELECT q.n FROM (SELECT COUNT(*) AS n, c FROM t GROUP BY c) AS q WHERE q.c = 'c1'",
     "WITH w AS (SELECT a FROM t WHERE b > 3) SELECT w.a FROM w, u WHERE u.a = w.a",
     "SELECT x.c || 'main.\"t100\" AS s1' FROM t x, t y WHERE x.a = y.b",
     "SELECT rowid, a FROM t WHERE rowid = 3",
-)
+)  # fmt: skip
 
 
 def bench() -> Workbench:
@@ -175,10 +169,8 @@ def test_texts_with_rowids() -> None:
     action = made.plan("SELECT SKIP 1 FIRST 2 c FROM t WHERE a > ?").action
     assert isinstance(action, Query)
     assert action.keyed_sql is not None and action.row_sql is not None
-    assert made.connection.execute(action.keyed_sql.text, action.keyed_sql.bound((2,))).fetchall() == [
-        ("c1", 4),
-        ("c2", 5),
-    ]
+    result = made.connection.execute(action.keyed_sql.text, action.keyed_sql.bound((2,))).fetchall()
+    assert result == [("c1", 4), ("c2", 5)]
     assert made.connection.execute(action.row_sql.text, action.row_sql.bound((2, 4))).fetchall() == [
         ("c1", 4)
     ]

@@ -181,10 +181,8 @@ def test_a_procedure_with_results_is_not_executed_without_a_cursor(core: ServerC
 def test_several_rows_where_one_value_is_meant_are_an_error_and_none_is_null(core: ServerCore) -> None:
     register(core, "upto", ["INT"], ["INT"], range)
     engine = core.engine()
-    assert query(engine, "SELECT upto(tabid - 1) FROM systables WHERE tabid <= 2 ORDER BY tabid") == [
-        (None,),
-        (0,),
-    ]
+    found = query(engine, "SELECT upto(tabid - 1) FROM systables WHERE tabid <= 2 ORDER BY tabid")
+    assert found == [(None,), (0,)]
     with pytest.raises(SqlError) as caught:
         query(engine, "SELECT upto(tabid) FROM systables WHERE tabid = 3")
     assert caught.value.sqlcode == -686

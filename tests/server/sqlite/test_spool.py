@@ -28,11 +28,7 @@ def test_rows_come_back_as_they_were(spool: Spool, count: int) -> None:
     assert spool.rows(0, count + 10) == rows
 
 
-@given(
-    st.lists(st.integers(0, 2 * BLOCK_ROWS), max_size=4),
-    st.integers(0, 3000),
-    st.integers(0, 3000),
-)
+@given(st.lists(st.integers(0, 2 * BLOCK_ROWS), max_size=4), st.integers(0, 3000), st.integers(0, 3000))
 def test_any_stretch_of_rows_is_the_same_stretch_of_what_was_appended(
     pieces: list[int], start: int, count: int
 ) -> None:

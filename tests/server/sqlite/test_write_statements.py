@@ -6,12 +6,7 @@ import threading
 import pytest
 
 from aioifx.server.catalog import catalog
-from aioifx.server.sqlite.lock_manager import (
-    ROW_LOCKED,
-    TABLE_LOCKED,
-    Kind,
-    LockMode,
-)
+from aioifx.server.sqlite.lock_manager import ROW_LOCKED, TABLE_LOCKED, Kind, LockMode
 from aioifx.server.sqlite.transactions import Transactions
 from tests.server.sqlite.parties import TABLE, MakeParty, Party, refused
 

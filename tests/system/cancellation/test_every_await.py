@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import pytest
@@ -263,41 +264,13 @@ async def call_of_many_statements(conn: Connection) -> None:
 
 
 CALLS: list[Callable[[Connection], Awaitable[None]]] = [
-    fetch,
-    fetch_with_parameters,
-    stream_rows,
-    stream_blocks_and_other_statements,
-    stream_left_early,
-    fetch_large_values,
-    stream_chunks,
-    stream_chunks_left_early,
-    fetch_smart_values,
-    read_handles,
-    write_handle,
-    insert_smart_values_of_chunks,
-    insert_many_smart_values,
-    insert_large_values,
-    insert_large_values_of_chunks,
-    load_large_values,
-    fetch_a_named_row,
-    load_collections,
-    insert,
-    insert_literal,
-    fail,
-    insert_many,
-    insert_many_that_fail,
-    transaction,
-    transaction_rolled_back,
-    prepared_statement,
-    cursor,
-    scroll_cursor,
-    nested_transactions,
-    transaction_with_settings,
-    load,
-    load_that_fails,
-    unload,
-    call_of_many_statements,
-]
+    fetch, fetch_with_parameters, stream_rows, stream_blocks_and_other_statements, stream_left_early,
+    fetch_large_values, stream_chunks, stream_chunks_left_early, fetch_smart_values, read_handles, write_handle,
+    insert_smart_values_of_chunks, insert_many_smart_values, insert_large_values, insert_large_values_of_chunks,
+    load_large_values, fetch_a_named_row, load_collections, insert, insert_literal, fail, insert_many,
+    insert_many_that_fail, transaction, transaction_rolled_back, prepared_statement, cursor, scroll_cursor,
+    nested_transactions, transaction_with_settings, load, load_that_fails, unload, call_of_many_statements,
+]  # fmt: skip
 
 
 # -- where ------------------------------------------------------------------------------------------------------------
@@ -395,54 +368,53 @@ async def test_a_call_cancelled_at_any_await_leaves_its_connection_usable(
 
 @pytest.mark.parametrize("manner", Manner, ids=lambda manner: manner.name.lower())
 async def test_a_connect_cancelled_at_any_await_leaves_no_socket(place: Place, manner: Manner) -> None:
-    loop = asyncio.get_running_loop()
-    complaints: list[Mapping[str, Any]] = []
-    loop.set_exception_handler(lambda _, context: complaints.append(context))
-    before = asyncio.all_tasks()
     expected = TimeoutError if manner is Manner.TIMEOUT else asyncio.CancelledError
 
     async def open_connection() -> Connection:
         return await aioifx.connect(place.dsn, **place.options)
 
-    for point in range(1, MOST):
-        injection = Injection(manner, point)
-        try:
-            conn = await injection.into(open_connection())
-        except expected:
-            assert injection.reached
-            gc.collect()  # an unclosed transport would warn, and warnings are errors
-        else:
-            assert not injection.reached
-            await conn.close()
-            break
-    await no_other_tasks(before)
-    gc.collect()
-    await asyncio.sleep(0)
-    assert complaints == []
+    async with undisturbed():
+        for point in range(1, MOST):
+            injection = Injection(manner, point)
+            try:
+                conn = await injection.into(open_connection())
+            except expected:
+                assert injection.reached
+                gc.collect()  # an unclosed transport would warn, and warnings are errors
+            else:
+                assert not injection.reached
+                await conn.close()
+                break
 
 
 @pytest.mark.parametrize("manner", Manner, ids=lambda manner: manner.name.lower())
 async def test_a_close_cancelled_at_any_await_closes_all_the_same(place: Place, manner: Manner) -> None:
-    loop = asyncio.get_running_loop()
-    complaints: list[Mapping[str, Any]] = []
-    loop.set_exception_handler(lambda _, context: complaints.append(context))
-    before = asyncio.all_tasks()
     expected = TimeoutError if manner is Manner.TIMEOUT else asyncio.CancelledError
-    for point in range(1, MOST):
-        conn = await aioifx.connect(place.dsn, **place.options)
-        injection = Injection(manner, point)
-        try:
-            await injection.into(conn.close())
-        except expected:
-            assert injection.reached
-        else:
-            assert not injection.reached
-            break
-        finally:
-            assert conn.is_closed()
-        with pytest.raises(aioifx.ConnectionLost):
-            await conn.fetch("select 1 from thing")
-        await conn.close()  # again, to its end: nothing of it is left
+    async with undisturbed():
+        for point in range(1, MOST):
+            conn = await aioifx.connect(place.dsn, **place.options)
+            injection = Injection(manner, point)
+            try:
+                await injection.into(conn.close())
+            except expected:
+                assert injection.reached
+            else:
+                assert not injection.reached
+                break
+            finally:
+                assert conn.is_closed()
+            with pytest.raises(aioifx.ConnectionLost):
+                await conn.fetch("select 1 from thing")
+            await conn.close()  # again, to its end: nothing of it is left
+
+
+@asynccontextmanager
+async def undisturbed() -> AsyncIterator[None]:
+    """At the end of the block no task of it is left, and the loop has complained of nothing."""
+    complaints: list[Mapping[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    before = asyncio.all_tasks()
+    yield
     await no_other_tasks(before)
     gc.collect()
     await asyncio.sleep(0)

@@ -50,10 +50,7 @@ async def test_a_cancelled_call_sends_what_jdbc_sends(
         behind[-1] = (behind[-1][0], bytes(behind[-1][1]).replace(b"\0\x0f\0", b"\0\x0a\0\x0f\0", 1))  # type: ignore[arg-type]
     async with talking(
         [*before], [*cleared], [*behind, *([release(3)] if behind else [])], fetch_size=4096
-    ) as (
-        conn,
-        peer,
-    ):
+    ) as (conn, peer):
         sent: list[bytes] = []
         conn._session.channel.send_urgent = lambda byte: not sent.append(byte)  # type: ignore[method-assign, func-returns-value]
         task = asyncio.ensure_future(call(conn))

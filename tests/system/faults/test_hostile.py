@@ -199,11 +199,7 @@ async def test_connecting_bears_every_reply_in_every_place(
     server: Server, plans: dict[str, Plan], is_exhaustive: bool, record_property: Any
 ) -> None:
     outcomes: Counter[str] = Counter()
-    limits: dict[str, Any] = {
-        "connect_timeout": 3 * SHORT,
-        "command_timeout": SHORT,
-        "cancel_timeout": SHORT,
-    }
+    limits: dict[str, Any] = {"connect_timeout": 3 * SHORT, "command_timeout": SHORT, "cancel_timeout": SHORT}
 
     async def attempt(worker: Worker, case: Case) -> str:
         plan = plans[worker.user] = Plan(case[0], SPOILS[case[1]])

@@ -53,13 +53,7 @@ class ProxiedServer:
             **options,
         }
         dsn = f"informix://pool@127.0.0.1:{self.proxy.port}/shop?server=ol_aioifx"
-        return aioifx.create_pool(
-            dsn,
-            min_size=0,
-            max_size=MOST,
-            acquire_timeout=BOUND,
-            **limits,
-        )
+        return aioifx.create_pool(dsn, min_size=0, max_size=MOST, acquire_timeout=BOUND, **limits)
 
 
 @pytest.fixture

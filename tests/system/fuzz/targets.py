@@ -26,12 +26,7 @@ from aioifx.wire.tuples import read_in_runs
 DIALECTS: Final = (
     Capabilities(),
     Capabilities(long_tuple=True, long_rowid=True),
-    Capabilities(
-        bigint=False,
-        long_text=False,
-        long_tuple=False,
-        long_rowid=False,
-    ),
+    Capabilities(bigint=False, long_text=False, long_tuple=False, long_rowid=False),
 )
 
 CONVERSIONS: Final = Conversions(json=JSON, integral_decimals=True, dbdate="Y4MD-")

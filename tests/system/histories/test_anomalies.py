@@ -46,38 +46,21 @@ HISTORIES = {
     "twice": (Anomaly.CORRUPTION, history([Append(1, 5)], [Read(1, (5, 5))], lists={1: (5,)})),
     "member lost": (Anomaly.CORRUPTION, history([Insert(1, 7)])),
     "deleted member left": (Anomaly.CORRUPTION, history([Delete(1, -1)])),
-    "own member missed": (
-        Anomaly.CORRUPTION,
-        history([Insert(1, 7), Scan(1, FIRST)], group=FIRST | {7}),
-    ),
-    "own deletion missed": (
-        Anomaly.CORRUPTION,
-        history([Delete(1, -1), Scan(1, FIRST)], group=FIRST - {-1}),
-    ),
-    "writes crossed": (
-        Anomaly.DIRTY_WRITE,
-        history([Append(1, 5), Append(2, 6)], [Append(1, 7), Append(2, 8)], lists={1: (5, 7), 2: (8, 6)}),
-    ),
-    "aborted read": (
-        Anomaly.DIRTY_READ,
-        history([Read(1, (5,))], rolled_back=[Append(1, 5)], lists={1: ()}),
-    ),
+    "own member missed": (Anomaly.CORRUPTION, history([Insert(1, 7), Scan(1, FIRST)], group=FIRST | {7})),
+    "own deletion missed": (Anomaly.CORRUPTION, history([Delete(1, -1), Scan(1, FIRST)], group=FIRST - {-1})),
+    "writes crossed": (Anomaly.DIRTY_WRITE,
+                       history([Append(1, 5), Append(2, 6)], [Append(1, 7), Append(2, 8)],
+                               lists={1: (5, 7), 2: (8, 6)})),
+    "aborted read": (Anomaly.DIRTY_READ, history([Read(1, (5,))], rolled_back=[Append(1, 5)], lists={1: ()})),
     "intermediate read": (
         Anomaly.DIRTY_READ,
         history([Append(1, 5), Append(1, 6)], [Read(1, (5,))], lists={1: (5, 6)}),
     ),
-    "aborted member": (
-        Anomaly.DIRTY_READ,
-        history([Scan(1, FIRST | {7})], rolled_back=[Insert(1, 7)]),
-    ),
-    "aborted deletion": (
-        Anomaly.DIRTY_READ,
-        history([Scan(1, FIRST - {-1})], rolled_back=[Delete(1, -1)]),
-    ),
-    "each read the other's write": (
-        Anomaly.CIRCULAR_READ,
-        history([Append(1, 5), Read(2, (6,))], [Append(2, 6), Read(1, (5,))], lists={1: (5,), 2: (6,)}),
-    ),
+    "aborted member": (Anomaly.DIRTY_READ, history([Scan(1, FIRST | {7})], rolled_back=[Insert(1, 7)])),
+    "aborted deletion": (Anomaly.DIRTY_READ, history([Scan(1, FIRST - {-1})], rolled_back=[Delete(1, -1)])),
+    "each read the other's write": (Anomaly.CIRCULAR_READ,
+                                    history([Append(1, 5), Read(2, (6,))], [Append(2, 6), Read(1, (5,))],
+                                            lists={1: (5,), 2: (6,)})),
     "lost update": (
         Anomaly.LOST_UPDATE,
         history([Read(1, ()), Append(1, 5)], [Read(1, ()), Append(1, 6)], lists={1: (6,)}, has_rewrites=True),
@@ -86,35 +69,24 @@ HISTORIES = {
         Anomaly.NON_REPEATABLE_READ,
         history([Read(1, ()), Read(1, (5,))], [Append(1, 5)], lists={1: (5,)}),
     ),
-    "phantom": (
-        Anomaly.PHANTOM,
-        history([Scan(1, FIRST), Scan(1, FIRST | {7})], [Insert(1, 7)], group=FIRST | {7}),
-    ),
+    "phantom": (Anomaly.PHANTOM, history([Scan(1, FIRST), Scan(1, FIRST | {7})], [Insert(1, 7)], group=FIRST | {7})),
     "vanished member": (
         Anomaly.PHANTOM,
         history([Scan(1, FIRST), Scan(1, FIRST - {-1})], [Delete(1, -1)], group=FIRST - {-1}),
     ),
-    "read skew": (
-        Anomaly.READ_SKEW,
-        history([Read(1, ()), Read(2, (6,))], [Append(1, 5), Append(2, 6)], lists={1: (5,), 2: (6,)}),
-    ),
+    "read skew": (Anomaly.READ_SKEW,
+                  history([Read(1, ()), Read(2, (6,))], [Append(1, 5), Append(2, 6)], lists={1: (5,), 2: (6,)})),
     "write skew": (
         Anomaly.WRITE_SKEW,
         history([Read(1, ()), Append(2, 5)], [Read(2, ()), Append(1, 6)], lists={1: (6,), 2: (5,)}),
     ),
-    "write skew by predicate": (
-        Anomaly.WRITE_SKEW,
-        history(
-            [Scan(1, FIRST), Append(1, 5)], [Read(1, ()), Insert(1, 7)], lists={1: (5,)}, group=FIRST | {7}
-        ),
-    ),
-    "write skew by deletion": (
-        Anomaly.WRITE_SKEW,
-        history(
-            [Scan(1, FIRST), Append(1, 5)], [Read(1, ()), Delete(1, -1)], lists={1: (5,)}, group=FIRST - {-1}
-        ),
-    ),
-}
+    "write skew by predicate": (Anomaly.WRITE_SKEW,
+                                history([Scan(1, FIRST), Append(1, 5)], [Read(1, ()), Insert(1, 7)], lists={1: (5,)},
+                                        group=FIRST | {7})),
+    "write skew by deletion": (Anomaly.WRITE_SKEW,
+                               history([Scan(1, FIRST), Append(1, 5)], [Read(1, ()), Delete(1, -1)], lists={1: (5,)},
+                                       group=FIRST - {-1})),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HISTORIES)

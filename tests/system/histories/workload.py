@@ -11,17 +11,7 @@ from itertools import count
 from typing import Final, Protocol
 
 import aioifx
-from tests.system.histories.history import (
-    Append,
-    Delete,
-    History,
-    Insert,
-    Isolation,
-    Operation,
-    Read,
-    Scan,
-    Transaction,
-)
+from tests.system.histories import history
 
 LOCKED: Final = (-107, -113, -143, -154)
 """ISAM codes of errors that end a transaction because of locks (documented)."""
@@ -39,7 +29,7 @@ TABLES: Final = (
 class Shape:
     """What the transactions of one history are made of."""
 
-    isolation: Isolation
+    isolation: history.Isolation
     clients: int = 4
     transactions: int = 2
     """For each client."""
@@ -53,7 +43,7 @@ class Shape:
     """Whether clients also store whole lists."""
 
 
-def shapes(seed: int, isolation: Isolation) -> Shape:
+def shapes(seed: int, isolation: history.Isolation) -> Shape:
     """The shape that belongs to a seed."""
     dice = random.Random(seed)
     return Shape(
@@ -65,7 +55,7 @@ def shapes(seed: int, isolation: Isolation) -> Shape:
         groups=dice.randint(1, 2),
         waits=dice.random() < 0.6,
         # At DIRTY READ a whole list may contain what another transaction then rolls back.
-        rewrites=isolation is not Isolation.DIRTY_READ and dice.random() < 0.4,
+        rewrites=isolation is not history.Isolation.DIRTY_READ and dice.random() < 0.4,
     )
 
 
@@ -185,11 +175,11 @@ class _Run:
     dice: random.Random
     first_groups: dict[int, frozenset[int]]
     numbers: Iterator[int]
-    transactions: list[Transaction] = field(default_factory=list[Transaction])
+    transactions: list[history.Transaction] = field(default_factory=list[history.Transaction])
 
     async def client(self, client: Client) -> None:
         for _ in range(self.shape.transactions):
-            transaction = Transaction(next(self.numbers))
+            transaction = history.Transaction(next(self.numbers))
             self.transactions.append(transaction)
             await client.begin()
             try:
@@ -203,37 +193,37 @@ class _Run:
             await client.commit()
             transaction.is_committed = True
 
-    async def _operations(self, client: Client, transaction: Transaction) -> None:
+    async def _operations(self, client: Client, transaction: history.Transaction) -> None:
         for _ in range(self.dice.randint(1, self.shape.operations)):
             for _ in range(self.dice.randint(0, 3)):
                 await asyncio.sleep(0)  # lets other clients run, so that the orders of requests differ
             transaction.operations += await self._operation(client)
 
-    async def _operation(self, client: Client) -> list[Operation]:
+    async def _operation(self, client: Client) -> list[history.Operation]:
         key = self.dice.randint(1, self.shape.lists)
         group = self.dice.randint(1, self.shape.groups)
         kinds = ["read"] * 3 + ["append"] * 3 + ["scan"] * 2 + ["insert", "delete"]
         match self.dice.choice(kinds + ["rewrite"] * 2 * self.shape.rewrites):
             case "read":
-                return [Read(key, await read(client, key))]
+                return [history.Read(key, await read(client, key))]
             case "append":
                 element = next(self.numbers)
                 await append(client, key, element)
-                return [Append(key, element)]
+                return [history.Append(key, element)]
             case "rewrite":
                 elements, element = await read(client, key), next(self.numbers)
                 await asyncio.sleep(0)
                 await rewrite(client, key, [*elements, element])
-                return [Read(key, elements), Append(key, element)]
+                return [history.Read(key, elements), history.Append(key, element)]
             case "scan":
-                return [Scan(group, await scan(client, group))]
+                return [history.Scan(group, await scan(client, group))]
             case "insert":
                 member = next(self.numbers)
                 await insert(client, group, member)
-                return [Insert(group, member)]
+                return [history.Insert(group, member)]
             case _:
                 member = self.dice.choice(sorted(self.first_groups[group]))
-                return [Delete(group, member)] if await delete(client, group, member) else []
+                return [history.Delete(group, member)] if await delete(client, group, member) else []
 
 
 @asynccontextmanager
@@ -246,7 +236,7 @@ async def clients(dsn: str, number: int = 8) -> AsyncGenerator[list[Client], Non
         yield [AsyncClient(connection) for connection in connections]
 
 
-async def recorded(connected: Sequence[Client], shape: Shape, seed: int) -> History:
+async def recorded(connected: Sequence[Client], shape: Shape, seed: int) -> history.History:
     """Run the transactions of one history; the tables are emptied first.
 
     Raises:
@@ -270,7 +260,7 @@ async def recorded(connected: Sequence[Client], shape: Shape, seed: int) -> Hist
     async with asyncio.TaskGroup() as tasks:
         for client in using:
             tasks.create_task(run.client(client))
-    return History(
+    return history.History(
         run.transactions,
         {key: await read(first, key) for key in keys},
         {group: await scan(first, group) for group in groups},

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.system.interop.jdbc import Jdbc, JdbcMissing, fetched
+import aioifx.server
+from tests.system.interop.jdbc import Ask, Fields, Jdbc, JdbcMissing, fetched, url_of
 
 HERE = Path(__file__).parent
 
@@ -35,3 +37,27 @@ def jdbc(jdbc_jar: Path) -> Iterator[Jdbc]:
     shell = Jdbc(jdbc_jar)
     yield shell
     shell.close()
+
+
+@pytest.fixture
+async def ask(jdbc: Jdbc) -> Ask:
+    """Requests to the JVM, off the event loop on which the embedded server runs."""
+
+    async def request(*fields: object) -> list[Fields]:
+        return await asyncio.to_thread(jdbc, *fields)
+
+    return request
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[str]:
+    async with aioifx.server.running() as dsn:
+        yield dsn
+
+
+@pytest.fixture
+async def conn(ask: Ask, server: str) -> AsyncIterator[str]:
+    """The name of an open JDBC connection."""
+    await ask("connect", "c", url_of(server))
+    yield "c"
+    await ask("close", "c")

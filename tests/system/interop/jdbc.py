@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import pytest
+
+from aioifx import parse_dsn
 
 ARTIFACTS: Final = ("com.ibm.informix:jdbc:15.0.1.0", "org.mongodb:bson:3.8.0")
 """The driver, and the library of its objects for BSON."""
 
 Fields = list[str | None]
+Ask = Callable[..., Any]
+"""A request to the JVM, awaited."""
 
 
 class JdbcMissing(Exception):
@@ -118,3 +125,22 @@ def _unescape(field: str) -> str | None:
     if field == r"\N":
         return None
     return field.replace("\\\\", "\0").replace(r"\t", "\t").replace(r"\n", "\n").replace("\0", "\\")
+
+
+def url_of(dsn: str, **properties: str) -> str:
+    options = parse_dsn(dsn)
+    extra = "".join(f";{name}={value}" for name, value in properties.items())
+    return (
+        f"jdbc:informix-sqli://{options.host}:{options.port}/{options.database}:INFORMIXSERVER={options.server}"
+        f";user={options.user};password=secret{extra}"
+    )
+
+
+def cells(answer: list[Fields]) -> list[Fields]:
+    return [fields[1:] for fields in answer if fields[0] == "="]
+
+
+async def failing(ask: Ask, *fields: object) -> JdbcError:
+    with pytest.raises(JdbcError) as raised:
+        await ask(*fields)
+    return raised.value

@@ -15,8 +15,7 @@ from tests.system.histories.history import Isolation
 from tests.system.histories.schedules import ROWS, SCHEDULES, TABLE
 from tests.system.histories.test_schedules import documented
 from tests.system.histories.workload import Client, Locked, clients, recorded, shapes
-from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
-from tests.system.interop.test_jdbc import url_of
+from tests.system.interop.jdbc import Fields, Jdbc, JdbcError, url_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -115,11 +114,7 @@ async def test_the_table_is_the_same_through_jdbc(jdbc: Jdbc, name: str, isolati
 
 @pytest.mark.parametrize("isolation", Isolation)
 async def test_histories_with_jdbc_have_no_excluded_anomaly(jdbc: Jdbc, isolation: Isolation) -> None:
-    async with (
-        server.running() as dsn,
-        clients(dsn, 7) as connected,
-        jdbc_client(jdbc, "one", dsn) as other,
-    ):
+    async with server.running() as dsn, clients(dsn, 7) as connected, jdbc_client(jdbc, "one", dsn) as other:
         using: list[Client] = [connected[0], other, *connected[1:]]
         for seed in range(HISTORIES):
             history = await recorded(using, shapes(seed, isolation), seed)

@@ -5,7 +5,6 @@ JDBC reads rows and collections in a binary form and JSON and BSON as documents.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -15,9 +14,8 @@ import pytest
 
 import aioifx
 import aioifx.server
-from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
+from tests.system.interop.jdbc import Ask, cells, failing, url_of
 from tests.system.interop.test_informix_driver import connect, off_loop
-from tests.system.interop.test_jdbc import Ask, cells, url_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.exhaustive, pytest.mark.timeout(300)]
 
@@ -45,14 +43,6 @@ async def dsn() -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def ask(jdbc: Jdbc) -> Ask:
-    async def request(*fields: object) -> list[Fields]:
-        return await asyncio.to_thread(jdbc, *fields)
-
-    return request
-
-
-@pytest.fixture
 async def conn(ask: Ask, dsn: str) -> AsyncIterator[str]:
     await ask("connect", "types", url_of(dsn))
     yield "types"
@@ -63,19 +53,12 @@ async def test_jdbc_reads_objects(ask: Ask, conn: str) -> None:
     rows = cells(await ask("objects", conn, "SELECT s, m, l, r, p, j, b, d, tail FROM t ORDER BY k"))
     assert rows == [
         [
-            "HashSet[1, 3]",
-            "ArrayList [x, x]",
-            "ArrayList [1.50, 2.00]",
-            "Struct[7, é, 2026-05-04, true]",
-            "Struct[Alice, 30]",
-            'String {"a":1}',
-            'IfxBSONObject { "a" : 1 }',
-            "Integer 5",
-            "Short 9",
+            "HashSet[1, 3]", "ArrayList [x, x]", "ArrayList [1.50, 2.00]", "Struct[7, é, 2026-05-04, true]",
+            "Struct[Alice, 30]", 'String {"a":1}', 'IfxBSONObject { "a" : 1 }', "Integer 5", "Short 9",
         ],
         [None, None, None, "Struct[null, null, null, null]", None, None, None, None, "Short 8"],
         ["HashSet[]", "ArrayList []", None, None, None, None, None, None, "Short 7"],
-    ]
+    ]  # fmt: skip
 
 
 async def test_jdbc_does_not_read_nested_collections_but_their_text(ask: Ask, conn: str) -> None:
@@ -149,9 +132,7 @@ async def test_jdbc_binds_in_batches(
 async def test_jdbc_gets_errors_of_values(ask: Ask, conn: str) -> None:
     await ask("prepare", conn, "p", "INSERT INTO t (s) VALUES (?)")
     await ask("set", "p", 1, "list of strings", "a,b")
-    with pytest.raises(JdbcError) as raised:
-        await ask("run", "p")
-    assert raised.value.code == -1213
+    assert (await failing(ask, "run", "p")).code == -1213
     await ask("set", "p", 1, "set of ints", "4")
     assert await ask("run", "p") == [["1"]]
     await ask("release", "p")
@@ -160,18 +141,13 @@ async def test_jdbc_gets_errors_of_values(ask: Ask, conn: str) -> None:
 async def test_jdbc_scrolls_over_rows_and_not_over_collections(ask: Ask, conn: str) -> None:
     answer = await ask("scroll", conn, "SELECT tail, p FROM t ORDER BY k", "last", "first", "next")
     assert answer == [["last", "7"], ["first", "9"], ["next", "8"]]
-    with pytest.raises(JdbcError) as raised:
-        await ask("scroll", conn, "SELECT tail, s FROM t ORDER BY k", "last")
-    assert raised.value.code == -9605
+    assert (await failing(ask, "scroll", conn, "SELECT tail, s FROM t ORDER BY k", "last")).code == -9605
 
 
 async def test_jdbc_finds_types_in_the_catalog(ask: Ask, conn: str) -> None:
     types = cells(await ask("types", conn, "%"))
-    assert sorted((name, kind) for _, _, name, _, kind, *_ in types) == [
-        ("dollar", "2001"),
-        ("employee_t", "2002"),
-        ("person_t", "2002"),
-    ]
+    found = sorted((name, kind) for _, _, name, _, kind, *_ in types)
+    assert found == [("dollar", "2001"), ("employee_t", "2002"), ("person_t", "2002")]
     attributes = cells(await ask("attributes", conn, "person_t"))
     assert [fields[3:6] for fields in attributes] == [["name", "13", "varchar"], ["age", "2", "int"]]
     attributes = cells(await ask("attributes", conn, "employee_t"))  # without those of its supertype

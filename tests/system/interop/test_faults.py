@@ -10,14 +10,12 @@ import informix_db
 import pytest
 
 from aioifx.server import Server, ServerOptions, serve
-from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
+from tests.system.interop.jdbc import Ask, Fields, cells, failing, url_of
 from tests.system.interop.test_informix_driver import connect
-from tests.system.interop.test_jdbc import cells, url_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
 T = TypeVar("T")
-Ask = Callable[..., Any]
 
 SEED = "CREATE TABLE stock (id INTEGER PRIMARY KEY, n INTEGER); INSERT INTO stock VALUES (1, 10);"
 
@@ -29,20 +27,6 @@ async def server() -> AsyncIterator[Server]:
 
 
 # -- JDBC --------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-async def ask(jdbc: Jdbc) -> Ask:
-    async def request(*fields: object) -> list[Fields]:
-        return await asyncio.to_thread(jdbc, *fields)
-
-    return request
-
-
-async def failing(ask: Ask, *fields: object) -> JdbcError:
-    with pytest.raises(JdbcError) as raised:
-        await ask(*fields)
-    return raised.value
 
 
 async def count(ask: Ask, url: str) -> list[Fields]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -36,12 +36,6 @@ async def off_loop(work: Callable[[], T]) -> T:
     return await asyncio.to_thread(work)
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[str]:
-    async with aioifx.server.running() as dsn:
-        yield dsn
-
-
 # Column type, value in, value out.
 SCALARS: list[tuple[str, Any, Any]] = [
     ("SMALLINT", -32767, -32767),
@@ -61,22 +55,13 @@ SCALARS: list[tuple[str, Any, Any]] = [
     ("BOOLEAN", True, True),
     ("BOOLEAN", False, False),
     ("DATE", datetime.date(1850, 1, 31), datetime.date(1850, 1, 31)),
-    (
-        "DATETIME YEAR TO SECOND",
-        datetime.datetime(2026, 6, 20, 12, 34, 56),
-        datetime.datetime(2026, 6, 20, 12, 34, 56),
-    ),
-    (
-        "DATETIME YEAR TO FRACTION(5)",
-        datetime.datetime(2026, 6, 20, 12, 34, 56, 123450),
-        datetime.datetime(2026, 6, 20, 12, 34, 56, 123450),
-    ),
-    (
-        "INTERVAL DAY(9) TO FRACTION(5)",
-        datetime.timedelta(days=3, hours=4, microseconds=120000),
-        datetime.timedelta(days=3, hours=4, microseconds=120000),
-    ),
-]
+    ("DATETIME YEAR TO SECOND", datetime.datetime(2026, 6, 20, 12, 34, 56),
+     datetime.datetime(2026, 6, 20, 12, 34, 56)),
+    ("DATETIME YEAR TO FRACTION(5)", datetime.datetime(2026, 6, 20, 12, 34, 56, 123450),
+     datetime.datetime(2026, 6, 20, 12, 34, 56, 123450)),
+    ("INTERVAL DAY(9) TO FRACTION(5)", datetime.timedelta(days=3, hours=4, microseconds=120000),
+     datetime.timedelta(days=3, hours=4, microseconds=120000)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -113,21 +98,14 @@ MISREAD = pytest.mark.xfail(
     [
         ("DATETIME(00:00:00) HOUR TO SECOND", datetime.time(0, 0)),
         pytest.param("DATETIME(00:00:05) HOUR TO SECOND", datetime.time(0, 0, 5), marks=MISREAD),
-        pytest.param(
-            "DATETIME(00:00:00.005) HOUR TO FRACTION(3)", datetime.time(0, 0, 0, 5000), marks=MISREAD
-        ),
-        pytest.param(
-            "DATETIME(0001-01-01 00:00:00) YEAR TO SECOND", datetime.datetime(1, 1, 1), marks=MISREAD
-        ),
-        pytest.param(
-            "DATETIME(0099-12-31 23:59:59) YEAR TO SECOND",
-            datetime.datetime(99, 12, 31, 23, 59, 59),
-            marks=MISREAD,
-        ),
+        pytest.param("DATETIME(00:00:00.005) HOUR TO FRACTION(3)", datetime.time(0, 0, 0, 5000), marks=MISREAD),
+        pytest.param("DATETIME(0001-01-01 00:00:00) YEAR TO SECOND", datetime.datetime(1, 1, 1), marks=MISREAD),
+        pytest.param("DATETIME(0099-12-31 23:59:59) YEAR TO SECOND", datetime.datetime(99, 12, 31, 23, 59, 59),
+            marks=MISREAD),
         ("INTERVAL(0 00:00:00) DAY TO SECOND", datetime.timedelta(0)),
         ("INTERVAL(0 00:00:07) DAY TO SECOND", datetime.timedelta(seconds=7)),
     ],
-)
+)  # fmt: skip
 async def test_values_that_begin_with_zero_digits(server: str, literal: str, expected: Any) -> None:
     """Their base-100 form leaves the pairs of zeros out in front, and says so in its exponent."""
     name, qualifier = literal.split("(", 1)[0], literal.split(")", 1)[1]

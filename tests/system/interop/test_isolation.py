@@ -11,9 +11,8 @@ import pytest
 import aioifx
 import aioifx.server
 from tests.injection import eventually
-from tests.system.interop.jdbc import JdbcError
+from tests.system.interop.jdbc import Ask, JdbcError, cells, url_of
 from tests.system.interop.test_informix_driver import connect, off_loop
-from tests.system.interop.test_jdbc import Ask, ask, cells, url_of  # noqa: F401
 
 pytestmark = pytest.mark.interop
 
@@ -42,13 +41,13 @@ async def writer(server: aioifx.server.Server) -> AsyncIterator[aioifx.Connectio
 
 
 @pytest.fixture
-async def jdbc_conn(ask: Ask, server: aioifx.server.Server, writer: object) -> AsyncIterator[str]:  # noqa: F811
+async def jdbc_conn(ask: Ask, server: aioifx.server.Server, writer: object) -> AsyncIterator[str]:
     await ask("connect", "i", url_of(server.dsn))
     yield "i"
     await ask("close", "i")
 
 
-async def test_jdbc_reads_at_its_level(ask: Ask, jdbc_conn: str) -> None:  # noqa: F811
+async def test_jdbc_reads_at_its_level(ask: Ask, jdbc_conn: str) -> None:
     for sql, code in (
         ("SELECT * FROM t", -244),
         ("SELECT v FROM t WHERE k = 2", -243),
@@ -70,7 +69,7 @@ async def test_jdbc_reads_at_its_level(ask: Ask, jdbc_conn: str) -> None:  # noq
 
 
 async def test_jdbc_waits_for_a_row(
-    ask: Ask,  # noqa: F811
+    ask: Ask,
     jdbc_conn: str,
     server: aioifx.server.Server,
     writer: aioifx.Connection,
@@ -84,7 +83,7 @@ async def test_jdbc_waits_for_a_row(
 
 
 async def test_repeatable_read_of_jdbc_keeps_others_from_writing(
-    ask: Ask,  # noqa: F811
+    ask: Ask,
     jdbc_conn: str,
     writer: aioifx.Connection,
 ) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -13,48 +11,9 @@ from aioifx import parse_dsn
 from aioifx.server import Routine, Server, ServerOptions
 from tests.injection import eventually
 from tests.server.protocol.test_session import NUMBERS, SLOW
-from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
+from tests.system.interop.jdbc import Ask, Fields, JdbcError, cells, failing, url_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.exhaustive, pytest.mark.timeout(300)]
-
-Ask = Callable[..., Any]
-
-
-def url_of(dsn: str, **properties: str) -> str:
-    options = parse_dsn(dsn)
-    extra = "".join(f";{name}={value}" for name, value in properties.items())
-    return (
-        f"jdbc:informix-sqli://{options.host}:{options.port}/{options.database}:INFORMIXSERVER={options.server}"
-        f";user={options.user};password=secret{extra}"
-    )
-
-
-@pytest.fixture
-async def ask(jdbc: Jdbc) -> Ask:
-    """Requests to the JVM, off the event loop on which the embedded server runs."""
-
-    async def request(*fields: object) -> list[Fields]:
-        return await asyncio.to_thread(jdbc, *fields)
-
-    return request
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[str]:
-    async with aioifx.server.running() as dsn:
-        yield dsn
-
-
-@pytest.fixture
-async def conn(ask: Ask, server: str) -> AsyncIterator[str]:
-    """The name of an open JDBC connection."""
-    await ask("connect", "c", url_of(server))
-    yield "c"
-    await ask("close", "c")
-
-
-def cells(answer: list[Fields]) -> list[Fields]:
-    return [fields[1:] for fields in answer if fields[0] == "="]
 
 
 async def test_it_connects_and_learns_the_version(ask: Ask, conn: str) -> None:
@@ -131,14 +90,8 @@ async def test_literals_of_every_type_arrive_as_meant(ask: Ask, conn: str) -> No
         " INTERVAL(-100:00:01) HOUR(3) TO SECOND, 't')",
     )
     [row] = cells(await ask("query", conn, "SELECT a, b, c, d, e, f FROM t"))
-    assert [value and value.strip() for value in row] == [
-        "1",
-        "-123.4500",
-        "2024-02-29",
-        "23:59",
-        "-100:00:01",
-        "t",
-    ]
+    result = [value and value.strip() for value in row]
+    assert result == ["1", "-123.4500", "2024-02-29", "23:59", "-100:00:01", "t"]
 
 
 @pytest.mark.parametrize(
@@ -247,13 +200,10 @@ async def test_procedures_are_called_for_what_they_do(ask: Ask, calls: list[str]
     await ask("execute", "r", "execute procedure note('as text')")
     assert calls == ["from JDBC", "as text"]
     assert cells(await ask("query", "r", "execute function twice(21)")) == [["42"]]
-    with pytest.raises(JdbcError) as caught:
-        await ask("update", "r", "execute procedure fail('sold out')")
-    assert caught.value.code == -746
-    assert "sold out" in str(caught.value)
-    with pytest.raises(JdbcError) as caught:
-        await ask("update", "r", "execute procedure nothing()")
-    assert caught.value.code == -674
+    error = await failing(ask, "update", "r", "execute procedure fail('sold out')")
+    assert error.code == -746
+    assert "sold out" in str(error)
+    assert (await failing(ask, "update", "r", "execute procedure nothing()")).code == -674
 
 
 async def test_routines_in_spl_are_created_called_and_described(ask: Ask, conn: str) -> None:
@@ -328,9 +278,7 @@ async def test_a_statement_older_than_its_table_is_prepared_again(ask: Ask, conn
     for verb, sql in (("select", "SELECT * FROM t"), ("run", "INSERT INTO t VALUES (8)")):
         await ask("prepare", conn, "p", sql)
         await ask("update", conn, "ALTER TABLE t MODIFY (k CHAR(4))")
-        with pytest.raises(JdbcError) as caught:
-            await ask(verb, "p")
-        assert caught.value.code == -710
+        assert (await failing(ask, verb, "p")).code == -710
         await ask("release", "p")
         await ask("prepare", conn, "p", sql)
         await ask(verb, "p")
@@ -347,13 +295,8 @@ async def test_a_scroll_cursor_moves_both_ways(ask: Ask, conn: str) -> None:
         "scroll", conn, "SELECT k FROM t ORDER BY k", "last", "first", "next", "4", "previous", "9"
     )
     assert moves == [
-        ["last", "5"],
-        ["first", "1"],
-        ["next", "2"],
-        ["4", "4"],
-        ["previous", "3"],
-        ["9", "off"],
-    ]
+        ["last", "5"], ["first", "1"], ["next", "2"], ["4", "4"], ["previous", "3"], ["9", "off"],
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -374,9 +317,7 @@ async def test_a_scroll_cursor_moves_both_ways(ask: Ask, conn: str) -> None:
 async def test_errors_have_informix_codes(ask: Ask, conn: str, sql: str, code: int) -> None:
     await ask("update", conn, "CREATE TABLE t (k INTEGER PRIMARY KEY CONSTRAINT pk_t, v CHAR(3) NOT NULL)")
     await ask("update", conn, "INSERT INTO t VALUES (1, 'a')")
-    with pytest.raises(JdbcError) as caught:
-        await ask("query" if sql.startswith("SEL") else "update", conn, sql)
-    assert caught.value.code == code
+    assert (await failing(ask, "query" if sql.startswith("SEL") else "update", conn, sql)).code == code
     assert cells(await ask("query", conn, "SELECT k FROM t")) == [["1"]]
 
 
@@ -386,9 +327,7 @@ async def test_a_failed_row_of_a_batch_leaves_the_others(ask: Ask, conn: str) ->
     for k in (1, 2, 1, 3):
         await ask("set", "p", 1, "int", k)
         await ask("add", "p")
-    with pytest.raises(JdbcError) as caught:
-        await ask("batch", "p")
-    assert caught.value.code == -268
+    assert (await failing(ask, "batch", "p")).code == -268
     await ask("release", "p")
     # The first error ends the answer of a group and drops what follows in it (assumed for several executions).
     assert cells(await ask("query", conn, "SELECT k FROM t ORDER BY k")) == [["1"], ["2"]]
@@ -396,13 +335,10 @@ async def test_a_failed_row_of_a_batch_leaves_the_others(ask: Ask, conn: str) ->
 
 async def test_a_wrong_password_and_an_unknown_database_have_different_errors(ask: Ask) -> None:
     async with aioifx.server.running(user="app", password="right") as dsn:
-        with pytest.raises(JdbcError) as caught:
-            await ask("connect", "x", url_of(dsn))
-        assert caught.value.code == -951
+        assert (await failing(ask, "connect", "x", url_of(dsn))).code == -951
     async with aioifx.server.running() as dsn:
-        with pytest.raises(JdbcError) as caught:
-            await ask("connect", "x", url_of(dsn).replace(f"/{parse_dsn(dsn).database}:", "/nowhere:"))
-        assert caught.value.code == -329
+        url = url_of(dsn).replace(f"/{parse_dsn(dsn).database}:", "/nowhere:")
+        assert (await failing(ask, "connect", "x", url)).code == -329
 
 
 async def test_it_reads_the_catalog(ask: Ask, conn: str) -> None:
@@ -463,9 +399,7 @@ async def test_cancel_ends_a_slow_query(ask: Ask, slow: Server) -> None:
     await ask("start", "a", "s", 0, SLOW)
     await eventually(lambda: slow.stats.sessions[0].running)
     await ask("cancel", "s")
-    with pytest.raises(JdbcError) as caught:
-        await ask("finish", "s")
-    assert caught.value.code == -213
+    assert (await failing(ask, "finish", "s")).code == -213
     assert slow.stats.interrupts == 1
     assert cells(await ask("query", "a", "SELECT COUNT(*) FROM n")) == [["128"]]
 
@@ -477,9 +411,7 @@ async def test_cancel_ends_a_change_and_spares_the_transaction(ask: Ask, slow: S
     await ask("start", "a", "s", 0, "INSERT INTO t SELECT w.a FROM n w, n x, n y, n z")
     await eventually(lambda: slow.stats.sessions[0].running)
     await ask("cancel", "s")
-    with pytest.raises(JdbcError) as caught:
-        await ask("finish", "s")
-    assert caught.value.code == -213
+    assert (await failing(ask, "finish", "s")).code == -213
     await ask("commit", "a")
     assert cells(await ask("query", "b", "SELECT a FROM t")) == [["7"]]
 
@@ -491,9 +423,7 @@ async def test_cancel_ends_a_wait_for_a_lock(ask: Ask, slow: Server) -> None:
     await ask("start", "b", "s", 0, "UPDATE n SET a = 2")
     await eventually(lambda: slow.stats.sessions[1].waiting)
     await ask("cancel", "s")
-    with pytest.raises(JdbcError) as caught:
-        await ask("finish", "s")
-    assert caught.value.code == -213
+    assert (await failing(ask, "finish", "s")).code == -213
     await ask("rollback", "a")
     assert await ask("update", "b", "UPDATE n SET a = 3") == [["128"]]
 
@@ -513,9 +443,7 @@ async def test_cancel_with_nothing_running_hits_the_next_statement(ask: Ask, slo
     assert await ask("finish", "s") == [["128"]]
     await ask("cancel", "s")
     await eventually(lambda: slow.stats.interrupts)
-    with pytest.raises(JdbcError) as caught:
-        await ask("query", "a", "SELECT COUNT(*) FROM n")
-    assert caught.value.code == -213
+    assert (await failing(ask, "query", "a", "SELECT COUNT(*) FROM n")).code == -213
     assert cells(await ask("query", "a", "SELECT COUNT(*) FROM n")) == [["128"]]
 
 
@@ -532,9 +460,7 @@ async def test_an_insert_cursor_stops_at_the_first_row_that_fails_and_is_used_ag
             await ask("set", "s", 2, "string", str(k))
             await ask("add", "s")
         if 1 in batch[1:]:
-            with pytest.raises(JdbcError) as caught:
-                await ask("batch", "s")
-            assert caught.value.code == -268
+            assert (await failing(ask, "batch", "s")).code == -268
         else:
             await ask("batch", "s")
     await ask("release", "s")  # JDBC commits here what came before the error

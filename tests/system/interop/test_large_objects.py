@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import aioifx.server
-from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
+from tests.system.interop.jdbc import Ask, Fields, JdbcError, cells, failing, url_of
 from tests.system.interop.test_informix_driver import connect, off_loop
-from tests.system.interop.test_jdbc import Ask, cells, url_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -34,30 +31,6 @@ def pattern_text(size: int) -> bytes:
 
 def summed(data: bytes) -> str:
     return f"{len(data)}:{zlib.crc32(data)}"
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[str]:
-    async with aioifx.server.running() as dsn:
-        yield dsn
-
-
-@pytest.fixture
-async def ask(jdbc: Jdbc) -> Ask:
-    """Requests to the JVM, off the event loop on which the embedded server runs."""
-
-    async def request(*fields: object) -> list[Fields]:
-        return await asyncio.to_thread(jdbc, *fields)
-
-    return request
-
-
-@pytest.fixture
-async def conn(ask: Ask, server: str) -> AsyncIterator[str]:
-    """The name of an open JDBC connection."""
-    await ask("connect", "large", url_of(server))
-    yield "large"
-    await ask("close", "large")
 
 
 async def stored(ask: Ask, conn: str, sizes: tuple[int, ...], first: str, second: str) -> None:
@@ -128,16 +101,12 @@ async def test_jdbc_writes_a_batch_of_large_values(ask: Ask, server: str, use_pu
 )
 async def test_jdbc_sees_where_large_values_are_refused(ask: Ask, conn: str, sql: str, code: int) -> None:
     await ask("update", conn, "CREATE TABLE t (k INT, b BYTE, x TEXT)")
-    with pytest.raises(JdbcError) as caught:
-        await ask("query" if sql.startswith("SELECT") else "update", conn, sql)
-    assert caught.value.code == code
+    assert (await failing(ask, "query" if sql.startswith("SELECT") else "update", conn, sql)).code == code
 
 
 async def test_jdbc_finds_no_large_value_in_a_scroll_cursor(ask: Ask, conn: str) -> None:
     await ask("update", conn, "CREATE TABLE t (k INT, b BYTE)")
-    with pytest.raises(JdbcError) as caught:
-        await ask("scroll", conn, "SELECT b FROM t", "first")
-    assert caught.value.code == -611
+    assert (await failing(ask, "scroll", conn, "SELECT b FROM t", "first")).code == -611
 
 
 @pytest.mark.exhaustive
@@ -300,9 +269,11 @@ async def test_jdbc_sends_and_receives_files_in_the_middle_of_statements(
 
 async def test_jdbc_reports_a_file_that_it_cannot_read(ask: Ask, conn: str, tmp_path: Path) -> None:
     await ask("update", conn, "CREATE TABLE t (b BLOB)")
-    with pytest.raises(JdbcError) as caught:
-        await ask("update", conn, f"INSERT INTO t VALUES (FILETOBLOB('{tmp_path}/missing', 'client'))")
-    assert caught.value.code == -619
+    assert (
+        await failing(
+            ask, "update", conn, f"INSERT INTO t VALUES (FILETOBLOB('{tmp_path}/missing', 'client'))"
+        )
+    ).code == -619
     assert cells(await ask("query", conn, "SELECT COUNT(*) FROM t")) == [["0"]]
 
 

@@ -10,8 +10,7 @@ import pytest
 import aioifx.server
 from aioifx import PamStyle
 from aioifx.server.protocol.pam import PamAsk
-from tests.system.interop.jdbc import Jdbc, JdbcError
-from tests.system.interop.test_jdbc import url_of
+from tests.system.interop.jdbc import Jdbc, JdbcError, url_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.exhaustive, pytest.mark.timeout(300)]
 

@@ -8,9 +8,8 @@ from typing import Final
 import pytest
 
 from aioifx.server import Quirk, running
-from tests.system.interop.jdbc import Jdbc, JdbcError
+from tests.system.interop.jdbc import Jdbc, JdbcError, url_of
 from tests.system.interop.test_informix_driver import connect, off_loop
-from tests.system.interop.test_jdbc import url_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.exhaustive, pytest.mark.timeout(120)]
 
@@ -85,10 +84,7 @@ ENDS: Final = (Quirk.ERROR_ON_CLOSE, Quirk.ROW_BY_ROW, Quirk.SEPARATE_END, Quirk
 
 @pytest.mark.parametrize(
     ("quirk", "optofc"),
-    [
-        *((quirk, "0") for quirk in Quirk if quirk not in JDBC_FAILS),
-        *((quirk, "1") for quirk in ENDS),
-    ],
+    [*((quirk, "0") for quirk in Quirk if quirk not in JDBC_FAILS), *((quirk, "1") for quirk in ENDS)],
 )
 async def test_jdbc_works_with_a_quirk(jdbc: Jdbc, quirk: Quirk, optofc: str) -> None:
     async with running(quirks=[quirk]) as dsn:

@@ -109,10 +109,8 @@ async def test_a_batch_keeps_rows_constraints_and_indexes(engine: AsyncEngine, r
             batch.create_unique_constraint("u_a", ["a", "b"])
 
     await operate(engine, create_t, insert_rows, change)
-    assert await rows(engine, "SELECT id, a, b, cost, c FROM t ORDER BY id") == [
-        (1, "one", 1, Decimal("1.50"), 7),
-        (2, None, 2, None, 7),
-    ]
+    found = await rows(engine, "SELECT id, a, b, cost, c FROM t ORDER BY id")
+    assert found == [(1, "one", 1, Decimal("1.50"), 7), (2, None, 2, None, 7)]
 
     def described(inspector: sa.Inspector) -> Any:
         columns = {each["name"]: each for each in inspector.get_columns("t")}
@@ -133,13 +131,8 @@ async def test_a_batch_keeps_rows_constraints_and_indexes(engine: AsyncEngine, r
         "cost": "DECIMAL(9, 2)",
         "c": "INTEGER",
     }
-    assert (default, autoincrement, uniques, checks, indexes) == (
-        "'x'",
-        True,
-        ["u_a", "u_b"],
-        ["c_b"],
-        ["i_a"],
-    )
+    result = (default, autoincrement, uniques, checks, indexes)
+    assert result == ("'x'", True, ["u_a", "u_b"], ["c_b"], ["i_a"])
 
 
 async def test_tables_and_indexes_have_conditions(engine: AsyncEngine) -> None:

@@ -50,24 +50,30 @@ def listening() -> tuple[socket.socket, str]:
 
 
 @asynccontextmanager
-async def fastapi(dsn: str, *, patience: int = 20, **options: Any) -> AsyncIterator[Running]:
-    app = fastapi_service.service(dsn, **options)
-    config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=patience)
-    server = Uvicorn(config)
+async def serving(app: Any, patience: int = 20) -> AsyncIterator[tuple[str, Callable[[], Any]]]:
+    """An application in uvicorn, which answers; its URL, and what ends it as SIGTERM would."""
+    server = Uvicorn(uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=patience))
     listener, url = listening()
-    serving = asyncio.create_task(server.serve([listener]))
+    running = asyncio.create_task(server.serve([listener]))
 
     async def stop() -> None:
         server.should_exit = True
-        await serving
+        await running
 
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(20):
             await server.ready.wait()
-        yield Running(url, app.state.pool, stop)
+        yield url, stop
     finally:
         await stop()
         listener.close()
+
+
+@asynccontextmanager
+async def fastapi(dsn: str, *, patience: int = 20, **options: Any) -> AsyncIterator[Running]:
+    app = fastapi_service.service(dsn, **options)
+    async with serving(app, patience) as (url, stop):
+        yield Running(url, app.state.pool, stop)
 
 
 @asynccontextmanager

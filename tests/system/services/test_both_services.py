@@ -281,12 +281,9 @@ async def cancelled_after(turns: int, request: Coroutine[Any, Any, Any]) -> bool
     return not task.cancelled() and task.exception() is None
 
 
-@pytest.mark.exhaustive
-async def test_a_storm_of_clients_that_hang_up_leaves_nothing_behind(
-    service: Running, client: httpx.AsyncClient, conn: aioifx.Connection, shop: Server
-) -> None:
-    await fill(conn)
-    chance = random.Random(1)
+async def storm(client: httpx.AsyncClient, seed: int, rounds: int) -> None:
+    """Rounds of 20 clients that hang up at any moment."""
+    chance = random.Random(seed)
 
     async def drain(path: str) -> None:
         async with client.stream("GET", path) as answer:
@@ -301,8 +298,22 @@ async def test_a_storm_of_clients_that_hang_up_leaves_nothing_behind(
         )
         return chance.choice(kinds)()
 
-    for _ in range(5):
+    for _ in range(rounds):
         await asyncio.gather(*(cancelled_after(chance.randrange(200), request()) for _ in range(20)))
+
+
+async def check_answers(client: httpx.AsyncClient) -> None:
+    """Each of 20 requests at a time has its own answer."""
+    answers = await asyncio.gather(*(client.get(f"/items/{1 + n % 2}") for n in range(20)))
+    assert [answer.json()["id"] for answer in answers] == [1, 2] * 10
+
+
+@pytest.mark.exhaustive
+async def test_a_storm_of_clients_that_hang_up_leaves_nothing_behind(
+    service: Running, client: httpx.AsyncClient, conn: aioifx.Connection, shop: Server
+) -> None:
+    await fill(conn)
+    await storm(client, 1, 5)
     await eventually(lambda: is_at_rest(service, shop))
 
     stats = service.pool.stats
@@ -313,8 +324,7 @@ async def test_a_storm_of_clients_that_hang_up_leaves_nothing_behind(
     assert (stock["shop"], stock["depot"]) == (moved, 1000 - stock["shop"]), (
         "each was booked whole or not at all"
     )
-    answers = await asyncio.gather(*(client.get(f"/items/{1 + n % 2}") for n in range(20)))
-    assert [answer.json()["id"] for answer in answers] == [1, 2] * 10
+    await check_answers(client)
 
 
 # -- the end ----------------------------------------------------------------------------------------------------------

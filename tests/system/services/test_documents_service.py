@@ -10,14 +10,12 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
-import uvicorn
 
 import aioifx
 from aioifx.server import Server, ServerOptions, serve
 from examples.documents_service import DATABASE, SCHEMA, service
 from tests.injection import eventually
-from tests.system.services.conftest import Running, listening
-from tests.uvicorn_server import Uvicorn
+from tests.system.services.conftest import Running, serving
 
 CHUNK = "Grüße an alle, die hier lesen: ü€\n".encode() * 3000
 MEMORY = 24 * 1024 * 1024
@@ -34,21 +32,8 @@ async def documents() -> AsyncIterator[Server]:
 @asynccontextmanager
 async def running(dsn: str) -> AsyncIterator[Running]:
     app = service(dsn, max_size=2)
-    server = Uvicorn(uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=5))
-    listener, url = listening()
-    serving = asyncio.create_task(server.serve([listener]))
-
-    async def stop() -> None:
-        server.should_exit = True
-        await serving
-
-    try:
-        async with asyncio.timeout(10):
-            await server.ready.wait()
+    async with serving(app, patience=5) as (url, stop):
         yield Running(url, app.state.pool, stop)
-    finally:
-        await stop()
-        listener.close()
 
 
 @pytest.fixture

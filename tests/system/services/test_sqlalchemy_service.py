@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from sqlalchemy import NullPool
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -20,10 +18,9 @@ import aioifx
 from aioifx.server import Server, ServerOptions, serve
 from examples import sqlalchemy_service
 from tests.injection import eventually
-from tests.system.services.conftest import Running, listening
+from tests.system.services.conftest import Running, serving
 from tests.system.services.programs import program
-from tests.system.services.test_both_services import cancelled_after, transfer
-from tests.uvicorn_server import Uvicorn
+from tests.system.services.test_both_services import check_answers, storm, transfer
 
 POOL = 5
 MOVEMENTS = 2**12
@@ -53,17 +50,8 @@ class Service:
 @asynccontextmanager
 async def running(dsn: str, **options: Any) -> AsyncIterator[Service]:
     app = sqlalchemy_service.service(dsn, pool_size=POOL, **options)
-    server = Uvicorn(uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=20))
-    listener, url = listening()
-    serving = asyncio.create_task(server.serve([listener]))
-    try:
-        async with asyncio.timeout(20):
-            await server.ready.wait()
+    async with serving(app) as (url, _):
         yield Service(url, app.state.engine)
-    finally:
-        server.should_exit = True
-        await serving
-        listener.close()
 
 
 @pytest.fixture
@@ -259,23 +247,7 @@ async def test_a_storm_of_clients_that_hang_up_leaves_nothing_behind(
     service: Service, client: httpx.AsyncClient, shop: Server, seed: int
 ) -> None:
     await fill(shop)
-    chance = random.Random(seed)
-
-    async def drain(path: str) -> None:
-        async with client.stream("GET", path) as answer:
-            async for _ in answer.aiter_raw():
-                pass
-
-    def request() -> Coroutine[Any, Any, Any]:
-        kinds = (
-            lambda: client.get("/items"),
-            lambda: client.post("/transfers", json=transfer(1, 1)),
-            lambda: drain("/movements"),
-        )
-        return chance.choice(kinds)()
-
-    for _ in range(2):
-        await asyncio.gather(*(cancelled_after(chance.randrange(200), request()) for _ in range(20)))
+    await storm(client, seed, 2)
     # An attempt to connect that was cancelled may still be logging in, or ending.
     await eventually(lambda: is_at_rest(service, shop) and len(shop.stats.sessions) <= POOL)
     async with beside(shop) as conn:
@@ -283,8 +255,7 @@ async def test_a_storm_of_clients_that_hang_up_leaves_nothing_behind(
         assert await stock_of(conn) == {"shop": moved, "depot": 1000 - moved}, (
             "each was booked whole or not at all"
         )
-    answers = await asyncio.gather(*(client.get(f"/items/{1 + n % 2}") for n in range(20)))
-    assert [answer.json()["id"] for answer in answers] == [1, 2] * 10
+    await check_answers(client)
 
 
 # -- as a program -----------------------------------------------------------------------------------------------------

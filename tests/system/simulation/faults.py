@@ -13,18 +13,9 @@ from tests.system.simulation.network import Accepting, Connection, Network, Tran
 from tests.system.simulation.scenario import Fault
 
 HOST_FAULTS: Final = (
-    "crash",
-    "crash silently",
-    "refuse",
-    "silent",
-    "drop",
-    "unreachable",
-    "change role",
-    "reject",
-    "redirect in a circle",
-    "slow down",
-    "long transaction",
-)
+    "crash", "crash silently", "refuse", "silent", "drop", "unreachable", "change role", "reject",
+    "redirect in a circle", "slow down", "long transaction",
+)  # fmt: skip
 """Those whose target is a server."""
 
 FAULTS: Final = (

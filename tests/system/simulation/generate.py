@@ -323,14 +323,9 @@ def _with_changed_database(scenario: Scenario, dice: random.Random) -> Scenario:
 
 
 _ADDITIONS: Final = (
-    (0.05, _with_failing_fetch),
-    (0.03, _with_stuck_hook),
-    (0.02, _with_silent_host),
-    (0.02, _with_lost_commit),
-    (0.04, _with_reset_hook),
-    (0.03, _with_failing_commit),
-    (0.02, _with_changed_database),
-)
+    (0.05, _with_failing_fetch), (0.03, _with_stuck_hook), (0.02, _with_silent_host), (0.02, _with_lost_commit),
+    (0.04, _with_reset_hook), (0.03, _with_failing_commit), (0.02, _with_changed_database),
+)  # fmt: skip
 """Shares of the scenarios, and what these have beside other things, or in place of them."""
 
 
@@ -350,10 +345,7 @@ def _with_differences(scenario: Scenario, dice: random.Random) -> Scenario:
     callers = tuple(
         replace(
             caller,
-            operations=(
-                replace(caller.operations[0], kind=dice.choice(_DIFFERING)),
-                *caller.operations[1:],
-            ),
+            operations=(replace(caller.operations[0], kind=dice.choice(_DIFFERING)), *caller.operations[1:]),
         )
         for caller in scenario.callers[:2]
     )

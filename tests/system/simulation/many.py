@@ -227,9 +227,7 @@ class _Workers:
         self._since = [(NO_SEED, 0.0)] * jobs  # the seed that each process was last seen at, and since when
         self._processes = [
             context.Process(
-                target=_work,
-                args=(self.orders, self._results, seed, defect, stop_at_failure),
-                daemon=True,
+                target=_work, args=(self.orders, self._results, seed, defect, stop_at_failure), daemon=True
             )
             for seed in self._seeds
         ]

@@ -653,13 +653,6 @@ class _Urgent:
 
 
 __all__ = [
-    "HIGH_WATER",
-    "Accepting",
-    "Connection",
-    "Network",
-    "Tracer",
-    "Transport",
-    "Urgent",
-    "UrgentSockets",
+    "HIGH_WATER", "Accepting", "Connection", "Network", "Tracer", "Transport", "Urgent", "UrgentSockets",
     "Weather",
-]
+]  # fmt: skip

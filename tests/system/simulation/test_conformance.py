@@ -213,20 +213,14 @@ SCRIPTS: Final = {
         Habits(), Habits(), ((S, ("pause reading",)), (C, ("write much", "abort")), (S, ("resume reading",)))
     ),
     "write after close": Script(Habits(), Habits(), ((C, ("close", "write")),)),
-    "write after close, unsent": Script(
-        Habits(),
-        Habits(),
-        ((S, ("pause reading",)), (C, ("write much", "close", "write")), (S, ("resume reading",))),
-    ),
+    "write after close, unsent": Script(Habits(), Habits(),
+        ((S, ("pause reading",)), (C, ("write much", "close", "write")), (S, ("resume reading",)))),
     "write after abort": Script(Habits(), Habits(), ((C, ("abort", "write", "close")),)),
     "half-close": Script(
         Habits(), OPEN, ((C, ("write", "write eof", "write")), (S, ("write",)), (S, ("write", "close")))
     ),
-    "half-close, unsent": Script(
-        Habits(),
-        OPEN,
-        ((S, ("pause reading",)), (C, ("write much", "write eof", "write eof")), (S, ("resume reading",))),
-    ),
+    "half-close, unsent": Script(Habits(), OPEN,
+        ((S, ("pause reading",)), (C, ("write much", "write eof", "write eof")), (S, ("resume reading",)))),
     "half-close of both": Script(OPEN, OPEN, ((C, ("write eof",)), (S, ("write eof",)))),
     "end of the stream after close": Script(OPEN, OPEN, ((C, ("close", "write eof")), (S, ("write",)))),
     "write to one that has closed": Script(
@@ -235,36 +229,24 @@ SCRIPTS: Final = {
     "close with data that is not read": Script(
         Habits(), Habits(), ((S, ("pause reading",)), (C, ("write",)), (S, ("close",)))
     ),
-    "reset of one that does not read": Script(
-        Habits(),
-        Habits(),
-        ((S, ("pause reading",)), (C, ("pause reading", "write")), (S, ("abort",)), (C, ("resume reading",))),
-    ),
-    "write of one that does not read, after a reset": Script(
-        Habits(),
-        Habits(),
-        ((S, ("pause reading",)), (C, ("pause reading", "write")), (S, ("abort",)), (C, ("write",))),
-    ),
-    "close of one that does not read, after a reset": Script(
-        Habits(),
-        Habits(),
-        ((S, ("pause reading",)), (C, ("pause reading", "write")), (S, ("abort",)), (C, ("close",))),
-    ),
+    "reset of one that does not read": Script(Habits(), Habits(),
+        ((S, ("pause reading",)), (C, ("pause reading", "write")), (S, ("abort",)), (C, ("resume reading",)))),
+    "write of one that does not read, after a reset": Script(Habits(), Habits(),
+        ((S, ("pause reading",)), (C, ("pause reading", "write")), (S, ("abort",)), (C, ("write",)))),
+    "close of one that does not read, after a reset": Script(Habits(), Habits(),
+        ((S, ("pause reading",)), (C, ("pause reading", "write")), (S, ("abort",)), (C, ("close",)))),
     "end of the stream for one that does not read": Script(
         Habits(), Habits(), ((C, ("pause reading",)), (S, ("write", "close")), (C, ("resume reading",)))
     ),
-    "pause and resume": Script(
-        Habits(),
-        Habits(),
-        ((S, ("pause reading", "pause reading")), (C, ("write",)), (S, ("resume reading", "resume reading"))),
-    ),
+    "pause and resume": Script(Habits(), Habits(),
+        ((S, ("pause reading", "pause reading")), (C, ("write",)), (S, ("resume reading", "resume reading")))),
     "an error in data_received": Script(Habits(), Habits(on_data="fail"), ((C, ("write",)),)),
     "an error in eof_received": Script(Habits(), Habits(on_eof="fail"), ((C, ("close",)),)),
     "close in data_received": Script(Habits(), Habits(on_data="close"), ((C, ("write",)), (C, ("write",)))),
     "abort in data_received": Script(Habits(), Habits(on_data="abort"), ((C, ("write",)),)),
     "write in eof_received": Script(OPEN, Habits(on_eof="write"), ((C, ("write eof",)),)),
     "abort in eof_received": Script(OPEN, Habits(on_eof="abort"), ((C, ("write eof",)),)),
-}
+}  # fmt: skip
 
 
 def both(script: Script, kind: str, seed: int = 1) -> None:
@@ -280,18 +262,9 @@ def test_both_ends_see_what_they_see_on_sockets(name: str, kind: str) -> None:
 
 
 CALLS: Final = (
-    ("write",),
-    ("write",),
-    ("write much",),
-    ("pause reading",),
-    ("pause reading",),
-    ("resume reading",),
-    ("close",),
-    ("write", "close"),
-    ("close", "write"),
-    ("abort",),
-    ("close", "abort"),
-)
+    ("write",), ("write",), ("write much",), ("pause reading",), ("pause reading",), ("resume reading",),
+    ("close",), ("write", "close"), ("close", "write"), ("abort",), ("close", "abort"),
+)  # fmt: skip
 
 
 def drawn(seed: int) -> Script:

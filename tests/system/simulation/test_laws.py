@@ -71,14 +71,7 @@ def test_a_mistake_of_the_server_is_found(bug: str, law: str, operations: tuple[
         ("left", "timer", Interrupter, "_stop_running", lambda _: None, ("interrupt",)),
         ("limits", "execute", Dispatcher, "_set_deadline", lambda *_: None, ("go on after a timeout",)),
         ("outcome", "called unknown", errors, "_OUTCOME_UNKNOWN", {-268}, ("fail in a batch",) * 3),
-        (
-            "errors",
-            "isolation",
-            SessionSettings,
-            "reset",
-            lambda _: None,
-            ("leave settings", "hold"),
-        ),
+        ("errors", "isolation", SessionSettings, "reset", lambda _: None, ("leave settings", "hold")),
         ("errors", "table", PooledSession, "reset_failure", "", ("leave a table",) * 2),
         ("wrong", "the database", PooledSession, "reset_failure", "", ("change the database", "hold")),
         ("left", "not as ended", Observation, "end", lambda *_, **__: None, ("hold",)),
@@ -136,17 +129,9 @@ def test_a_commit_that_fails_leaves_nothing() -> None:
 
 
 QUICK = (
-    "rollback lost",
-    "rows there twice",
-    "unfair connection",
-    "opening never counted down",
-    "cursor left open",
-    "session lent twice",
-    "lock granted to two",
-    "lock not taken",
-    "deadlock missed",
-    "waiter forgotten",
-)
+    "rollback lost", "rows there twice", "unfair connection", "opening never counted down", "cursor left open",
+    "session lent twice", "lock granted to two", "lock not taken", "deadlock missed", "waiter forgotten",
+)  # fmt: skip
 """Those that few seeds find; ``poe simulate --planted NAME`` tries any."""
 
 
@@ -178,8 +163,7 @@ def test_a_past_defect_is_found(name: str) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "name",
-    [name for name, each in DEFECTS.items() if name not in QUICK and (each.seeds or each.scenario)],
+    "name", [name for name, each in DEFECTS.items() if name not in QUICK and (each.seeds or each.scenario)]
 )
 def test_any_past_defect_is_found(name: str) -> None:
     _check_found(name)

@@ -160,25 +160,9 @@ async def forget_in_the_middle(pool: Pool, dice: random.Random) -> None:
 
 
 OPERATIONS: Final[list[Operation]] = [
-    read_all,
-    read_one,
-    add_up,
-    move,
-    move,
-    move_and_run,
-    stream_all,
-    stream_some,
-    cursor,
-    prepared,
-    insert_many,
-    load,
-    trim,
-    fail,
-    leave_settings,
-    leave_table,
-    use_side_by_side,
-    forget_in_the_middle,
-]
+    read_all, read_one, add_up, move, move, move_and_run, stream_all, stream_some, cursor, prepared, insert_many,
+    load, trim, fail, leave_settings, leave_table, use_side_by_side, forget_in_the_middle,
+]  # fmt: skip
 
 
 # -- what happens to them ---------------------------------------------------------------------------------------------

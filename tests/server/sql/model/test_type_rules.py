@@ -86,16 +86,10 @@ def test_arithmetic_has_informixs_types(left: SqlType, operator: str, right: Sql
 @pytest.mark.parametrize(
     ("left", "operator", "right"),
     [
-        (DAYS, "+", MONTHS),
-        (DATE, "*", INTEGER),
-        (DATE, "+", DATE),
-        (INTEGER, "-", DATE),
-        (INTEGER, "/", DAYS),
-        (BOOLEAN, "+", INTEGER),
-        (TO_MINUTE, "+", TO_MINUTE),
-        (DAYS, "-", TO_MINUTE),
+        (DAYS, "+", MONTHS), (DATE, "*", INTEGER), (DATE, "+", DATE), (INTEGER, "-", DATE), (INTEGER, "/", DAYS),
+        (BOOLEAN, "+", INTEGER), (TO_MINUTE, "+", TO_MINUTE), (DAYS, "-", TO_MINUTE),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_combine_has_no_type(left: SqlType, operator: str, right: SqlType) -> None:
     assert sum_of(left, operator, right) is None
 

@@ -39,25 +39,9 @@ DAY_TO_SECOND = interval(Unit.DAY, Unit.SECOND, 3)
 YEAR_TO_MONTH = interval(Unit.YEAR, Unit.MONTH, 4)
 
 ALL = [
-    SMALLINT,
-    INTEGER,
-    BIGINT,
-    FLOAT,
-    SMALLFLOAT,
-    decimal(5, 2),
-    decimal(),
-    money(),
-    char(12),
-    varchar(12),
-    lvarchar(40),
-    DATE,
-    YEAR_TO_DAY,
-    YEAR_TO_SECOND,
-    kinds.HOUR_TO_MINUTE,
-    DAY_TO_SECOND,
-    YEAR_TO_MONTH,
-    BOOLEAN,
-]
+    SMALLINT, INTEGER, BIGINT, FLOAT, SMALLFLOAT, decimal(5, 2), decimal(), money(), char(12), varchar(12),
+    lvarchar(40), DATE, YEAR_TO_DAY, YEAR_TO_SECOND, kinds.HOUR_TO_MINUTE, DAY_TO_SECOND, YEAR_TO_MONTH, BOOLEAN,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

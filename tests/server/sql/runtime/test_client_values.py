@@ -210,11 +210,7 @@ def test_null_comes_back(sql_type: SqlType) -> None:
         (Datetime(hour=7), YEAR_TO_SECOND, "2026-05-04 07:00:00"),
         (Datetime(microsecond=120_000, scale=2), datetime_type(Unit.FRACTION, Unit.FRACTION, 3), ".120"),
         ("2026-5-4 7:8", YEAR_TO_MINUTE, "2026-05-04 07:08"),
-        (
-            timedelta(days=3, hours=5, seconds=59),
-            interval(Unit.DAY, Unit.MINUTE, 2),
-            (3 * 24 + 5) * 360_000_000,
-        ),
+        (timedelta(days=3, hours=5, seconds=59), interval(Unit.DAY, Unit.MINUTE, 2), (3 * 24 + 5) * 360_000_000),
         (timedelta(microseconds=-19), interval(Unit.DAY, Unit.FRACTION, 2, 5), -1),
         (IntervalYM(5, 3), interval(Unit.YEAR, Unit.YEAR, 2), 60),
         ("-5-3", interval(Unit.YEAR, Unit.MONTH, 4), -63),
@@ -222,7 +218,7 @@ def test_null_comes_back(sql_type: SqlType) -> None:
         (True, varchar(5), "t"),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_assigning_fits_the_value_to_the_column(value: object, sql_type: SqlType, stored: object) -> None:
     result = store(value, sql_type, SETTINGS)
     assert result == stored
@@ -287,18 +283,9 @@ VALUES = st.one_of(
     st.builds(IntervalYM, st.integers(-(10**12), 10**12)),
 )
 TYPES = [
-    SMALLINT,
-    BIGINT,
-    SMALLFLOAT,
-    decimal(5, 2),
-    decimal(),
-    money(),
-    char(7),
-    varchar(7),
-    lvarchar(30),
-    DATE,
+    SMALLINT, BIGINT, SMALLFLOAT, decimal(5, 2), decimal(), money(), char(7), varchar(7), lvarchar(30), DATE,
     BOOLEAN,
-]
+]  # fmt: skip
 TYPES += DATETIME_TYPES + kinds.INTERVAL_TYPES
 
 

@@ -17,6 +17,7 @@ from aioifx.server.sql.runtime.complex_values import Literal, Part, is_literal, 
 from aioifx.server.sql.runtime.dates import days_of
 from aioifx.server.sql.syntax.parser import parse_type_text
 from tests.server.sql import kinds
+from tests.server.sql.kinds import error_of
 
 
 def read(definition: str, text: str) -> Any:
@@ -76,9 +77,7 @@ def test_literals_are_stored_by_their_parts(definition: str, text: str, parts: l
     ],
 )
 def test_literals_that_are_not_values_of_a_type(definition: str, text: str, sqlcode: int) -> None:
-    with pytest.raises(SqlError) as raised:
-        read(definition, text)
-    assert raised.value.sqlcode == sqlcode
+    assert error_of(read, definition, text) == sqlcode
 
 
 @pytest.mark.parametrize(
@@ -150,9 +149,7 @@ def test_a_row_becomes_another_row_field_by_field() -> None:
     stored = complex_values.stored_parts([12, "abc"])
     convert = converter(type_number(source), type_number(target))
     assert complex_values.parts_of(str(convert(stored, kinds.settings()))) == ["12", "ab"]
-    with pytest.raises(SqlError) as raised:
-        converter(type_number(source), type_number(parse_type_text("row(x int)")))
-    assert raised.value.sqlcode == -9634
+    assert error_of(converter, type_number(source), type_number(parse_type_text("row(x int)"))) == -9634
     with pytest.raises(SqlError) as raised:
         converter(type_number(source), type_number(parse_type_text("set(int not null)")))
     assert raised.value.sqlcode == -9634

@@ -74,19 +74,12 @@ def test_texts_are_read_by_their_pattern(text: str, pattern: str, moment: dateti
 @pytest.mark.parametrize(
     ("text", "pattern", "sqlcode"),
     [
-        ("2026/05/04", "%Y-%m-%d", -1277),
-        ("2026-05", "%Y-%m-%d", -1277),
-        ("2026-05-04x", "%Y-%m-%d", -1277),
-        ("Foo 4 2026", "%B %d %Y", -1277),
-        ("2026-02-30", "%Y-%m-%d", -1263),
-        ("2026-13-01", "%Y-%m-%d", -1263),
-        ("25", "%H", -1263),
-        ("13 PM", "%I %p", -1263),
-        ("0000-01-01", "%Y-%m-%d", -1263),
-        ("2025 366", "%Y %j", -1263),
-        ("20", "%C", -999),
+        ("2026/05/04", "%Y-%m-%d", -1277), ("2026-05", "%Y-%m-%d", -1277), ("2026-05-04x", "%Y-%m-%d", -1277),
+        ("Foo 4 2026", "%B %d %Y", -1277), ("2026-02-30", "%Y-%m-%d", -1263), ("2026-13-01", "%Y-%m-%d", -1263),
+        ("25", "%H", -1263), ("13 PM", "%I %p", -1263), ("0000-01-01", "%Y-%m-%d", -1263),
+        ("2025 366", "%Y %j", -1263), ("20", "%C", -999),
     ],
-)
+)  # fmt: skip
 def test_texts_that_do_not_fit_say_why(text: str, pattern: str, sqlcode: int) -> None:
     assert error_of(parse_moment, text, pattern, NOW) == sqlcode
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from aioifx.codecs.bson import ObjectId, decode_document, encode_document
-from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime import documents
 from aioifx.server.sql.runtime.dates import days_of
+from tests.server.sql.kinds import error_of
 
 DOCUMENT = {
     "i": 7,
@@ -82,9 +82,7 @@ def test_json_and_bson() -> None:
     assert documents.json_of(documents.bson_of('{"a" : 1}')) == '{"a":1}'
     assert documents.checked_bson(encode_document({"a": 1})) == encode_document({"a": 1}).hex()
     for refused in (lambda: documents.checked_json("x"), lambda: documents.checked_bson(b"x")):
-        with pytest.raises(SqlError) as raised:
-            refused()
-        assert raised.value.sqlcode == -9652
+        assert error_of(refused) == -9652
 
 
 @pytest.mark.parametrize(
@@ -100,9 +98,7 @@ def test_the_only_field_as_text(value: Any, text: str) -> None:
 
 @pytest.mark.parametrize("document", [{}, {"a": 1, "b": 2}])
 def test_other_documents_are_not_scalars(document: dict[str, Any]) -> None:
-    with pytest.raises(SqlError) as raised:
-        documents.scalar_of(encode_document(document).hex())
-    assert raised.value.sqlcode == -1260
+    assert error_of(documents.scalar_of, encode_document(document).hex()) == -1260
 
 
 def test_gen_bson_leaves_nulls_out_unless_they_are_kept() -> None:

@@ -4,7 +4,6 @@ import pytest
 
 from aioifx.codecs.large_objects import Descriptor, Locator
 from aioifx.server.sql.builtin_types import TEXT
-from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime.large_objects import (
     descriptor_loader,
     kept_text,
@@ -13,7 +12,7 @@ from aioifx.server.sql.runtime.large_objects import (
     store_large,
     store_locator,
 )
-from tests.server.sql.kinds import settings
+from tests.server.sql.kinds import error_of, settings
 
 
 def test_a_kept_value_becomes_a_descriptor_of_the_described_length() -> None:
@@ -33,14 +32,10 @@ def test_a_locator_has_its_objects_number(number: int) -> None:
 
 @pytest.mark.parametrize("data", [b"", bytes(72), bytes(range(72)), locator_of(5).data + b"\0"])
 def test_a_strange_locator_is_refused(data: bytes) -> None:
-    with pytest.raises(SqlError) as caught:
-        object_number(Locator(data))
-    assert caught.value.sqlcode == -9810
+    assert error_of(object_number, Locator(data)) == -9810
 
 
 def test_only_large_values_are_stored_as_such() -> None:
     assert store_large(b"abc", settings()) == b"abc"
     for store, value in ((store_large, "abc"), (store_locator, b"abc"), (store_large, locator_of(1))):
-        with pytest.raises(SqlError) as caught:
-            store(value, settings())
-        assert caught.value.sqlcode == -608
+        assert error_of(store, value, settings()) == -608

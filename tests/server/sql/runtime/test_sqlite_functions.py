@@ -176,11 +176,8 @@ def test_strings_in_char_and_varchar(database: Database) -> None:
         values = (k, store(c, char(5), settings), store(v, varchar(5), settings))
         database.connection.execute("INSERT INTO t VALUES (?, ?, ?)", values)
     found = database.connection.execute("SELECT k, c, v, ifx_length(c) FROM t ORDER BY k").fetchall()
-    assert [(k, load(c, char(5)), v, size) for k, c, v, size in found] == [
-        (1, "ab   ", "ab ", 2),
-        (10, "abcde", "", 5),
-        (11, None, None, None),
-    ]
+    result = [(k, load(c, char(5)), v, size) for k, c, v, size in found]
+    assert result == [(1, "ab   ", "ab ", 2), (10, "abcde", "", 5), (11, None, None, None)]
     assert database.value("COUNT(*) FROM t WHERE c = 'ab'") == 1
     assert database.value("COUNT(*) FROM t WHERE v = 'ab'") == 1
 

@@ -111,16 +111,10 @@ def test_replace_with_null_takes_away() -> None:
 @pytest.mark.parametrize(
     ("start", "count", "piece"),
     [
-        (1, 2, "ab"),
-        (0, 2, "ab"),
-        (3, 9, "cde"),
-        (-2, 9, "de"),
-        (-2, 1, "d"),
-        (6, 1, ""),
-        (-6, 1, None),
+        (1, 2, "ab"), (0, 2, "ab"), (3, 9, "cde"), (-2, 9, "de"), (-2, 1, "d"), (6, 1, ""), (-6, 1, None),
         (1, 0, None),
     ],
-)
+)  # fmt: skip
 def test_substr(start: int, count: int, piece: str | None) -> None:
     assert strings.substr("abcde", start, count) == piece
 
@@ -152,18 +146,10 @@ def test_left_right_space_reverse() -> None:
 @pytest.mark.parametrize(
     ("part", "start", "nth", "place"),
     [
-        ("an", 1, 1, 2),
-        ("an", 3, 1, 4),
-        ("an", 1, 2, 4),
-        ("an", 1, 3, 0),
-        ("x", 1, 1, 0),
-        ("an", -1, 1, 4),
-        ("an", -1, 2, 2),
-        ("an", -4, 1, 2),
-        ("", 1, 1, 0),
-        ("a", 99, 1, 0),
+        ("an", 1, 1, 2), ("an", 3, 1, 4), ("an", 1, 2, 4), ("an", 1, 3, 0), ("x", 1, 1, 0), ("an", -1, 1, 4),
+        ("an", -1, 2, 2), ("an", -4, 1, 2), ("", 1, 1, 0), ("a", 99, 1, 0),
     ],
-)
+)  # fmt: skip
 def test_instr(part: str, start: int, nth: int, place: int) -> None:
     assert strings.instr("banana", part, start, nth) == place
 
@@ -185,17 +171,10 @@ def test_charindex_of_null_is_null() -> None:
 @pytest.mark.parametrize(
     ("delimiter", "count", "piece"),
     [
-        (".", 1, "www"),
-        (".", 2, "www.ibm"),
-        (".", 3, "www.ibm.com"),
-        (".", -1, "com"),
-        (".", -2, "ibm.com"),
-        (".", -9, "www.ibm.com"),
-        (".", 0, None),
-        ("", 1, "www.ibm.com"),
-        (None, 1, None),
+        (".", 1, "www"), (".", 2, "www.ibm"), (".", 3, "www.ibm.com"), (".", -1, "com"), (".", -2, "ibm.com"),
+        (".", -9, "www.ibm.com"), (".", 0, None), ("", 1, "www.ibm.com"), (None, 1, None),
     ],
-)
+)  # fmt: skip
 def test_substring_index(delimiter: str | None, count: int, piece: str | None) -> None:
     assert strings.substring_index("www.ibm.com", delimiter, count) == piece
 
@@ -206,12 +185,8 @@ def test_a_letter_keeps_its_case_when_the_other_one_has_more_bytes() -> None:
 
 
 def test_characters_of_a_code_set_have_up_to_so_many_bytes() -> None:
-    assert [strings.widest_character(each) for each in ("latin-1", "cp1252", "utf-8", "gb18030")] == [
-        1,
-        1,
-        4,
-        4,
-    ]
+    found = [strings.widest_character(each) for each in ("latin-1", "cp1252", "utf-8", "gb18030")]
+    assert found == [1, 1, 4, 4]
 
 
 def test_codes_and_characters() -> None:

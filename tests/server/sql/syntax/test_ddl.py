@@ -14,179 +14,61 @@ from tests.server.sql.shapes import error_of, statement_shape
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "alter sequence s restart with 10 increment by 2",
-            "AlterSequence(s, SequenceOptions(10, has_restart, 2))",
-        ),
-        (
-            "create index i on t (a)",
-            "CreateIndex(i, t, [IndexPart(a)])",
-        ),
-        (
-            "create unique cluster index o.i on o.t (a desc, b asc, c) using btree in d online",
-            "CreateIndex(o.i, o.t, [IndexPart(a, is_descending), IndexPart(b), IndexPart(c)], is_unique, is_clustered, "
-            "[[I, 0, d, d, ]])",
-        ),
-        (
-            "create distinct index if not exists i on t (a) fillfactor 90 extent size 8",
-            "CreateIndex(i, t, [IndexPart(a)], is_unique, if_not_exists)",
-        ),
-        (
-            "create index i on t (o.f(a, b) desc, c)",
-            "CreateIndex(i, t, [IndexPart(Call(o.f, [a, b]), is_descending), IndexPart(c)])",
-        ),
-        (
-            "create index i on t (a) using btree in dbs disabled",
-            "CreateIndex(i, t, [IndexPart(a)], is_disabled, [[I, 0, dbs, dbs, ]])",
-        ),
-        (
-            "create cluster index i on t (a) enabled compressed",
-            "CreateIndex(i, t, [IndexPart(a)], is_clustered)",
-        ),
-        (
-            "create view v as select a from t",
-            "CreateView(v, (Select([a], [t])), create view v as select a from t)",
-        ),
-        (
-            "create view if not exists o.v (x, y) as select a, b from t where c = 1",
-            "CreateView(o.v, [x, y], (Select([a, b], [t], where=Comparison(=, c, 1))), create view if not "
-            "exists o.v (x, y) as select a, b from t where c = 1, "
-            "if_not_exists)",
-        ),
-        (
-            "create view v as (select a from t)",
-            "CreateView(v, (Select([a], [t])), create view v as (select a from t))",
-        ),
-        (
-            "create synonym s for t",
-            "CreateSynonym(s, t)",
-        ),
-        (
-            "create public synonym if not exists s for db:o.t",
-            "CreateSynonym(s, db:o.t, if_not_exists)",
-        ),
-        (
-            "create private synonym s for t",
-            "CreateSynonym(s, t, is_private)",
-        ),
-        (
-            "create sequence s",
-            "CreateSequence(s, SequenceOptions())",
-        ),
-        (
-            "create sequence s start with 5 increment by -2 maxvalue 100 minvalue -100 cycle cache 10 order",
-            "CreateSequence(s, SequenceOptions(5, -2, 100, -100, cycles, 10, is_ordered))",
-        ),
-        (
-            "create sequence s nomaxvalue nominvalue nocycle nocache noorder",
-            "CreateSequence(s, SequenceOptions(no_maximum, no_minimum, 0))",
-        ),
-        (
-            "create sequence s start 5 increment 2",
-            "CreateSequence(s, SequenceOptions(5, 2))",
-        ),
-        (
-            "create role r",
-            "CreateRole(r)",
-        ),
-        (
-            "create database d",
-            "CreateDatabase(DatabaseName(d), none)",
-        ),
-        (
-            "create database d in dbs with buffered log",
-            "CreateDatabase(DatabaseName(d), buffered)",
-        ),
-        (
-            "create database if not exists d with log",
-            "CreateDatabase(DatabaseName(d), unbuffered, if_not_exists)",
-        ),
-        (
-            "create database d@srv",
-            "CreateDatabase(DatabaseName(d, srv), none)",
-        ),
-        (
-            "create database '//srv/d' with log",
-            "CreateDatabase(DatabaseName(d, srv), unbuffered)",
-        ),
-        (
-            "drop table t",
-            "Drop(table, t)",
-        ),
-        (
-            "drop table if exists o.t cascade",
-            "Drop(table, o.t, if_exists)",
-        ),
-        (
-            "drop view v restrict",
-            "Drop(view, v, is_restricted)",
-        ),
-        (
-            "drop index i online",
-            "Drop(index, i)",
-        ),
-        (
-            "drop index if exists o.i",
-            "Drop(index, o.i, if_exists)",
-        ),
-        (
-            "drop synonym s",
-            "Drop(synonym, s)",
-        ),
-        (
-            "drop sequence s",
-            "Drop(sequence, s)",
-        ),
-        (
-            "drop role r",
-            "Drop(role, r)",
-        ),
-        (
-            "drop database d",
-            "DropDatabase(DatabaseName(d))",
-        ),
-        (
-            "drop database if exists d",
-            "DropDatabase(DatabaseName(d), if_exists)",
-        ),
-        (
-            "rename table a to b",
-            "RenameObject(table, a, b)",
-        ),
-        (
-            "rename table o.a to b",
-            "RenameObject(table, o.a, b)",
-        ),
-        (
-            "rename column t.a to b",
-            "RenameColumn(t, a, b)",
-        ),
-        (
-            "rename column o.t.a to b",
-            "RenameColumn(o.t, a, b)",
-        ),
-        (
-            "rename column 'o'.t.a to b",
-            "RenameColumn(o.t, a, b)",
-        ),
-        (
-            "rename index i to j",
-            "RenameObject(index, i, j)",
-        ),
-        (
-            "rename sequence s to u",
-            "RenameObject(sequence, s, u)",
-        ),
-        (
-            "rename database d to e",
-            "RenameDatabase(DatabaseName(d), e)",
-        ),
-        (
-            "create distinct cluster index i on t (a)",
-            "CreateIndex(i, t, [IndexPart(a)], is_unique, is_clustered)",
-        ),
+        ("alter sequence s restart with 10 increment by 2", "AlterSequence(s, SequenceOptions(10, has_restart, 2))"),
+        ("create index i on t (a)", "CreateIndex(i, t, [IndexPart(a)])"),
+        ("create unique cluster index o.i on o.t (a desc, b asc, c) using btree in d online",
+         "CreateIndex(o.i, o.t, [IndexPart(a, is_descending), IndexPart(b), IndexPart(c)], is_unique, is_clustered, "
+         "[[I, 0, d, d, ]])"),
+        ("create distinct index if not exists i on t (a) fillfactor 90 extent size 8",
+         "CreateIndex(i, t, [IndexPart(a)], is_unique, if_not_exists)"),
+        ("create index i on t (o.f(a, b) desc, c)",
+         "CreateIndex(i, t, [IndexPart(Call(o.f, [a, b]), is_descending), IndexPart(c)])"),
+        ("create index i on t (a) using btree in dbs disabled",
+         "CreateIndex(i, t, [IndexPart(a)], is_disabled, [[I, 0, dbs, dbs, ]])"),
+        ("create cluster index i on t (a) enabled compressed", "CreateIndex(i, t, [IndexPart(a)], is_clustered)"),
+        ("create view v as select a from t", "CreateView(v, (Select([a], [t])), create view v as select a from t)"),
+        ("create view if not exists o.v (x, y) as select a, b from t where c = 1",
+         "CreateView(o.v, [x, y], (Select([a, b], [t], where=Comparison(=, c, 1))), create view if not "
+         "exists o.v (x, y) as select a, b from t where c = 1, "
+         "if_not_exists)"),
+        ("create view v as (select a from t)",
+         "CreateView(v, (Select([a], [t])), create view v as (select a from t))"),
+        ("create synonym s for t", "CreateSynonym(s, t)"),
+        ("create public synonym if not exists s for db:o.t", "CreateSynonym(s, db:o.t, if_not_exists)"),
+        ("create private synonym s for t", "CreateSynonym(s, t, is_private)"),
+        ("create sequence s", "CreateSequence(s, SequenceOptions())"),
+        ("create sequence s start with 5 increment by -2 maxvalue 100 minvalue -100 cycle cache 10 order",
+         "CreateSequence(s, SequenceOptions(5, -2, 100, -100, cycles, 10, is_ordered))"),
+        ("create sequence s nomaxvalue nominvalue nocycle nocache noorder",
+         "CreateSequence(s, SequenceOptions(no_maximum, no_minimum, 0))"),
+        ("create sequence s start 5 increment 2", "CreateSequence(s, SequenceOptions(5, 2))"),
+        ("create role r", "CreateRole(r)"),
+        ("create database d", "CreateDatabase(DatabaseName(d), none)"),
+        ("create database d in dbs with buffered log", "CreateDatabase(DatabaseName(d), buffered)"),
+        ("create database if not exists d with log", "CreateDatabase(DatabaseName(d), unbuffered, if_not_exists)"),
+        ("create database d@srv", "CreateDatabase(DatabaseName(d, srv), none)"),
+        ("create database '//srv/d' with log", "CreateDatabase(DatabaseName(d, srv), unbuffered)"),
+        ("drop table t", "Drop(table, t)"),
+        ("drop table if exists o.t cascade", "Drop(table, o.t, if_exists)"),
+        ("drop view v restrict", "Drop(view, v, is_restricted)"),
+        ("drop index i online", "Drop(index, i)"),
+        ("drop index if exists o.i", "Drop(index, o.i, if_exists)"),
+        ("drop synonym s", "Drop(synonym, s)"),
+        ("drop sequence s", "Drop(sequence, s)"),
+        ("drop role r", "Drop(role, r)"),
+        ("drop database d", "DropDatabase(DatabaseName(d))"),
+        ("drop database if exists d", "DropDatabase(DatabaseName(d), if_exists)"),
+        ("rename table a to b", "RenameObject(table, a, b)"),
+        ("rename table o.a to b", "RenameObject(table, o.a, b)"),
+        ("rename column t.a to b", "RenameColumn(t, a, b)"),
+        ("rename column o.t.a to b", "RenameColumn(o.t, a, b)"),
+        ("rename column 'o'.t.a to b", "RenameColumn(o.t, a, b)"),
+        ("rename index i to j", "RenameObject(index, i, j)"),
+        ("rename sequence s to u", "RenameObject(sequence, s, u)"),
+        ("rename database d to e", "RenameDatabase(DatabaseName(d), e)"),
+        ("create distinct cluster index i on t (a)", "CreateIndex(i, t, [IndexPart(a)], is_unique, is_clustered)"),
     ],
-)
+)  # fmt: skip
 def test_objects(text: str, expected: str) -> None:
     assert statement_shape(text) == expected
 

@@ -17,8 +17,7 @@ from tests.server.sql.shapes import error_of, statement_shape
 
 EXAMPLES = [
     "SELECT 7/2, 7/2::FLOAT, MOD(-7,3), ROUND(2.5), TRUNC(-2.7) FROM sysmaster:sysdual",
-    "SELECT 1/0 FROM systables WHERE tabid = 1",
-    "SELECT 'x'::INT FROM systables WHERE tabid = 1",
+    "SELECT 1/0 FROM systables WHERE tabid = 1", "SELECT 'x'::INT FROM systables WHERE tabid = 1",
     "SELECT SKIP 1 FIRST 2 tabname FROM systables ORDER BY tabid",
     "SELECT tabname[1,3] FROM systables WHERE tabname MATCHES 's?s[t-v]a*' AND tabid = 1",
     "SELECT \"it's\", 'it''s' FROM sysmaster:sysdual",
@@ -26,20 +25,14 @@ EXAMPLES = [
     "SELECT DATETIME(2024-01-31 10:00) YEAR TO MINUTE + 1 UNITS MONTH FROM sysmaster:sysdual",
     "SELECT EXTEND(MDY(5,4,2026), YEAR TO SECOND) - INTERVAL(1) SECOND TO SECOND FROM sysmaster:sysdual",
     "SELECT DATETIME(2026-05-04 12:00) YEAR TO MINUTE - DATETIME(2026-05-01 06:30) YEAR TO MINUTE FROM sysdual",
-    "CREATE TEMP TABLE t (k SERIAL, c CHAR(5), v VARCHAR(5))",
-    "SELECT k, c, v, LENGTH(c) FROM t ORDER BY k",
-    "SELECT COUNT(*) FROM t WHERE c = 'ab'",
-    "INSERT INTO t VALUES (0, 'a')",
+    "CREATE TEMP TABLE t (k SERIAL, c CHAR(5), v VARCHAR(5))", "SELECT k, c, v, LENGTH(c) FROM t ORDER BY k",
+    "SELECT COUNT(*) FROM t WHERE c = 'ab'", "INSERT INTO t VALUES (0, 'a')",
     "SELECT a.k, b.x FROM a, OUTER b WHERE a.k = b.k AND b.x > 5",
     "SELECT NVL(NULL::INT, 5), DECODE(NULL::INT, NULL, 'n', 'x'), 'a' || NULL::CHAR(1) FROM sysmaster:sysdual",
-    "BEGIN WORK",
-    "COMMIT WORK",
-    "UPDATE t SET v = 1 WHERE k = 1",
-    "SET LOCK MODE TO WAIT 2",
-    "SELECT * FROM nowhere",
-    "INSERT INTO t (k) VALUES (?)",
+    "BEGIN WORK", "COMMIT WORK", "UPDATE t SET v = 1 WHERE k = 1", "SET LOCK MODE TO WAIT 2",
+    "SELECT * FROM nowhere", "INSERT INTO t (k) VALUES (?)",
     "CREATE TABLE t (k INT PRIMARY KEY CONSTRAINT pk_t)",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
@@ -246,38 +239,24 @@ def test_law_a_cut_statement_gives_a_tree_or_an_error(text: str, size: int) -> N
         ("a;b", ["a", "b"]),
         ("a 'x;y' \"z;\"; b -- c;\n d; /* e; */ f {g;}", ["a 'x;y' \"z;\"", "b -- c;\n d", "f"]),
         ("a;\n\n  b  ;\n", ["a", "b"]),
-        (
-            "CREATE PROCEDURE p() LET a = 1; RETURN; END PROCEDURE; b",
-            ["CREATE PROCEDURE p() LET a = 1; RETURN; END PROCEDURE", "b"],
-        ),
+        ("CREATE PROCEDURE p() LET a = 1; RETURN; END PROCEDURE; b",
+         ["CREATE PROCEDURE p() LET a = 1; RETURN; END PROCEDURE", "b"]),
         ("create dba function f() x; end function;b", ["create dba function f() x; end function", "b"]),
-        (
-            "create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in 'l.txt';\nb;",
-            [
-                "create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in 'l.txt'",
-                "b",
-            ],
-        ),
-        (
-            "create function f(int) returning int external name 'a(b)' language c; b",
-            ["create function f(int) returning int external name 'a(b)' language c", "b"],
-        ),
-        (
-            "create procedure p() define procedure int; let a = 'end procedure'; end procedure; b",
-            ["create procedure p() define procedure int; let a = 'end procedure'; end procedure", "b"],
-        ),
+        ("create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in 'l.txt';\nb;",
+         ["create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in 'l.txt'", "b"]),
+        ("create function f(int) returning int external name 'a(b)' language c; b",
+         ["create function f(int) returning int external name 'a(b)' language c", "b"]),
+        ("create procedure p() define procedure int; let a = 'end procedure'; end procedure; b",
+         ["create procedure p() define procedure int; let a = 'end procedure'; end procedure", "b"]),
         ("CREATE TABLE procedure (a INT); b", ["CREATE TABLE procedure (a INT)", "b"]),
         ("EXECUTE PROCEDURE p(); b", ["EXECUTE PROCEDURE p()", "b"]),
         ("\nDBSCHEMA Schema Utility       INFORMIX-SQL Version 14.10.FC7\n\n{ TABLE }\na;", ["a"]),
-        (
-            "DBSCHEMA Schema Utility  INFORMIX-SQL Version 7.31\nCopyright (C) 1998\n"
-            "Software Serial Number AAA#E0\na; b",
-            ["a", "b"],
-        ),
+        ("DBSCHEMA Schema Utility  INFORMIX-SQL Version 7.31\nCopyright (C) 1998\n"
+         "Software Serial Number AAA#E0\na; b", ["a", "b"]),
         ("a; DBSCHEMA Schema Utility", ["a", "DBSCHEMA Schema Utility"]),
         ("DBSCHEMA Schema Utility", []),
     ],
-)
+)  # fmt: skip
 def test_a_script_is_cut_at_its_semicolons(script: str, statements: list[str]) -> None:
     assert [statement for statement, _ in split_script(script)] == statements
     for statement, start in split_script(script):

@@ -12,228 +12,94 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "select a from t",
-            "(Select([a], [t]))",
-        ),
-        (
-            "select skip 1 first 2 a from t",
-            "(Select([a], [t], skip=1, first=2))",
-        ),
-        (
-            "select skip ? limit ? a from t",
-            "(Select([a], [t], skip=?0, first=?1))",
-        ),
-        (
-            "select limit 5 a from t",
-            "(Select([a], [t], first=5))",
-        ),
-        (
-            "select first from t",
-            "(Select([first], [t]))",
-        ),
-        (
-            "select first, skip from t",
-            "(Select([first, skip], [t]))",
-        ),
-        (
-            "select distinct a from t",
-            "(Select([a], [t], is_distinct))",
-        ),
-        (
-            "select unique a from t",
-            "(Select([a], [t], is_distinct))",
-        ),
-        (
-            "select unique from t",
-            "(Select([unique], [t]))",
-        ),
-        (
-            "select all a, b from t",
-            "(Select([a, b], [t]))",
-        ),
-        (
-            "select distinct, a from t",
-            "(Select([distinct, a], [t]))",
-        ),
-        (
-            "select distinct (a) from t",
-            "(Select([a], [t], is_distinct))",
-        ),
-        (
-            "select distinct * from t",
-            "(Select([*], [t], is_distinct))",
-        ),
-        (
-            "select *, t.*, o.t.*, db:t.*, db:o.t.*, db@s:o.t.* from t",
-            "(Select([*, t.*, o.t.*, db:t.*, db:o.t.*, db@s:o.t.*], [t]))",
-        ),
-        (
-            "select a from t limit 5",
-            "Query(Select([a], [t]), limit=5)",
-        ),
-        (
-            "select a from t skip 2 limit 5",
-            "Query(Select([a], [t]), skip=2, limit=5)",
-        ),
-        (
-            "select a from t where limit = 5",
-            "(Select([a], [t], where=Comparison(=, limit, 5)))",
-        ),
-        (
-            "select a from t union select b from u",
-            "(SetOperation(union, Select([a], [t]), Select([b], [u])))",
-        ),
-        (
-            "select a from t union all select b from u intersect select c from v minus select d from w "
-            "except select e from x",
-            "(SetOperation(minus, SetOperation(minus, SetOperation(intersect, SetOperation(union, is_all, "
-            "Select([a], [t]), Select([b], [u])), Select([c], [v])), Select([d], [w])), Select([e], "
-            "[x])))",
-        ),
-        (
-            "(select a from t) union (select b from u) order by 1",
-            "Query(SetOperation(union, (Select([a], [t])), (Select([b], [u]))), order_by=[OrderItem(1)])",
-        ),
-        (
-            "select a from t union (select b from u order by 1)",
-            "(SetOperation(union, Select([a], [t]), Query(Select([b], [u]), order_by=[OrderItem(1)])))",
-        ),
-        (
-            "(select a from t)",
-            "(Select([a], [t]))",
-        ),
-        (
-            "((select a from t))",
-            "(Select([a], [t]))",
-        ),
-        (
-            "(select a from t order by 1) limit 3",
-            "Query(Query(Select([a], [t]), order_by=[OrderItem(1)]), limit=3)",
-        ),
-        (
-            "select a from t group by a, b having count(*) > 1",
-            "(Select([a], [t], group_by=[a, b], having=Comparison(>, Aggregate(count), 1)))",
-        ),
-        (
-            "select a from t having count(*) > 1",
-            "(Select([a], [t], having=Comparison(>, Aggregate(count), 1)))",
-        ),
-        (
-            "select a from t group by 1",
-            "(Select([a], [t], group_by=[1]))",
-        ),
-        (
-            "with c as (select a from t) select a from c",
-            "Query(Select([a], [c]), [CommonTable(c, (Select([a], [t])))])",
-        ),
-        (
-            "with c (x, y) as (select a, b from t), d as (select 1 from c) select * from c, d",
-            "Query(Select([*], [c, d]), [CommonTable(c, [x, y], (Select([a, b], [t]))), CommonTable(d, "
-            "(Select([1], [c])))])",
-        ),
-        (
-            "with recursive c(n) as (select 1 from t union all select n + 1 from c where n < 5) select n from c",
-            "Query(Select([n], [c]), [CommonTable(c, [n], (SetOperation(union, is_all, Select([1], [t]), "
-            "Select([Binary(+, n, 1)], [c], where=Comparison(<, n, 5)))))], is_recursive)",
-        ),
-        (
-            "select a from t for update",
-            "Query(Select([a], [t]), ForUpdate())",
-        ),
-        (
-            "select a from t for update of a, b",
-            "Query(Select([a], [t]), ForUpdate([a, b]))",
-        ),
-        (
-            "select a from t for read only",
-            "Query(Select([a], [t]), for_read_only)",
-        ),
-        (
-            "select a from t into temp x",
-            "Query(Select([a], [t]), IntoTemp(x))",
-        ),
-        (
-            "select a from t order by a into temp x with no log",
-            "Query(Select([a], [t]), order_by=[OrderItem(a)], IntoTemp(x, no_log))",
-        ),
-        (
-            "select a from t order by a into x",
-            "CreateTableAs(x, Query(Select([a], [t]), order_by=[OrderItem(a)]), is_select)",
-        ),
-        (
-            "select a from t into raw 'ann'.x in dbs lock mode row extent size 32 next size 8",
-            "CreateTableAs(ann.x, (Select([a], [t])), row, 32, 8, is_select)",
-        ),
+        ("select a from t", "(Select([a], [t]))"),
+        ("select skip 1 first 2 a from t", "(Select([a], [t], skip=1, first=2))"),
+        ("select skip ? limit ? a from t", "(Select([a], [t], skip=?0, first=?1))"),
+        ("select limit 5 a from t", "(Select([a], [t], first=5))"),
+        ("select first from t", "(Select([first], [t]))"),
+        ("select first, skip from t", "(Select([first, skip], [t]))"),
+        ("select distinct a from t", "(Select([a], [t], is_distinct))"),
+        ("select unique a from t", "(Select([a], [t], is_distinct))"),
+        ("select unique from t", "(Select([unique], [t]))"),
+        ("select all a, b from t", "(Select([a, b], [t]))"),
+        ("select distinct, a from t", "(Select([distinct, a], [t]))"),
+        ("select distinct (a) from t", "(Select([a], [t], is_distinct))"),
+        ("select distinct * from t", "(Select([*], [t], is_distinct))"),
+        ("select *, t.*, o.t.*, db:t.*, db:o.t.*, db@s:o.t.* from t",
+         "(Select([*, t.*, o.t.*, db:t.*, db:o.t.*, db@s:o.t.*], [t]))"),
+        ("select a from t limit 5", "Query(Select([a], [t]), limit=5)"),
+        ("select a from t skip 2 limit 5", "Query(Select([a], [t]), skip=2, limit=5)"),
+        ("select a from t where limit = 5", "(Select([a], [t], where=Comparison(=, limit, 5)))"),
+        ("select a from t union select b from u", "(SetOperation(union, Select([a], [t]), Select([b], [u])))"),
+        ("select a from t union all select b from u intersect select c from v minus select d from w "
+         "except select e from x",
+         "(SetOperation(minus, SetOperation(minus, SetOperation(intersect, SetOperation(union, is_all, "
+         "Select([a], [t]), Select([b], [u])), Select([c], [v])), Select([d], [w])), Select([e], "
+         "[x])))"),
+        ("(select a from t) union (select b from u) order by 1",
+         "Query(SetOperation(union, (Select([a], [t])), (Select([b], [u]))), order_by=[OrderItem(1)])"),
+        ("select a from t union (select b from u order by 1)",
+         "(SetOperation(union, Select([a], [t]), Query(Select([b], [u]), order_by=[OrderItem(1)])))"),
+        ("(select a from t)", "(Select([a], [t]))"),
+        ("((select a from t))", "(Select([a], [t]))"),
+        ("(select a from t order by 1) limit 3", "Query(Query(Select([a], [t]), order_by=[OrderItem(1)]), limit=3)"),
+        ("select a from t group by a, b having count(*) > 1",
+         "(Select([a], [t], group_by=[a, b], having=Comparison(>, Aggregate(count), 1)))"),
+        ("select a from t having count(*) > 1", "(Select([a], [t], having=Comparison(>, Aggregate(count), 1)))"),
+        ("select a from t group by 1", "(Select([a], [t], group_by=[1]))"),
+        ("with c as (select a from t) select a from c",
+         "Query(Select([a], [c]), [CommonTable(c, (Select([a], [t])))])"),
+        ("with c (x, y) as (select a, b from t), d as (select 1 from c) select * from c, d",
+         "Query(Select([*], [c, d]), [CommonTable(c, [x, y], (Select([a, b], [t]))), CommonTable(d, "
+         "(Select([1], [c])))])"),
+        ("with recursive c(n) as (select 1 from t union all select n + 1 from c where n < 5) select n from c",
+         "Query(Select([n], [c]), [CommonTable(c, [n], (SetOperation(union, is_all, Select([1], [t]), "
+         "Select([Binary(+, n, 1)], [c], where=Comparison(<, n, 5)))))], is_recursive)"),
+        ("select a from t for update", "Query(Select([a], [t]), ForUpdate())"),
+        ("select a from t for update of a, b", "Query(Select([a], [t]), ForUpdate([a, b]))"),
+        ("select a from t for read only", "Query(Select([a], [t]), for_read_only)"),
+        ("select a from t into temp x", "Query(Select([a], [t]), IntoTemp(x))"),
+        ("select a from t order by a into temp x with no log",
+         "Query(Select([a], [t]), order_by=[OrderItem(a)], IntoTemp(x, no_log))"),
+        ("select a from t order by a into x",
+         "CreateTableAs(x, Query(Select([a], [t]), order_by=[OrderItem(a)]), is_select)"),
+        ("select a from t into raw 'ann'.x in dbs lock mode row extent size 32 next size 8",
+         "CreateTableAs(ann.x, (Select([a], [t])), row, 32, 8, is_select)"),
         ("select a from t into standard temp", "CreateTableAs(temp, (Select([a], [t])), is_select)"),
         ("select a from t into raw", "CreateTableAs(raw, (Select([a], [t])), is_select)"),
-        (
-            "select a from t;",
-            "(Select([a], [t]))",
-        ),
-        (
-            "select a, (select max(b) from u where u.x = t.x) m from t",
-            "(Select([a, Subquery((Select([Aggregate(max, b)], [u], where=Comparison(=, u.x, t.x)))) AS m], [t]))",
-        ),
-        (
-            "select a from t where (select count(*) from u) > 3",
-            "(Select([a], [t], where=Comparison(>, Subquery((Select([Aggregate(count)], [u]))), 3)))",
-        ),
-        (
-            "select ? from t where a = ? and b in (?, ?)",
-            "(Select([?0], [t], where=And([Comparison(=, a, ?1), InList(b, [?2, ?3])])))",
-        ),
-        (
-            "select limit ? a from t where b = ? union select c from u where d = ? order by 1 skip ? limit ?",
-            "Query(SetOperation(union, Select([a], [t], where=Comparison(=, b, ?1), first=?0), "
-            "Select([c], [u], where=Comparison(=, d, ?2))), order_by=[OrderItem(1)], skip=?3, limit=?4)",
-        ),
-        (
-            "select set, list, date, user.x, units, year from date",
-            "(Select([set, list, date, user.x, units, year], [date]))",
-        ),
-        (
-            "select case from case case",
-            "(Select([case], [case AS case]))",
-        ),
-        (
-            "select year(d) year, month from t year",
-            "(Select([Call(year, [d]) AS year, month], [t AS year]))",
-        ),
-        (
-            "select interval(3 04:05:06) day to second, datetime(2026-05-04 12:34) year to minute from t",
-            "(Select([IntervalLiteral(3 04:05:06, DAY TO SECOND), DatetimeLiteral(2026-05-04 12:34, YEAR "
-            "TO MINUTE)], [t]))",
-        ),
-        (
-            "select interval(-5-3) year to month, interval(1) day(3) to day from t",
-            "(Select([IntervalLiteral(-5-3, YEAR TO MONTH), IntervalLiteral(1, DAY(3) TO DAY)], [t]))",
-        ),
-        (
-            "select datetime(12:34:56.5) hour to fraction(1) from t",
-            "(Select([DatetimeLiteral(12:34:56.5, HOUR TO FRACTION(1))], [t]))",
-        ),
-        (
-            "with recursive as (select 1 from t) select 1 from recursive",
-            "Query(Select([1], [recursive]), [CommonTable(recursive, (Select([1], [t])))])",
-        ),
-        (
-            "select a from t start with a = 1 connect by nocycle prior a = b and c = prior (d + 1)",
-            "(Select([a], [t], hierarchy=Hierarchy(Comparison(=, a, 1), "
-            "And([Comparison(=, Ancestor(prior, a), b), Comparison(=, c, Ancestor(prior, Binary(+, d, 1)))]), "
-            "is_nocycle)))",
-        ),
-        (
-            "select prior, connect_by_root, connect_by_root a b from t connect by nocycle = prior order siblings by a",
-            "Query(Select([prior, connect_by_root, Ancestor(root, a) AS b], [t], "
-            "hierarchy=Hierarchy(Comparison(=, nocycle, prior))), order_by=[OrderItem(a)], orders_siblings)",
-        ),
-        (
-            "select from from from",
-            "(Select([from], [from]))",
-        ),
+        ("select a from t;", "(Select([a], [t]))"),
+        ("select a, (select max(b) from u where u.x = t.x) m from t",
+         "(Select([a, Subquery((Select([Aggregate(max, b)], [u], where=Comparison(=, u.x, t.x)))) AS m], [t]))"),
+        ("select a from t where (select count(*) from u) > 3",
+         "(Select([a], [t], where=Comparison(>, Subquery((Select([Aggregate(count)], [u]))), 3)))"),
+        ("select ? from t where a = ? and b in (?, ?)",
+         "(Select([?0], [t], where=And([Comparison(=, a, ?1), InList(b, [?2, ?3])])))"),
+        ("select limit ? a from t where b = ? union select c from u where d = ? order by 1 skip ? limit ?",
+         "Query(SetOperation(union, Select([a], [t], where=Comparison(=, b, ?1), first=?0), "
+         "Select([c], [u], where=Comparison(=, d, ?2))), order_by=[OrderItem(1)], skip=?3, limit=?4)"),
+        ("select set, list, date, user.x, units, year from date",
+         "(Select([set, list, date, user.x, units, year], [date]))"),
+        ("select case from case case", "(Select([case], [case AS case]))"),
+        ("select year(d) year, month from t year", "(Select([Call(year, [d]) AS year, month], [t AS year]))"),
+        ("select interval(3 04:05:06) day to second, datetime(2026-05-04 12:34) year to minute from t",
+         "(Select([IntervalLiteral(3 04:05:06, DAY TO SECOND), DatetimeLiteral(2026-05-04 12:34, YEAR "
+         "TO MINUTE)], [t]))"),
+        ("select interval(-5-3) year to month, interval(1) day(3) to day from t",
+         "(Select([IntervalLiteral(-5-3, YEAR TO MONTH), IntervalLiteral(1, DAY(3) TO DAY)], [t]))"),
+        ("select datetime(12:34:56.5) hour to fraction(1) from t",
+         "(Select([DatetimeLiteral(12:34:56.5, HOUR TO FRACTION(1))], [t]))"),
+        ("with recursive as (select 1 from t) select 1 from recursive",
+         "Query(Select([1], [recursive]), [CommonTable(recursive, (Select([1], [t])))])"),
+        ("select a from t start with a = 1 connect by nocycle prior a = b and c = prior (d + 1)",
+         "(Select([a], [t], hierarchy=Hierarchy(Comparison(=, a, 1), "
+         "And([Comparison(=, Ancestor(prior, a), b), Comparison(=, c, Ancestor(prior, Binary(+, d, 1)))]), "
+         "is_nocycle)))"),
+        ("select prior, connect_by_root, connect_by_root a b from t connect by nocycle = prior order siblings by a",
+         "Query(Select([prior, connect_by_root, Ancestor(root, a) AS b], [t], "
+         "hierarchy=Hierarchy(Comparison(=, nocycle, prior))), order_by=[OrderItem(a)], orders_siblings)"),
+        ("select from from from", "(Select([from], [from]))"),
     ],
-)
+)  # fmt: skip
 def test_queries(text: str, expected: str) -> None:
     assert statement_shape(text) == expected
 

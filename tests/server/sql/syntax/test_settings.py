@@ -12,200 +12,57 @@ from tests.server.sql.shapes import error_of, statement_shape
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "set lock mode to wait",
-            "SetLockMode()",
-        ),
-        (
-            "set lock mode to wait 10",
-            "SetLockMode(10)",
-        ),
-        (
-            "set lock mode to not wait",
-            "SetLockMode(0)",
-        ),
-        (
-            "set isolation to dirty read",
-            "SetIsolation(dirty read)",
-        ),
-        (
-            "set isolation dirty read with warning",
-            "SetIsolation(dirty read)",
-        ),
-        (
-            "set isolation to committed read",
-            "SetIsolation(committed read)",
-        ),
-        (
-            "set isolation committed read last committed retain update locks",
-            "SetIsolation(last committed, retain_update_locks)",
-        ),
-        (
-            "set isolation cursor stability",
-            "SetIsolation(cursor stability)",
-        ),
-        (
-            "set isolation to repeatable read",
-            "SetIsolation(repeatable read)",
-        ),
-        (
-            "set transaction read only",
-            "SetTransaction(is_read_only)",
-        ),
-        (
-            "set transaction isolation level serializable",
-            "SetTransaction(repeatable read)",
-        ),
-        (
-            "set transaction isolation level read uncommitted, read write",
-            "SetTransaction(dirty read)",
-        ),
-        (
-            "set transaction isolation level read committed",
-            "SetTransaction(committed read)",
-        ),
-        (
-            "set transaction isolation level repeatable read",
-            "SetTransaction(repeatable read)",
-        ),
-        (
-            "set constraints all deferred",
-            "SetConstraints(is_deferred)",
-        ),
-        (
-            "set constraints a, o.b immediate",
-            "SetConstraints([a, o.b])",
-        ),
-        (
-            "set constraints for o.t disabled",
-            "SetObjectMode([constraints], o.t, is_disabled)",
-        ),
-        (
-            "set constraints a, o.b enabled novalidate",
-            "SetObjectMode([constraints], [a, o.b], is_not_validated)",
-        ),
-        (
-            "set triggers, constraints, indexes for t enabled",
-            "SetObjectMode([constraints, indexes, triggers], t)",
-        ),
-        (
-            "set indexes all, a disabled",
-            "SetObjectMode([indexes], [all, a], is_disabled)",
-        ),
-        (
-            "set role r",
-            "SetRole(r)",
-        ),
-        (
-            "set role none",
-            "SetRole()",
-        ),
-        (
-            "set role null",
-            "SetRole()",
-        ),
-        (
-            "set role default",
-            "SetRole(default)",
-        ),
-        (
-            "set role 'R'",
-            "SetRole(R)",
-        ),
-        (
-            "set environment string_truncate_error 'error'",
-            "SetEnvironment(string_truncate_error, error)",
-        ),
-        (
-            "set environment optcompind 0",
-            "SetEnvironment(optcompind, 0)",
-        ),
-        (
-            "set environment x on",
-            "SetEnvironment(x, on)",
-        ),
-        (
-            "set explain on",
-            "SetOption(explain, on)",
-        ),
-        (
-            "set explain off",
-            "SetOption(explain, off)",
-        ),
-        (
-            "set explain file to 'x'",
-            "SetOption(explain, file x)",
-        ),
-        (
-            "set optimization high",
-            "SetOption(optimization, high)",
-        ),
-        (
-            "set optimization first_rows",
-            "SetOption(optimization, first_rows)",
-        ),
-        (
-            "set pdqpriority 50",
-            "SetOption(pdqpriority, 50)",
-        ),
-        (
-            "set pdqpriority low",
-            "SetOption(pdqpriority, low)",
-        ),
-        (
-            "set debug file to 'x' with append",
-            "SetOption(debug file, x)",
-        ),
-        (
-            "set log",
-            "SetOption(log, unbuffered)",
-        ),
-        (
-            "set buffered log",
-            "SetOption(log, buffered)",
-        ),
-        (
-            "set collation 'en_US.utf8'",
-            "SetOption(collation, en_US.utf8)",
-        ),
-        (
-            "set no collation",
-            "SetOption(collation)",
-        ),
-        (
-            "set session authorization to 'u'",
-            "SetOption(session authorization, u)",
-        ),
-        (
-            "set session authorization to u using 'p'",
-            "SetOption(session authorization, u)",
-        ),
-        (
-            "set autofree",
-            "SetOption(autofree, enabled)",
-        ),
-        (
-            "set autofree disabled for c",
-            "SetOption(autofree, disabled)",
-        ),
-        (
-            "set deferred_prepare enabled",
-            "SetOption(deferred_prepare, enabled)",
-        ),
-        (
-            "set dataskip on d1, d2",
-            "SetOption(dataskip, on)",
-        ),
-        (
-            "set dataskip off",
-            "SetOption(dataskip, off)",
-        ),
-        (
-            "set statement cache on",
-            "SetOption(statement cache, on)",
-        ),
+        ("set lock mode to wait", "SetLockMode()"),
+        ("set lock mode to wait 10", "SetLockMode(10)"),
+        ("set lock mode to not wait", "SetLockMode(0)"),
+        ("set isolation to dirty read", "SetIsolation(dirty read)"),
+        ("set isolation dirty read with warning", "SetIsolation(dirty read)"),
+        ("set isolation to committed read", "SetIsolation(committed read)"),
+        ("set isolation committed read last committed retain update locks",
+         "SetIsolation(last committed, retain_update_locks)"),
+        ("set isolation cursor stability", "SetIsolation(cursor stability)"),
+        ("set isolation to repeatable read", "SetIsolation(repeatable read)"),
+        ("set transaction read only", "SetTransaction(is_read_only)"),
+        ("set transaction isolation level serializable", "SetTransaction(repeatable read)"),
+        ("set transaction isolation level read uncommitted, read write", "SetTransaction(dirty read)"),
+        ("set transaction isolation level read committed", "SetTransaction(committed read)"),
+        ("set transaction isolation level repeatable read", "SetTransaction(repeatable read)"),
+        ("set constraints all deferred", "SetConstraints(is_deferred)"),
+        ("set constraints a, o.b immediate", "SetConstraints([a, o.b])"),
+        ("set constraints for o.t disabled", "SetObjectMode([constraints], o.t, is_disabled)"),
+        ("set constraints a, o.b enabled novalidate", "SetObjectMode([constraints], [a, o.b], is_not_validated)"),
+        ("set triggers, constraints, indexes for t enabled", "SetObjectMode([constraints, indexes, triggers], t)"),
+        ("set indexes all, a disabled", "SetObjectMode([indexes], [all, a], is_disabled)"),
+        ("set role r", "SetRole(r)"),
+        ("set role none", "SetRole()"),
+        ("set role null", "SetRole()"),
+        ("set role default", "SetRole(default)"),
+        ("set role 'R'", "SetRole(R)"),
+        ("set environment string_truncate_error 'error'", "SetEnvironment(string_truncate_error, error)"),
+        ("set environment optcompind 0", "SetEnvironment(optcompind, 0)"),
+        ("set environment x on", "SetEnvironment(x, on)"),
+        ("set explain on", "SetOption(explain, on)"),
+        ("set explain off", "SetOption(explain, off)"),
+        ("set explain file to 'x'", "SetOption(explain, file x)"),
+        ("set optimization high", "SetOption(optimization, high)"),
+        ("set optimization first_rows", "SetOption(optimization, first_rows)"),
+        ("set pdqpriority 50", "SetOption(pdqpriority, 50)"),
+        ("set pdqpriority low", "SetOption(pdqpriority, low)"),
+        ("set debug file to 'x' with append", "SetOption(debug file, x)"),
+        ("set log", "SetOption(log, unbuffered)"),
+        ("set buffered log", "SetOption(log, buffered)"),
+        ("set collation 'en_US.utf8'", "SetOption(collation, en_US.utf8)"),
+        ("set no collation", "SetOption(collation)"),
+        ("set session authorization to 'u'", "SetOption(session authorization, u)"),
+        ("set session authorization to u using 'p'", "SetOption(session authorization, u)"),
+        ("set autofree", "SetOption(autofree, enabled)"),
+        ("set autofree disabled for c", "SetOption(autofree, disabled)"),
+        ("set deferred_prepare enabled", "SetOption(deferred_prepare, enabled)"),
+        ("set dataskip on d1, d2", "SetOption(dataskip, on)"),
+        ("set dataskip off", "SetOption(dataskip, off)"),
+        ("set statement cache on", "SetOption(statement cache, on)"),
     ],
-)
+)  # fmt: skip
 def test_settings(text: str, expected: str) -> None:
     assert statement_shape(text) == expected
 
@@ -252,8 +109,5 @@ def test_read_write_is_not_nothing_said() -> None:
         parse(f"SET TRANSACTION {mode}")
         for mode in ("READ ONLY", "READ WRITE", "ISOLATION LEVEL SERIALIZABLE")
     ]
-    assert [each.is_read_only for each in statements if isinstance(each, nodes.SetTransaction)] == [
-        True,
-        False,
-        None,
-    ]
+    found = [each.is_read_only for each in statements if isinstance(each, nodes.SetTransaction)]
+    assert found == [True, False, None]

@@ -22,11 +22,8 @@ def test_the_header_has_parameters_results_and_options() -> None:
     )
     tree = routine(text)
     assert (tree.kind, str(tree.name), tree.is_dba, tree.if_not_exists) == ("function", "ann.f", True, True)
-    assert [(each.name, each.mode, each.default is not None) for each in tree.parameters] == [
-        ("a", "in", True),
-        ("b", "out", False),
-        ("c", "in", False),
-    ]
+    found = [(each.name, each.mode, each.default is not None) for each in tree.parameters]
+    assert found == [("a", "in", True), ("b", "out", False), ("c", "in", False)]
     like = tree.parameters[2].type
     assert isinstance(like, spl_nodes.LikeColumn) and (like.table.name, like.column.text) == ("t", "k")
     assert [(each.name, str(each.type)) for each in tree.results] == [("n", "INTEGER"), ("", "DATE")]
@@ -36,11 +33,8 @@ def test_the_header_has_parameters_results_and_options() -> None:
 
 def test_a_parameter_may_be_called_as_a_mode() -> None:
     tree = routine("CREATE PROCEDURE p(in INT, out INT DEFAULT 3, inout LIKE t.k) END PROCEDURE")
-    assert [(each.name, each.mode) for each in tree.parameters] == [
-        ("in", "in"),
-        ("out", "in"),
-        ("inout", "in"),
-    ]
+    found = [(each.name, each.mode) for each in tree.parameters]
+    assert found == [("in", "in"), ("out", "in"), ("inout", "in")]
 
 
 def test_a_trigger_procedure_names_its_table_and_rows() -> None:
@@ -53,11 +47,8 @@ def test_a_trigger_procedure_names_its_table_and_rows() -> None:
 def test_drop_has_a_signature() -> None:
     tree = parse("DROP FUNCTION IF EXISTS ann.f(INT, CHAR(3))")
     assert isinstance(tree, DropRoutine) and tree.types is not None
-    assert (tree.kind, tree.if_exists, [str(each) for each in tree.types]) == (
-        "function",
-        True,
-        ["INTEGER", "CHAR(3)"],
-    )
+    found = (tree.kind, tree.if_exists, [str(each) for each in tree.types])
+    assert found == ("function", True, ["INTEGER", "CHAR(3)"])
     specific = parse("DROP SPECIFIC ROUTINE f1")
     assert isinstance(specific, DropRoutine) and (specific.is_specific, specific.types) == (True, None)
 

@@ -27,11 +27,8 @@ def test_declarations_and_handlers_come_before_statements() -> None:
     assert [[name.text for name in each.names] for each in block.defines] == [["a", "b"], ["g"], ["c"]]
     assert [each.is_global for each in block.defines] == [False, True, False]
     (handler,) = block.handlers
-    assert (handler.codes, [each.text for each in handler.targets], handler.resumes) == (
-        (-206, 100),
-        ["a", "b"],
-        True,
-    )
+    found = (handler.codes, [each.text for each in handler.targets], handler.resumes)
+    assert found == ((-206, 100), ["a", "b"], True)
     assert len(block.statements) == 1
 
 

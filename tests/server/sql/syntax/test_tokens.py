@@ -70,16 +70,10 @@ def test_a_sign_and_a_second_point_are_no_part_of_a_number() -> None:
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("12abc", (-203, 1)),
-        ("1.5x", (-204, 1)),
-        ("1e", (-203, 1)),
-        ("1.5e+", (-204, 1)),
-        ("1e401", (-204, 1)),
-        ("1" * 256, (-203, 1)),
-        ("1." + "1" * 255, (-204, 1)),
-        ("a = 1e" + "9" * 300, (-204, 5)),
+        ("12abc", (-203, 1)), ("1.5x", (-204, 1)), ("1e", (-203, 1)), ("1.5e+", (-204, 1)), ("1e401", (-204, 1)),
+        ("1" * 256, (-203, 1)), ("1." + "1" * 255, (-204, 1)), ("a = 1e" + "9" * 300, (-204, 5)),
     ],
-)
+)  # fmt: skip
 def test_an_invalid_number_is_refused(text: str, error: tuple[int, int]) -> None:
     assert error_of(text) == error
 
@@ -99,10 +93,8 @@ def test_an_open_quote_is_refused(text: str) -> None:
 
 
 def test_with_delimident_double_quotes_stand_round_names() -> None:
-    assert tokenize('"Ab""c" x', delimident=True)[:2] == [
-        Token(TokenKind.DELIMITED, 'Ab"c', 1, 8),
-        Token(TokenKind.NAME, "x", 9, 10),
-    ]
+    found = tokenize('"Ab""c" x', delimident=True)[:2]
+    assert found == [Token(TokenKind.DELIMITED, 'Ab"c', 1, 8), Token(TokenKind.NAME, "x", 9, 10)]
     assert error_of('x ""', delimident=True) == (-201, 3)
 
 
@@ -133,28 +125,10 @@ def test_after_a_collection_keyword_a_brace_is_a_symbol(word: str) -> None:
 def test_symbols_are_as_long_as_they_can_be() -> None:
     assert texts("a||b::c<>d!=e<=f>=g<h>i=j==k") == [
         *[
-            "a",
-            "||",
-            "b",
-            "::",
-            "c",
-            "<>",
-            "d",
-            "!=",
-            "e",
-            "<=",
-            "f",
-            ">=",
-            "g",
-            "<",
-            "h",
-            ">",
-            "i",
-            "=",
-            "j",
+            "a", "||", "b", "::", "c", "<>", "d", "!=", "e", "<=", "f", ">=", "g", "<", "h", ">", "i", "=", "j",
         ],
         *["==", "k"],
-    ]
+    ]  # fmt: skip
     assert texts("+-*/()[]},.:;?@") == list("+-*/()[]},.:;?@")
 
 

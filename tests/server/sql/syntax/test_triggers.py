@@ -20,21 +20,13 @@ def test_all_parts() -> None:
         " execute function f(o.a) into a, b, update log set x = 1), when (n.b = 1) (delete from log where x = o.b)"
         " after (execute procedure q() with trigger references) disabled"
     )
-    assert (node.trigger.owner, node.trigger.name, node.table.owner, node.table.name) == (
-        "ann",
-        "tr",
-        "bob",
-        "t",
-    )
+    found = (node.trigger.owner, node.trigger.name, node.table.owner, node.table.name)
+    assert found == ("ann", "tr", "bob", "t")
     assert (node.event, [name.text for name in node.columns]) == ("update", ["a", "b"])
     assert (node.old and node.old.text, node.new and node.new.text) == ("o", "n")
     assert (node.if_not_exists, node.is_disabled, node.is_instead) == (True, True, False)
-    assert [type(action).__name__ for branch in node.each_row for action in branch.actions] == [
-        "Insert",
-        "TriggeredCall",
-        "Update",
-        "Delete",
-    ]
+    result = [type(action).__name__ for branch in node.each_row for action in branch.actions]
+    assert result == ["Insert", "TriggeredCall", "Update", "Delete"]
     call = node.each_row[0].actions[1]
     assert isinstance(call, nodes.TriggeredCall)
     assert [name.text for name in call.targets] == ["a", "b"]

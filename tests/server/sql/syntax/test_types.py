@@ -95,24 +95,15 @@ def test_a_type_is_encoded_as_the_catalog_has_it(text: str, expected: SqlType) -
 @pytest.mark.parametrize(
     "marked",
     [
-        "CREATE TABLE t (c CHAR(^0))",
-        "CREATE TABLE t (c CHAR(^32768))",
-        "CREATE TABLE t (c CHAR(^?))",
-        "CREATE TABLE t (c CHAR(^2.5))",
-        "CREATE TABLE t (c VARCHAR(^256))",
-        "CREATE TABLE t (c VARCHAR(10,^11))",
-        "CREATE TABLE t (c LVARCHAR(^32740))",
-        "CREATE TABLE t (c DECIMAL(^33))",
-        "CREATE TABLE t (c DECIMAL(^0))",
-        "CREATE TABLE t (c DECIMAL(4,^5))",
-        "CREATE TABLE t (c DOUBLE^)",
-        "CREATE TABLE t (c DATETIME^)",
-        "CREATE TABLE t (c DATETIME YEAR ^SECOND)",
-        "CREATE TABLE t (c DATETIME YEAR^(4) TO SECOND)",
-        "CREATE TABLE t (c INT^(4))",
+        "CREATE TABLE t (c CHAR(^0))", "CREATE TABLE t (c CHAR(^32768))", "CREATE TABLE t (c CHAR(^?))",
+        "CREATE TABLE t (c CHAR(^2.5))", "CREATE TABLE t (c VARCHAR(^256))",
+        "CREATE TABLE t (c VARCHAR(10,^11))", "CREATE TABLE t (c LVARCHAR(^32740))",
+        "CREATE TABLE t (c DECIMAL(^33))", "CREATE TABLE t (c DECIMAL(^0))", "CREATE TABLE t (c DECIMAL(4,^5))",
+        "CREATE TABLE t (c DOUBLE^)", "CREATE TABLE t (c DATETIME^)", "CREATE TABLE t (c DATETIME YEAR ^SECOND)",
+        "CREATE TABLE t (c DATETIME YEAR^(4) TO SECOND)", "CREATE TABLE t (c INT^(4))",
         "CREATE TABLE t (c ^'CHAR')",
     ],
-)
+)  # fmt: skip
 def test_a_misspelt_type_is_a_syntax_error(marked: str) -> None:
     assert error_of(marked) == (-201, "")
 

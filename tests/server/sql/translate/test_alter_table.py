@@ -8,7 +8,8 @@ import pytest
 from tests.server.sql.workbench import Workbench
 
 
-def bench() -> Workbench:
+@pytest.fixture
+def stores() -> Workbench:
     return Workbench(
         "CREATE TABLE p (a INT PRIMARY KEY CONSTRAINT pk_p)",
         "CREATE TABLE t (k INT PRIMARY KEY CONSTRAINT pk_t, n INT, c CHAR(3), CHECK (n > 0) CONSTRAINT ck)",
@@ -31,22 +32,21 @@ def bench() -> Workbench:
         ("LOCK MODE (ROW)", ["k", "n", "c"]),
     ],
 )
-def test_columns_are_in_the_order_that_was_asked_for(alteration: str, names: list[str]) -> None:
-    stores = bench()
+def test_columns_are_in_the_order_that_was_asked_for(
+    stores: Workbench, alteration: str, names: list[str]
+) -> None:
     stores.run(f"ALTER TABLE t {alteration}")
     assert [name for name, _ in stores.described("SELECT * FROM t")] == names
     assert len(stores.rows("SELECT * FROM t")) == 2
 
 
-def test_a_new_column_has_its_default_in_old_rows() -> None:
-    stores = bench()
+def test_a_new_column_has_its_default_in_old_rows(stores: Workbench) -> None:
     stores.run("ALTER TABLE t ADD (x CHAR(2) DEFAULT 'z' NOT NULL BEFORE k, y DATE)")
     assert stores.rows("SELECT * FROM t WHERE k = 1") == [("z ", 1, 1, "12 ", None)]
     assert stores.error("INSERT INTO t (x, k) VALUES (NULL, 3)") == (-391, "x", 0)
 
 
-def test_a_modified_columns_values_are_assigned_again() -> None:
-    stores = bench()
+def test_a_modified_columns_values_are_assigned_again(stores: Workbench) -> None:
     stores.run("ALTER TABLE t MODIFY (c INTEGER)")
     assert stores.rows("SELECT c FROM t ORDER BY k") == [(12,), (None,)]
     stores.run("ALTER TABLE t MODIFY (c DECIMAL(6,2) DEFAULT 1.5)")
@@ -81,9 +81,8 @@ def test_a_modified_columns_values_are_assigned_again() -> None:
     ],
 )
 def test_an_invalid_alteration_is_refused_and_changes_nothing(
-    alteration: str, error: tuple[int, str]
+    stores: Workbench, alteration: str, error: tuple[int, str]
 ) -> None:
-    stores = bench()
     before = stores.schema.tables
     assert stores.error(f"ALTER TABLE t {alteration}")[:2] == error
     assert stores.schema.tables == before
@@ -114,14 +113,12 @@ def test_a_modified_column_keeps_no_constraint_of_its_own() -> None:
     assert stores.run("INSERT INTO c VALUES (77, 77, 78)") == 1
 
 
-def test_duplicates_hinder_a_new_unique_constraint() -> None:
-    stores = bench()
+def test_duplicates_hinder_a_new_unique_constraint(stores: Workbench) -> None:
     stores.run("UPDATE t SET n = 1")
     assert stores.error("ALTER TABLE t ADD CONSTRAINT UNIQUE (n)")[0] == -371
 
 
-def test_constraints_may_be_added_and_dropped() -> None:
-    stores = bench()
+def test_constraints_may_be_added_and_dropped(stores: Workbench) -> None:
     stores.run("ALTER TABLE t ADD CONSTRAINT (UNIQUE (n) CONSTRAINT un, CHECK (n < 9) CONSTRAINT cn)")
     assert stores.error("INSERT INTO t VALUES (3, 1, NULL)") == (-268, "ann.un", 0)
     assert stores.error("INSERT INTO t VALUES (3, 9, NULL)") == (-530, "ann.cn", 0)
@@ -130,8 +127,7 @@ def test_constraints_may_be_added_and_dropped() -> None:
     assert stores.run("INSERT INTO t VALUES (4, -9, NULL)") == 1
 
 
-def test_a_foreign_key_may_be_added_and_dropped() -> None:
-    stores = bench()
+def test_a_foreign_key_may_be_added_and_dropped(stores: Workbench) -> None:
     stores.run("UPDATE t SET n = 1")
     stores.run("ALTER TABLE t ADD CONSTRAINT FOREIGN KEY (n) REFERENCES p ON DELETE CASCADE CONSTRAINT fk")
     with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
@@ -142,8 +138,7 @@ def test_a_foreign_key_may_be_added_and_dropped() -> None:
     assert stores.run("INSERT INTO t VALUES (3, 77, NULL)") == 1
 
 
-def test_a_dropped_key_takes_the_foreign_keys_that_point_to_it_along() -> None:
-    stores = bench()
+def test_a_dropped_key_takes_the_foreign_keys_that_point_to_it_along(stores: Workbench) -> None:
     stores.run("UPDATE t SET n = 1")
     stores.run("ALTER TABLE t ADD CONSTRAINT FOREIGN KEY (n) REFERENCES p")
     stores.run("ALTER TABLE p DROP CONSTRAINT pk_p")
@@ -152,8 +147,7 @@ def test_a_dropped_key_takes_the_foreign_keys_that_point_to_it_along() -> None:
     assert stores.run("INSERT INTO p VALUES (NULL)") == 1
 
 
-def test_a_new_foreign_key_is_undone_with_its_transaction() -> None:
-    stores = bench()
+def test_a_new_foreign_key_is_undone_with_its_transaction(stores: Workbench) -> None:
     stores.run("UPDATE t SET n = 1")
     stores.connection.execute("BEGIN")
     stores.run("ALTER TABLE t ADD CONSTRAINT FOREIGN KEY (n) REFERENCES p")
@@ -163,8 +157,7 @@ def test_a_new_foreign_key_is_undone_with_its_transaction() -> None:
     assert stores.run("INSERT INTO t VALUES (3, 77, NULL)") == 1
 
 
-def test_a_foreign_key_is_declared_rightly_when_columns_have_moved() -> None:
-    stores = bench()
+def test_a_foreign_key_is_declared_rightly_when_columns_have_moved(stores: Workbench) -> None:
     stores.run("ALTER TABLE t ADD (x INT BEFORE k)")
     stores.run("UPDATE t SET x = 1")
     stores.run("ALTER TABLE t ADD CONSTRAINT FOREIGN KEY (x) REFERENCES p")
@@ -173,16 +166,14 @@ def test_a_foreign_key_is_declared_rightly_when_columns_have_moved() -> None:
         stores.run("UPDATE t SET x = 9")
 
 
-def test_a_dropped_column_takes_its_constraints_and_indexes_along() -> None:
-    stores = bench()
+def test_a_dropped_column_takes_its_constraints_and_indexes_along(stores: Workbench) -> None:
     stores.run("CREATE INDEX i ON t (c, n)")
     stores.run("ALTER TABLE t DROP (n)")
     assert [index.name for index in stores.table("t").indexes] == [" 101_2"]
     assert [constraint.name for constraint in stores.table("t").constraints] == ["pk_t"]
 
 
-def test_a_renamed_column_keeps_its_constraints() -> None:
-    stores = bench()
+def test_a_renamed_column_keeps_its_constraints(stores: Workbench) -> None:
     stores.run("RENAME COLUMN t.n TO m")
     stores.run("RENAME COLUMN p.a TO b")
     assert stores.error("INSERT INTO t (k, m) VALUES (3, 0)") == (-530, "ann.ck", 0)
@@ -224,5 +215,5 @@ def test_a_renamed_key_column_is_renamed_in_its_children() -> None:
         ("ALTER TABLE systables ADD (x INT)", (-511, "systables")),
     ],
 )
-def test_tables_and_columns_must_exist(text: str, error: tuple[int, str]) -> None:
-    assert bench().error(text)[:2] == error
+def test_tables_and_columns_must_exist(stores: Workbench, text: str, error: tuple[int, str]) -> None:
+    assert stores.error(text)[:2] == error

@@ -166,12 +166,7 @@ def test_the_rest_is_left_to_sqlite(node: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    "node",
-    [
-        nested(39),
-        Case(((Literal(1), Literal(2)),) * 100),
-        call("coalesce", *[Parameter(1)] * 99, 1),
-    ],
+    "node", [nested(39), Case(((Literal(1), Literal(2)),) * 100), call("coalesce", *[Parameter(1)] * 99, 1)]
 )
 def test_python_compiles_what_is_not_too_deep(node: Node) -> None:
     compile(ClosureExpressions({}, Settings()).value(node, [("v1", False)]), "test", "eval")

@@ -103,21 +103,15 @@ def test_elements(engine: Engine, text: str, expected: list[Any]) -> None:
         ("SELECT k FROM t WHERE r = ROW(2, NULL)", []),
         ("SELECT k FROM t WHERE p = ROW('Eve', 20)::person_t", [2]),
         ("SELECT k FROM t WHERE l = LIST{ROW(1, 'a'), ROW(NULL, 'bcd')}", [1]),
-        (
-            "SELECT CASE WHEN k = 1 THEN s ELSE SET{9} END FROM t WHERE k < 3 ORDER BY k",
-            ["SET{3,1}", "SET{9}"],
-        ),
+        ("SELECT CASE WHEN k = 1 THEN s ELSE SET{9} END FROM t WHERE k < 3 ORDER BY k", ["SET{3,1}", "SET{9}"]),
         ("SELECT NVL(s, SET{0}) FROM t WHERE k = 3", ["SET{0}"]),
         ("SELECT r::LVARCHAR FROM t WHERE k = 1", ["ROW(1          ,'x')"]),
-        (
-            "SELECT CASE k WHEN 1 THEN ROW(1, 'ab') ELSE ROW(2.5, 'c') END FROM t WHERE k = 1",
-            ["ROW(1.0,'ab')"],
-        ),
+        ("SELECT CASE k WHEN 1 THEN ROW(1, 'ab') ELSE ROW(2.5, 'c') END FROM t WHERE k = 1", ["ROW(1.0,'ab')"]),
         ("SELECT SET{1, 2.5} FROM t WHERE k = 1", ["SET{1.0,2.5}"]),
         ("SELECT ROW('a ', 1, NULL) FROM t WHERE k = 1", ["ROW('a ',1          ,NULL)"]),
         ("SELECT s FROM t WHERE k = 1 UNION ALL SELECT SET{5} FROM t WHERE k = 1", ["SET{3,1}", "SET{5}"]),
     ],
-)
+)  # fmt: skip
 def test_comparisons_and_casts(engine: Engine, text: str, expected: list[Any]) -> None:
     assert rows(engine, text) == expected
 

@@ -28,10 +28,7 @@ from tests.server.sql.workbench import Workbench
         ("SET ISOLATION TO CURSOR STABILITY", plan.SetIsolation(Isolation.CURSOR_STABILITY)),
         ("SET ISOLATION TO REPEATABLE READ", plan.SetIsolation(Isolation.REPEATABLE_READ)),
         ("SET TRANSACTION READ ONLY", plan.SetTransaction(is_read_only=True)),
-        (
-            "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
-            plan.SetTransaction(Isolation.REPEATABLE_READ),
-        ),
+        ("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", plan.SetTransaction(Isolation.REPEATABLE_READ)),
         ("DATABASE stores", plan.OpenDatabase("stores")),
         ("DATABASE stores EXCLUSIVE", plan.OpenDatabase("stores", is_exclusive=True)),
         ("CLOSE DATABASE", plan.CloseDatabase()),

@@ -9,7 +9,7 @@ import pytest
 
 from aioifx.codecs.bson import decode_document, encode_document
 from aioifx.server.engine.engine import Engine
-from tests.server.talking import error_from, query, run, server_core
+from tests.server.talking import error_from, query, run, run_all, server_core
 
 JOE = '{id:100,name:"Joe",born:ISODate("2013-05-18T00:33:14.000Z"),a:{b:[1,{c:2}]},ok:true,x:2.5}'
 
@@ -31,10 +31,8 @@ def rows(engine: Engine, text: str, *values: Any) -> list[Any]:
 
 
 def test_json_is_its_text_and_bson_its_bytes(engine: Engine) -> None:
-    assert query(engine, "SELECT j, b FROM t WHERE k > 1 ORDER BY k") == [
-        ('{"a":2}', encode_document({"id": 101, "name": "Mike"})),
-        (None, None),
-    ]
+    result = query(engine, "SELECT j, b FROM t WHERE k > 1 ORDER BY k")
+    assert result == [('{"a":2}', encode_document({"id": 101, "name": "Mike"})), (None, None)]
     assert rows(engine, "SELECT j FROM t WHERE k = 1") == ['{"a" : 1}']
 
 
@@ -83,8 +81,7 @@ def test_gen_bson_adds_an_object_id(engine: Engine) -> None:
 
 
 def test_documents_are_updated_whole(engine: Engine) -> None:
-    run(engine, "BEGIN WORK")
-    run(engine, "UPDATE t SET j = '{\"n\":1}', b = '{n:2}'::JSON::BSON WHERE k = 1")
+    run_all(engine, "BEGIN WORK", "UPDATE t SET j = '{\"n\":1}', b = '{n:2}'::JSON::BSON WHERE k = 1")
     assert rows(engine, "SELECT j, b.n::INT FROM t WHERE k = 1") == [('{"n":1}', 2)]
     run(engine, "ROLLBACK WORK")
 

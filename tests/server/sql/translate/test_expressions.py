@@ -58,11 +58,7 @@ BENCH = Workbench(*EACH_TYPE)
         ("CURRENT YEAR TO SECOND", datetime(2026, 5, 4, 12, 34, 56), "DATETIME YEAR TO SECOND"),
         ("CURRENT", datetime(2026, 5, 4, 12, 34, 56, 789_000), "DATETIME YEAR TO FRACTION(3)"),
         ("USER", "ann" + 29 * " ", "CHAR(32)"),
-        (
-            "DATETIME(2026-05-04 12:34) YEAR TO MINUTE",
-            datetime(2026, 5, 4, 12, 34),
-            "DATETIME YEAR TO MINUTE",
-        ),
+        ("DATETIME(2026-05-04 12:34) YEAR TO MINUTE", datetime(2026, 5, 4, 12, 34), "DATETIME YEAR TO MINUTE"),
         ("INTERVAL(-5-3) YEAR TO MONTH", IntervalYM(years=-5, months=-3), "INTERVAL YEAR(4) TO MONTH"),
         ("INTERVAL(3 04:05:06) DAY TO SECOND", timedelta(3, 14706), "INTERVAL DAY(2) TO SECOND"),
         ("3 UNITS DAY", timedelta(3), "INTERVAL DAY(9) TO DAY"),
@@ -81,7 +77,7 @@ BENCH = Workbench(*EACH_TYPE)
         ("(SELECT tabname FROM systables WHERE tabid = 1)", "systables", "VARCHAR(128)"),
         ("(SELECT tabname FROM systables WHERE tabid = 0)", None, "VARCHAR(128)"),
     ],
-)
+)  # fmt: skip
 def test_an_expression_has_informixs_value_and_type(expression: str, value: Value, type_: str) -> None:
     assert BENCH.value(expression) == value
     assert BENCH.type_of(expression) == type_
@@ -147,18 +143,12 @@ def test_a_fraction_is_not_rounded_into_integer_arithmetic() -> None:
 @pytest.mark.parametrize(
     "shape",
     [
-        "SELECT {0} + {1} FROM z",
-        "SELECT {0} - {1} FROM z",
-        "SELECT {0} * {1} FROM z",
-        "SELECT {0} / {1} FROM z",
-        "SELECT {0} || {1} FROM z",
-        "SELECT NVL({0}, {1}) FROM z",
-        "SELECT {0} FROM z UNION SELECT {1} FROM z",
-        "SELECT k FROM z WHERE {0} = {1} OR {0} < {1}",
-        "SELECT k FROM z WHERE {0} IN (SELECT {1} FROM z)",
-        "SELECT {0} FROM z WHERE {0} IN ({1}, {0})",
+        "SELECT {0} + {1} FROM z", "SELECT {0} - {1} FROM z", "SELECT {0} * {1} FROM z",
+        "SELECT {0} / {1} FROM z", "SELECT {0} || {1} FROM z", "SELECT NVL({0}, {1}) FROM z",
+        "SELECT {0} FROM z UNION SELECT {1} FROM z", "SELECT k FROM z WHERE {0} = {1} OR {0} < {1}",
+        "SELECT k FROM z WHERE {0} IN (SELECT {1} FROM z)", "SELECT {0} FROM z WHERE {0} IN ({1}, {0})",
     ],
-)
+)  # fmt: skip
 def test_any_two_types_give_a_value_or_an_error_with_a_number(shape: str) -> None:
     declared = ", ".join(f"{name} {type_}" for name, (type_, _) in COLUMNS.items())
     values = ", ".join(value for _, value in COLUMNS.values())

@@ -8,19 +8,10 @@ from aioifx.sqltypes import Row
 from tests.server.sql.workbench import Workbench
 
 EMPLOYEES = (
-    (17, "Urbassek", None),
-    (15, "Mills", 17),
-    (16, "Goyal", 17),
-    (10, "Monroe", 15),
-    (11, "Zander", 16),
-    (12, "Henry", 16),
-    (14, "Scott", 16),
-    (5, "McKeough", 11),
-    (6, "Barnes", 11),
-    (7, "O'Neil", 12),
-    (8, "Smith", 12),
-    (9, "Shoeman", 12),
-)
+    (17, "Urbassek", None), (15, "Mills", 17), (16, "Goyal", 17), (10, "Monroe", 15), (11, "Zander", 16),
+    (12, "Henry", 16), (14, "Scott", 16), (5, "McKeough", 11), (6, "Barnes", 11), (7, "O'Neil", 12),
+    (8, "Smith", 12), (9, "Shoeman", 12),
+)  # fmt: skip
 """Number, name, number of the manager. Source: the example of the manual, Hierarchical Clause."""
 
 
@@ -44,16 +35,10 @@ def test_siblings_are_ordered_under_their_parent() -> None:
     # Documented: ORDER SIBLINGS BY Clause, the example.
     query = "SELECT id, name, boss, LEVEL FROM e START WITH name = 'Goyal' CONNECT BY PRIOR id = boss"
     assert BENCH.rows(f"{query} ORDER SIBLINGS BY name") == [
-        (16, "Goyal", 17, 1),
-        (12, "Henry", 16, 2),
-        (7, "O'Neil", 12, 3),
-        (9, "Shoeman", 12, 3),
-        (8, "Smith", 12, 3),
-        (14, "Scott", 16, 2),
-        (11, "Zander", 16, 2),
-        (6, "Barnes", 11, 3),
+        (16, "Goyal", 17, 1), (12, "Henry", 16, 2), (7, "O'Neil", 12, 3), (9, "Shoeman", 12, 3),
+        (8, "Smith", 12, 3), (14, "Scott", 16, 2), (11, "Zander", 16, 2), (6, "Barnes", 11, 3),
         (5, "McKeough", 11, 3),
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -99,22 +84,16 @@ def test_a_query_with_parameters_may_be_hierarchical() -> None:
 
 def test_a_subquery_may_be_hierarchical() -> None:
     inner = "SELECT COUNT(*)::INT FROM e s START WITH s.id = e.id CONNECT BY PRIOR s.id = s.boss"
-    assert BENCH.rows(f"SELECT name, ({inner}) FROM e WHERE boss = 16 ORDER BY 1") == [
-        ("Henry", 4),
-        ("Scott", 1),
-        ("Zander", 3),
-    ]
+    found = BENCH.rows(f"SELECT name, ({inner}) FROM e WHERE boss = 16 ORDER BY 1")
+    assert found == [("Henry", 4), ("Scott", 1), ("Zander", 3)]
 
 
 def test_types_of_a_hierarchical_query() -> None:
     values = "LEVEL, CONNECT_BY_ISLEAF, CONNECT_BY_ROOT name, SYS_CONNECT_BY_PATH(name, '/')"
     described = BENCH.described(f"SELECT {values} FROM e CONNECT BY PRIOR id = boss")
     assert [type_ for _, type_ in described] == ["INTEGER", "INTEGER", "VARCHAR(20)", "LVARCHAR(32739)"]
-    assert [name for name, _ in BENCH.described("SELECT * FROM e CONNECT BY PRIOR id = boss")] == [
-        "id",
-        "name",
-        "boss",
-    ]
+    found = [name for name, _ in BENCH.described("SELECT * FROM e CONNECT BY PRIOR id = boss")]
+    assert found == ["id", "name", "boss"]
 
 
 def test_a_loop_is_an_error() -> None:

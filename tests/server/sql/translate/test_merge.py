@@ -5,7 +5,8 @@ import pytest
 from tests.server.sql.workbench import Workbench
 
 
-def bench() -> Workbench:
+@pytest.fixture
+def stores() -> Workbench:
     return Workbench(
         "CREATE TABLE t (k SERIAL PRIMARY KEY, a VARCHAR(10) NOT NULL, n INT DEFAULT 7)",
         "CREATE TABLE s (k INT, a CHAR(3), n INT)",
@@ -16,8 +17,7 @@ def bench() -> Workbench:
     )
 
 
-def test_matched_rows_are_updated_and_others_inserted() -> None:
-    stores = bench()
+def test_matched_rows_are_updated_and_others_inserted(stores: Workbench) -> None:
     merge = (
         "MERGE INTO t USING s ON (t.k = s.k) WHEN MATCHED THEN UPDATE SET t.a = s.a, n = t.n + s.n"
         " WHEN NOT MATCHED THEN INSERT (k, a) VALUES (s.k, s.a)"
@@ -26,20 +26,17 @@ def test_matched_rows_are_updated_and_others_inserted() -> None:
     assert stores.rows("SELECT * FROM t ORDER BY k") == [(1, "one", 1), (2, "TWO", 7), (9, "new", 7)]
 
 
-def test_only_matched_rows_are_touched_without_an_insert() -> None:
-    stores = bench()
+def test_only_matched_rows_are_touched_without_an_insert(stores: Workbench) -> None:
     assert stores.run("MERGE INTO t x USING s y ON x.k = y.k WHEN MATCHED THEN UPDATE SET x.n = 0") == 1
     assert stores.rows("SELECT k, n FROM t ORDER BY k") == [(1, 1), (2, 0)]
 
 
-def test_only_new_rows_are_inserted_without_an_update_with_serial_numbers() -> None:
-    stores = bench()
+def test_only_new_rows_are_inserted_without_an_update_with_serial_numbers(stores: Workbench) -> None:
     assert stores.run("MERGE INTO t USING s ON t.k = s.k WHEN NOT MATCHED THEN INSERT (a) VALUES (s.a)") == 1
     assert stores.rows("SELECT * FROM t ORDER BY k") == [(1, "one", 1), (2, "two", 2), (3, "new", 7)]
 
 
-def test_matched_rows_are_deleted() -> None:
-    stores = bench()
+def test_matched_rows_are_deleted(stores: Workbench) -> None:
     merge = (
         "MERGE INTO t USING (SELECT k FROM s WHERE a = '{}' OR k > 1) d ON t.k = d.k WHEN MATCHED THEN DELETE"
     )
@@ -47,8 +44,7 @@ def test_matched_rows_are_deleted() -> None:
     assert stores.rows("SELECT k FROM t") == [(1,)]
 
 
-def test_parameters_are_allowed_everywhere() -> None:
-    stores = bench()
+def test_parameters_are_allowed_everywhere(stores: Workbench) -> None:
     merge = (
         "MERGE INTO t USING s ON t.k = s.k AND s.n > ? WHEN MATCHED THEN UPDATE SET n = ?"
         " WHEN NOT MATCHED THEN INSERT (a, n) VALUES (?, 3)"
@@ -57,8 +53,7 @@ def test_parameters_are_allowed_everywhere() -> None:
     assert stores.rows("SELECT a, n FROM t ORDER BY k") == [("one", 1), ("two", 100), ("ins", 3)]
 
 
-def test_a_row_that_is_matched_twice_is_an_error_and_changes_nothing() -> None:
-    stores = bench()
+def test_a_row_that_is_matched_twice_is_an_error_and_changes_nothing(stores: Workbench) -> None:
     stores.run("INSERT INTO s VALUES (2, 'dup', 5)")
     assert stores.error("MERGE INTO t USING s ON t.k = s.k WHEN MATCHED THEN UPDATE SET n = s.n")[0] == -284
     assert stores.rows("SELECT n FROM t ORDER BY k") == [(1,), (2,)]
@@ -75,5 +70,5 @@ def test_a_row_that_is_matched_twice_is_an_error_and_changes_nothing() -> None:
         ("WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (a) VALUES (s.a)", -999),
     ],
 )
-def test_an_invalid_merge_is_refused_with_its_reason(clause: str, error: int) -> None:
-    assert bench().error(f"MERGE INTO t USING s ON t.k = s.k {clause}")[0] == error
+def test_an_invalid_merge_is_refused_with_its_reason(stores: Workbench, clause: str, error: int) -> None:
+    assert stores.error(f"MERGE INTO t USING s ON t.k = s.k {clause}")[0] == error

@@ -95,13 +95,8 @@ def test_an_outer_loop_is_left_through_the_inner_ones() -> None:
     (flag,) = {line.split()[0] for line in lines if line.startswith("x")}
     assert lines[2:4] == [f"{flag} = 2", "break"]
     assert lines[4:] == [
-        f"if {flag} == 1:",
-        f"{flag} = 0",
-        "break",
-        f"if {flag} == 2:",
-        f"{flag} = 0",
-        "continue",
-    ]
+        f"if {flag} == 1:", f"{flag} = 0", "break", f"if {flag} == 2:", f"{flag} = 0", "continue",
+    ]  # fmt: skip
 
 
 def test_there_must_be_such_a_loop() -> None:

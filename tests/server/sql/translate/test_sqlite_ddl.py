@@ -62,10 +62,8 @@ def test_a_unique_index_has_a_twin_for_nulls_only_where_there_may_be_one() -> No
 
 
 def test_created_objects_can_be_dropped() -> None:
-    assert [step.sql for step in drop_index_steps(TABLE, Index("i", "ann", ()))] == [
-        'DROP INDEX IF EXISTS main."t101:i"',
-        'DROP INDEX IF EXISTS main."t101:i:null"',
-    ]
+    found = [step.sql for step in drop_index_steps(TABLE, Index("i", "ann", ()))]
+    assert found == ['DROP INDEX IF EXISTS main."t101:i"', 'DROP INDEX IF EXISTS main."t101:i:null"']
     check = TABLE.constraints[1]
     for made, dropped in zip(check_steps(TABLE, check), drop_check_steps(TABLE, check), strict=True):
         name = dropped.sql.removeprefix("DROP TRIGGER IF EXISTS ")

@@ -19,33 +19,21 @@ DUAL = "FROM sysmaster:sysdual"
 @pytest.mark.parametrize(
     ("query", "rows"),
     [
-        (
-            f"SELECT 7/2, 7/2::FLOAT, MOD(-7,3), ROUND(2.5), TRUNC(-2.7) {DUAL}",
-            [(Decimal("3.5"), 3.5, -1, Decimal(3), Decimal(-2))],
-        ),
+        (f"SELECT 7/2, 7/2::FLOAT, MOD(-7,3), ROUND(2.5), TRUNC(-2.7) {DUAL}",
+         [(Decimal("3.5"), 3.5, -1, Decimal(3), Decimal(-2))]),
         ("SELECT SKIP 1 FIRST 2 tabname FROM systables ORDER BY tabid", [("syscolumns",), ("sysindices",)]),
         ("SELECT tabname[1,3] FROM systables WHERE tabname MATCHES 's?s[t-v]a*' AND tabid = 1", [("sys",)]),
         (f"""SELECT "it's", 'it''s' {DUAL}""", [("it's", "it's")]),
-        (
-            f"SELECT MDY(2,29,2024) + 365, MDY(3,1,2024) - MDY(2,1,2024) {DUAL}",
-            [(date(2025, 2, 28), 29)],
-        ),
-        (
-            f"SELECT EXTEND(MDY(5,4,2026), YEAR TO SECOND) - INTERVAL(1) SECOND TO SECOND {DUAL}",
-            [(datetime(2026, 5, 3, 23, 59, 59),)],
-        ),
-        (
-            "SELECT DATETIME(2026-05-04 12:00) YEAR TO MINUTE - DATETIME(2026-05-01 06:30) YEAR TO MINUTE"
-            f" {DUAL}",
-            [(timedelta(days=3, hours=5, minutes=30),)],
-        ),
-        (
-            f"SELECT NVL(NULL::INT, 5), DECODE(NULL::INT, NULL, 'n', 'x'), 'a' || NULL::CHAR(1) {DUAL}",
-            [(5, "n", None)],
-        ),
+        (f"SELECT MDY(2,29,2024) + 365, MDY(3,1,2024) - MDY(2,1,2024) {DUAL}", [(date(2025, 2, 28), 29)]),
+        (f"SELECT EXTEND(MDY(5,4,2026), YEAR TO SECOND) - INTERVAL(1) SECOND TO SECOND {DUAL}",
+         [(datetime(2026, 5, 3, 23, 59, 59),)]),
+        ("SELECT DATETIME(2026-05-04 12:00) YEAR TO MINUTE - DATETIME(2026-05-01 06:30) YEAR TO MINUTE" f" {DUAL}",
+         [(timedelta(days=3, hours=5, minutes=30),)]),
+        (f"SELECT NVL(NULL::INT, 5), DECODE(NULL::INT, NULL, 'n', 'x'), 'a' || NULL::CHAR(1) {DUAL}",
+         [(5, "n", None)]),
         ("SELECT FIRST 1 site FROM informix.systables WHERE tabname = ' GL_COLLATE'", [("en_US.819",)]),
     ],
-)
+)  # fmt: skip
 def test_queries_give_informixs_rows(query: str, rows: list[Row]) -> None:
     assert Workbench().rows(query) == rows
 
@@ -67,11 +55,8 @@ def test_chars_are_padded_and_cut_and_serials_counted() -> None:
     bench = Workbench("CREATE TEMP TABLE t (k SERIAL, c CHAR(5), v VARCHAR(5))")
     for row in ("0,'ab','ab '", "10,'abcdefg',''", "0,NULL,NULL"):
         bench.run(f"INSERT INTO t VALUES ({row})")
-    assert bench.rows("SELECT k, c, v, LENGTH(c) FROM t ORDER BY k") == [
-        (1, "ab   ", "ab ", 2),
-        (10, "abcde", "", 5),
-        (11, None, None, None),
-    ]
+    found = bench.rows("SELECT k, c, v, LENGTH(c) FROM t ORDER BY k")
+    assert found == [(1, "ab   ", "ab ", 2), (10, "abcde", "", 5), (11, None, None, None)]
     assert bench.rows("SELECT COUNT(*) FROM t WHERE c = 'ab'") == [(1,)]
     assert bench.rows("SELECT COUNT(*) FROM t WHERE v = 'ab'") == [(1,)]
     assert bench.error("INSERT INTO t VALUES (0, 'a')")[0] == -236

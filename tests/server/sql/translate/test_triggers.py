@@ -97,10 +97,8 @@ def test_delete_triggers_and_cascading_keys_exclude_each_other(bench: Workbench)
     assert bench.error("CREATE TRIGGER x DELETE ON c BEFORE (DELETE FROM log)")[0] == -742
     bench.run("CREATE TRIGGER x UPDATE ON c BEFORE (DELETE FROM log)")
     bench.run("CREATE TRIGGER y DELETE ON child BEFORE (DELETE FROM log)")
-    assert (
-        bench.error("ALTER TABLE child ADD CONSTRAINT FOREIGN KEY (a) REFERENCES p ON DELETE CASCADE")[0]
-        == -742
-    )
+    result = bench.error("ALTER TABLE child ADD CONSTRAINT FOREIGN KEY (a) REFERENCES p ON DELETE CASCADE")[0]
+    assert result == -742
     bench.run("ALTER TABLE child ADD CONSTRAINT FOREIGN KEY (a) REFERENCES p")
 
 

@@ -120,15 +120,10 @@ def test_a_literal_text_is_assigned_as_written_even_when_empty() -> None:
 @pytest.mark.parametrize(
     ("left", "right"),
     [
-        (INTEGER, BIGINT),
-        (INTEGER, FLOAT),
-        (char(3), varchar(9)),
-        (decimal(5, 2), decimal()),
-        (DATE, INTEGER),
-        (TO_SECOND, TO_SECOND),
-        (DAYS, HOURS),
+        (INTEGER, BIGINT), (INTEGER, FLOAT), (char(3), varchar(9)), (decimal(5, 2), decimal()), (DATE, INTEGER),
+        (TO_SECOND, TO_SECOND), (DAYS, HOURS),
     ],
-)
+)  # fmt: skip
 def test_sqlite_compares_values_of_one_storage_form(left: SqlType, right: SqlType) -> None:
     assert are_compared_by_sqlite(left, right)
     assert "ifx_compare" not in render(comparison(typed("a", left), "<", typed("b", right), 1))
@@ -147,10 +142,8 @@ def test_other_pairs_are_compared_by_informixs_rules(left: SqlType, right: SqlTy
 
 def test_texts_are_compared_without_trailing_blanks_and_decimals_by_value() -> None:
     assert render(comparison(typed("a", char(3)), "=", typed("b", varchar(3)), 1)) == "(a COLLATE RTRIM = b)"
-    assert (
-        render(comparison(typed("a", decimal()), "<", typed("b", decimal()), 1))
-        == "(a COLLATE ifx_decimal < b)"
-    )
+    found = render(comparison(typed("a", decimal()), "<", typed("b", decimal()), 1))
+    assert found == "(a COLLATE ifx_decimal < b)"
 
 
 @pytest.mark.parametrize(

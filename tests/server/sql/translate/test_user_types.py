@@ -6,7 +6,7 @@ import pytest
 
 from aioifx.server.engine.engine import Engine
 from aioifx.wire.opcodes import StatementType
-from tests.server.talking import error_from, query, run, server_core
+from tests.server.talking import error_from, query, run, run_all, server_core
 
 
 @pytest.fixture
@@ -14,8 +14,7 @@ def engine() -> Iterator[Engine]:
     with server_core() as core:
         made = core.engine()
         run(made, "CREATE ROW TYPE person_t (name VARCHAR(20) NOT NULL, age INT)")
-        run(made, "CREATE DISTINCT TYPE dollar AS INTEGER")
-        run(made, "CREATE DISTINCT TYPE title AS VARCHAR(30)")
+        run_all(made, "CREATE DISTINCT TYPE dollar AS INTEGER", "CREATE DISTINCT TYPE title AS VARCHAR(30)")
         run(made, "CREATE DISTINCT TYPE num_type AS NUMERIC")
         yield made
 
@@ -98,8 +97,7 @@ def test_the_members_of_unnamed_types_are_listed_with_their_levels(engine: Engin
 
 def test_a_subtype_begins_with_the_fields_of_its_supertype(engine: Engine) -> None:
     run(engine, "CREATE ROW TYPE student_t (school VARCHAR(9)) UNDER person_t")
-    run(engine, "CREATE TABLE t (s student_t)")
-    run(engine, "INSERT INTO t VALUES (ROW('Eve', 20, 'MIT'))")
+    run_all(engine, "CREATE TABLE t (s student_t)", "INSERT INTO t VALUES (ROW('Eve', 20, 'MIT'))")
     assert query(engine, "SELECT s.name, s.school FROM t") == [("Eve", "MIT")]
     assert error_from(engine, "CREATE ROW TYPE x_t (name INT) UNDER person_t").sqlcode == -328
 
@@ -163,8 +161,7 @@ def test_names_of_types(engine: Engine) -> None:
     assert error_from(engine, "CREATE ROW TYPE x UNDER dollar").sqlcode == -9628
     assert error_from(engine, "DROP TYPE person_t RESTRICT").sqlcode == -9628
     assert error_from(engine, "DROP ROW TYPE nowhere_t RESTRICT").sqlcode == -9628
-    run(engine, "DROP TYPE IF EXISTS nowhere_t RESTRICT")
-    run(engine, "DROP TYPE dollar RESTRICT")
+    run_all(engine, "DROP TYPE IF EXISTS nowhere_t RESTRICT", "DROP TYPE dollar RESTRICT")
     assert error_from(engine, "CREATE TABLE t (a dollar)").sqlcode == -9628
 
 
@@ -209,8 +206,7 @@ def test_a_rollback_undoes_a_type(engine: Engine) -> None:
     statement = engine.prepare("CREATE DISTINCT TYPE euro AS INT")
     assert statement.plan.type is StatementType.CREATE_DISTINCT_TYPE
     engine.execute(statement, ())
-    run(engine, "CREATE TABLE t (e euro)")
-    run(engine, "ROLLBACK WORK")
+    run_all(engine, "CREATE TABLE t (e euro)", "ROLLBACK WORK")
     assert error_from(engine, "CREATE TABLE t (e euro)").sqlcode == -9628
 
 

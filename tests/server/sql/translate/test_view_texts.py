@@ -24,28 +24,17 @@ def text_of(stores: Workbench, name: str = "v") -> str:
     ("statement", "text"),
     [
         ("CREATE VIEW v AS SELECT * FROM t", "CREATE VIEW v AS SELECT t.a, t.b, t.c FROM t"),
-        (
-            "create view v as select q.* , 1 as n from t q",
-            "create view v as select q.a, q.b, q.c , 1 as n from t q",
-        ),
-        (
-            "CREATE VIEW v (k, l, m) AS SELECT u.*, b FROM ann.t, u",
-            "CREATE VIEW v (k, l, m) AS SELECT u.a, u.x, b FROM ann.t, u",
-        ),
-        (
-            "CREATE VIEW v AS SELECT a FROM t WHERE EXISTS (SELECT * FROM u WHERE u.a = t.a)",
-            "CREATE VIEW v AS SELECT a FROM t WHERE EXISTS (SELECT u.a, u.x FROM u WHERE u.a = t.a)",
-        ),
-        (
-            "CREATE VIEW v AS SELECT q.a FROM (SELECT * FROM u) AS q",
-            "CREATE VIEW v AS SELECT q.a FROM (SELECT u.a, u.x FROM u) AS q",
-        ),
-        (
-            "  /* of both */ CREATE VIEW v AS SELECT * FROM u UNION SELECT a, b FROM t;",
-            "CREATE VIEW v AS SELECT u.a, u.x FROM u UNION SELECT a, b FROM t",
-        ),
+        ("create view v as select q.* , 1 as n from t q", "create view v as select q.a, q.b, q.c , 1 as n from t q"),
+        ("CREATE VIEW v (k, l, m) AS SELECT u.*, b FROM ann.t, u",
+         "CREATE VIEW v (k, l, m) AS SELECT u.a, u.x, b FROM ann.t, u"),
+        ("CREATE VIEW v AS SELECT a FROM t WHERE EXISTS (SELECT * FROM u WHERE u.a = t.a)",
+         "CREATE VIEW v AS SELECT a FROM t WHERE EXISTS (SELECT u.a, u.x FROM u WHERE u.a = t.a)"),
+        ("CREATE VIEW v AS SELECT q.a FROM (SELECT * FROM u) AS q",
+         "CREATE VIEW v AS SELECT q.a FROM (SELECT u.a, u.x FROM u) AS q"),
+        ("  /* of both */ CREATE VIEW v AS SELECT * FROM u UNION SELECT a, b FROM t;",
+         "CREATE VIEW v AS SELECT u.a, u.x FROM u UNION SELECT a, b FROM t"),
     ],
-)
+)  # fmt: skip
 def test_a_star_is_stored_as_the_columns_that_it_stands_for(statement: str, text: str) -> None:
     stores = Workbench(*TABLES, statement)
     assert text_of(stores) == text
@@ -64,25 +53,18 @@ def test_a_star_is_stored_as_the_columns_that_it_stands_for(statement: str, text
         ("SELECT a AS n FROM t WHERE a > 0", "SELECT z AS n FROM t WHERE z > 0"),
         ("SELECT t.a, c[1,2] FROM t, u WHERE t.a = u.a", "SELECT t.z AS a, c[1,2] FROM t, u WHERE t.z = u.a"),
         ("SELECT q.a FROM (SELECT a, b FROM t) AS q", "SELECT q.a FROM (SELECT z AS a, b FROM t) AS q"),
-        (
-            "SELECT x FROM u WHERE a IN (SELECT a FROM t WHERE t.a = u.a)",
-            "SELECT x FROM u WHERE a IN (SELECT z AS a FROM t WHERE t.z = u.a)",
-        ),
+        ("SELECT x FROM u WHERE a IN (SELECT a FROM t WHERE t.a = u.a)",
+         "SELECT x FROM u WHERE a IN (SELECT z AS a FROM t WHERE t.z = u.a)"),
         ("SELECT COUNT(*) AS n, a FROM t GROUP BY a", "SELECT COUNT(*) AS n, z AS a FROM t GROUP BY z"),
         ("SELECT a FROM t UNION SELECT x FROM u", "SELECT z AS a FROM t UNION SELECT x FROM u"),
         ("SELECT b, 'a' AS s FROM t", "SELECT b, 'a' AS s FROM t"),
         ("SELECT ann.t.a + t.a AS s FROM ann.t", "SELECT ann.t.z + t.z AS s FROM ann.t"),
-        (
-            "SELECT p.a FROM t p FULL OUTER JOIN u ON p.a = u.a",
-            "SELECT p.z AS a FROM t p FULL OUTER JOIN u ON p.z = u.a",
-        ),
-        (
-            "WITH w AS (SELECT a FROM t) SELECT w.a FROM w",
-            "WITH w AS (SELECT z AS a FROM t) SELECT w.a FROM w",
-        ),
+        ("SELECT p.a FROM t p FULL OUTER JOIN u ON p.a = u.a",
+         "SELECT p.z AS a FROM t p FULL OUTER JOIN u ON p.z = u.a"),
+        ("WITH w AS (SELECT a FROM t) SELECT w.a FROM w", "WITH w AS (SELECT z AS a FROM t) SELECT w.a FROM w"),
         ("SELECT a FROM s", "SELECT z AS a FROM s"),
     ],
-)
+)  # fmt: skip
 def test_a_renamed_column_has_its_name_in_the_texts_of_views(query: str, text: str) -> None:
     stores = Workbench(*TABLES, "CREATE SYNONYM s FOR t", f"CREATE VIEW v AS {query}")
     before, described = stores.rows("SELECT * FROM v"), stores.described("SELECT * FROM v")
@@ -100,24 +82,15 @@ def test_a_renamed_column_has_its_name_in_the_texts_of_views(query: str, text: s
         ("SELECT b, x FROM t, u", "SELECT t.x AS b, u.x FROM t, u"),
         ("SELECT q.b, x FROM t AS q, u", "SELECT q.x AS b, u.x FROM t AS q, u"),
         ("SELECT a FROM u WHERE x > 1", "SELECT a FROM u WHERE x > 1"),
-        (
-            "SELECT t.a FROM t FULL OUTER JOIN u ON t.a = u.a WHERE x > 0 OR b > 0",
-            "SELECT t.a FROM t FULL OUTER JOIN u ON t.a = u.a WHERE u.x > 0 OR t.x > 0",
-        ),
-        (
-            "SELECT c FROM t WHERE EXISTS (SELECT 1 FROM u WHERE x > b)",
-            "SELECT c FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.x > t.x)",
-        ),
-        (
-            "SELECT x FROM u WHERE a = (SELECT MAX(b) FROM t WHERE t.a < x)",
-            "SELECT x FROM u WHERE a = (SELECT MAX(t.x) FROM t WHERE t.a < u.x)",
-        ),
-        (
-            "SELECT d.k, x FROM (SELECT b AS k FROM t) AS d, u",
-            "SELECT d.k, x FROM (SELECT x AS k FROM t) AS d, u",
-        ),
+        ("SELECT t.a FROM t FULL OUTER JOIN u ON t.a = u.a WHERE x > 0 OR b > 0",
+         "SELECT t.a FROM t FULL OUTER JOIN u ON t.a = u.a WHERE u.x > 0 OR t.x > 0"),
+        ("SELECT c FROM t WHERE EXISTS (SELECT 1 FROM u WHERE x > b)",
+         "SELECT c FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.x > t.x)"),
+        ("SELECT x FROM u WHERE a = (SELECT MAX(b) FROM t WHERE t.a < x)",
+         "SELECT x FROM u WHERE a = (SELECT MAX(t.x) FROM t WHERE t.a < u.x)"),
+        ("SELECT d.k, x FROM (SELECT b AS k FROM t) AS d, u", "SELECT d.k, x FROM (SELECT x AS k FROM t) AS d, u"),
     ],
-)
+)  # fmt: skip
 def test_a_name_that_two_tables_have_now_is_qualified(query: str, text: str) -> None:
     stores = Workbench(*TABLES, f"CREATE VIEW v AS {query}")
     before = stores.rows("SELECT * FROM v")

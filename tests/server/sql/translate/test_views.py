@@ -5,7 +5,8 @@ import pytest
 from tests.server.sql.workbench import Workbench
 
 
-def bench() -> Workbench:
+@pytest.fixture
+def stores() -> Workbench:
     return Workbench(
         "CREATE TABLE t (k SERIAL, n INT, c CHAR(5) DEFAULT 'new', d DECIMAL(8,2) NOT NULL, v VARCHAR(9))",
         "CREATE VIEW big (i, num, name, amount) AS SELECT k, n, c, d FROM t WHERE n > 10",
@@ -22,8 +23,7 @@ def bench() -> Workbench:
     )
 
 
-def test_a_row_inserted_through_a_view_has_defaults_where_it_has_no_column() -> None:
-    stores = bench()
+def test_a_row_inserted_through_a_view_has_defaults_where_it_has_no_column(stores: Workbench) -> None:
     assert stores.run("INSERT INTO big (num, amount) VALUES (?, 4)", 20) == 1
     assert stores.run("INSERT INTO big VALUES (0, 1, 'z', 5)") == 1
     assert stores.run("INSERT INTO big (num, amount) SELECT n + 100, d FROM t WHERE n = 5") == 1
@@ -32,8 +32,7 @@ def test_a_row_inserted_through_a_view_has_defaults_where_it_has_no_column() -> 
     assert stores.error("INSERT INTO big (num) VALUES (1)")[:2] == (-391, "d")
 
 
-def test_only_rows_that_the_view_shows_are_changed() -> None:
-    stores = bench()
+def test_only_rows_that_the_view_shows_are_changed(stores: Workbench) -> None:
     assert stores.run("UPDATE big SET num = num + 1, name = ? WHERE i < 3", "q") == 1
     assert stores.rows("SELECT n, c FROM t") == [(5, "a    "), (16, "q    "), (25, "no   ")]
     assert stores.run("UPDATE named SET amount = 9") == 1
@@ -47,8 +46,7 @@ def test_only_rows_that_the_view_shows_are_changed() -> None:
     assert stores.rows("SELECT n FROM t") == [(5,)]
 
 
-def test_a_computed_column_prevents_only_writes_to_it() -> None:
-    stores = bench()
+def test_a_computed_column_prevents_only_writes_to_it(stores: Workbench) -> None:
     assert stores.run("UPDATE half SET num = 6 WHERE twice = 10") == 1
     assert stores.run("DELETE FROM half WHERE twice = 12") == 1
     assert stores.rows("SELECT n FROM t") == [(15,), (25,)]
@@ -76,8 +74,9 @@ def test_a_computed_column_prevents_only_writes_to_it() -> None:
         ("DELETE FROM own", (-511, "systables")),
     ],
 )
-def test_unsupported_operations_on_views_are_refused(statement: str, error: tuple[int, str]) -> None:
-    stores = bench()
+def test_unsupported_operations_on_views_are_refused(
+    stores: Workbench, statement: str, error: tuple[int, str]
+) -> None:
     stores.run("CREATE VIEW own AS SELECT tabid FROM systables")
     assert stores.error(statement)[:2] == error
 
@@ -96,15 +95,13 @@ def test_unsupported_operations_on_views_are_refused(statement: str, error: tupl
         "UPDATE named SET amount = 1, num = NULL",
     ],
 )
-def test_with_check_option_no_row_leaves_its_view(statement: str) -> None:
-    stores = bench()
+def test_with_check_option_no_row_leaves_its_view(stores: Workbench, statement: str) -> None:
     before = stores.rows("SELECT * FROM t")
     assert stores.error(statement)[0] == -385
     assert stores.rows("SELECT * FROM t") == before
 
 
-def test_with_check_option_other_rows_are_written() -> None:
-    stores = bench()
+def test_with_check_option_other_rows_are_written(stores: Workbench) -> None:
     assert stores.run("INSERT INTO named VALUES (0, ?, 'x', 1)", 11) == 1
     assert stores.run("INSERT INTO named (num, amount) SELECT n + 10, d FROM t WHERE n = 5") == 1
     assert stores.run("UPDATE named SET num = ?, name = 'y' WHERE num = 11", 12) == 1
@@ -122,19 +119,15 @@ def test_views_in_views_are_refused_from_some_depth() -> None:
         assert stores.error(f"CREATE VIEW z AS SELECT k FROM v33{option}")[:2] == (-999, "VIEW")
 
 
-def test_a_checked_value_cannot_use_a_sequence() -> None:
-    stores = bench()
+def test_a_checked_value_cannot_use_a_sequence(stores: Workbench) -> None:
     stores.run("CREATE SEQUENCE s START WITH 100")
     assert stores.error("UPDATE named SET num = s.NEXTVAL")[:2] == (-999, "NEXTVAL")
     several = "UPDATE named SET (num, name) = ((SELECT 50, 'x' FROM t WHERE k = 1))"
     assert stores.error(several)[:2] == (-999, "WITH CHECK OPTION")
 
 
-def test_columns_are_described_by_the_views_names() -> None:
-    stores = bench()
-    assert stores.described("INSERT INTO big (name, amount) VALUES (?, ?)") == [
-        ("name", "CHAR(5)"),
-        ("amount", "DECIMAL(8,2)"),
-    ]
+def test_columns_are_described_by_the_views_names(stores: Workbench) -> None:
+    found = stores.described("INSERT INTO big (name, amount) VALUES (?, ?)")
+    assert found == [("name", "CHAR(5)"), ("amount", "DECIMAL(8,2)")]
     assert stores.described("UPDATE big SET num = ?") == [("num", "INTEGER")]
     assert stores.plan("UPDATE big SET num = ?").parameters[0].column == "n"

@@ -70,44 +70,24 @@ _ACCOUNT: Final = _columns(id=_INTEGER, balance=_INTEGER)
 _NOTE: Final = _columns(id=_SERIAL, tag=_INTEGER, text=_VARCHAR)
 
 _STATEMENTS: Final = [
-    (
-        "SELECT id, balance FROM account WHERE id = ?",
-        Statement("account", StatementType.SELECT, (_INTEGER,), _ACCOUNT),
-    ),
-    (
-        "SELECT id, balance FROM account WHERE id = ? FOR UPDATE",
-        Statement("account for update", StatementType.SELECT, (_INTEGER,), _ACCOUNT),
-    ),
-    (
-        "SELECT id, balance FROM account ORDER BY id",
-        Statement("accounts", StatementType.SELECT, (), _ACCOUNT),
-    ),
-    (
-        "UPDATE account SET balance = balance + ? WHERE id = ?",
-        Statement("add", StatementType.UPDATE, (_INTEGER, _INTEGER)),
-    ),
+    ("SELECT id, balance FROM account WHERE id = ?",
+     Statement("account", StatementType.SELECT, (_INTEGER,), _ACCOUNT)),
+    ("SELECT id, balance FROM account WHERE id = ? FOR UPDATE",
+     Statement("account for update", StatementType.SELECT, (_INTEGER,), _ACCOUNT)),
+    ("SELECT id, balance FROM account ORDER BY id", Statement("accounts", StatementType.SELECT, (), _ACCOUNT)),
+    ("UPDATE account SET balance = balance + ? WHERE id = ?",
+     Statement("add", StatementType.UPDATE, (_INTEGER, _INTEGER))),
     ("INSERT INTO account VALUES (1, 0)", Statement("duplicate", StatementType.INSERT, (), _ACCOUNT)),
-    (
-        "INSERT INTO note (tag, text) VALUES (?, ?)",
-        Statement("insert", StatementType.INSERT, (_INTEGER, _VARCHAR), _NOTE[1:]),
-    ),
-    (
-        "SELECT id, tag, text FROM note WHERE tag = ?",
-        Statement("notes", StatementType.SELECT, (_INTEGER,), _NOTE),
-    ),
+    ("INSERT INTO note (tag, text) VALUES (?, ?)",
+     Statement("insert", StatementType.INSERT, (_INTEGER, _VARCHAR), _NOTE[1:])),
+    ("SELECT id, tag, text FROM note WHERE tag = ?", Statement("notes", StatementType.SELECT, (_INTEGER,), _NOTE)),
     ("DELETE FROM note WHERE tag = ?", Statement("delete", StatementType.DELETE, (_INTEGER,))),
-    (
-        "SELECT id, text FROM wide WHERE id >= ? AND id < ?",
-        Statement("wide", StatementType.SELECT, (_INTEGER, _INTEGER), _columns(id=_INTEGER, text=_VARCHAR)),
-    ),
-    (
-        "SELECT id, text::LVARCHAR AS text FROM wide",
-        Statement("all wide", StatementType.SELECT, (), _columns(id=_INTEGER, text=_LVARCHAR)),
-    ),
-    (
-        "SELECT id, picture FROM album WHERE id >= ? AND id < ?",
-        Statement("album", StatementType.SELECT, (_INTEGER, _INTEGER), _columns(id=_INTEGER, picture=_BYTE)),
-    ),
+    ("SELECT id, text FROM wide WHERE id >= ? AND id < ?",
+     Statement("wide", StatementType.SELECT, (_INTEGER, _INTEGER), _columns(id=_INTEGER, text=_VARCHAR))),
+    ("SELECT id, text::LVARCHAR AS text FROM wide",
+     Statement("all wide", StatementType.SELECT, (), _columns(id=_INTEGER, text=_LVARCHAR))),
+    ("SELECT id, picture FROM album WHERE id >= ? AND id < ?",
+     Statement("album", StatementType.SELECT, (_INTEGER, _INTEGER), _columns(id=_INTEGER, picture=_BYTE))),
     ("DATABASE shop", Statement("database", StatementType.DATABASE)),
     ("CLOSE DATABASE", Statement("close database", StatementType.CLOSE_DATABASE)),
     ("EXECUTE PROCEDURE pause(?)", Statement("pause", StatementType.EXECUTE_ROUTINE, (_INTEGER,))),
@@ -118,11 +98,9 @@ _STATEMENTS: Final = [
     ("SELECT a FROM mine", Statement("mine", StatementType.SELECT, (), _columns(a=_INTEGER))),
     ("DROP TABLE mine", Statement("drop mine", StatementType.DROP_TABLE)),
     ("ALTER TABLE note MODIFY (text VARCHAR(40))", Statement("alter", StatementType.ALTER_TABLE)),
-    (
-        "SELECT FIRST 1 tabid FROM informix.systables",
-        Statement("probe", StatementType.SELECT, (), _columns(tabid=_SERIAL)),
-    ),
-]
+    ("SELECT FIRST 1 tabid FROM informix.systables",
+     Statement("probe", StatementType.SELECT, (), _columns(tabid=_SERIAL))),
+]  # fmt: skip
 
 
 def _normal(text: str) -> str:

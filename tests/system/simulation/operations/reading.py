@@ -132,17 +132,9 @@ async def _share(world: World, entry: Entry) -> None:
 
 
 _OPTIONS_OF_POOLS: Final = {
-    "max_size",
-    "min_size",
-    "acquire_timeout",
-    "max_lifetime",
-    "max_idle",
-    "check_after_idle",
-    "max_waiting",
-    "init",
-    "setup",
-    "reset",
-}
+    "max_size", "min_size", "acquire_timeout", "max_lifetime", "max_idle", "check_after_idle", "max_waiting",
+    "init", "setup", "reset",
+}  # fmt: skip
 
 
 @kind("own connection")
