@@ -402,10 +402,7 @@ async def test_the_isolation_level_of_the_next_statement(dsn: str) -> None:
 
 
 async def test_commands_that_are_not_described_are_followed_by_their_text() -> None:
-    async with (
-        running(quirks=["undescribed-commands"]) as dsn,
-        aioifx.connect(dsn) as conn,
-    ):
+    async with running(quirks=["undescribed-commands"]) as dsn, aioifx.connect(dsn) as conn:
         await conn.execute("CREATE TABLE t (k SERIAL8, v INTEGER)")
         assert (await conn.execute("INSERT INTO t (v) VALUES (7)")).serial == 1
         assert (await conn.execute("UPDATE t SET v = 8 WHERE k = 1")).rowcount == 1

@@ -177,10 +177,7 @@ async def test_a_begin_that_fails_may_be_tried_again() -> None:
 async def test_a_commit_that_fails_leaves_no_transaction_open() -> None:
     async with talking(
         BEGIN, deleted, ("Commit", error(-691, -111, token="fk") + EOT), ROLLBACK, BEGIN, COMMIT
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         with pytest.raises(ForeignKeyViolation):
             async with conn.transaction():
                 await conn.execute(DELETE)
@@ -474,10 +471,7 @@ async def test_the_next_block_that_wants_the_same_sends_nothing_for_it() -> None
     wanted = command("set isolation to repeatable read")
     async with talking(
         wanted, BEGIN, COMMIT, BEGIN, COMMIT, command("set isolation to dirty read"), BEGIN, COMMIT
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         levels: tuple[Isolation, ...] = ("repeatable_read", "repeatable_read", "dirty_read")
         for isolation in levels:
             async with conn.transaction(isolation=isolation):
@@ -1052,11 +1046,7 @@ INSIDE = "a {} statement inside the transaction\\(\\) block has ended its transa
 def typed(sql: str, answer: bytes = done() + EOT) -> list[Exchange]:
     """A statement of transaction control, as executed."""
     kind = getattr(StatementType, sql.replace(" ", "_").upper())
-    return [
-        (PREPARE, described(2, kind=kind, row_size=0)),
-        ("Id(2) Execute", answer),
-        release(2),
-    ]
+    return [(PREPARE, described(2, kind=kind, row_size=0)), ("Id(2) Execute", answer), release(2)]
 
 
 @pytest.mark.parametrize("sql", ["COMMIT WORK", "ROLLBACK WORK"])

@@ -118,10 +118,7 @@ RECORDED: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "ifx_useput_1_insert_nulls": ("tput", [(1, "", Decimal(-1)), (2, None, Decimal(-1)), (3, "odd", None)]),
     "ifx_useput_1_insert_500": ("tput", named(500, "10.25")),
     "useput_5000": ("tput", named(5000, "10.25")),
-    "useput_alltypes": (
-        "talltypes",
-        [(n, n, n, *ALL_TYPES[1:], n == 1) for n in (1, 2)],
-    ),
+    "useput_alltypes": ("talltypes", [(n, n, n, *ALL_TYPES[1:], n == 1) for n in (1, 2)]),
     "useput_char1": ("bt_char1", [("0",), ("1",), ("2",)]),
     "useput_char3000_30": ("bt_char5000", [(f"{n}",) for n in range(30)]),
     "useput_dt_y_d": ("bt_dt_y_d", [(dt.date(2024, 2, n),) for n in (1, 2, 3)]),
@@ -319,7 +316,7 @@ async def test_a_row_that_fails_has_its_own_error_though_put_was_refused() -> No
 
 async def test_it_goes_on_in_the_callers_transaction_and_undoes_only_its_own_block() -> None:
     script: Script = [
-        *(BEGIN, deleted, opened, BEGINNING, (PUT, REFUSED), CLOSE, BACK, one_by_one(3), release(2), COMMIT),
+        *(BEGIN, deleted, opened, BEGINNING, (PUT, REFUSED), CLOSE, BACK, one_by_one(3), release(2), COMMIT)
     ]
     async with talking(*script) as (conn, _), conn.transaction():
         await conn.execute("delete from t where a = 1")
@@ -403,7 +400,7 @@ async def test_rows_of_a_file_are_executed_without_conversions_when_put_is_refus
 
     codec = TypeCodec(encoder=encode)
     script: Script = [
-        *(opened, BEGIN, (PUT, REFUSED), CLOSE, ROLLBACK, BEGIN, one_by_one(2), COMMIT, release(2)),
+        *(opened, BEGIN, (PUT, REFUSED), CLOSE, ROLLBACK, BEGIN, one_by_one(2), COMMIT, release(2))
     ]
     async with talking(*script, type_codecs={"integer": codec}) as (conn, peer):
         assert (await conn.load("t", io.BytesIO(b"1|\n2|\n"), format="unload")).rowcount == 2

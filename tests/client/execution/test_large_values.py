@@ -13,13 +13,7 @@ import pytest
 from aioifx import rows
 from aioifx.client.execution.large_values import _SimpleValues
 from aioifx.codecs.large_objects import LONG_DESCRIPTOR, SHORT_DESCRIPTOR, row_descriptor
-from aioifx.errors import (
-    DatabaseError,
-    DataError,
-    InterfaceError,
-    ProtocolError,
-    QueryTimeout,
-)
+from aioifx.errors import DatabaseError, DataError, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.sqltypes import Column, TypeCode
 from aioifx.testing.messages import EOT, column, described, done, error, ints, raw_row
 from aioifx.testing.script import (

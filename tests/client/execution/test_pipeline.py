@@ -490,10 +490,7 @@ async def test_an_unlogged_database_gets_no_transaction() -> None:
 async def test_inside_a_transaction_nothing_is_begun_committed_or_rolled_back() -> None:
     async with talking(
         BEGIN, opened, answers(2), release(2), opened, answers(2, row_0=duplicate), release(2), COMMIT
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         async with conn.transaction():
             await conn.executemany(INSERT, rows(2))
             with pytest.raises(UniqueViolation):

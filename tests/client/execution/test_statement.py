@@ -13,13 +13,7 @@ import aioifx.arrow
 import aioifx.server
 from aioifx.client.api.connection import Connection
 from aioifx.client.session.server_behavior import ServerBehavior
-from aioifx.errors import (
-    Deadlock,
-    OperationalError,
-    RowLocked,
-    SQLSyntaxError,
-    UniqueViolation,
-)
+from aioifx.errors import Deadlock, OperationalError, RowLocked, SQLSyntaxError, UniqueViolation
 from aioifx.rows import tuple_row
 from aioifx.testing.messages import CLOSED, EOT, described, done, error, executed, ints, raw_row, takes
 from aioifx.testing.script import (
@@ -558,11 +552,10 @@ async def test_a_cursor_that_the_server_closed_gets_no_close() -> None:
 
 
 async def test_the_first_row_requests_the_least_buffer_and_no_more_than_one_block() -> None:
-    async with talking(
-        (PREPARE, described(0, C1)),
-        (opening(0, 4096), ints(7, 8, 9) + EOT),
-        closing(0),
-    ) as (conn, _):
+    async with talking((PREPARE, described(0, C1)), (opening(0, 4096), ints(7, 8, 9) + EOT), closing(0)) as (
+        conn,
+        _,
+    ):
         assert await conn.fetchrow("select c1 from t") == (7,)
 
 
@@ -610,10 +603,7 @@ async def test_wide_dones_and_describes_are_read_where_both_ends_have_bits_69_an
 async def test_one_whose_cursor_did_not_open_is_released_since_nothing_has_freed_it(answer: bytes) -> None:
     async with talking(
         (PREPARE, described(2, C1)), (opening(2, freed=True), answer), closing(2), autofree=True
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         with pytest.raises(OperationalError):
             await conn.fetch("select c1 from t")
 
@@ -622,10 +612,7 @@ async def test_one_whose_opening_was_cancelled_is_released_too() -> None:
     held = Delayed(error(-213) + EOT)
     async with talking(
         (PREPARE, described(2, C1)), (opening(2, freed=True), held), closing(2), autofree=True
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         await cancel_at(held, conn.fetch("select c1 from t"))
         held.release()
 
@@ -787,10 +774,7 @@ COUNTING = frozenset({"count-with-each-block", "no-optofc"})
 async def test_at_an_unknown_server_rows_end_with_an_empty_reply() -> None:
     async with talking(
         *(select_ints(n, 1, 2, until_empty=True) for n in (1, 2)), behavior=ServerBehavior()
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         for _ in range(2):  # a result of one block teaches nothing
             assert await conn.fetch("select c1 from t") == [(1,), (2,)]
         assert conn.server_behavior.done_ends_rows is None

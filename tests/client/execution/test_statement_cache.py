@@ -547,10 +547,7 @@ async def test_one_that_fails_changes_nothing() -> None:
 async def test_a_statement_that_changes_no_table_keeps_the_cache(sql: str) -> None:
     async with talking(
         first_use(2, 1), (COMMAND, executed(9, StatementType.DELETE)), used(2, 1), statement_cache_size=10
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         await conn.fetch(QUERY)
         await conn.execute(sql)
         await conn.fetch(QUERY)

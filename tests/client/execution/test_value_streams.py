@@ -200,10 +200,7 @@ async def test_reading_pauses_while_chunks_wait(monkeypatch: pytest.MonkeyPatch)
     script = streamed(row(1, of_size(size)), (FETCH, pieces(b"x" * size, 32_000) + done() + EOT))
     async with talking(
         script, chunks=lambda data: [data[at : at + 65536] for at in range(0, len(data), 65536)]
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         total = largest = 0
         async for _, value in conn.stream(QUERY, **STREAM):
             async for chunk in value:

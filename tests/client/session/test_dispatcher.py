@@ -188,9 +188,7 @@ async def test_a_task_that_has_acquired_the_session_cannot_acquire_it_again(rigg
         pass
 
 
-async def test_a_second_acquire_by_the_noted_holder_is_rejected(
-    rigged: Rigged,
-) -> None:
+async def test_a_second_acquire_by_the_noted_holder_is_rejected(rigged: Rigged) -> None:
     rig = rigged()
     assert rig.dispatcher.try_acquire()
     assert not rig.dispatcher.try_acquire()
@@ -202,9 +200,7 @@ async def test_a_second_acquire_by_the_noted_holder_is_rejected(
         pass
 
 
-async def test_a_reply_awaited_without_a_coroutine_is_abandoned_with_the_release(
-    rigged: Rigged,
-) -> None:
+async def test_a_reply_awaited_without_a_coroutine_is_abandoned_with_the_release(rigged: Rigged) -> None:
     rig = rigged()
 
     async def call() -> Reply:
@@ -266,9 +262,7 @@ async def test_an_acquire_waits_for_all_replies(rigged: Rigged) -> None:
     await after
 
 
-async def test_an_acquire_waits_for_all_cleanup_even_if_deferred_at_the_last_moment(
-    rigged: Rigged,
-) -> None:
+async def test_an_acquire_waits_for_all_cleanup_even_if_deferred_at_the_last_moment(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
         rig.dispatcher.abandon(rig.send("a"), interrupt=False)
@@ -528,9 +522,7 @@ async def test_with_pipelining_a_task_that_needs_it_settled_waits_for_all_cleanu
     rig.dispatcher.release()
 
 
-async def test_with_pipelining_a_reply_that_is_being_interrupted_is_still_awaited(
-    rigged: Rigged,
-) -> None:
+async def test_with_pipelining_a_reply_that_is_being_interrupted_is_still_awaited(rigged: Rigged) -> None:
     rig = rigged(pipelining=True)
     await cancelled(await rig.begin("a"))
     rig.dispatcher.defer(rig.cleanup("close"))

@@ -144,10 +144,7 @@ async def test_an_error_with_a_reason_of_its_own_is_raised_at_once(
     answer: bytes, kind: type[Exception]
 ) -> None:
     async with talking(
-        (PREPARE, described(2, C1)),
-        (opening(2, LARGE), answer + EOT),
-        closing(2),
-        fetch_size=LARGE,
+        (PREPARE, described(2, C1)), (opening(2, LARGE), answer + EOT), closing(2), fetch_size=LARGE
     ) as (conn, _):
         with pytest.raises(kind):
             await conn.fetch("select c1 from t")

@@ -502,9 +502,7 @@ async def test_unsolicited_bytes_are_never_taken_for_a_reply(bytes_: bytes, kind
     await conn.close()
 
 
-async def test_an_idle_connection_does_not_buffer_unsolicited_bytes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_an_idle_connection_does_not_buffer_unsolicited_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aioifx.channel, "MAX_UNSOLICITED", 1000)
     async with talking() as (conn, peer):
         for _ in range(11):
