@@ -41,8 +41,6 @@ from aioifx.testing.script import (
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, FLAG, INTEGER, TEXT, cancel_at
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "select c1 from t"
 DELETE = "delete from t where a = 1"
 deleted: Exchange = (COMMAND, executed(9, StatementType.DELETE, 1))

@@ -61,8 +61,6 @@ from aioifx.wire.opcodes import StatementType
 from aioifx.wire.requests import CurName
 from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, in_one_group, played, talking, until
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "select c1 from t"
 INSERT = "insert into t values(?)"
 started: list[Exchange] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]

@@ -30,8 +30,6 @@ from aioifx.testing.script import (
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, INTEGER, cancel_at, talking, until
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "select c1 from t"
 prepared: Exchange = (PREPARE, described(2, C1))
 

@@ -32,7 +32,7 @@ from tests.client.pooling import pooled
 from tests.injection import eventually
 from tests.scripted import time_is_up
 
-pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
+pytestmark = pytest.mark.timeout(60)
 
 SEED = """
 create table item (id int primary key, name varchar(20));

@@ -58,8 +58,6 @@ from aioifx.wire.outbox import Outbox
 from tests.injection import Injection, Manner
 from tests.scripted import C1, INTEGER, at_rest, cancel_at, in_one_group, played, talking, time_out_at
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 DELETE = "delete from t where a = 1"
 deleted: Exchange = (COMMAND, executed(9, StatementType.DELETE, 1))
 

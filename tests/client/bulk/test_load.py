@@ -72,8 +72,6 @@ from aioifx.wire.requests import Put
 from tests.sampling import examples
 from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking, time_out_at
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 Script: TypeAlias = list[Exchange | Sequence[Exchange]]
 
 PUT = "Id(2) CurName Open Put(4)"

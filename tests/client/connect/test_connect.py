@@ -64,8 +64,6 @@ from tests.injection import Injection, Manner, eventually
 from tests.scripted import CHUNKINGS, options_with, played
 from tests.wire.frames import frames
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 
 def options_for(port: int, **more: Any) -> dict[str, Any]:
     return {

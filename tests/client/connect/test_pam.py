@@ -33,8 +33,6 @@ from tests.injection import Manner, eventually, is_cancelled
 from tests.scripted import CHUNKINGS
 from tests.wire.frames import frames
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 SECRET = "pwd-of-usr"
 MASK = "bdbe9ffe7fbfffeff8"  # 14.10's with bit 44
 ACK = bytes.fromhex("0080000c")

@@ -12,8 +12,6 @@ from aioifx.testing.script import PREPARE, Exchange, close, release
 from aioifx.wire.capabilities import Capabilities
 from tests.scripted import C1, talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 
 @pytest.mark.parametrize(
     ("options", "sent"),

@@ -46,8 +46,6 @@ from aioifx.testing.script import (
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 commit_of_jdbc = b"\0\x13" + EOT
 NO_ROWS = error(100) + EOT
 

@@ -24,8 +24,6 @@ from aioifx.wire.objects import Blob, BlobCount
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, INTEGER, played, talking, time_out_at
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 BYTE = SqlType(TypeCode.BYTE, SHORT_DESCRIPTOR)
 TEXT = SqlType(TypeCode.TEXT, SHORT_DESCRIPTOR)
 INSERT = "insert into t values(?,?)"

@@ -29,8 +29,6 @@ from aioifx.testing.script import (
 from aioifx.wire.capabilities import Capabilities
 from tests.scripted import C1, CHUNKINGS, cancel_at, played, talking, time_out_at
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "select c1, photo from t"
 PHOTO = column("photo", TypeCode.BYTE, SHORT_DESCRIPTOR)
 NOTE = column("note", TypeCode.TEXT, SHORT_DESCRIPTOR)

@@ -11,8 +11,6 @@ from aioifx.testing.script import PREPARE, closing, opening, release
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, INTEGER, played, talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 
 async def test_a_value_that_is_compared_may_exceed_the_described_type() -> None:
     async with talking(

@@ -62,8 +62,6 @@ from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking, time_out_at, until
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 INSERT = "insert into t values(?)"
 ROW = "Id(2) Bind(1) Execute"
 ROW_SIZE = len(bytes.fromhex("0004 0002 0005 0001 0002 0000 0a00 00000001 0007 000c"))

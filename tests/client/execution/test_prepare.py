@@ -27,9 +27,6 @@ from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, INTEGER, talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
-
 MARKS = ", ".join("?" * 32_768)
 VERY_MANY = tuple(range(32_768))
 

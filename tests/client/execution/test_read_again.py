@@ -22,8 +22,6 @@ from aioifx.testing.messages import CLOSED, EOT, column, described, done, error,
 from aioifx.testing.script import PREPARE, opening, release
 from tests.scripted import talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "SELECT id, b, t FROM doc ORDER BY id"
 DOCS = [(n, bytes([n]) * n, "ä" * n) for n in range(1, 6)] + [(6, None, None)]
 

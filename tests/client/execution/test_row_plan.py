@@ -12,8 +12,6 @@ from aioifx.testing.messages import EOT, column, described, done, ints, raw_row
 from aioifx.testing.script import PREPARE, Chunking, closing, opening, release, select_ints
 from tests.scripted import C1, CHUNKINGS, talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 buffered_or_not = pytest.mark.parametrize("read_ahead", [True, False], ids=["in runs", "field by field"])
 any_chunks = pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
 

@@ -41,7 +41,6 @@ from tests.wire.frames import frames
 
 T = TypeVar("T")
 
-pytestmark = pytest.mark.usefixtures("tidy")
 
 buffered_or_not = pytest.mark.parametrize("read_ahead", [True, False], ids=["in runs", "field by field"])
 any_chunks = pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)

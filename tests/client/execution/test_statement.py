@@ -47,8 +47,6 @@ from tests.scripted import (
     without_describe_input,
 )
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 buffered_or_not = pytest.mark.parametrize("read_ahead", [True, False], ids=["in runs", "field by field"])
 any_chunks = pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
 

@@ -52,8 +52,6 @@ from aioifx.testing.script import (
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, INTEGER, at_rest, cancel_at, in_one_group, played, talking, time_out_at
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "select c1 from t"
 INSERT = "insert into t values(?)"
 STALE = [-710, -206, -217, -267, -410, -258]

@@ -43,8 +43,6 @@ from tests.client.execution.test_large_values import (
 )
 from tests.scripted import C1, CHUNKINGS, talking, time_is_up
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 AFTER = select_ints(3, 7)
 STREAM: Any = {"lobs": "stream"}
 

@@ -20,7 +20,7 @@ from aioifx.server import Server
 from tests.client.pooling import assert_shut, move_clock, pooled, session_of, stocked
 from tests.injection import eventually
 
-pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
+pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture

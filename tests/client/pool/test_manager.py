@@ -35,7 +35,7 @@ from tests.client.pooling import (
 )
 from tests.injection import eventually
 
-pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
+pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ from tests.client.api.test_transaction import ended
 from tests.client.pooling import OPTIONS, ROWS, assert_shut, own_tasks, pooled, queued, session_of, stocked
 from tests.injection import Injection, Manner, eventually
 
-pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
+pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture

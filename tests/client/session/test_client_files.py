@@ -48,8 +48,6 @@ from aioifx.wire.replies import MAX_WARNINGS, Reply
 from tests.injection import eventually
 from tests.scripted import C1, cancel_at, options_with, talking, time_out_at
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "select export(?) from t"
 INSERT = "insert into t values(import(?))"
 AFTER = select_ints(9, 7)

@@ -24,8 +24,6 @@ from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import MAX_REPLY, Reply, ReplyReader
 from tests.scripted import options_with, until
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 FINE = done(1) + EOT
 HIT = error(INTERRUPTED) + EOT
 PROBE = "probe"

@@ -21,8 +21,6 @@ from aioifx.wire.opcodes import StatementType
 from aioifx.wire.replies import Reply
 from tests.scripted import C1, talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 LARGE = 1_000_000
 REFUSED = -406
 """14.10's mask without bit 63."""

@@ -61,8 +61,6 @@ from aioifx.testing.script import (
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, session_with, talking, time_is_up, until
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "select c1 from t"
 DELETE = "delete from t where a = 1"
 deleted = executed(9, StatementType.DELETE, 1)
