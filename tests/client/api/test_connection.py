@@ -152,20 +152,6 @@ async def test_a_hundred_tasks_share_one_connection() -> None:
         assert [result.rowcount for result in results] == [1] * 100
 
 
-async def test_a_cancelled_fetch_leaves_the_next_reply_intact() -> None:
-    held = Delayed(ints(1, 2, 3) + error(-213) + EOT, first=13)
-    async with connected(
-        (PREPARE, described(2, C1)),
-        (opening(2, freed=True), held),
-        closing(2),
-        select_ints(2, 7, freed=True, until_empty=True),
-    ) as (conn, _):
-        await cancel_at(held, conn.fetch(QUERY))
-        held.release()
-        assert await conn.fetch(QUERY) == [(7,)]
-        assert not conn._session.dispatcher.interrupter.is_unconfirmed
-
-
 async def test_an_interrupt_that_came_too_late_is_caught_by_a_probe_before_the_next_call() -> None:
     held = Delayed(ints(1, 2, 3) + EOT, first=13)
     async with connected(
@@ -343,20 +329,6 @@ async def test_statements_interleave_with_the_embedded_server(dsn: str) -> None:
         assert [await cursor.fetchmany(3) for cursor in cursors] == [[(0,), (1,), (2,)]] * 3
         for cursor in cursors:
             assert len(await cursor.fetchall()) == 1997
-
-
-async def test_a_stream_cancelled_with_the_embedded_server_leaves_the_connection_usable(dsn: str) -> None:
-    async with aioifx.connect(dsn, fetch_size=4096) as conn:
-        await conn.execute("create table item (id integer)")
-        await conn.executemany("insert into item values (?)", [(n,) for n in range(5000)])
-        for wait in range(0, 12):
-            task = asyncio.ensure_future(conn.fetch("select id from item"))
-            for _ in range(wait):
-                await asyncio.sleep(0)
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-            assert await conn.fetchval("select count(*) from item") == 5000
 
 
 async def test_a_wrong_argument_is_an_interface_error_with_the_embedded_server_too(dsn: str) -> None:

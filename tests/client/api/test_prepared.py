@@ -188,17 +188,6 @@ async def test_a_cancelled_fetch_returns_at_once_and_leaves_the_cursor_to_the_ne
             assert await statement.fetch() == [(2,)]
 
 
-async def test_a_cancelled_later_block_does_so_too() -> None:
-    held = Delayed(ints(1) + EOT)
-    async with talking(
-        prepared, (opening(2), ints(1) + EOT), (fetching(2), held), close(2), block(2), release(2)
-    ) as (conn, _):
-        async with await conn.prepare(QUERY) as statement:
-            await cancel_at(held, statement.fetch())
-            held.release()
-            assert await statement.fetch() == [(2,)]
-
-
 async def test_a_cancelled_execution_leaves_nothing_to_clear() -> None:
     held = Delayed(done(1) + EOT)
     async with talking(

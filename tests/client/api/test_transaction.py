@@ -1284,10 +1284,27 @@ async def test_a_cancelled_block_is_rolled_back_without_waiting_for_the_reply() 
         await conn.execute(DELETE)
 
 
-async def test_a_statement_cancelled_in_a_block_is_followed_by_the_rollback_alone() -> None:
-    held = Delayed(executed(9, StatementType.DELETE, 1))
-    async with talking(BEGIN, (COMMAND, held), ROLLBACK, deleted) as (conn, _):
-        await cancel_at(held, in_transaction(conn))
+async def in_two_blocks(conn: Any) -> None:
+    async with conn.transaction():
+        await in_transaction(conn)
+
+
+@pytest.mark.parametrize(
+    ("call", "before", "request_", "answer", "behind"),
+    [
+        (in_transaction, [BEGIN], *deleted, [ROLLBACK]),
+        (in_two_blocks, [BEGIN, savepoint("set")], *deleted, [ROLLBACK]),
+        (in_transaction, [BEGIN, deleted], *COMMIT, []),
+        (in_transaction, [BEGIN, deleted], "Commit", error(-691, -111) + EOT, [ROLLBACK]),
+    ],
+    ids=["statement", "statement in two blocks", "commit", "commit that fails"],
+)
+async def test_what_is_cancelled_on_its_way_is_done_or_the_whole_transaction_is_rolled_back_once(
+    call: Any, before: list[Exchange], request_: Any, answer: Any, behind: list[Exchange]
+) -> None:
+    held = Delayed(answer)
+    async with talking(before, (request_, held), behind, deleted) as (conn, _):
+        await cancel_at(held, call(conn))
         held.release()
         await conn.execute(DELETE)
         assert not conn.is_in_transaction()
@@ -1314,63 +1331,20 @@ async def test_a_block_cancelled_on_its_way_in_leaves_no_transaction_and_no_sett
         assert "new" in repr(transaction)
 
 
-async def test_a_savepoint_cancelled_while_it_is_set_is_rolled_back_to_and_the_outer_one_goes_on() -> None:
-    held = Delayed(done() + EOT)
-    set_savepoint, _ = savepoint("set")
-    async with talking(BEGIN, (set_savepoint, held), savepoint("rollback"), deleted, COMMIT) as (conn, _):
-        async with conn.transaction():
-            await cancel_at(held, conn.transaction().start())
-            held.release()
-            await conn.execute(DELETE)
-
-
-async def test_an_inner_block_that_is_cancelled_is_rolled_back_to_its_savepoint() -> None:
-    held = Delayed(executed(9, StatementType.DELETE, 1))
-    async with talking(BEGIN, savepoint("set"), (COMMAND, held), savepoint("rollback"), deleted, COMMIT) as (
-        conn,
-        _,
-    ):
-        async with conn.transaction():
-            await cancel_at(held, in_transaction(conn))
-            held.release()
-            await conn.execute(DELETE)
-
-
-async def test_of_two_blocks_that_are_cancelled_the_whole_transaction_is_rolled_back_once() -> None:
-    held = Delayed(executed(9, StatementType.DELETE, 1))
-    async with talking(BEGIN, savepoint("set"), (COMMAND, held), ROLLBACK, deleted) as (conn, _):
-
-        async def both() -> None:
-            async with conn.transaction():
-                await in_transaction(conn)
-
-        await cancel_at(held, both())
-        held.release()
-        await conn.execute(DELETE)
-
-
-async def test_a_commit_cancelled_on_its_way_is_done_by_the_server_all_the_same() -> None:
-    held = Delayed(done() + EOT)
-    async with talking(BEGIN, deleted, ("Commit", held), deleted) as (conn, _):
-        await cancel_at(held, in_transaction(conn))
-        held.release()
-        await conn.execute(DELETE)
-        assert not conn.is_in_transaction()
-
-
-async def test_a_commit_cancelled_on_its_way_that_fails_is_rolled_back() -> None:
-    held = Delayed(error(-691, -111) + EOT)
-    async with talking(BEGIN, deleted, ("Commit", held), ROLLBACK, deleted) as (conn, _):
-        await cancel_at(held, in_transaction(conn))
-        held.release()
-        await conn.execute(DELETE)
-        assert not conn.is_in_transaction()
-
-
-async def test_a_release_cancelled_on_its_way_is_done_all_the_same() -> None:
-    held = Delayed(done() + EOT)
-    released, _ = savepoint("release")
-    async with talking(BEGIN, savepoint("set"), deleted, (released, held), deleted, COMMIT) as (conn, _):
+@pytest.mark.parametrize(
+    ("before", "request_", "answer", "behind"),
+    [
+        ([], *savepoint("set"), [savepoint("rollback")]),
+        ([savepoint("set")], *deleted, [savepoint("rollback")]),
+        ([savepoint("set"), deleted], *savepoint("release"), []),
+    ],
+    ids=["savepoint", "statement", "release"],
+)
+async def test_what_is_cancelled_in_an_inner_block_is_done_or_rolled_back_to_its_savepoint(
+    before: list[Exchange], request_: Any, answer: Any, behind: list[Exchange]
+) -> None:
+    held = Delayed(answer)
+    async with talking(BEGIN, before, (request_, held), behind, deleted, COMMIT) as (conn, _):
         async with conn.transaction():
             await cancel_at(held, in_transaction(conn))
             held.release()
@@ -1398,19 +1372,6 @@ async def test_a_rollback_cancelled_on_its_way_that_fails_ends_the_connection() 
         held.release()
         with pytest.raises(ConnectionLost, match="rolled back"):
             await conn.execute(DELETE)
-
-
-async def test_a_rollback_after_an_error_completes_even_if_the_wait_for_it_is_cancelled() -> None:
-    held = Delayed(done() + EOT)
-    async with talking(BEGIN, ("Rollback", held), deleted) as (conn, _):
-
-        async def failing() -> None:
-            async with conn.transaction():
-                raise ZeroDivisionError
-
-        await cancel_at(held, failing())
-        held.release()
-        await conn.execute(DELETE)
 
 
 async def test_a_transaction_begun_while_a_deferred_rollback_is_in_flight_is_open() -> None:
