@@ -258,6 +258,13 @@ async def cancel_at(delayed: Delayed, call: Coroutine[Any, Any, Any]) -> None:
     assert task.cancelled()
 
 
+async def cancelled(task: asyncio.Task[Any]) -> None:
+    """Cancel *task*, and wait until it is."""
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 def time_is_up(session: Session) -> None:
     """Let the oldest reply that is awaited have taken longer than command_timeout, which must be set."""
     dispatcher = session.dispatcher

@@ -56,7 +56,17 @@ from aioifx.wire import completion, requests, session_requests
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from tests.injection import Injection, Manner
-from tests.scripted import C1, INTEGER, at_rest, cancel_at, in_one_group, played, talking, time_out_at
+from tests.scripted import (
+    C1,
+    INTEGER,
+    at_rest,
+    cancel_at,
+    cancelled,
+    in_one_group,
+    played,
+    talking,
+    time_out_at,
+)
 
 DELETE = "delete from t where a = 1"
 deleted: Exchange = (COMMAND, executed(9, StatementType.DELETE, 1))
@@ -1275,9 +1285,7 @@ async def test_a_cancelled_block_is_rolled_back_without_waiting_for_the_reply() 
         entered = asyncio.Event()
         task = asyncio.ensure_future(left())
         await entered.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(task)
         assert not conn.is_in_transaction()
         await asyncio.wait_for(rolled_back.reached.wait(), 10)
         rolled_back.release()
@@ -1374,6 +1382,19 @@ async def test_a_rollback_cancelled_on_its_way_that_fails_ends_the_connection() 
             await conn.execute(DELETE)
 
 
+async def test_a_rollback_after_an_error_completes_even_if_the_wait_for_it_is_cancelled() -> None:
+    held = Delayed(done() + EOT)
+    async with talking(BEGIN, ("Rollback", held), deleted) as (conn, _):
+
+        async def failing() -> None:
+            async with conn.transaction():
+                raise ZeroDivisionError
+
+        await cancel_at(held, failing())
+        held.release()
+        await conn.execute(DELETE)
+
+
 async def test_a_transaction_begun_while_a_deferred_rollback_is_in_flight_is_open() -> None:
     held = Delayed(done() + EOT)
     async with talking(BEGIN, ("Rollback", held), BEGIN, deleted, COMMIT, pipelining=True) as (conn, _):
@@ -1435,9 +1456,7 @@ async def test_a_rollback_cancelled_in_the_queue_is_deferred() -> None:
         await held.reached.wait()
         ending = asyncio.ensure_future(transaction.__aexit__(ZeroDivisionError, ZeroDivisionError(), None))
         await asyncio.sleep(0)
-        ending.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await ending
+        await cancelled(ending)
         held.release()
         await other
         await at_rest(conn._session)
@@ -1472,9 +1491,7 @@ async def test_an_end_cancelled_while_it_waits_for_the_session_is_deferred(end: 
         }[end]
         task = asyncio.ensure_future(ending())
         await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(task)
         held.release()
         await other
         if end == "commit":  # by hand it may be tried again
@@ -1524,9 +1541,7 @@ async def test_a_rollback_without_autocommit_that_is_cancelled_in_the_queue_happ
         await held.reached.wait()
         task = asyncio.ensure_future(conn.rollback())
         await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(task)
         held.release()
         await other
         await at_rest(conn._session)

@@ -22,7 +22,7 @@ from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTi
 from aioifx.testing.messages import DIALECT, EOT, done, error
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import MAX_REPLY, Reply, ReplyReader
-from tests.scripted import options_with, until
+from tests.scripted import cancelled, options_with, until
 
 FINE = done(1) + EOT
 HIT = error(INTERRUPTED) + EOT
@@ -138,12 +138,6 @@ async def run_ready_tasks() -> None:
     """Let everything happen that is due."""
     for _ in range(10):
         await asyncio.sleep(0)
-
-
-async def cancelled(task: asyncio.Task[Any]) -> None:
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
 
 
 @pytest.fixture
