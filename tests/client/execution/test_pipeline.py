@@ -937,8 +937,8 @@ async def test_an_interrupted_row_ends_a_batch_that_collects_errors_also_if_anot
 @cancelled_or_late
 async def test_one_cancelled_or_timed_out_is_rolled_back_before_the_next_call(end: str, at: int) -> None:
     held = Delayed(one_done, first=3)
-    script = [opened, BEGIN, *answers(at), (ROW, held), *answers(9 - at), ROLLBACK, release(2), deleted]
-    async with talking(*script, command_timeout=60.0) as (conn, _):
+    rest: list[Exchange] = [(ROW, held), *answers(9 - at), ROLLBACK, release(2), deleted]
+    async with talking(opened, BEGIN, answers(at), rest, command_timeout=60.0) as (conn, _):
         await end_early(end, held, conn, conn.executemany(INSERT, rows(10)))
         await conn.execute("delete from t where a = 1")
         assert not conn.is_in_transaction()

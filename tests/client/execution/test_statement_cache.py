@@ -297,8 +297,10 @@ async def test_a_statement_that_is_not_prepared_is_not_kept() -> None:
 @cancelled_or_late
 async def test_one_that_was_cancelled_or_timed_out_is_released(end: str) -> None:
     held = Delayed(ints(1) + error(-213) + EOT)
-    script = [prepared(2), (opening(2), held), closing(2), first_use(2, 1), used(2, 1)]
-    async with talking(*script, statement_cache_size=10, command_timeout=60.0) as (conn, _):
+    rest: list[Exchange] = [*closing(2), *first_use(2, 1), *used(2, 1)]
+    async with talking(
+        prepared(2), (opening(2), held), rest, statement_cache_size=10, command_timeout=60.0
+    ) as (conn, _):
         await end_early(end, held, conn, conn.fetch(QUERY))
         assert await conn.fetch(QUERY) == [(1,)]
         assert await conn.fetch(QUERY) == [(1,)]
