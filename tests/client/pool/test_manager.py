@@ -602,5 +602,5 @@ async def test_a_failed_try_to_connect_is_logged_without_secrets(
         await pool.acquire()
     assert isinstance(caught.value.__cause__, AuthenticationError)
     await pool.close()
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert [record.levelname for record in caplog.records if record.name == "aioifx.pool"] == ["WARNING"]
     assert "secret" not in caplog.text
