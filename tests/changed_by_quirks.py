@@ -26,9 +26,7 @@ _ROUND_TRIPS: Final = {
     Quirk.SEPARATE_END: "the end of rows takes a round trip",
 }
 
-_RETURNED: Final = {
-    Quirk.DROPPED_VALUES: "earlier rows were returned, so the error names the option",
-}
+_RETURNED: Final = {Quirk.DROPPED_VALUES: "earlier rows were returned, so the error names the option"}
 _NOT_DROPPED: Final = {
     Quirk.NO_OPTOFC: "no cursor is closed, so no value is dropped",
     Quirk.SEPARATE_END: "the cursor is closed after the values of the last rows were read",
@@ -37,18 +35,16 @@ _NOT_DROPPED: Final = {
 
 CHANGED: Final[Mapping[str, Mapping[Quirk, str]]] = {
     "test_connection::test_a_compared_parameter_may_exceed_the_column_and_a_stored_one_may_not": {
-        Quirk.NO_BIT_34: "the server has not described the parameter, so the error is the server's",
+        Quirk.NO_BIT_34: "the server has not described the parameter, so the error is the server's"
     },
     "test_cursor::test_a_held_cursor_outlives_its_transaction_and_another_does_not": {
-        Quirk.LARGE_BLOCKS: "all rows came before the transaction ended",
+        Quirk.LARGE_BLOCKS: "all rows came before the transaction ended"
     },
     "test_cursor::test_the_serial_value_of_the_last_row_is_returned": {
-        Quirk.NO_BIT_54: "the server does not send BIGSERIAL values",
+        Quirk.NO_BIT_54: "the server does not send BIGSERIAL values"
     },
     "test_cursor::test_fifty_cursors_and_streams_are_read_alternately_while_others_write": _END_UNKNOWN
-    | {
-        Quirk.ROW_BY_ROW: "a stream that began in a transaction has rows left when the transaction ends",
-    },
+    | {Quirk.ROW_BY_ROW: "a stream that began in a transaction has rows left when the transaction ends"},
     "test_queries::test_a_stream_has_blocks_and_columns": _OTHER_BLOCKS,
     "test_queries::test_a_call_has_a_limit_of_time_of_its_own": _UNINTERRUPTED,
     "test_queries::test_a_limit_of_a_prepared_statement_and_of_a_cursor": _UNINTERRUPTED,
@@ -65,7 +61,7 @@ CHANGED: Final[Mapping[str, Mapping[Quirk, str]]] = {
         Quirk.ROW_BY_ROW: "the first row may be here before the stream is closed",
     },
     "test_queries::test_a_pools_stream_gives_its_connection_back_however_it_ends": {
-        Quirk.LARGE_BLOCKS: "the first block has all rows",
+        Quirk.LARGE_BLOCKS: "the first block has all rows"
     }
     | _END_UNKNOWN
     | _CLOSES,
@@ -78,7 +74,7 @@ CHANGED: Final[Mapping[str, Mapping[Quirk, str]]] = {
     "test_read_again::test_a_password_that_cannot_be_had_again_leaves_the_first_error": _NOT_DROPPED,
     "test_read_again::test_what_only_this_session_knows_is_not_asked_of_another": _NOT_DROPPED,
     "test_read_again::test_it_is_read_with_the_isolation_and_the_codecs_of_the_session": {
-        Quirk.NO_BIT_34: "the parameter is not described, so the codec of its type is not used",
+        Quirk.NO_BIT_34: "the parameter is not described, so the codec of its type is not used"
     },
     "test_read_again::test_what_may_have_side_effects_is_not_run_again": _NOT_DROPPED,
     "test_read_again::test_reading_again_has_the_time_limit_of_the_call": _NOT_DROPPED,
@@ -105,21 +101,19 @@ CHANGED: Final[Mapping[str, Mapping[Quirk, str]]] = {
     "test_large_parameters::test_many_rows_of_values_come_back": _RETURNED,
     "test_large_parameters::test_values_are_unloaded_as_the_format_says_and_loaded_again": _RETURNED,
     "test_large_parameters::test_values_of_every_size_come_back": {
-        Quirk.NO_BIT_34: "a file is not a value for a parameter that is not described",
+        Quirk.NO_BIT_34: "a file is not a value for a parameter that is not described"
     },
     "test_load::test_a_transaction_goes_on_after_a_load_that_failed": _NO_SAVEPOINTS,
     "test_load::test_with_autocommit_off_the_load_waits_for_the_commit": _NO_SAVEPOINTS,
     "test_load::test_the_row_that_fails_is_found_wherever_it_is": _NOT_FOUND,
     "test_load::test_a_row_that_comes_twice_in_different_blocks_is_found": _NOT_FOUND,
     "test_load::test_without_a_log_rows_before_the_failing_one_stay": {
-        Quirk.NO_PUT: "rows are executed one by one, so the one that failed is known",
+        Quirk.NO_PUT: "rows are executed one by one, so the one that failed is known"
     },
     "test_load::test_a_load_takes_a_few_round_trips": {Quirk.NO_PUT: "executemany takes more of them"},
     "test_load::test_an_ansi_database_commits_the_load": _NOT_FOUND,
     "test_unload::test_a_cancellation_at_any_await_leaves_the_connection_usable": _NO_SAVEPOINTS
-    | {
-        Quirk.ROW_BY_ROW: "more awaits than the test tries",
-    },
+    | {Quirk.ROW_BY_ROW: "more awaits than the test tries"},
     "test_unload::test_functions_of_both_kinds_get_bytes": _OTHER_BLOCKS,
     "test_unload::test_progress_counts_the_rows_that_are_written": _OTHER_BLOCKS,
     "test_acquire::test_the_calls_of_a_connection_are_the_pools_too": _END_UNKNOWN | _CLOSES,
@@ -129,8 +123,6 @@ CHANGED: Final[Mapping[str, Mapping[Quirk, str]]] = {
     "test_lifecycle::test_what_init_has_set_holds_at_each_acquire": _ROUND_TRIPS,
     "test_pool::test_a_statement_that_was_cancelled_ends_before_the_next_acquire": _UNINTERRUPTED,
     "test_pool::test_a_connection_costs_nothing_more_when_nothing_was_changed": _ROUND_TRIPS
-    | {
-        Quirk.NO_BIT_34: "without SQ_CIDESCRIBE a prepare takes a round trip less",
-    },
+    | {Quirk.NO_BIT_34: "without SQ_CIDESCRIBE a prepare takes a round trip less"},
 }
 """By test, each quirk that makes it fail, and why that is right."""

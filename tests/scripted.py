@@ -11,11 +11,14 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
+import pytest
+
 from aioifx.channel import Channel
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.session.server_behavior import ServerBehavior
 from aioifx.client.session.session import Session
+from aioifx.errors import QueryTimeout
 from aioifx.sqltypes import TypeCode
 from aioifx.testing.messages import DIALECT, EOT, LOGGED, column
 from aioifx.testing.script import Chunking, Delayed, Exchange, Peer, byte_by_byte, whole
@@ -255,6 +258,13 @@ async def cancel_at(delayed: Delayed, call: Coroutine[Any, Any, Any]) -> None:
     assert task.cancelled()
 
 
+async def cancelled(task: asyncio.Task[Any]) -> None:
+    """Cancel *task*, and wait until it is."""
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 def time_is_up(session: Session) -> None:
     """Let the oldest reply that is awaited have taken longer than command_timeout, which must be set."""
     dispatcher = session.dispatcher
@@ -268,3 +278,17 @@ async def time_out_at(delayed: Delayed, conn: Connection, call: Coroutine[Any, A
     await asyncio.wait_for(delayed.reached.wait(), 10)
     time_is_up(conn._session)
     await task
+
+
+cancelled_or_late = pytest.mark.parametrize("end", ["cancelled", "timed out"])
+"""For `end_early`, on a connection with a command_timeout."""
+
+
+async def end_early(end: str, delayed: Delayed, conn: Connection, call: Coroutine[Any, Any, Any]) -> None:
+    """Cancel *call*, or let its time be up, when its request has arrived; then send the reply."""
+    if end == "cancelled":
+        await cancel_at(delayed, call)
+    else:
+        with pytest.raises(QueryTimeout):
+            await time_out_at(delayed, conn, call)
+    delayed.release()

@@ -61,11 +61,7 @@ VALUES: tuple[Any, ...] = (
     *(dt.time(7, 5), -dt.timedelta(days=3, microseconds=10), aioifx.IntervalYM(-2, -3)),
     *("ab", "na\xefve", True, "a note"),
 )
-ARROW_VALUES = {
-    "measure": 1.5,
-    "age": -27,
-    "code": "ab    ",
-}
+ARROW_VALUES = {"measure": 1.5, "age": -27, "code": "ab    "}
 TYPES = {
     "id": pa.int32(),
     "small": pa.int16(),
@@ -323,9 +319,7 @@ async def test_a_table_that_has_changed_since_is_prepared_again(dsn: str) -> Non
 # --- who reads it ---------------------------------------------------------------------------------------------------
 
 
-async def test_polars_reads_it_through_the_pycapsule_interface(
-    conn: aioifx.Connection,
-) -> None:
+async def test_polars_reads_it_through_the_pycapsule_interface(conn: aioifx.Connection) -> None:
     await conn.execute(CREATE)
     marks = ", ".join("?" * len(VALUES))
     await conn.execute(f"INSERT INTO everything VALUES ({marks})", *VALUES)

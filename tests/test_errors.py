@@ -194,11 +194,7 @@ def test_where_the_sqlcode_says_much_the_isam_code_does_not_overrule_it() -> Non
 
 
 @given(
-    st.integers(),
-    st.integers(),
-    st.integers(-5, 60),
-    st.text(max_size=40),
-    st.none() | st.text(max_size=50),
+    st.integers(), st.integers(), st.integers(-5, 60), st.text(max_size=40), st.none() | st.text(max_size=50)
 )
 def test_any_codes_make_an_error_that_names_them(
     sqlcode: int, isamcode: int, offset: int, token: str, sql: str | None

@@ -11,13 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx import explain as explaining
-from aioifx.errors import (
-    ISAM_CODES,
-    SQLCODES,
-    LockTimeout,
-    UndefinedTable,
-    from_server,
-)
+from aioifx.errors import ISAM_CODES, SQLCODES, LockTimeout, UndefinedTable, from_server
 from aioifx.explain import explain, pairs
 
 ROOT = Path(__file__).parents[1]

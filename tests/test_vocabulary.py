@@ -56,7 +56,7 @@ FOREIGN_NAMES = {
         "tests/sqlalchemy",
         "tests/alembic",
         "tests/compliance",
-    ),
+    )
 }
 
 # Modules, likewise: file names, and words of imports.

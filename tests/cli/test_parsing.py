@@ -26,14 +26,7 @@ def parser() -> Parser:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "a s --limit 5",
-        "a --limit 5 s",
-        "--limit 5 a s",
-        "--limit=5 a s",
-        "a --limit 5 -- s",
-    ],
+    "line", ["a s --limit 5", "a --limit 5 s", "--limit 5 a s", "--limit=5 a s", "a --limit 5 -- s"]
 )
 def test_options_stand_anywhere(parser: Parser, line: str) -> None:
     given = parser.parse_args(["try", *line.split()])

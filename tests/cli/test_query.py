@@ -46,11 +46,7 @@ async def test_rows_are_a_table(run: Run) -> None:
 
 async def test_rows_as_csv_distinguish_null_from_an_empty_text(run: Run) -> None:
     found = await run("query", "SELECT * FROM item ORDER BY id;", "--format", "csv")
-    assert found == (
-        0,
-        'id,name,price,day\n1,pen,1.50,2026-01-31\n2,"",,\n3,lamp,35.00,1999-12-31\n',
-        "",
-    )
+    assert found == (0, 'id,name,price,day\n1,pen,1.50,2026-01-31\n2,"",,\n3,lamp,35.00,1999-12-31\n', "")
     found = await run("query", "SELECT price FROM item WHERE id < 3 ORDER BY id", "--format", "csv")
     assert found.out == "price\n1.50\n\n"
 

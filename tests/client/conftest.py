@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
@@ -58,3 +59,10 @@ async def tidy() -> AsyncIterator[None]:
     await asyncio.sleep(0)
     assert left == set()
     assert complaints == []
+
+
+@pytest.fixture(autouse=True)
+def tidy_if_async(request: pytest.FixtureRequest) -> None:
+    """Each test that runs in a loop is `tidy`, before its other fixtures."""
+    if inspect.iscoroutinefunction(request.function):
+        request.getfixturevalue("tidy")

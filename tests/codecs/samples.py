@@ -154,9 +154,7 @@ def moments(draw: st.DrawFn, qualifier: Qualifier) -> Any:
     microsecond = draw(st.integers(0, 10**qualifier.scale - 1)) * step if qualifier.scale else 0
     moment = draw(st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59)))
     moment = moment.replace(microsecond=microsecond)
-    fields = dict(
-        zip(Unit, (*moment.timetuple()[:6], moment.microsecond), strict=True),
-    )
+    fields = dict(zip(Unit, (*moment.timetuple()[:6], moment.microsecond), strict=True))
     if qualifier.first == Unit.YEAR and qualifier.last == Unit.DAY:
         return moment.date()
     last = qualifier.last

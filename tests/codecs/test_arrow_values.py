@@ -68,10 +68,7 @@ TYPES: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "timestamp ms": (pa.timestamp("ms"), MOMENTS.map(lambda one: one.replace(microsecond=1000))),
     "timestamp us": (pa.timestamp("us"), MOMENTS),
     "duration s": (pa.duration("s"), st.timedeltas().map(lambda one: dt.timedelta(one.days, one.seconds))),
-    "duration us": (
-        pa.duration("us"),
-        st.timedeltas(dt.timedelta(days=-(10**8)), dt.timedelta(days=10**8)),
-    ),
+    "duration us": (pa.duration("us"), st.timedeltas(dt.timedelta(days=-(10**8)), dt.timedelta(days=10**8))),
     "null": (pa.null(), st.none()),
 }
 

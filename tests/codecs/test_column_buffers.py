@@ -4,13 +4,7 @@ import sys
 
 from aioifx.codecs.arrow_layout import fields_for
 from aioifx.codecs.column_buffers import PureColumns
-from tests.codecs.samples import (
-    BOOLEAN,
-    INTEGER,
-    LATIN1,
-    VARCHAR,
-    columns_of,
-)
+from tests.codecs.samples import BOOLEAN, INTEGER, LATIN1, VARCHAR, columns_of
 
 
 def test_a_null_is_zeros_and_a_bit_that_is_not_set() -> None:

@@ -22,15 +22,7 @@ from aioifx.codecs.native import native_columns, pure_columns
 from aioifx.codecs.rows import RowDecoder, RowEncoder
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import DataError, Error, NotSupportedError, ProtocolError
-from aioifx.sqltypes import (
-    Column,
-    Datetime,
-    IntervalYM,
-    Row,
-    SqlType,
-    TypeCode,
-    Unit,
-)
+from aioifx.sqltypes import Column, Datetime, IntervalYM, Row, SqlType, TypeCode, Unit
 from tests.codecs.samples import (
     BOOLEAN,
     CHAR4,
@@ -578,10 +570,7 @@ def test_a_frame_that_its_fields_do_not_fill_is_a_protocol_error(kernel: str) ->
 def test_native_columns_guard_themselves() -> None:
     fields = decoder_of("pure", columns_of(INTEGER, VARCHAR)).fields
     columns = native_columns(fields, LATIN1)
-    for call in (
-        lambda: columns.decode(bytearray(8), -1, 8),
-        lambda: columns.decode(bytearray(8), 0, 9),
-    ):
+    for call in (lambda: columns.decode(bytearray(8), -1, 8), lambda: columns.decode(bytearray(8), 0, 9)):
         with pytest.raises(IndexError):
             call()
     with pytest.raises(ValueError, match="another size"):

@@ -167,14 +167,7 @@ def test_a_type_is_large_by_its_code_its_id_or_its_name() -> None:
     ]
     assert [
         is_character_object(sql_type) for sql_type in (BYTE, TEXT, BLOB, CLOB, BINARY_BLOB, distinct)
-    ] == [
-        False,
-        True,
-        False,
-        True,
-        False,
-        True,
-    ]
+    ] == [False, True, False, True, False, True]
     assert not is_large_object(INTEGER)
 
 

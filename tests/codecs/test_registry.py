@@ -16,10 +16,7 @@ LARGE = {
     "BLOB": SqlType(TypeCode.UDTFIXED, 72, extended_id=10, extended_name="blob"),
     "CLOB": SqlType(TypeCode.UDTFIXED, 72, extended_id=11, extended_name="clob"),
 }
-REFUSED = {
-    "NULL": SqlType(TypeCode.NULL, 0),
-    "TYPE 99": SqlType(99, 0),
-}
+REFUSED = {"NULL": SqlType(TypeCode.NULL, 0), "TYPE 99": SqlType(99, 0)}
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -11,16 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.testing.runs import (
-    ANYIO,
-    ASYNCIO,
-    SCHEMA,
-    SCOPE,
-    XDIST,
-    databases_of,
-    remote_server,
-    run_pytest,
-)
+from tests.testing.runs import ANYIO, ASYNCIO, SCHEMA, SCOPE, XDIST, databases_of, remote_server, run_pytest
 
 pytest_plugins = ["pytester"]
 
@@ -383,11 +374,7 @@ def test_databases_on_a_real_server_are_dropped(pytester: pytest.Pytester, argum
 
 @pytest.mark.parametrize(
     "place",
-    [
-        pytest.param("", marks=EXHAUSTIVE),
-        "ifx_connection",
-        pytest.param("ifx_rollback", marks=EXHAUSTIVE),
-    ],
+    [pytest.param("", marks=EXHAUSTIVE), "ifx_connection", pytest.param("ifx_rollback", marks=EXHAUSTIVE)],
 )
 def test_databases_on_a_real_server_are_dropped_after_an_interrupt(
     pytester: pytest.Pytester, place: str

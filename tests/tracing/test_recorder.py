@@ -166,12 +166,7 @@ async def test_an_address_that_does_not_answer_is_an_event(unused_tcp_port: int)
     events = Recorded()
     with pytest.raises(ConnectError):
         await aioifx.connect(
-            host="127.0.0.1",
-            port=unused_tcp_port,
-            user="u",
-            password="topsecret",
-            server="s",
-            trace=events,
+            host="127.0.0.1", port=unused_tcp_port, user="u", password="topsecret", server="s", trace=events
         )
     (failed,) = events
     assert (failed.kind, failed.connection, failed.fields["error"]) == ("failed", 0, "ConnectError")

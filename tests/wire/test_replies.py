@@ -631,9 +631,7 @@ async def no_field(inbox: Inbox, end: int) -> Row:
 
 
 @pytest.mark.parametrize(
-    "rows",
-    [read_in_runs(never_decoded), read_field_by_field(no_field)],
-    ids=["skipped", "field by field"],
+    "rows", [read_in_runs(never_decoded), read_field_by_field(no_field)], ids=["skipped", "field by field"]
 )
 def test_a_parser_yields_after_many_rows_that_it_reads_one_by_one(rows: RowReader) -> None:
     inbox = Inbox()

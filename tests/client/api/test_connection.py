@@ -41,8 +41,6 @@ from aioifx.testing.script import (
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, FLAG, INTEGER, TEXT, cancel_at
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "select c1 from t"
 DELETE = "delete from t where a = 1"
 deleted: Exchange = (COMMAND, executed(9, StatementType.DELETE, 1))
@@ -152,20 +150,6 @@ async def test_a_hundred_tasks_share_one_connection() -> None:
     async with connected([deleted] * 100) as (conn, _):
         results = await asyncio.gather(*(conn.execute(DELETE) for _ in range(100)))
         assert [result.rowcount for result in results] == [1] * 100
-
-
-async def test_a_cancelled_fetch_leaves_the_next_reply_intact() -> None:
-    held = Delayed(ints(1, 2, 3) + error(-213) + EOT, first=13)
-    async with connected(
-        (PREPARE, described(2, C1)),
-        (opening(2, freed=True), held),
-        closing(2),
-        select_ints(2, 7, freed=True, until_empty=True),
-    ) as (conn, _):
-        await cancel_at(held, conn.fetch(QUERY))
-        held.release()
-        assert await conn.fetch(QUERY) == [(7,)]
-        assert not conn._session.dispatcher.interrupter.is_unconfirmed
 
 
 async def test_an_interrupt_that_came_too_late_is_caught_by_a_probe_before_the_next_call() -> None:
@@ -347,20 +331,6 @@ async def test_statements_interleave_with_the_embedded_server(dsn: str) -> None:
             assert len(await cursor.fetchall()) == 1997
 
 
-async def test_a_stream_cancelled_with_the_embedded_server_leaves_the_connection_usable(dsn: str) -> None:
-    async with aioifx.connect(dsn, fetch_size=4096) as conn:
-        await conn.execute("create table item (id integer)")
-        await conn.executemany("insert into item values (?)", [(n,) for n in range(5000)])
-        for wait in range(0, 12):
-            task = asyncio.ensure_future(conn.fetch("select id from item"))
-            for _ in range(wait):
-                await asyncio.sleep(0)
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-            assert await conn.fetchval("select count(*) from item") == 5000
-
-
 async def test_a_wrong_argument_is_an_interface_error_with_the_embedded_server_too(dsn: str) -> None:
     async with aioifx.connect(dsn) as conn:
         with pytest.raises(InterfaceError):
@@ -402,10 +372,7 @@ async def test_the_isolation_level_of_the_next_statement(dsn: str) -> None:
 
 
 async def test_commands_that_are_not_described_are_followed_by_their_text() -> None:
-    async with (
-        running(quirks=["undescribed-commands"]) as dsn,
-        aioifx.connect(dsn) as conn,
-    ):
+    async with running(quirks=["undescribed-commands"]) as dsn, aioifx.connect(dsn) as conn:
         await conn.execute("CREATE TABLE t (k SERIAL8, v INTEGER)")
         assert (await conn.execute("INSERT INTO t (v) VALUES (7)")).serial == 1
         assert (await conn.execute("UPDATE t SET v = 8 WHERE k = 1")).rowcount == 1

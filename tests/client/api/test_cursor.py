@@ -61,8 +61,6 @@ from aioifx.wire.opcodes import StatementType
 from aioifx.wire.requests import CurName
 from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, in_one_group, played, talking, until
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "select c1 from t"
 INSERT = "insert into t values(?)"
 started: list[Exchange] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
@@ -116,15 +114,7 @@ async def test_a_cursor_is_iterated() -> None:
 
 
 async def test_the_description_is_pep_249s() -> None:
-    columns = (
-        column(
-            "n",
-            TypeCode.DECIMAL,
-            10 * 256 + 2,
-        ),
-        column("name", TypeCode.VARCHAR, 20),
-        C1,
-    )
+    columns = (column("n", TypeCode.DECIMAL, 10 * 256 + 2), column("name", TypeCode.VARCHAR, 20), C1)
     row = b"\xc1\x0a\x19\0\0\0" + b"\3abc" + b"\0\0\0\7"
     async with talking(
         (PREPARE, described(2, *columns)), (opening(2, hold=True), raw_row(row) + done(1) + EOT), closing(2)
@@ -458,10 +448,7 @@ async def test_a_cancelled_execute_leaves_no_result() -> None:
     held = Delayed(ints(3) + EOT)
     async with talking(
         (PREPARE, described(2, C1)), (opening(2, hold=True), held), closing(2), select_ints(2, 9, hold=True)
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         cursor = conn.cursor()
         await cancel_at(held, cursor.execute(QUERY))
         held.release()

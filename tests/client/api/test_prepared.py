@@ -30,8 +30,6 @@ from aioifx.testing.script import (
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, INTEGER, cancel_at, talking, until
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "select c1 from t"
 prepared: Exchange = (PREPARE, described(2, C1))
 
@@ -186,17 +184,6 @@ async def test_a_cancelled_fetch_returns_at_once_and_leaves_the_cursor_to_the_ne
         async with await conn.prepare(QUERY) as statement:
             await asyncio.wait_for(cancel_at(held, statement.fetch()), 10)
             assert len(peer.groups) == 2
-            held.release()
-            assert await statement.fetch() == [(2,)]
-
-
-async def test_a_cancelled_later_block_does_so_too() -> None:
-    held = Delayed(ints(1) + EOT)
-    async with talking(
-        prepared, (opening(2), ints(1) + EOT), (fetching(2), held), close(2), block(2), release(2)
-    ) as (conn, _):
-        async with await conn.prepare(QUERY) as statement:
-            await cancel_at(held, statement.fetch())
             held.release()
             assert await statement.fetch() == [(2,)]
 

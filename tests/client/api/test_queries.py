@@ -30,9 +30,9 @@ from aioifx.server import Routine, Server, ServerOptions, serve
 from aioifx.server.sqlite.databases import LogMode
 from tests.client.pooling import pooled
 from tests.injection import eventually
-from tests.scripted import time_is_up
+from tests.scripted import cancelled, time_is_up
 
-pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
+pytestmark = pytest.mark.timeout(60)
 
 SEED = """
 create table item (id int primary key, name varchar(20));
@@ -410,9 +410,7 @@ async def test_a_pools_stream_gives_its_connection_back_however_it_ends(server: 
         stream = pool.stream(ENDLESS)
         task = asyncio.ensure_future(anext(stream))
         await eventually(lambda: pool.stats.in_use == 1)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(task)
         assert await pool.fetchval("select count(*) from item") == 3
         unused = pool.stream("select id from item")
         await unused.aclose()

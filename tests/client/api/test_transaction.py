@@ -56,9 +56,17 @@ from aioifx.wire import completion, requests, session_requests
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from tests.injection import Injection, Manner
-from tests.scripted import C1, INTEGER, at_rest, cancel_at, in_one_group, played, talking, time_out_at
-
-pytestmark = pytest.mark.usefixtures("tidy")
+from tests.scripted import (
+    C1,
+    INTEGER,
+    at_rest,
+    cancel_at,
+    cancelled,
+    in_one_group,
+    played,
+    talking,
+    time_out_at,
+)
 
 DELETE = "delete from t where a = 1"
 deleted: Exchange = (COMMAND, executed(9, StatementType.DELETE, 1))
@@ -177,10 +185,7 @@ async def test_a_begin_that_fails_may_be_tried_again() -> None:
 async def test_a_commit_that_fails_leaves_no_transaction_open() -> None:
     async with talking(
         BEGIN, deleted, ("Commit", error(-691, -111, token="fk") + EOT), ROLLBACK, BEGIN, COMMIT
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         with pytest.raises(ForeignKeyViolation):
             async with conn.transaction():
                 await conn.execute(DELETE)
@@ -474,10 +479,7 @@ async def test_the_next_block_that_wants_the_same_sends_nothing_for_it() -> None
     wanted = command("set isolation to repeatable read")
     async with talking(
         wanted, BEGIN, COMMIT, BEGIN, COMMIT, command("set isolation to dirty read"), BEGIN, COMMIT
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         levels: tuple[Isolation, ...] = ("repeatable_read", "repeatable_read", "dirty_read")
         for isolation in levels:
             async with conn.transaction(isolation=isolation):
@@ -1052,11 +1054,7 @@ INSIDE = "a {} statement inside the transaction\\(\\) block has ended its transa
 def typed(sql: str, answer: bytes = done() + EOT) -> list[Exchange]:
     """A statement of transaction control, as executed."""
     kind = getattr(StatementType, sql.replace(" ", "_").upper())
-    return [
-        (PREPARE, described(2, kind=kind, row_size=0)),
-        ("Id(2) Execute", answer),
-        release(2),
-    ]
+    return [(PREPARE, described(2, kind=kind, row_size=0)), ("Id(2) Execute", answer), release(2)]
 
 
 @pytest.mark.parametrize("sql", ["COMMIT WORK", "ROLLBACK WORK"])
@@ -1287,19 +1285,34 @@ async def test_a_cancelled_block_is_rolled_back_without_waiting_for_the_reply() 
         entered = asyncio.Event()
         task = asyncio.ensure_future(left())
         await entered.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(task)
         assert not conn.is_in_transaction()
         await asyncio.wait_for(rolled_back.reached.wait(), 10)
         rolled_back.release()
         await conn.execute(DELETE)
 
 
-async def test_a_statement_cancelled_in_a_block_is_followed_by_the_rollback_alone() -> None:
-    held = Delayed(executed(9, StatementType.DELETE, 1))
-    async with talking(BEGIN, (COMMAND, held), ROLLBACK, deleted) as (conn, _):
-        await cancel_at(held, in_transaction(conn))
+async def in_two_blocks(conn: Any) -> None:
+    async with conn.transaction():
+        await in_transaction(conn)
+
+
+@pytest.mark.parametrize(
+    ("call", "before", "request_", "answer", "behind"),
+    [
+        (in_transaction, [BEGIN], *deleted, [ROLLBACK]),
+        (in_two_blocks, [BEGIN, savepoint("set")], *deleted, [ROLLBACK]),
+        (in_transaction, [BEGIN, deleted], *COMMIT, []),
+        (in_transaction, [BEGIN, deleted], "Commit", error(-691, -111) + EOT, [ROLLBACK]),
+    ],
+    ids=["statement", "statement in two blocks", "commit", "commit that fails"],
+)
+async def test_what_is_cancelled_on_its_way_is_done_or_the_whole_transaction_is_rolled_back_once(
+    call: Any, before: list[Exchange], request_: Any, answer: Any, behind: list[Exchange]
+) -> None:
+    held = Delayed(answer)
+    async with talking(before, (request_, held), behind, deleted) as (conn, _):
+        await cancel_at(held, call(conn))
         held.release()
         await conn.execute(DELETE)
         assert not conn.is_in_transaction()
@@ -1326,63 +1339,20 @@ async def test_a_block_cancelled_on_its_way_in_leaves_no_transaction_and_no_sett
         assert "new" in repr(transaction)
 
 
-async def test_a_savepoint_cancelled_while_it_is_set_is_rolled_back_to_and_the_outer_one_goes_on() -> None:
-    held = Delayed(done() + EOT)
-    set_savepoint, _ = savepoint("set")
-    async with talking(BEGIN, (set_savepoint, held), savepoint("rollback"), deleted, COMMIT) as (conn, _):
-        async with conn.transaction():
-            await cancel_at(held, conn.transaction().start())
-            held.release()
-            await conn.execute(DELETE)
-
-
-async def test_an_inner_block_that_is_cancelled_is_rolled_back_to_its_savepoint() -> None:
-    held = Delayed(executed(9, StatementType.DELETE, 1))
-    async with talking(BEGIN, savepoint("set"), (COMMAND, held), savepoint("rollback"), deleted, COMMIT) as (
-        conn,
-        _,
-    ):
-        async with conn.transaction():
-            await cancel_at(held, in_transaction(conn))
-            held.release()
-            await conn.execute(DELETE)
-
-
-async def test_of_two_blocks_that_are_cancelled_the_whole_transaction_is_rolled_back_once() -> None:
-    held = Delayed(executed(9, StatementType.DELETE, 1))
-    async with talking(BEGIN, savepoint("set"), (COMMAND, held), ROLLBACK, deleted) as (conn, _):
-
-        async def both() -> None:
-            async with conn.transaction():
-                await in_transaction(conn)
-
-        await cancel_at(held, both())
-        held.release()
-        await conn.execute(DELETE)
-
-
-async def test_a_commit_cancelled_on_its_way_is_done_by_the_server_all_the_same() -> None:
-    held = Delayed(done() + EOT)
-    async with talking(BEGIN, deleted, ("Commit", held), deleted) as (conn, _):
-        await cancel_at(held, in_transaction(conn))
-        held.release()
-        await conn.execute(DELETE)
-        assert not conn.is_in_transaction()
-
-
-async def test_a_commit_cancelled_on_its_way_that_fails_is_rolled_back() -> None:
-    held = Delayed(error(-691, -111) + EOT)
-    async with talking(BEGIN, deleted, ("Commit", held), ROLLBACK, deleted) as (conn, _):
-        await cancel_at(held, in_transaction(conn))
-        held.release()
-        await conn.execute(DELETE)
-        assert not conn.is_in_transaction()
-
-
-async def test_a_release_cancelled_on_its_way_is_done_all_the_same() -> None:
-    held = Delayed(done() + EOT)
-    released, _ = savepoint("release")
-    async with talking(BEGIN, savepoint("set"), deleted, (released, held), deleted, COMMIT) as (conn, _):
+@pytest.mark.parametrize(
+    ("before", "request_", "answer", "behind"),
+    [
+        ([], *savepoint("set"), [savepoint("rollback")]),
+        ([savepoint("set")], *deleted, [savepoint("rollback")]),
+        ([savepoint("set"), deleted], *savepoint("release"), []),
+    ],
+    ids=["savepoint", "statement", "release"],
+)
+async def test_what_is_cancelled_in_an_inner_block_is_done_or_rolled_back_to_its_savepoint(
+    before: list[Exchange], request_: Any, answer: Any, behind: list[Exchange]
+) -> None:
+    held = Delayed(answer)
+    async with talking(BEGIN, before, (request_, held), behind, deleted, COMMIT) as (conn, _):
         async with conn.transaction():
             await cancel_at(held, in_transaction(conn))
             held.release()
@@ -1486,9 +1456,7 @@ async def test_a_rollback_cancelled_in_the_queue_is_deferred() -> None:
         await held.reached.wait()
         ending = asyncio.ensure_future(transaction.__aexit__(ZeroDivisionError, ZeroDivisionError(), None))
         await asyncio.sleep(0)
-        ending.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await ending
+        await cancelled(ending)
         held.release()
         await other
         await at_rest(conn._session)
@@ -1523,9 +1491,7 @@ async def test_an_end_cancelled_while_it_waits_for_the_session_is_deferred(end: 
         }[end]
         task = asyncio.ensure_future(ending())
         await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(task)
         held.release()
         await other
         if end == "commit":  # by hand it may be tried again
@@ -1575,9 +1541,7 @@ async def test_a_rollback_without_autocommit_that_is_cancelled_in_the_queue_happ
         await held.reached.wait()
         task = asyncio.ensure_future(conn.rollback())
         await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(task)
         held.release()
         await other
         await at_rest(conn._session)

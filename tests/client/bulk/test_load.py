@@ -70,9 +70,18 @@ from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.requests import Put
 from tests.sampling import examples
-from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking, time_out_at
-
-pytestmark = pytest.mark.usefixtures("tidy")
+from tests.scripted import (
+    C1,
+    CHUNKINGS,
+    INTEGER,
+    cancel_at,
+    cancelled,
+    cancelled_or_late,
+    end_early,
+    played,
+    talking,
+    time_out_at,
+)
 
 Script: TypeAlias = list[Exchange | Sequence[Exchange]]
 
@@ -118,10 +127,7 @@ RECORDED: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "ifx_useput_1_insert_nulls": ("tput", [(1, "", Decimal(-1)), (2, None, Decimal(-1)), (3, "odd", None)]),
     "ifx_useput_1_insert_500": ("tput", named(500, "10.25")),
     "useput_5000": ("tput", named(5000, "10.25")),
-    "useput_alltypes": (
-        "talltypes",
-        [(n, n, n, *ALL_TYPES[1:], n == 1) for n in (1, 2)],
-    ),
+    "useput_alltypes": ("talltypes", [(n, n, n, *ALL_TYPES[1:], n == 1) for n in (1, 2)]),
     "useput_char1": ("bt_char1", [("0",), ("1",), ("2",)]),
     "useput_char3000_30": ("bt_char5000", [(f"{n}",) for n in range(30)]),
     "useput_dt_y_d": ("bt_dt_y_d", [(dt.date(2024, 2, n),) for n in (1, 2, 3)]),
@@ -319,7 +325,7 @@ async def test_a_row_that_fails_has_its_own_error_though_put_was_refused() -> No
 
 async def test_it_goes_on_in_the_callers_transaction_and_undoes_only_its_own_block() -> None:
     script: Script = [
-        *(BEGIN, deleted, opened, BEGINNING, (PUT, REFUSED), CLOSE, BACK, one_by_one(3), release(2), COMMIT),
+        *(BEGIN, deleted, opened, BEGINNING, (PUT, REFUSED), CLOSE, BACK, one_by_one(3), release(2), COMMIT)
     ]
     async with talking(*script) as (conn, _), conn.transaction():
         await conn.execute("delete from t where a = 1")
@@ -403,7 +409,7 @@ async def test_rows_of_a_file_are_executed_without_conversions_when_put_is_refus
 
     codec = TypeCodec(encoder=encode)
     script: Script = [
-        *(opened, BEGIN, (PUT, REFUSED), CLOSE, ROLLBACK, BEGIN, one_by_one(2), COMMIT, release(2)),
+        *(opened, BEGIN, (PUT, REFUSED), CLOSE, ROLLBACK, BEGIN, one_by_one(2), COMMIT, release(2))
     ]
     async with talking(*script, type_codecs={"integer": codec}) as (conn, peer):
         assert (await conn.load("t", io.BytesIO(b"1|\n2|\n"), format="unload")).rowcount == 2
@@ -798,12 +804,12 @@ async def test_progress_gets_the_number_of_rows_that_the_server_has() -> None:
 # -- cancellation -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_load_that_is_cancelled_in_a_block_leaves_nothing() -> None:
+@cancelled_or_late
+async def test_a_load_that_is_cancelled_or_timed_out_in_a_block_leaves_nothing(end: str) -> None:
     held = Delayed(done(2) + EOT)
     script: Script = [opened, BEGIN, (PUT, held), ROLLBACK, CLOSE, release(2), deleted]
-    async with talking(*script) as (conn, _):
-        await cancel_at(held, conn.load("t", rows(2)))
-        held.release()
+    async with talking(*script, command_timeout=60.0) as (conn, _):
+        await end_early(end, held, conn, conn.load("t", rows(2)))
         await conn.execute("delete from t")
         assert not conn.is_in_transaction()
 
@@ -841,19 +847,7 @@ async def test_a_load_that_is_cancelled_while_its_rows_are_awaited_leaves_nothin
     async with talking(*script) as (conn, _):
         load = asyncio.ensure_future(conn.load("t", source(), block=1))
         await waiting.wait()
-        load.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await load
-        await conn.execute("delete from t")
-
-
-async def test_a_block_that_takes_too_long_is_interrupted_and_undone() -> None:
-    held = Delayed(done(2) + EOT)
-    script: Script = [opened, BEGIN, (PUT, held), ROLLBACK, CLOSE, release(2), deleted]
-    async with talking(*script, command_timeout=60.0) as (conn, _):
-        with pytest.raises(QueryTimeout):
-            await time_out_at(held, conn, conn.load("t", rows(2)))
-        held.release()
+        await cancelled(load)
         await conn.execute("delete from t")
 
 

@@ -17,8 +17,6 @@ from aioifx.client.bulk.text_formats import CsvFormat, UnloadFormat
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 COLUMNS = (Column("id", SqlType(TypeCode.INTEGER, 4)), Column("name", SqlType(TypeCode.VARCHAR, 20)))
 TEXT = "1|one|\n2||\n3|\\ |\n"
 VALUES: list[Row] = [(1, "one"), (2, None), (3, "")]

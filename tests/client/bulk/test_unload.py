@@ -28,8 +28,6 @@ from tests.injection import Manner, is_cancelled
 from tests.sampling import examples
 from tests.scripted import C1, talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "select id, name, day from t order by id"
 
 

@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.client.config.addresses import (
-    Address,
-    addresses,
-    is_allowed,
-    names_in,
-    redirect_target,
-)
+from aioifx.client.config.addresses import Address, addresses, is_allowed, names_in, redirect_target
 from aioifx.errors import InterfaceError
 
 # -- hosts ------------------------------------------------------------------------------------------------------------

@@ -138,9 +138,7 @@ def test_the_user_is_the_operating_systems_when_none_is_given() -> None:
     assert resolve("informix://db1?server=s", {}, {"USER": "bob"}).user == "bob"
 
 
-def test_a_user_is_required_if_the_operating_system_has_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_user_is_required_if_the_operating_system_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody() -> str:
         raise KeyError("uid not found")
 
@@ -257,9 +255,7 @@ def test_the_keywords_of_a_pool_are_those_of_create_pool() -> None:
     assert [name for name in own if name != "row_factory"] == list(POOL_OPTIONS)
 
 
-def test_resolved_options_are_reused_unless_overridden(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_resolved_options_are_reused_unless_overridden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("USER", "one")
     monkeypatch.delenv("LOGNAME", raising=False)
     dsn = "informix://db1/shop?server=ol_shop"

@@ -156,8 +156,7 @@ def test_a_group_is_its_members_in_order_without_those_that_are_no_way(path: str
 
 
 @pytest.mark.parametrize(
-    ("first", "names"),
-    [(0, "ol_r1 ol_r2 ol_r3"), (1, "ol_r2 ol_r3 ol_r1"), (2, "ol_r3 ol_r1 ol_r2")],
+    ("first", "names"), [(0, "ol_r1 ol_r2 ol_r3"), (1, "ol_r2 ol_r3 ol_r1"), (2, "ol_r3 ol_r1 ol_r2")]
 )
 def test_a_group_may_begin_anywhere_if_it_says_so(first: int, names: str) -> None:
     entries = parse(TEXT)

@@ -64,8 +64,6 @@ from tests.injection import Injection, Manner, eventually
 from tests.scripted import CHUNKINGS, options_with, played
 from tests.wire.frames import frames
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 
 def options_for(port: int, **more: Any) -> dict[str, Any]:
     return {
@@ -703,11 +701,7 @@ def keepalive_of(sock: Any) -> list[int]:
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the platform lacks the options")
 @pytest.mark.parametrize(
     ("keepalive", "found"),
-    [
-        (True, [1, 60, 10, 6, 120_000]),
-        ((5, 2, 3), [1, 5, 2, 3, 11_000]),
-        (False, None),
-    ],
+    [(True, [1, 60, 10, 6, 120_000]), ((5, 2, 3), [1, 5, 2, 3, 11_000]), (False, None)],
 )
 async def test_the_socket_options_of_keepalive_are_set(keepalive: Any, found: list[int] | None) -> None:
     peer = Peer([*login(), END_SESSION], with_login=True)
@@ -821,10 +815,7 @@ async def test_a_server_with_which_tls_is_never_agreed_does_not_keep_the_next_wa
     authority: trustme.CA,
 ) -> None:
     quiet, second = Peer([(None, NO_REPLY)], framed=False), answering()
-    async with (
-        listening(quiet) as first,
-        listening(second, ssl=certified(authority, "127.0.0.1")) as other,
-    ):
+    async with listening(quiet) as first, listening(second, ssl=certified(authority, "127.0.0.1")) as other:
         options = to_all([first.port, other.port], ssl=trusting(authority), connect_timeout=200, stagger=0.05)
         async with aioifx.connect(**options) as conn:
             assert f"127.0.0.1:{other.port}" in repr(conn)

@@ -22,8 +22,6 @@ from aioifx.wire.opcodes import OpenWarning
 from tests.client.connect.test_connect import login_request, options_for
 from tests.wire.frames import frames
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 LATIN_1, UTF_8 = "en_US.8859-1", "en_US.utf8"
 NAMED = (None, LATIN_1, UTF_8)
 

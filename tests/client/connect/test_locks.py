@@ -25,8 +25,6 @@ from aioifx.testing.script import COMMAND, END_SESSION, Disconnect, Exchange, Pe
 from tests.client.observing import Recorder
 from tests.injection import Manner, eventually, is_cancelled
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 SEED = "create table item (n int); create table other (n int); insert into item values (1)"
 
 

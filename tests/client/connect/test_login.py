@@ -28,8 +28,6 @@ from aioifx.wire.opcodes import LoginType
 from tests.certificates import certified, trusting
 from tests.feeding import feed
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 SECRET = "pwd-of-usr"
 
 

@@ -30,10 +30,8 @@ from aioifx.testing.script import (
 from aioifx.wire.handshake import read_login
 from tests.feeding import feed
 from tests.injection import Manner, eventually, is_cancelled
-from tests.scripted import CHUNKINGS
+from tests.scripted import CHUNKINGS, cancelled
 from tests.wire.frames import frames
-
-pytestmark = pytest.mark.usefixtures("tidy")
 
 SECRET = "pwd-of-usr"
 MASK = "bdbe9ffe7fbfffeff8"  # 14.10's with bit 44
@@ -401,9 +399,7 @@ async def test_a_login_cancelled_while_it_gives_up_is_cancelled() -> None:
     async with listening(peer) as listener:
         task = asyncio.ensure_future(_connect(listener, pam=handler(None)))
         await held.reached.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(task)
         await asyncio.wait_for(peer.gone.wait(), 10)
 
 

@@ -23,8 +23,6 @@ from aioifx.testing.script import Disconnect, Peer, listening
 from tests.certificates import certified, trusting
 from tests.scripted import pipe, until
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 NEVER = 3600.0
 AT_ONCE = 0.0
 

@@ -16,8 +16,6 @@ from aioifx.client.execution.arrow_reader import ArrowData, ArrowReader, indices
 from aioifx.errors import InterfaceError, NotSupportedError
 from tests.codecs.exporter import Exporter
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 
 async def portions(reader: ArrowReader, count: int) -> list[list[Any]]:
     found: list[list[Any]] = []

@@ -12,15 +12,10 @@ from aioifx.testing.script import PREPARE, Exchange, close, release
 from aioifx.wire.capabilities import Capabilities
 from tests.scripted import C1, talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 
 @pytest.mark.parametrize(
     ("options", "sent"),
-    [
-        ({}, "Id(3) CurName Open Id(3) Fetch"),
-        ({"hold": True}, "Id(3) CurName Hold Open Id(3) Fetch"),
-    ],
+    [({}, "Id(3) CurName Open Id(3) Fetch"), ({"hold": True}, "Id(3) CurName Hold Open Id(3) Fetch")],
     ids=["open", "hold"],
 )
 async def test_opening_a_cursor_and_its_first_fetch_are_one_group(options: dict[str, Any], sent: str) -> None:

@@ -12,13 +12,7 @@ import aioifx
 from aioifx import rows
 from aioifx.client.execution.execute import call_of
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.errors import (
-    DatabaseError,
-    InterfaceError,
-    NotNullViolation,
-    UndefinedRoutine,
-    UniqueViolation,
-)
+from aioifx.errors import DatabaseError, InterfaceError, NotNullViolation, UndefinedRoutine, UniqueViolation
 from aioifx.server import Routine, running
 from aioifx.testing.messages import (
     ANSI,
@@ -51,8 +45,6 @@ from aioifx.testing.script import (
 )
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking
-
-pytestmark = pytest.mark.usefixtures("tidy")
 
 commit_of_jdbc = b"\0\x13" + EOT
 NO_ROWS = error(100) + EOT
@@ -105,10 +97,7 @@ async def test_a_failure_has_all_codes_and_is_not_followed_by_a_commit(
 async def test_an_error_of_a_routine_in_c_has_its_own_sqlstate_and_text() -> None:
     async with talking(
         [*played("errors15", "command_937"), (COMMAND, executed(0, StatementType.DELETE, 2))]
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         with pytest.raises(DatabaseError, match=r"boom text \(SQLCODE -937\)") as caught:
             await conn.execute("delete from fail")
         assert (caught.value.sqlcode, caught.value.sqlstate) == (-937, "U0001")

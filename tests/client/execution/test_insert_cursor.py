@@ -24,8 +24,6 @@ from aioifx.wire.opcodes import StatementType
 from tests.codecs.samples import decode_row
 from tests.scripted import C1, FLAG, talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 NAME = column("name", TypeCode.VARCHAR, 20)
 CODE = column("code", TypeCode.CHAR, 3)
 

@@ -24,8 +24,6 @@ from aioifx.wire.objects import Blob, BlobCount
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, INTEGER, played, talking, time_out_at
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 BYTE = SqlType(TypeCode.BYTE, SHORT_DESCRIPTOR)
 TEXT = SqlType(TypeCode.TEXT, SHORT_DESCRIPTOR)
 INSERT = "insert into t values(?,?)"
@@ -78,11 +76,7 @@ async def given(value: Any, sql_type: SqlType = BYTE, **options: Any) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("case", "values"),
-    [
-        ("insert_two_bytes", (b"\1\2\3", b"\4\5\6\7")),
-        ("insert_text_null", (None,)),
-    ],
+    ("case", "values"), [("insert_two_bytes", (b"\1\2\3", b"\4\5\6\7")), ("insert_text_null", (None,))]
 )
 async def test_values_are_sent_as_by_jdbc(case: str, values: Any) -> None:
     script = played("lob", case)

@@ -13,13 +13,7 @@ import pytest
 from aioifx import rows
 from aioifx.client.execution.large_values import _SimpleValues
 from aioifx.codecs.large_objects import LONG_DESCRIPTOR, SHORT_DESCRIPTOR, row_descriptor
-from aioifx.errors import (
-    DatabaseError,
-    DataError,
-    InterfaceError,
-    ProtocolError,
-    QueryTimeout,
-)
+from aioifx.errors import DatabaseError, DataError, InterfaceError, ProtocolError
 from aioifx.sqltypes import Column, TypeCode
 from aioifx.testing.messages import EOT, column, described, done, error, ints, raw_row
 from aioifx.testing.script import (
@@ -33,9 +27,15 @@ from aioifx.testing.script import (
     select_ints,
 )
 from aioifx.wire.capabilities import Capabilities
-from tests.scripted import C1, CHUNKINGS, cancel_at, played, talking, time_out_at
-
-pytestmark = pytest.mark.usefixtures("tidy")
+from tests.scripted import (
+    C1,
+    CHUNKINGS,
+    cancel_at,
+    cancelled_or_late,
+    end_early,
+    played,
+    talking,
+)
 
 QUERY = "select c1, photo from t"
 PHOTO = column("photo", TypeCode.BYTE, SHORT_DESCRIPTOR)
@@ -220,22 +220,12 @@ async def test_a_later_value_that_is_too_large_is_not_requested() -> None:
         assert await conn.fetch("select c1 from t") == [(7,)]
 
 
-async def test_no_value_is_requested_after_a_cancelled_one() -> None:
-    late = Delayed(whole_reply(b"y"))
-    script = queried(*TWO, row(3, of_size(1)), valued(b"x"), (FETCH, late))
-    async with talking(script, select_ints(3, 7)) as (conn, _):
-        await cancel_at(late, conn.fetch(QUERY))
-        late.release()
-        assert await conn.fetch("select c1 from t") == [(7,)]
-
-
-async def test_no_value_is_requested_after_one_that_timed_out() -> None:
+@cancelled_or_late
+async def test_no_value_is_requested_after_one_that_was_cancelled_or_timed_out(end: str) -> None:
     late = Delayed(whole_reply(b"y"))
     script = queried(*TWO, row(3, of_size(1)), valued(b"x"), (FETCH, late))
     async with talking(script, select_ints(3, 7), command_timeout=60) as (conn, _):
-        with pytest.raises(QueryTimeout):
-            await time_out_at(late, conn, conn.fetch(QUERY))
-        late.release()
+        await end_early(end, late, conn, conn.fetch(QUERY))
         assert await conn.fetch("select c1 from t") == [(7,)]
 
 
@@ -405,12 +395,12 @@ async def test_text_that_is_not_in_the_code_set_names_its_column() -> None:
 
 
 @pytest.mark.parametrize("first", [0, 1000], ids=["before the value", "in the middle of it"])
-async def test_a_cancelled_value_is_read_to_its_end(first: int) -> None:
+@cancelled_or_late
+async def test_a_value_that_was_cancelled_or_timed_out_is_read_to_its_end(end: str, first: int) -> None:
     late = Delayed(pieces(b"x" * 5000) + done() + EOT, first=first)
     script = queried(row(1, of_size(5000)), (FETCH, late))
-    async with talking(script, select_ints(3, 7)) as (conn, _):
-        await cancel_at(late, conn.fetch(QUERY))
-        late.release()
+    async with talking(script, select_ints(3, 7), command_timeout=60) as (conn, _):
+        await end_early(end, late, conn, conn.fetch(QUERY))
         assert await conn.fetch("select c1 from t") == [(7,)]
 
 
@@ -425,16 +415,6 @@ async def test_a_cancelled_value_is_interrupted_at_the_server() -> None:
         late.release()
         assert await conn.fetch("select c1 from t") == [(7,)]
         assert urgent == [b"B"]
-
-
-async def test_a_timeout_in_the_middle_of_a_value_leaves_the_connection_usable() -> None:
-    late = Delayed(pieces(b"x" * 5000) + done() + EOT, first=1000)
-    script = queried(row(1, of_size(5000)), (FETCH, late))
-    async with talking(script, select_ints(3, 7), command_timeout=60) as (conn, _):
-        with pytest.raises(QueryTimeout):
-            await time_out_at(late, conn, conn.fetch(QUERY))
-        late.release()
-        assert await conn.fetch("select c1 from t") == [(7,)]
 
 
 @pytest.mark.parametrize("lobs", ["all", "stream", 1], ids=str)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.errors import (
-    DataError,
-    InterfaceError,
-)
+from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import SqlType, TypeCode
 from aioifx.testing.messages import EOT, column, described, done, ints, takes
 from aioifx.testing.script import PREPARE, closing, opening, release
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, INTEGER, played, talking
-
-pytestmark = pytest.mark.usefixtures("tidy")
 
 
 async def test_a_value_that_is_compared_may_exceed_the_described_type() -> None:
@@ -108,9 +103,7 @@ async def test_a_value_of_the_wrong_type_is_refused_before_it_is_bound() -> None
         pass
 
     async with talking(
-        (PREPARE, described(2, C1)),
-        ("Id(2) DescribeInput", takes(INTEGER, INTEGER)),
-        release(2),
+        (PREPARE, described(2, C1)), ("Id(2) DescribeInput", takes(INTEGER, INTEGER)), release(2)
     ) as (conn, _):
         with pytest.raises(DataError, match="parameter 2"):
             await conn.fetch("select c1 from t where a = ? and b = ?", 1, Stranger())

@@ -60,9 +60,18 @@ from aioifx.wire import completion
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
-from tests.scripted import C1, CHUNKINGS, INTEGER, cancel_at, played, talking, time_out_at, until
-
-pytestmark = pytest.mark.usefixtures("tidy")
+from tests.scripted import (
+    C1,
+    CHUNKINGS,
+    INTEGER,
+    cancel_at,
+    cancelled,
+    cancelled_or_late,
+    end_early,
+    played,
+    talking,
+    until,
+)
 
 INSERT = "insert into t values(?)"
 ROW = "Id(2) Bind(1) Execute"
@@ -490,10 +499,7 @@ async def test_an_unlogged_database_gets_no_transaction() -> None:
 async def test_inside_a_transaction_nothing_is_begun_committed_or_rolled_back() -> None:
     async with talking(
         BEGIN, opened, answers(2), release(2), opened, answers(2, row_0=duplicate), release(2), COMMIT
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         async with conn.transaction():
             await conn.executemany(INSERT, rows(2))
             with pytest.raises(UniqueViolation):
@@ -928,12 +934,12 @@ async def test_an_interrupted_row_ends_a_batch_that_collects_errors_also_if_anot
 
 
 @pytest.mark.parametrize("at", [0, 3, 9])
-async def test_a_cancelled_executemany_is_rolled_back_before_the_next_call(at: int) -> None:
+@cancelled_or_late
+async def test_one_cancelled_or_timed_out_is_rolled_back_before_the_next_call(end: str, at: int) -> None:
     held = Delayed(one_done, first=3)
-    script: list[Exchange] = [*answers(at), (ROW, held), *answers(9 - at)]
-    async with talking(opened, BEGIN, script, ROLLBACK, release(2), deleted) as (conn, _):
-        await cancel_at(held, conn.executemany(INSERT, rows(10)))
-        held.release()
+    rest: list[Exchange] = [(ROW, held), *answers(9 - at), ROLLBACK, release(2), deleted]
+    async with talking(opened, BEGIN, answers(at), rest, command_timeout=60.0) as (conn, _):
+        await end_early(end, held, conn, conn.executemany(INSERT, rows(10)))
         await conn.execute("delete from t where a = 1")
         assert not conn.is_in_transaction()
 
@@ -971,43 +977,6 @@ async def test_one_cancelled_while_it_commits_is_committed_or_not_but_never_left
         assert not conn.is_in_transaction()
 
 
-async def test_every_row_in_flight_is_interrupted_after_the_reply_to_the_one_before_it() -> None:
-    """The statement is one, its executions are many: each -213 makes room for the next urgent byte."""
-    interrupted = error(-213) + EOT
-    first, rest = Delayed(interrupted), [Delayed(interrupted) for _ in range(2)]
-    script: list[Exchange] = [(ROW, first), *((ROW, held) for held in rest)]
-    async with talking(opened, BEGIN, script, ROLLBACK, release(2)) as (conn, _):
-        urgent: list[bytes] = []
-
-        def recorded(byte: bytes) -> bool:
-            urgent.append(byte)
-            return True
-
-        conn._session.channel.send_urgent = recorded  # type: ignore[method-assign]
-        await cancel_at(first, conn.executemany(INSERT, rows(3)))
-        sent = []
-        for held in (first, *rest):
-            sent.append(len(urgent))
-            held.release()
-            for _ in range(5):
-                await asyncio.sleep(0)
-        assert sent == [1, 2, 3]
-        assert not conn._session.dispatcher.interrupter.is_unconfirmed
-
-
-async def test_one_that_takes_too_long_is_rolled_back_and_raises() -> None:
-    held = Delayed(one_done)
-    async with talking(opened, BEGIN, (ROW, held), ROLLBACK, release(2), deleted, command_timeout=60.0) as (
-        conn,
-        _,
-    ):
-        with pytest.raises(QueryTimeout):
-            await time_out_at(held, conn, conn.executemany(INSERT, rows(1)))
-        held.release()
-        await conn.execute("delete from t where a = 1")
-        assert not conn.is_in_transaction()
-
-
 async def test_one_cancelled_inside_a_transaction_leaves_that_to_its_owner() -> None:
     held = Delayed(one_done)
     async with talking(BEGIN, opened, (ROW, held), release(2), COMMIT) as (conn, _):
@@ -1028,9 +997,7 @@ async def test_one_cancelled_while_it_waits_for_its_rows_leaves_no_task() -> Non
     async with talking(opened, BEGIN, ROLLBACK, release(2), deleted) as (conn, _):
         task = asyncio.ensure_future(conn.executemany(INSERT, generator))
         await asked.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancelled(task)
         await conn.execute("delete from t where a = 1")
     await generator.aclose()
 

@@ -27,9 +27,6 @@ from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, INTEGER, talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
-
 MARKS = ", ".join("?" * 32_768)
 VERY_MANY = tuple(range(32_768))
 
@@ -114,10 +111,10 @@ async def test_a_parameter_without_a_described_type_goes_by_its_own() -> None:
 
 
 async def test_a_statement_that_fails_to_prepare_leaves_nothing_to_release() -> None:
-    async with talking(
-        (PREPARE, error(-206, -111, offset=15, token="nowhere") + EOT),
-        select_ints(0, 1),
-    ) as (conn, _):
+    async with talking((PREPARE, error(-206, -111, offset=15, token="nowhere") + EOT), select_ints(0, 1)) as (
+        conn,
+        _,
+    ):
         with pytest.raises(UndefinedTable, match="nowhere") as caught:
             await conn.fetch("select c1 from nowhere")
         assert (caught.value.sqlstate, caught.value.offset, caught.value.row_index) == ("42S02", 15, None)
@@ -282,9 +279,7 @@ async def test_json_and_bson_are_objects() -> None:
     document = encode_document({"a": 1})
     payload = b"\0\0\0\0\7" + b'{"a":1}' + b"\0" + len(document).to_bytes(4, "big") + document
     async with talking(
-        (PREPARE, described(2, json, bson)),
-        (None, raw_row(payload) + done(1) + EOT),
-        closing(2),
+        (PREPARE, described(2, json, bson)), (None, raw_row(payload) + done(1) + EOT), closing(2)
     ) as (conn, _):
         assert await conn.fetch("select j, b from t") == [({"a": 1}, {"a": 1})]
 

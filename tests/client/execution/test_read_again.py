@@ -22,8 +22,6 @@ from aioifx.testing.messages import CLOSED, EOT, column, described, done, error,
 from aioifx.testing.script import PREPARE, opening, release
 from tests.scripted import talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "SELECT id, b, t FROM doc ORDER BY id"
 DOCS = [(n, bytes([n]) * n, "ä" * n) for n in range(1, 6)] + [(6, None, None)]
 
@@ -270,10 +268,7 @@ async def test_a_password_that_cannot_be_had_again_leaves_the_first_error() -> N
 TEXT_COLUMN = column("t", TypeCode.TEXT, 56)
 ROW = raw_row(row_descriptor(3, 56).data)
 FETCHED = "Id(1) FetchBlob"
-CLOSING_QUERY = [
-    (PREPARE, described(1, TEXT_COLUMN)),
-    (opening(1, 4096), ROW + CLOSED + done(1) + EOT),
-]
+CLOSING_QUERY = [(PREPARE, described(1, TEXT_COLUMN)), (opening(1, 4096), ROW + CLOSED + done(1) + EOT)]
 
 
 async def test_a_value_that_comes_although_its_cursor_is_closed_proves_that_it_is_kept() -> None:

@@ -6,18 +6,11 @@ import asyncio
 
 import pytest
 
-from aioifx.errors import (
-    ConnectionLost,
-    DataError,
-    NotSupportedError,
-    ProtocolError,
-)
+from aioifx.errors import ConnectionLost, DataError, NotSupportedError, ProtocolError
 from aioifx.sqltypes import TypeCode
 from aioifx.testing.messages import EOT, column, described, done, ints, raw_row
 from aioifx.testing.script import PREPARE, Chunking, closing, opening, release, select_ints
 from tests.scripted import C1, CHUNKINGS, talking
-
-pytestmark = pytest.mark.usefixtures("tidy")
 
 buffered_or_not = pytest.mark.parametrize("read_ahead", [True, False], ids=["in runs", "field by field"])
 any_chunks = pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
@@ -47,10 +40,7 @@ async def test_a_bad_value_in_the_middle_of_a_block_keeps_the_framing(
 async def test_a_bad_value_before_the_end_of_rows_closes_the_cursor() -> None:
     name = column("name", TypeCode.VARCHAR, 10)
     async with talking(
-        (PREPARE, described(2, name)),
-        (opening(2), raw_row(b"\1\xff") + EOT),
-        closing(2),
-        locale="en_US.utf8",
+        (PREPARE, described(2, name)), (opening(2), raw_row(b"\1\xff") + EOT), closing(2), locale="en_US.utf8"
     ) as (conn, _):
         with pytest.raises(DataError):
             await conn.fetch("select name from t")
@@ -95,10 +85,9 @@ async def test_a_negative_row_count_closes_the_connection_and_does_not_hang() ->
 
 async def test_a_block_that_does_not_end_is_cut_off() -> None:
     endless = ints(*range(1000)) * 100  # 1.2 MB, for a buffer of 4 KB
-    async with talking(
-        (PREPARE, described(2, C1)),
-        (opening(2, 4096), endless),
-        fetch_size=4096,
-    ) as (conn, _):
+    async with talking((PREPARE, described(2, C1)), (opening(2, 4096), endless), fetch_size=4096) as (
+        conn,
+        _,
+    ):
         with pytest.raises(ProtocolError, match="longer than"):
             await asyncio.wait_for(conn.fetch("select c1 from t"), 10)

@@ -41,7 +41,6 @@ from tests.wire.frames import frames
 
 T = TypeVar("T")
 
-pytestmark = pytest.mark.usefixtures("tidy")
 
 buffered_or_not = pytest.mark.parametrize("read_ahead", [True, False], ids=["in runs", "field by field"])
 any_chunks = pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
@@ -184,10 +183,7 @@ CASES = [
     Moves("absolute_minus_1_first", _from_the_end, [200, 199], _without_repeats),
     Moves("relative_first", _next_and_behind_the_last, [1, 1, 5, None, 5], _without_repeats),
     Moves(
-        "scroll_all",
-        _everywhere,
-        [1, 2, 200, 1, 10, 15, 12, 11, 200, 196, None, 200, 1],
-        _up_to_before_first,
+        "scroll_all", _everywhere, [1, 2, 200, 1, 10, 15, 12, 11, 200, 196, None, 200, 1], _up_to_before_first
     ),
     Moves("scroll_empty", _in_nothing, [None, None, None], _without_ret_type),
     Moves("scroll_int", _one_by_one, [1, None]),
@@ -434,11 +430,7 @@ async def test_a_cursor_that_goes_forward_only_refuses_to_scroll_before_anything
 
 
 def scrolling_calls(cursor: Cursor[Any]) -> list[Callable[[], Awaitable[Any]]]:
-    return [
-        lambda: cursor.fetch_absolute(1),
-        lambda: cursor.fetch_relative(1),
-        lambda: cursor.scroll(1),
-    ]
+    return [lambda: cursor.fetch_absolute(1), lambda: cursor.fetch_relative(1), lambda: cursor.scroll(1)]
 
 
 async def test_a_wrong_mode_is_refused() -> None:

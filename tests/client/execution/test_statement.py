@@ -13,13 +13,7 @@ import aioifx.arrow
 import aioifx.server
 from aioifx.client.api.connection import Connection
 from aioifx.client.session.server_behavior import ServerBehavior
-from aioifx.errors import (
-    Deadlock,
-    OperationalError,
-    RowLocked,
-    SQLSyntaxError,
-    UniqueViolation,
-)
+from aioifx.errors import Deadlock, OperationalError, RowLocked, SQLSyntaxError, UniqueViolation
 from aioifx.rows import tuple_row
 from aioifx.testing.messages import CLOSED, EOT, described, done, error, executed, ints, raw_row, takes
 from aioifx.testing.script import (
@@ -52,8 +46,6 @@ from tests.scripted import (
     talking,
     without_describe_input,
 )
-
-pytestmark = pytest.mark.usefixtures("tidy")
 
 buffered_or_not = pytest.mark.parametrize("read_ahead", [True, False], ids=["in runs", "field by field"])
 any_chunks = pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
@@ -174,20 +166,11 @@ CALLS = [
         "select", "statement_select_int", lambda c: c.fetch("select c1 from t"), [(1,)], 4, list, FETCH_4096
     ),
     Call(
-        "select",
-        "sql_latin1",
-        lambda c: c.fetch("select c1 from t where n='Grüße'"),
-        [(1,)],
-        4,
-        list,
+        "select", "sql_latin1", lambda c: c.fetch("select c1 from t where n='Grüße'"), [(1,)], 4, list,
         FETCH_4096,
     ),
     Call(
-        "select",
-        "sql_utf8",
-        lambda c: c.fetch("select c1 from t where n='Grüße € 😀'"),
-        [(1,)],
-        4,
+        "select", "sql_utf8", lambda c: c.fetch("select c1 from t where n='Grüße € 😀'"), [(1,)], 4,
         lambda script: [
             (
                 request.replace(b"_ifxc0000000000000", b"_ifxc0000000000001"),
@@ -199,259 +182,131 @@ CALLS = [
         FETCH_4096 | {"locale": "en_US.utf8"},
     ),
     Call(
-        "select",
-        "wide_row",
-        lambda c: c.fetch("select widerow from t"),
-        [(f"w{n}".ljust(5000),) for n in range(3)],
-        6,
-        list,
-        FETCH_4096,
+        "select", "wide_row", lambda c: c.fetch("select widerow from t"),
+        [(f"w{n}".ljust(5000),) for n in range(3)], 6, list, FETCH_4096,
     ),
     Call(
-        "select",
-        "empty_result",
-        lambda c: c.fetch("select rows_0 from t"),
-        [],
-        4,
-        lambda script: _once(script),
-        FETCH_4096,
+        "select", "empty_result", lambda c: c.fetch("select rows_0 from t"), [], 4,
+        lambda script: _once(script), FETCH_4096,
     ),
     Call(
-        "select",
-        "statement_select_varchar",
-        lambda c: c.fetch("select rows_5 from t"),
-        rows_of(5),
-        4,
-        in_one_group,
-        FETCH_4096,
+        "select", "statement_select_varchar", lambda c: c.fetch("select rows_5 from t"), rows_of(5), 4,
+        in_one_group, FETCH_4096,
     ),
     Call(
-        "select",
-        "fet_buf_size_1024",
-        lambda c: c.fetch("select rows_60 from t"),
-        rows_of(60),
-        4,
-        in_one_group,
-        FETCH_4096,
+        "select", "fet_buf_size_1024", lambda c: c.fetch("select rows_60 from t"), rows_of(60), 4,
+        in_one_group, FETCH_4096,
     ),
     Call(
-        "select",
-        "fet_buf_size_32767",
-        lambda c: c.fetch("select rows_60 from t"),
-        rows_of(60),
-        4,
+        "select", "fet_buf_size_32767", lambda c: c.fetch("select rows_60 from t"), rows_of(60), 4,
         in_one_group,
     ),
     Call(
-        "select",
-        "fet_buf_size_100000",
-        lambda c: c.fetch("select rows_60 from t"),
-        rows_of(60),
-        4,
-        in_one_group,
-        {"fetch_size": 100_000},
+        "select", "fet_buf_size_100000", lambda c: c.fetch("select rows_60 from t"), rows_of(60), 4,
+        in_one_group, {"fetch_size": 100_000},
     ),
     Call(
-        "select",
-        "multibatch_done_last",
-        lambda c: c.fetch("select rows_200 from t"),
-        rows_of(200),
-        6,
-        in_one_group,
+        "select", "multibatch_done_last", lambda c: c.fetch("select rows_200 from t"), rows_of(200), 6,
+        in_one_group, FETCH_4096,
+    ),
+    Call(
+        "select", "multibatch_done_each", lambda c: c.fetch("select rows_200 from t"), rows_of(200), 6,
+        in_one_group, FETCH_4096,
+    ),
+    Call(
+        "select", "optofc_server_closes", lambda c: c.fetch("select rows_200 from t"), rows_of(200), 5,
+        in_one_group, FETCH_4096,
+    ),
+    Call(
+        "select", "noopt_server_closes", lambda c: c.fetch("select rows_5 from t"), rows_of(5), 3,
+        in_one_group, FETCH_4096,
+    ),
+    Call(
+        "select", "interleaved", _interleaved, [rows_of(200), rows_of(200)], 12, _renumbered_interleaving,
         FETCH_4096,
     ),
     Call(
-        "select",
-        "multibatch_done_each",
-        lambda c: c.fetch("select rows_200 from t"),
-        rows_of(200),
-        6,
-        in_one_group,
-        FETCH_4096,
+        "select", "optofc_early_close", _read_one, (1, "name1", "row 1".ljust(40)), 4,
+        lambda script: _holding(in_one_group(script)), FETCH_4096,
     ),
     Call(
-        "select",
-        "optofc_server_closes",
-        lambda c: c.fetch("select rows_200 from t"),
-        rows_of(200),
-        5,
-        in_one_group,
-        FETCH_4096,
-    ),
-    Call(
-        "select",
-        "noopt_server_closes",
-        lambda c: c.fetch("select rows_5 from t"),
-        rows_of(5),
-        3,
-        in_one_group,
-        FETCH_4096,
-    ),
-    Call(
-        "select",
-        "interleaved",
-        _interleaved,
-        [rows_of(200), rows_of(200)],
-        12,
-        _renumbered_interleaving,
-        FETCH_4096,
-    ),
-    Call(
-        "select",
-        "optofc_early_close",
-        _read_one,
-        (1, "name1", "row 1".ljust(40)),
-        4,
-        lambda script: _holding(in_one_group(script)),
-        FETCH_4096,
-    ),
-    Call(
-        "select",
-        "autofree_int",
-        lambda c: c.fetch("select c1 from t"),
-        [(1,)],
-        3,
-        list,
+        "select", "autofree_int", lambda c: c.fetch("select c1 from t"), [(1,)], 3, list,
         FETCH_4096 | AUTOFREE,
     ),
     Call(
-        "select",
-        "autofree",
-        lambda c: c.fetch("select rows_5 from t"),
-        rows_of(5),
-        3,
-        in_one_group,
+        "select", "autofree", lambda c: c.fetch("select rows_5 from t"), rows_of(5), 3, in_one_group,
         FETCH_4096 | AUTOFREE,
     ),
     Call(
-        "select",
-        "autofree_optofc",
-        lambda c: c.fetch("select rows_5 from t"),
-        rows_of(5),
-        3,
-        in_one_group,
+        "select", "autofree_optofc", lambda c: c.fetch("select rows_5 from t"), rows_of(5), 3, in_one_group,
         FETCH_4096 | AUTOFREE,
     ),
     Call(
-        "select",
-        "optofc_autofree_server_closes",
-        lambda c: c.fetch("select rows_200 from t"),
-        rows_of(200),
-        4,
-        in_one_group,
-        FETCH_4096 | AUTOFREE,
+        "select", "optofc_autofree_server_closes", lambda c: c.fetch("select rows_200 from t"), rows_of(200),
+        4, in_one_group, FETCH_4096 | AUTOFREE,
     ),
     Call("select", "dml_insert", lambda c: c.execute("insert into t values (1,'a')"), None, 1),
     Call("select", "dml_update", lambda c: c.execute("update t set a=1 where b=2"), None, 1),
     Call("select", "dml_delete", lambda c: c.execute("delete from t where b=2"), None, 1),
     Call("select", "ddl_create", lambda c: c.execute("create temp table x (a int)"), None, 1),
     Call(
-        "prepared",
-        "select_int_int",
-        lambda c: c.fetch("select c1 from t where a=?", 42),
-        [(1,)],
-        5,
-        list,
+        "prepared", "select_int_int", lambda c: c.fetch("select c1 from t where a=?", 42), [(1,)], 5, list,
         FETCH_4096,
     ),
     Call(
-        "prepared",
-        "select_int_param",
+        "prepared", "select_int_param",
         lambda c: _fetch_prepared(c, "select rows_5 from t where a=?", (42,), (43,)),
-        [rows_of(5), rows_of(5)],
-        7,
-        in_one_group,
-        FETCH_4096,
+        [rows_of(5), rows_of(5)], 7, in_one_group, FETCH_4096,
     ),
     Call(
-        "prepared",
-        "select_noparam",
-        lambda c: _fetch_prepared(c, "select rows_5 from t", (), ()),
-        [rows_of(5), rows_of(5)],
-        6,
-        lambda script: in_one_group(without_describe_input(script)),
-        FETCH_4096,
+        "prepared", "select_noparam", lambda c: _fetch_prepared(c, "select rows_5 from t", (), ()),
+        [rows_of(5), rows_of(5)], 6, lambda script: in_one_group(without_describe_input(script)), FETCH_4096,
     ),
     Call(
-        "select",
-        "optofc_prepared",
-        lambda c: _fetch_prepared(c, "select rows_5 from t where a=?", (0,), (1,)),
-        [rows_of(5), rows_of(5)],
-        7,
-        in_one_group,
-        FETCH_4096,
+        "select", "optofc_prepared",
+        lambda c: _fetch_prepared(c, "select rows_5 from t where a=?", (0,), (1,)), [rows_of(5), rows_of(5)],
+        7, in_one_group, FETCH_4096,
     ),
     Call(
-        "select",
-        "optofc_server_closes_prepared",
-        lambda c: _fetch_prepared(c, "select rows_5 from t where a=?", (0,), (1,)),
-        [rows_of(5), rows_of(5)],
-        5,
-        in_one_group,
-        FETCH_4096,
+        "select", "optofc_server_closes_prepared",
+        lambda c: _fetch_prepared(c, "select rows_5 from t where a=?", (0,), (1,)), [rows_of(5), rows_of(5)],
+        5, in_one_group, FETCH_4096,
     ),
     Call(
-        "prepared",
-        "insert_params",
+        "prepared", "insert_params",
         lambda c: _run_prepared(
             c, "insert into tput values(?,?,?)", *((n, f"v{n}", Decimal("12.50")) for n in range(2))
         ),
-        [1, 1],
-        5,
+        [1, 1], 5,
     ),
     Call(
-        "prepared",
-        "update_params",
+        "prepared", "update_params",
         lambda c: _run_prepared(c, "update t set a=?,b=? where c=?", *((n, f"v{n}", 7) for n in range(3))),
-        [1, 1, 1],
-        6,
+        [1, 1, 1], 6,
     ),
     Call(
-        "prepared",
-        "delete_noparam",
-        lambda c: _run_prepared(c, "delete from t", (), ()),
-        [1, 1],
-        4,
+        "prepared", "delete_noparam", lambda c: _run_prepared(c, "delete from t", (), ()), [1, 1], 4,
         without_describe_input,
     ),
     Call(
-        "prepared",
-        "ddl_prepared",
-        lambda c: _run_prepared(c, "create table x (a int)", ()),
-        [0],
-        3,
+        "prepared", "ddl_prepared", lambda c: _run_prepared(c, "create table x (a int)", ()), [0], 3,
         without_describe_input,
     ),
     Call(
-        "prepared",
-        "two_prepared_interleaved",
-        _two_prepared,
-        [1, rows_of(5), 1, rows_of(5)],
-        12,
-        in_one_group,
-        FETCH_4096,
+        "prepared", "two_prepared_interleaved", _two_prepared, [1, rows_of(5), 1, rows_of(5)], 12,
+        in_one_group, FETCH_4096,
     ),
     Call("errors", "prepare_201", _after_a_syntax_error, [(1,)], 5, list, FETCH_4096),
     Call(
-        "errors",
-        "open_244",
-        lambda c: _failing(c, "select open_err_244 from t", RowLocked),
-        None,
-        4,
-        list,
+        "errors", "open_244", lambda c: _failing(c, "select open_err_244 from t", RowLocked), None, 4, list,
         FETCH_4096,
     ),
     Call(
-        "errors",
-        "fetch_243",
-        lambda c: _failing(c, "select fetch_err_243 from t", Deadlock),
-        None,
-        5,
-        list,
+        "errors", "fetch_243", lambda c: _failing(c, "select fetch_err_243 from t", Deadlock), None, 5, list,
         FETCH_4096,
     ),
     Call("errors", "exec_268", _duplicate_twice, None, 5, _without_commit),
-]
+]  # fmt: skip
 
 
 def _once(script: list[Exchange]) -> list[Exchange]:
@@ -558,11 +413,10 @@ async def test_a_cursor_that_the_server_closed_gets_no_close() -> None:
 
 
 async def test_the_first_row_requests_the_least_buffer_and_no_more_than_one_block() -> None:
-    async with talking(
-        (PREPARE, described(0, C1)),
-        (opening(0, 4096), ints(7, 8, 9) + EOT),
-        closing(0),
-    ) as (conn, _):
+    async with talking((PREPARE, described(0, C1)), (opening(0, 4096), ints(7, 8, 9) + EOT), closing(0)) as (
+        conn,
+        _,
+    ):
         assert await conn.fetchrow("select c1 from t") == (7,)
 
 
@@ -610,10 +464,7 @@ async def test_wide_dones_and_describes_are_read_where_both_ends_have_bits_69_an
 async def test_one_whose_cursor_did_not_open_is_released_since_nothing_has_freed_it(answer: bytes) -> None:
     async with talking(
         (PREPARE, described(2, C1)), (opening(2, freed=True), answer), closing(2), autofree=True
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         with pytest.raises(OperationalError):
             await conn.fetch("select c1 from t")
 
@@ -622,10 +473,7 @@ async def test_one_whose_opening_was_cancelled_is_released_too() -> None:
     held = Delayed(error(-213) + EOT)
     async with talking(
         (PREPARE, described(2, C1)), (opening(2, freed=True), held), closing(2), autofree=True
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         await cancel_at(held, conn.fetch("select c1 from t"))
         held.release()
 
@@ -787,10 +635,7 @@ COUNTING = frozenset({"count-with-each-block", "no-optofc"})
 async def test_at_an_unknown_server_rows_end_with_an_empty_reply() -> None:
     async with talking(
         *(select_ints(n, 1, 2, until_empty=True) for n in (1, 2)), behavior=ServerBehavior()
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         for _ in range(2):  # a result of one block teaches nothing
             assert await conn.fetch("select c1 from t") == [(1,), (2,)]
         assert conn.server_behavior.done_ends_rows is None

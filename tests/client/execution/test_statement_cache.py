@@ -18,7 +18,6 @@ from aioifx.errors import (
     DataError,
     Deadlock,
     InterfaceError,
-    QueryTimeout,
     UndefinedTable,
     UniqueViolation,
 )
@@ -50,9 +49,7 @@ from aioifx.testing.script import (
     release,
 )
 from aioifx.wire.opcodes import StatementType
-from tests.scripted import C1, INTEGER, at_rest, cancel_at, in_one_group, played, talking, time_out_at
-
-pytestmark = pytest.mark.usefixtures("tidy")
+from tests.scripted import C1, INTEGER, at_rest, cancelled_or_late, end_early, in_one_group, played, talking
 
 QUERY = "select c1 from t"
 INSERT = "insert into t values(?)"
@@ -297,30 +294,15 @@ async def test_a_statement_that_is_not_prepared_is_not_kept() -> None:
         assert await conn.fetch(QUERY) == [(1,)]
 
 
-async def test_a_cancelled_one_is_released() -> None:
+@cancelled_or_late
+async def test_one_that_was_cancelled_or_timed_out_is_released(end: str) -> None:
     held = Delayed(ints(1) + error(-213) + EOT)
+    rest: list[Exchange] = [*closing(2), *first_use(2, 1), *used(2, 1)]
     async with talking(
-        prepared(2), (opening(2), held), closing(2), first_use(2, 1), used(2, 1), statement_cache_size=10
+        prepared(2), (opening(2), held), rest, statement_cache_size=10, command_timeout=60.0
     ) as (conn, _):
-        await cancel_at(held, conn.fetch(QUERY))
-        held.release()
+        await end_early(end, held, conn, conn.fetch(QUERY))
         assert await conn.fetch(QUERY) == [(1,)]
-        assert await conn.fetch(QUERY) == [(1,)]
-
-
-async def test_one_that_took_too_long_is_released() -> None:
-    held = Delayed(ints(1) + error(-213) + EOT)
-    async with talking(
-        prepared(2),
-        (opening(2), held),
-        closing(2),
-        first_use(2, 1),
-        statement_cache_size=10,
-        command_timeout=60.0,
-    ) as (conn, _):
-        with pytest.raises(QueryTimeout):
-            await time_out_at(held, conn, conn.fetch(QUERY))
-        held.release()
         assert await conn.fetch(QUERY) == [(1,)]
 
 
@@ -547,10 +529,7 @@ async def test_one_that_fails_changes_nothing() -> None:
 async def test_a_statement_that_changes_no_table_keeps_the_cache(sql: str) -> None:
     async with talking(
         first_use(2, 1), (COMMAND, executed(9, StatementType.DELETE)), used(2, 1), statement_cache_size=10
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         await conn.fetch(QUERY)
         await conn.execute(sql)
         await conn.fetch(QUERY)

@@ -29,9 +29,6 @@ def test_a_request_starts_with_the_id_of_its_statement() -> None:
     assert statement_request(258).detach() == b"\0\4\1\2"
 
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
-
 def ret_type_in(data: bytes) -> bytes:
     """The last column of the SQ_RET_TYPE in a frame of put.json, whose rows follow it."""
     return data[data.index(b"\0\x2d") : data.index(b"\0\x11\0\0", 60)]

@@ -41,9 +41,7 @@ from tests.client.execution.test_large_values import (
     row,
     valued,
 )
-from tests.scripted import C1, CHUNKINGS, talking, time_is_up
-
-pytestmark = pytest.mark.usefixtures("tidy")
+from tests.scripted import C1, CHUNKINGS, cancelled, talking, time_is_up
 
 AFTER = select_ints(3, 7)
 STREAM: Any = {"lobs": "stream"}
@@ -200,10 +198,7 @@ async def test_reading_pauses_while_chunks_wait(monkeypatch: pytest.MonkeyPatch)
     script = streamed(row(1, of_size(size)), (FETCH, pieces(b"x" * size, 32_000) + done() + EOT))
     async with talking(
         script, chunks=lambda data: [data[at : at + 65536] for at in range(0, len(data), 65536)]
-    ) as (
-        conn,
-        _,
-    ):
+    ) as (conn, _):
         total = largest = 0
         async for _, value in conn.stream(QUERY, **STREAM):
             async for chunk in value:
@@ -285,9 +280,7 @@ async def test_a_cancelled_chunk_is_read_to_the_end_of_its_value() -> None:
             assert await anext(value)
             task = asyncio.ensure_future(anext(value))
             await asyncio.sleep(0)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
+            await cancelled(task)
             late.release()
             with pytest.raises(InterfaceError, match="an earlier chunk of the value failed or was cancelled"):
                 await read(value)
@@ -305,9 +298,7 @@ async def test_a_value_is_not_lost_if_the_wait_for_the_connection_is_cancelled()
             assert await anext(first)
             waiting = asyncio.ensure_future(read(second))
             await asyncio.sleep(0)
-            waiting.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await waiting
+            await cancelled(waiting)
             late.release()
             await read(first)
             assert await read(second) == b"y"

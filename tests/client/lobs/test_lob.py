@@ -33,8 +33,6 @@ from tests.client.lobs.conftest import LobPeer, blob, clob, locator_of, with_a_h
 from tests.client.lobs.test_storing import BLOB, CLOB
 from tests.scripted import C1, at_rest, time_out_at
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 UTF8 = "en_US.utf8"
 
 

@@ -17,8 +17,6 @@ from aioifx.wire.outbox import Outbox
 from tests.client.lobs.conftest import LobPeer, integer, with_lobs
 from tests.scripted import at_rest, played, talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 CREATION = played("lob", "blob_create_conn")
 CREATE, WRITE = CREATION[:2], CREATION[4:5]
 READ = played("lob", "blob_read")

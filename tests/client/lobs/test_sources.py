@@ -15,8 +15,6 @@ from aioifx.errors import DataError, InterfaceError
 from tests.client.lobs.conftest import blob, clob, with_lobs
 from tests.scripted import talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 DATA = bytes(range(256)) * 1500  # 384,000 bytes
 TEXT = "Grüße " * 70_000  # 420,000 bytes in latin-1
 

@@ -28,8 +28,6 @@ from aioifx.wire.opcodes import StatementType
 from tests.client.lobs.conftest import LobPeer, blob, clob, locator_of, with_a_held_write, with_lobs
 from tests.scripted import C1, at_rest, cancel_at, time_out_at
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 BLOB = column("photo", TypeCode.UDTFIXED, 72, extended_id=10, owner="informix", extended_name="blob")
 CLOB = column("body", TypeCode.UDTFIXED, 72, extended_id=11, owner="informix", extended_name="clob")
 INSERT = "insert into album(id, photo, body) values(?, ?, ?)"

@@ -6,20 +6,13 @@ import asyncio
 import gc
 import threading
 import warnings
-from collections.abc import AsyncIterator
 
 import pytest
 
 from aioifx import Connection, Pool, PoolTimeout
 from aioifx.client.pool import leases
 from aioifx.server import Server
-from tests.client.pooling import move_clock, pooled, queued, stocked
-
-
-@pytest.fixture
-async def server(tidy: None) -> AsyncIterator[Server]:
-    async with stocked() as server:
-        yield server
+from tests.client.pooling import move_clock, pooled, queued
 
 
 async def hold(pool: Pool, name: str) -> Connection:

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import gc
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,16 +17,10 @@ from aioifx.client.pool import lifecycle
 from aioifx.client.pool.lifecycle import PooledSession
 from aioifx.errors import ConnectError, ConnectionLost, Error, InterfaceError, UndefinedTable
 from aioifx.server import Server
-from tests.client.pooling import assert_shut, move_clock, pooled, session_of, stocked
+from tests.client.pooling import assert_shut, move_clock, pooled, session_of
 from tests.injection import eventually
 
-pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
-
-
-@pytest.fixture
-async def server(tidy: None) -> AsyncIterator[Server]:
-    async with stocked() as server:
-        yield server
+pytestmark = pytest.mark.timeout(60)
 
 
 # -- hooks ------------------------------------------------------------------------------------------------------------

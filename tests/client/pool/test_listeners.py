@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -11,13 +10,7 @@ import pytest
 from aioifx import Operation, PoolTimeout
 from aioifx.client.pool.decisions import PoolState
 from aioifx.server import Server
-from tests.client.pooling import pooled, stocked
-
-
-@pytest.fixture
-async def server(tidy: None) -> AsyncIterator[Server]:
-    async with stocked() as server:
-        yield server
+from tests.client.pooling import pooled
 
 
 class Listener:

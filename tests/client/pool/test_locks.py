@@ -9,8 +9,6 @@ import aioifx.diagnosis
 import aioifx.server
 from aioifx import LockError
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 
 async def test_the_connections_of_a_pool_are_its_servers() -> None:
     async with aioifx.server.running("shop", seed="create table item (n int)") as dsn:

@@ -11,7 +11,6 @@ import socket
 import sys
 import threading
 import warnings
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -31,17 +30,10 @@ from tests.client.pooling import (
     pooled,
     queued,
     session_of,
-    stocked,
 )
 from tests.injection import eventually
 
-pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
-
-
-@pytest.fixture
-async def server(tidy: None) -> AsyncIterator[Server]:
-    async with stocked() as server:
-        yield server
+pytestmark = pytest.mark.timeout(60)
 
 
 class Stop(BaseException):

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import gc
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -34,16 +34,10 @@ from aioifx.testing.script import BEGIN, COMMAND, END_SESSION, Peer, listening, 
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.replies import Reply
 from tests.client.api.test_transaction import ended
-from tests.client.pooling import OPTIONS, ROWS, assert_shut, own_tasks, pooled, queued, session_of, stocked
+from tests.client.pooling import OPTIONS, ROWS, assert_shut, own_tasks, pooled, queued, session_of
 from tests.injection import Injection, Manner, eventually
 
-pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
-
-
-@pytest.fixture
-async def server(tidy: None) -> AsyncIterator[Server]:
-    async with stocked() as server:
-        yield server
+pytestmark = pytest.mark.timeout(60)
 
 
 MOST = 60

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from dataclasses import asdict
 
 import pytest
@@ -12,14 +11,7 @@ import pytest
 from aioifx import PoolTimeout
 from aioifx.client.pool.stats import BOUNDS, Counters, Recorder
 from aioifx.server import Server
-from tests.client.pooling import move_clock, pooled, queued, stocked
-
-
-@pytest.fixture
-async def server(tidy: None) -> AsyncIterator[Server]:
-    async with stocked() as server:
-        yield server
-
+from tests.client.pooling import move_clock, pooled, queued
 
 # -- histograms -------------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,6 @@ from aioifx.errors import (
     NotSupportedError,
     OperationalError,
     ProtocolError,
-    QueryTimeout,
 )
 from aioifx.testing.messages import EOT, described, done, error, ints, takes
 from aioifx.testing.script import (
@@ -46,9 +45,7 @@ from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import MAX_WARNINGS, Reply
 from tests.injection import eventually
-from tests.scripted import C1, cancel_at, options_with, talking, time_out_at
-
-pytestmark = pytest.mark.usefixtures("tidy")
+from tests.scripted import C1, cancelled_or_late, end_early, options_with, talking
 
 QUERY = "select export(?) from t"
 INSERT = "insert into t values(import(?))"
@@ -391,24 +388,16 @@ async def test_a_lost_connection_closes_the_file(tmp_path: Path, at: int) -> Non
         await eventually(lambda: all(file.closed for file in files))
 
 
-async def test_a_cancelled_call_ends_the_conversation_and_writes_no_more(tmp_path: Path) -> None:
-    held = Delayed(asks(FileWrite(b"abc")))
-    script = query(("", opens("out")), (EOT, held), last=BAD_FILE, end=error(-213, -157) + EOT)
-    async with talking(script, AFTER, client_files=tmp_path) as (conn, _):
-        await cancel_at(held, conn.fetch(QUERY, 1))
-        held.release()
-        assert await conn.fetch("select c1 from t") == [(7,)]
-    assert names_in(tmp_path) == []
-
-
-async def test_the_time_limit_applies_to_the_whole_statement(tmp_path: Path) -> None:
+@cancelled_or_late
+async def test_a_call_cancelled_or_timed_out_ends_the_conversation_and_writes_no_more(
+    end: str, tmp_path: Path
+) -> None:
     held = Delayed(asks(FileWrite(b"abc")))
     script = query(("", opens("out")), (EOT, held), last=BAD_FILE, end=error(-213, -157) + EOT)
     async with talking(script, AFTER, client_files=tmp_path, command_timeout=60) as (conn, _):
-        with pytest.raises(QueryTimeout):
-            await time_out_at(held, conn, conn.fetch(QUERY, 1))
-        held.release()
+        await end_early(end, held, conn, conn.fetch(QUERY, 1))
         assert await conn.fetch("select c1 from t") == [(7,)]
+    assert names_in(tmp_path) == []
 
 
 async def test_the_parts_of_a_reply_between_requests_have_one_limit(tmp_path: Path) -> None:

@@ -24,8 +24,6 @@ from tests.client.observing import Recorder
 from tests.injection import eventually
 from tests.scripted import cancel_at, options_with, pipe, talking, until
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 
 @asynccontextmanager
 async def conversing(*script: Exchange) -> AsyncIterator[tuple[Conversation, Peer]]:

@@ -22,9 +22,7 @@ from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTi
 from aioifx.testing.messages import DIALECT, EOT, done, error
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import MAX_REPLY, Reply, ReplyReader
-from tests.scripted import options_with, until
-
-pytestmark = pytest.mark.usefixtures("tidy")
+from tests.scripted import cancelled, options_with, until
 
 FINE = done(1) + EOT
 HIT = error(INTERRUPTED) + EOT
@@ -142,12 +140,6 @@ async def run_ready_tasks() -> None:
         await asyncio.sleep(0)
 
 
-async def cancelled(task: asyncio.Task[Any]) -> None:
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
 @pytest.fixture
 async def rigged() -> AsyncIterator[Callable[..., Rig]]:
     """Makes rigs, and ends them."""
@@ -188,9 +180,7 @@ async def test_a_task_that_has_acquired_the_session_cannot_acquire_it_again(rigg
         pass
 
 
-async def test_a_second_acquire_by_the_noted_holder_is_rejected(
-    rigged: Rigged,
-) -> None:
+async def test_a_second_acquire_by_the_noted_holder_is_rejected(rigged: Rigged) -> None:
     rig = rigged()
     assert rig.dispatcher.try_acquire()
     assert not rig.dispatcher.try_acquire()
@@ -202,9 +192,7 @@ async def test_a_second_acquire_by_the_noted_holder_is_rejected(
         pass
 
 
-async def test_a_reply_awaited_without_a_coroutine_is_abandoned_with_the_release(
-    rigged: Rigged,
-) -> None:
+async def test_a_reply_awaited_without_a_coroutine_is_abandoned_with_the_release(rigged: Rigged) -> None:
     rig = rigged()
 
     async def call() -> Reply:
@@ -266,9 +254,7 @@ async def test_an_acquire_waits_for_all_replies(rigged: Rigged) -> None:
     await after
 
 
-async def test_an_acquire_waits_for_all_cleanup_even_if_deferred_at_the_last_moment(
-    rigged: Rigged,
-) -> None:
+async def test_an_acquire_waits_for_all_cleanup_even_if_deferred_at_the_last_moment(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
         rig.dispatcher.abandon(rig.send("a"), interrupt=False)
@@ -528,9 +514,7 @@ async def test_with_pipelining_a_task_that_needs_it_settled_waits_for_all_cleanu
     rig.dispatcher.release()
 
 
-async def test_with_pipelining_a_reply_that_is_being_interrupted_is_still_awaited(
-    rigged: Rigged,
-) -> None:
+async def test_with_pipelining_a_reply_that_is_being_interrupted_is_still_awaited(rigged: Rigged) -> None:
     rig = rigged(pipelining=True)
     await cancelled(await rig.begin("a"))
     rig.dispatcher.defer(rig.cleanup("close"))
@@ -728,16 +712,6 @@ async def test_the_end_of_the_connection_ends_the_doubt_about_what_is_out(rigged
 
 
 # -- cancel_timeout ---------------------------------------------------------------------------------------------------
-
-
-async def test_a_server_that_does_not_answer_a_cancelled_call_is_disconnected(rigged: Rigged) -> None:
-    rig = rigged(cancel_timeout=0.01)
-    await cancelled(await rig.begin("a"))
-    waiting = asyncio.ensure_future(rig.call("b"))
-    await asyncio.wait_for(rig.wire.ended.wait(), 10)
-    with pytest.raises(ConnectionLost, match=r"no reply to a cancelled call within 0\.01 s"):
-        await waiting
-    assert rig.sent == ["a", "!"]
 
 
 async def test_so_is_one_that_does_not_answer_the_cleanup_after_it(rigged: Rigged) -> None:
@@ -1166,16 +1140,6 @@ async def test_a_time_out_and_a_cancellation_in_the_same_moment_interrupt_once(r
     assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
 
 
-async def test_after_the_end_no_timer_is_left(rigged: Rigged) -> None:
-    rig = rigged(command_timeout=60.0)
-    task = await rig.begin("a")
-    rig.channel.abort()
-    with pytest.raises(ConnectionLost):
-        await task
-    scheduled = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
-    assert [timer for timer in scheduled if not timer.cancelled() and "Dispatcher" in repr(timer)] == []
-
-
 async def test_a_users_own_timeout_is_raised_unchanged(rigged: Rigged) -> None:
     rig, limit = rigged(command_timeout=60.0), asyncio.timeout(0.01)
     with pytest.raises(TimeoutError) as caught:
@@ -1190,17 +1154,6 @@ async def test_a_users_own_timeout_is_raised_unchanged(rigged: Rigged) -> None:
             await waiting
     assert type(queued.value) is TimeoutError
     assert rig.sent == ["a", "!"]
-
-
-async def test_a_timeout_does_not_affect_the_next_call(rigged: Rigged) -> None:
-    rig = rigged(command_timeout=0.01)
-    with contextlib.suppress(QueryTimeout):
-        await rig.call("a")
-    rig.answer(HIT)
-    rig.dispatcher.command_timeout = None
-    task = await rig.begin("b")
-    rig.answer()
-    await task
 
 
 async def test_the_timeout_of_one_call_is_not_that_of_the_next(rigged: Rigged) -> None:

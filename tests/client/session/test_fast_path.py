@@ -15,8 +15,6 @@ from aioifx.wire.fields import BindEntry
 from aioifx.wire.outbox import Outbox
 from tests.scripted import at_rest, cancel_at, talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 DOUBLE = b"function double(integer)"
 
 

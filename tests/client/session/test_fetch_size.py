@@ -21,8 +21,6 @@ from aioifx.wire.opcodes import StatementType
 from aioifx.wire.replies import Reply
 from tests.scripted import C1, talking
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 LARGE = 1_000_000
 REFUSED = -406
 """14.10's mask without bit 63."""
@@ -144,10 +142,7 @@ async def test_an_error_with_a_reason_of_its_own_is_raised_at_once(
     answer: bytes, kind: type[Exception]
 ) -> None:
     async with talking(
-        (PREPARE, described(2, C1)),
-        (opening(2, LARGE), answer + EOT),
-        closing(2),
-        fetch_size=LARGE,
+        (PREPARE, described(2, C1)), (opening(2, LARGE), answer + EOT), closing(2), fetch_size=LARGE
     ) as (conn, _):
         with pytest.raises(kind):
             await conn.fetch("select c1 from t")

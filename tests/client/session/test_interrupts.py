@@ -16,8 +16,6 @@ from aioifx.client.session.interrupts import URGENT_BYTE, Interrupter
 from aioifx.client.session.waiting import InFlight
 from tests.injection import eventually
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 
 class Rig:
     """An interrupter, and requests in flight without a server."""

@@ -22,8 +22,6 @@ from aioifx.errors import ConnectionLost, InterfaceError
 from aioifx.server import running
 from tests.client.conftest import LOOPS
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 QUERY = "select count(*) from t"
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")

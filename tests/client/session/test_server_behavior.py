@@ -16,8 +16,6 @@ from aioifx.client.session.server_behavior import (
     forget_servers,
 )
 
-pytestmark = pytest.mark.usefixtures("tidy")
-
 
 def test_nothing_is_known_at_first() -> None:
     assert set(ServerBehavior().facts.values()) == {None}
