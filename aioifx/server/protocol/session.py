@@ -207,21 +207,10 @@ class Session:
             return
         try:
             await self._rules.points.at_login(self._channel)
-            address, failures = self._channel.peer.rpartition(":")[0], self._rules.failed_logins
-            if not await failures.wait(address, self._rules.login_timeout):
-                logger.warning(
-                    "login from %s: connection closed, more than %d failed logins a second", address, BURST
-                )
+            if not await self._may_try():
                 self._channel.abort()
                 return
-            try:
-                code_set = self._authenticate(login)
-            except SqlError as error:
-                if error.sqlcode == _BAD_USER:
-                    failures.add(address)
-                    logger.warning("login from %s: wrong user or password", address)
-                raise
-            conversation = await self._begin(login, code_set)
+            conversation = await self._begin(login, self._authenticate(login))
         except SqlError as error:
             logger.info("login rejected: %s", error)
             self._reply(LoginReply(LoginType.REJECT, server=self._own_name, sqlcode=error.sqlcode))
@@ -230,6 +219,28 @@ class Session:
         version = identity.version.encode("ascii", "replace")
         self._reply(LoginReply(LoginType.ACCEPT, version, _SERIAL_NUMBER, self._own_name))
         await self._serve_requests(conversation)
+
+    @property
+    def _address(self) -> str:
+        return self._channel.peer.rpartition(":")[0]
+
+    async def _may_try(self) -> bool:
+        """Wait while the client's address has too many failed logins; whether it may log in then."""
+        loop, failures, address = self._channel.loop, self._rules.failed_logins, self._address
+        end = loop.time() + self._rules.login_timeout
+        while delay := failures.delay(address, loop.time()):
+            if loop.time() + delay > end:
+                logger.warning("login from %s: closed, more than %d failed logins a second", address, BURST)
+                return False
+            closed = asyncio.ensure_future(self._channel.wait_closed())
+            await asyncio.wait((closed,), timeout=delay)
+            if not closed.cancel():
+                return False
+        return True
+
+    def _on_failed_login(self, reason: str) -> None:
+        self._rules.failed_logins.add(self._address, self._channel.loop.time())
+        logger.warning("login from %s: %s", self._address, reason)
 
     @property
     def _own_name(self) -> bytes:
@@ -259,6 +270,7 @@ class Session:
             raise SqlError(_BAD_LOCALE) from None
         for given, wanted in ((login.user, rules.user), (login.password, rules.password)):
             if wanted is not None and not _is_same(given, wanted, client_code_set):
+                self._on_failed_login("wrong user or password")
                 raise SqlError(_BAD_USER)
         if rules.only_own_name and login.server != self._own_name:
             raise SqlError(_BAD_SERVER)
@@ -376,7 +388,7 @@ class Session:
             self._taken = self._channel.inbox.consumed
             self._expected = self._expect(conversation)
         else:
-            logger.info("login refused by PAM")
+            self._on_failed_login("refused by PAM")
         return is_accepted
 
     async def _next_group(self) -> list[Request]:
