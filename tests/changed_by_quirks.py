@@ -116,8 +116,8 @@ CHANGED: Final[Mapping[str, Mapping[Quirk, str]]] = {
     | {Quirk.ROW_BY_ROW: "more awaits than the test tries"},
     "test_unload::test_functions_of_both_kinds_get_bytes": _OTHER_BLOCKS,
     "test_unload::test_progress_counts_the_rows_that_are_written": _OTHER_BLOCKS,
-    "test_acquire::test_the_calls_of_a_connection_are_the_pools_too": _END_UNKNOWN | _CLOSES,
-    "test_acquire::test_a_stream_holds_its_connection_until_its_last_block_has_come": (
+    "test_pool::test_the_calls_of_a_connection_are_the_pools_too": _END_UNKNOWN | _CLOSES,
+    "test_pool::test_a_stream_holds_its_connection_until_its_last_block_has_come": (
         _OTHER_BLOCKS | _END_UNKNOWN | _CLOSES
     ),
     "test_lifecycle::test_what_init_has_set_holds_at_each_acquire": _ROUND_TRIPS,

@@ -30,7 +30,6 @@ STARTS: Final = {"running", "serve", "Server"}
 """What starts a server."""
 
 DECISIONS: Final = {
-    "test_acquire",
     "test_leases",
     "test_listeners",
     "test_locks",
