@@ -354,9 +354,19 @@ class Snapshot:
                 if constraint.parent == tabid:
                     yield Reference(table, constraint)
 
-    def with_tables(self, tables: Iterable[Table]) -> Snapshot:
-        """The schema with these tables in place of those with their tabids."""
-        return replace(self, tables={**self.tables, **{table.tabid: table for table in tables}})
+    def with_tables(self, tables: Iterable[Table], types: Iterable[UserType] = ()) -> Snapshot:
+        """The schema with these tables in place of those with their tabids, and these new types."""
+        known = {**self.tables, **{table.tabid: table for table in tables}}
+        constrids = (constraint.constrid for table in known.values() for constraint in table.constraints)
+        added = (*self.types, *types)
+        return replace(
+            self,
+            tables=known,
+            types=added,
+            next_tabid=max([self.next_tabid, *(tabid + 1 for tabid in known)]),
+            next_constrid=max([self.next_constrid, *(constrid + 1 for constrid in constrids)]),
+            next_extended_id=max([self.next_extended_id, *(each.extended_id + 1 for each in added)]),
+        )
 
 
 SYSMASTER: Final = "sysmaster"

@@ -149,6 +149,8 @@ def _control_session(state: SessionState, action: plans.Action) -> None:
         case plans.SetOption(name=name, value=value):
             _set_lock_option(state, name, value)
             state.options[name] = value
+            if name == "EXPLAIN":
+                state.avoids_execution = value == "on avoid_execute"
             if name == "STRING_TRUNCATE_ERROR":
                 state.settings.string_truncate_error = (value or "").lower() == "error"
         case plans.LockTable(table=table, is_exclusive=exclusive):

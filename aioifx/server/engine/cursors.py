@@ -53,6 +53,19 @@ class Postponed:
             self._rows.close()
 
 
+class NoRows:
+    """The rows of a query that is not executed."""
+
+    __slots__ = ()
+
+    def fetchmany(self, size: int, /) -> list[StoredRow]:
+        """None."""
+        return []
+
+    def close(self) -> None:
+        """Nothing to stop."""
+
+
 class Cursor:
     """The rows of one opened query.
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from aioifx.server.engine import session_databases
 from aioifx.server.engine.control_statements import control
-from aioifx.server.engine.cursors import Cursor
+from aioifx.server.engine.cursors import Cursor, NoRows
 from aioifx.server.engine.ddl import create_filled_table, run_definition
 from aioifx.server.engine.dml import insert_rows, run_change
 from aioifx.server.engine.object_files import Files
@@ -36,19 +36,23 @@ from aioifx.server.sql.model.plan import (
     Definition,
     FilledTable,
     Isolation,
+    Plan,
     Query,
 )
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.model.type_rules import Family, family_of
+from aioifx.server.sql.translate.spl_program import EmbeddedExpression
 from aioifx.server.sqlite.databases import Database, Databases, WriteRefusal
 from aioifx.server.sqlite.routine_calls import RoutineRows, called
 from aioifx.server.sqlite.spool import StoredRow
 from aioifx.server.sqlite.transaction_state import SessionDefaults
 from aioifx.sqltypes import Column, Row, Value
+from aioifx.wire.opcodes import StatementType
 
 _NO_VALUE: Final = -602
 """Cannot open a BYTE or TEXT value (documented)."""
+_ALWAYS_EXECUTED: Final = (StatementType.TRUNCATE, StatementType.CREATE_TABLE)
 
 
 class Engine:
@@ -224,14 +228,26 @@ class Engine:
                 self._call_routine(statement, plan.action, values)
                 return StatementResult()
             case Change():
+                if self._is_avoided(plan):
+                    return StatementResult()
                 return run_change(self._state, statement, plan.action, values)
             case FilledTable():
+                if self._is_avoided(plan):
+                    return StatementResult()
                 return create_filled_table(self._state, statement, plan.action, values)
             case Definition():
                 return run_definition(self._state, statement, plan.action)
             case _:
                 check_other(self._state, plan.type)
                 return control(self._state, plan.action)
+
+    def _is_avoided(self, plan: Plan) -> bool:
+        """Whether SET EXPLAIN ON AVOID_EXECUTE prevents a query or a change.
+
+        Source: documented: SELECT, INSERT, MERGE, UPDATE and DELETE are not executed; definitions and routines are.
+        assumed: SELECT .. INTO a table is not; TRUNCATE and CREATE TABLE .. AS are definitions
+        """
+        return self._state.avoids_execution and plan.type not in _ALWAYS_EXECUTED
 
     def _execute_embedded(self, statement: Statement, values: StoredRow) -> StatementResult:
         """Run a statement of a routine."""
@@ -268,6 +284,8 @@ class Engine:
         """
         with self._running:
             self._state.begin_statement(statement.plan)
+            if self._is_avoided(statement.plan):
+                return StatementResult()
             return insert_rows(self._state, statement, rows)
 
     # -- cursors -------------------------------------------------------------------------------------------------------
@@ -302,6 +320,8 @@ class Engine:
         assert isinstance(query, Query)
         if scroll:
             _refuse_scroll(query, plan.columns)
+        if self._is_avoided(plan) and not isinstance(statement.embedded, EmbeddedExpression):
+            return self._register(Cursor(NoRows(), name=name, hold=hold, scroll=scroll, independent=True))
         current = state.current
         stored, on_close = state.bind(statement, values), None
         if query.keeps:

@@ -101,6 +101,8 @@ class SessionState:
         self.defaults = SessionDefaults(session_id=entry.session_id)
         self.options: dict[str, str | None] = {}
         """Values of SET ENVIRONMENT and similar statements."""
+        self.avoids_execution = False
+        """Whether SET EXPLAIN ON AVOID_EXECUTE is in effect."""
         self.interrupts = Interrupts()
         self.planner = Planner(databases, settings, delimident=delimident)
         self.workspace: Workspace | None = None

@@ -59,7 +59,7 @@ def _syslogs(databases: Databases, registry: SessionRegistry, current: str) -> R
 
 
 def _sysconfig(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
-    """The parameters that have a meaning here."""
+    """The parameters that have a meaning here, and those that scripts read."""
     values = {
         "ROOTNAME": (ROOT_SPACE, ROOT_SPACE),
         "ROOTPATH": (str(databases.directory), ""),
@@ -69,11 +69,32 @@ def _sysconfig(databases: Databases, registry: SessionRegistry, current: str) ->
         "DBSPACETEMP": ("", ""),
         "DEF_TABLE_LOCKMODE": ("page", "page"),
         "DB_LOCALE": (databases.locale, ""),
+        **{name: (value, value) for name, value in _PARAMETERS.items()},
     }
     return [
         (number, name, 0, value, value, default)
         for number, (name, (value, default)) in enumerate(values.items())
     ]
+
+
+_PARAMETERS: Final = {
+    "LOCKS": "20000",
+    "DEADLOCK_TIMEOUT": "60",
+    "LTXHWM": "70",
+    "LTXEHWM": "80",
+    "FILLFACTOR": "90",
+    "OPTCOMPIND": "2",
+    "DIRECTIVES": "1",
+    "EXT_DIRECTIVES": "0",
+    "MAX_PDQPRIORITY": "100",
+    "STMT_CACHE": "0",
+    "USELASTCOMMITTED": "NONE",
+    "SQL_LOGICAL_CHAR": "OFF",
+    "AUTO_STAT_MODE": "1",
+    "STATCHANGE": "10",
+    "EXPLAIN_STAT": "1",
+}
+"""Parameters that have their default (documented: Administrator's Reference, configuration parameters)."""
 
 
 def _sysdri(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
@@ -247,14 +268,24 @@ def _syslocks(databases: Databases, registry: SessionRegistry, current: str) -> 
 
 
 def _sysprofile(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
-    """Only the counts of locks (documented: sysprofile, its names)."""
+    """The counts of locks; the others are 0, because the server does not count their events."""
     counts = databases.locks.counts
-    return [
-        ("lockreqs", counts.requests),
-        ("lockwts", counts.waits),
-        ("deadlks", counts.deadlocks),
-        ("lktouts", counts.timeouts),
-    ]
+    counted = {
+        "lockreqs": counts.requests,
+        "lockwts": counts.waits,
+        "deadlks": counts.deadlocks,
+        "lktouts": counts.timeouts,
+    }
+    return [(name, counted.get(name, 0)) for name in _PROFILED]
+
+
+_PROFILED: Final = """
+dskreads bufreads dskwrites bufwrites isamtot isopens isstarts isreads iswrites isrewrites isdeletes iscommits
+isrollbacks ovlock ovuser ovtrans latchwts bufwts lockreqs lockwts ckptwts deadlks lktouts numckpts plgpagewrites
+plgwrites llgrecs llgpagewrites llgwrites pagreads pagwrites flushes compress fgwrites lruwrites chunkwrites btraidx
+dpra rapgs_used seqscans totalsorts memsorts disksorts maxsortspace
+""".split()
+"""The events of sysprofile (documented: Administrator's Reference, sysprofile)."""
 
 
 def _systabnames(databases: Databases, registry: SessionRegistry, current: str) -> Rows:

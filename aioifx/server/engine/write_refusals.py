@@ -20,6 +20,7 @@ from aioifx.wire.opcodes import StatementType
 _CHANGES: Final = {Verb.INSERT: -271, Verb.UPDATE: -346, Verb.DELETE: -240}
 _NEW_TABLES: Final = (
     StatementType.CREATE_TABLE,
+    StatementType.CREATE_SCHEMA,
     StatementType.CREATE_TEMP_TABLE,
     StatementType.SELECT_INTO_TEMP,
 )

@@ -256,3 +256,46 @@ def test_temporary_tables_of_a_transaction_do_not_keep_others_from_writing(one: 
     run_all(one, "BEGIN WORK", "DROP TABLE before", "COMMIT WORK")
     assert error_from(one, "SELECT * FROM before").sqlcode == -206
     run(one, "CREATE TEMP TABLE before (b CHAR(1))")
+
+
+SCHEMA_OF_SARAH = """
+    CREATE SCHEMA AUTHORIZATION sarah
+        CREATE TABLE p (k SERIAL PRIMARY KEY, tags SET(INT NOT NULL))
+        GRANT SELECT, UPDATE ON p TO rick
+        CREATE TABLE c (r INT REFERENCES p, n INT DEFAULT 7)
+        CREATE VIEW both AS SELECT p.k, c.n FROM p, c WHERE c.r = p.k
+        CREATE INDEX i_n ON c (n)
+        CREATE SYNONYM children FOR c
+        CREATE SEQUENCE s
+        CREATE TRIGGER t_c INSERT ON c FOR EACH ROW (INSERT INTO "bob".seen VALUES (1))
+        CREATE ROW TYPE pair (a INT, b INT)
+        CREATE TABLE pairs OF TYPE pair
+"""
+
+
+def test_the_objects_of_a_schema_belong_to_its_user(engine: Engine) -> None:
+    run_all(engine, 'CREATE TABLE "bob".seen (a INT)', SCHEMA_OF_SARAH)
+    owned = query(engine, "SELECT tabname, owner, tabtype FROM systables WHERE tabid > 100 ORDER BY tabid")
+    assert [(name, owner.strip(), kind) for name, owner, kind in owned] == [
+        (name, "sarah", kind)
+        for name, kind in (
+            ("p", "T"), ("c", "T"), ("both", "V"), ("children", "S"), ("s", "Q"), ("pairs", "T")
+        )
+    ]  # fmt: skip
+    run_all(engine, "INSERT INTO p (tags) VALUES (SET{1})", "INSERT INTO children (r) VALUES (1)")
+    assert query(engine, "SELECT * FROM both") == [(1, 7)]
+    assert query(engine, "SELECT * FROM seen") == [(1,)]
+    assert error_from(engine, "INSERT INTO c (r) VALUES (2)").sqlcode == -691
+    assert query(engine, "SELECT idxname FROM sysindexes WHERE idxname = 'i_n'") == [("i_n",)]
+    run_all(engine, "INSERT INTO pairs VALUES (1, 2)", "CREATE TABLE after (a INT UNIQUE)")
+
+
+def test_a_schema_is_created_whole_or_not(engine: Engine) -> None:
+    wrong = "CREATE SCHEMA AUTHORIZATION bob CREATE TABLE t (a INT) CREATE VIEW v AS SELECT b FROM t"
+    assert error_from(engine, wrong).sqlcode == -217
+    run_all(engine, "CREATE TABLE u (a INT)", "INSERT INTO u VALUES (1)", "INSERT INTO u VALUES (1)")
+    late = "CREATE SCHEMA AUTHORIZATION bob CREATE TABLE t (a INT) CREATE UNIQUE INDEX i ON u (a)"
+    assert error_from(engine, late).sqlcode == -371
+    assert error_from(engine, "SELECT * FROM t").sqlcode == -206
+    made = "CREATE SCHEMA AUTHORIZATION bob CREATE TABLE t AS SELECT a FROM u"
+    assert codes(error_from(engine, made)) == (-999, 0, "CREATE TABLE .. AS in CREATE SCHEMA")

@@ -324,3 +324,13 @@ def test_a_violated_constraint_that_was_deferred_by_name_cannot_be_dropped(shop:
     assert error_from(shop, "COMMIT WORK").sqlcode == -999
     assert query(shop, "SELECT k, r, m, n FROM c") == ROWS
     assert error_from(shop, VIOLATIONS["f_c"][0]).sqlcode == -691
+
+
+def test_a_database_without_constraints_can_defer_all_of_them() -> None:
+    with server_core() as core:
+        engine = core.engine()
+        run_all(engine, "BEGIN WORK", "SET CONSTRAINTS ALL DEFERRED", "SET CONSTRAINTS ALL IMMEDIATE")
+        run_all(engine, "CREATE TABLE t (a INTEGER)", "SET CONSTRAINTS ALL DEFERRED", "INSERT INTO t VALUES (1)")
+        run_all(engine, "SET CONSTRAINTS, INDEXES, TRIGGERS FOR t DISABLED", "SET CONSTRAINTS FOR t ENABLED")
+        run(engine, "COMMIT WORK")
+        assert query(engine, "SELECT a FROM t") == [(1,)]

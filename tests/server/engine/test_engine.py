@@ -694,3 +694,47 @@ async def test_what_is_within_the_limits_is_done(conn: aioifx.Connection) -> Non
     assert await conn.fetchval(f"SELECT n FROM t WHERE n IN ({','.join(['2'] * 1_100)}, 1)") == 1
     assert len(await conn.fetchrow(f"SELECT {','.join(['n'] * 1998)} FROM t") or ()) == 1998
     assert await conn.fetchval(f"SELECT LENGTH(v) FROM t WHERE v = '{'x' * 32000}'") == 32000
+
+
+# -- SET EXPLAIN ON AVOID_EXECUTE --------------------------------------------------------------------------------------
+
+
+def test_queries_and_changes_can_be_kept_from_running(engine: Engine) -> None:
+    run_all(engine, "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)")
+    run_all(engine, "SET EXPLAIN ON AVOID_EXECUTE", "SET EXPLAIN FILE TO 'plan.out'")
+    insert = engine.prepare("INSERT INTO t VALUES (?)")
+    assert engine.insert_rows(insert, [(2,), (3,)]).rows == 0
+    assert run(engine, "INSERT INTO t VALUES (2)").rows == 0
+    assert run(engine, "UPDATE t SET a = a + 1").rows == run(engine, "DELETE FROM t").rows == 0
+    assert run(engine, "SELECT a FROM t INTO TEMP copied").rows == 0
+    assert query(engine, "SELECT COUNT(*) FROM t") == []
+    run_all(engine, "SET EXPLAIN ON")
+    assert query(engine, "SELECT a FROM t") == [(1,)]
+    assert error_from(engine, "SELECT a FROM copied").sqlcode == -206
+
+
+def test_definitions_and_routines_run_where_changes_do_not(engine: Engine) -> None:
+    run_all(engine, "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)")
+    run(
+        engine,
+        """CREATE FUNCTION added(n INTEGER) RETURNING INTEGER, INTEGER;
+               DEFINE seen, found INTEGER;
+               INSERT INTO t VALUES (n);
+               SELECT a INTO found FROM t;
+               LET seen = (SELECT COUNT(*) FROM t) + n;
+               RETURN seen, found;
+           END FUNCTION""",
+    )
+    run_all(engine, "SET EXPLAIN ON AVOID_EXECUTE", "CREATE TABLE u (a INTEGER)")
+    assert query(engine, "EXECUTE FUNCTION added(5)") == [(6, None)]
+    run_all(engine, "TRUNCATE TABLE t", "SET EXPLAIN OFF")
+    assert query(engine, "SELECT a FROM t") == query(engine, "SELECT a FROM u") == []
+
+
+def test_a_cursor_of_a_query_that_does_not_run_is_a_cursor(engine: Engine) -> None:
+    run_all(engine, "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)", "SET EXPLAIN ON AVOID_EXECUTE")
+    with pytest.raises(SqlError) as raised:
+        engine.open(engine.prepare("SELECT a FROM t FOR UPDATE"), scroll=True)
+    assert raised.value.sqlcode == -526
+    cursor = engine.open(engine.prepare("SELECT a FROM t"), scroll=True)
+    assert engine.fetch(cursor, 1) == ([], True)

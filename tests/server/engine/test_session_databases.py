@@ -5,7 +5,7 @@ import pytest
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import LogMode
-from tests.server.talking import ServerCore, error_from, query, run, run_all
+from tests.server.talking import ServerCore, codes, error_from, query, run, run_all
 
 
 def test_without_a_database_nothing_is_found(core: ServerCore) -> None:
@@ -85,3 +85,17 @@ def test_the_last_session_to_leave_a_database_does_not_lock_it(core: ServerCore)
     assert path.with_name(f"{path.name}-wal").exists()
     run(core.engine("sysmaster"), "DROP DATABASE demo")
     assert list(path.parent.glob("demo*")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EXECUTE FUNCTION sysadmin:task('check extents')",
+        "EXECUTE FUNCTION sysadmin:informix.admin('create dbspace', 'd', 'p', '20 MB')",
+        "SELECT sysadmin:task('check extents') FROM systables",
+        "SELECT * FROM sysadmin:ph_task",
+        "DATABASE sysadmin",
+    ],
+)
+def test_there_is_no_database_of_the_administration(engine: Engine, text: str) -> None:
+    assert codes(error_from(engine, text)) == (-329, -111, "sysadmin")

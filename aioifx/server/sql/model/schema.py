@@ -462,8 +462,8 @@ class Schema(Protocol):
         """The foreign keys that reference a table."""
         ...
 
-    def with_tables(self, tables: Iterable[Table]) -> Schema:
-        """The schema with these tables in place of those with their tabids."""
+    def with_tables(self, tables: Iterable[Table], types: Iterable[UserType] = ()) -> Schema:
+        """The schema with these tables in place of those with their tabids, and these new types."""
         ...
 
 

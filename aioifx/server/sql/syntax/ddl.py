@@ -17,6 +17,7 @@ from aioifx.server.sql.syntax.spl import at_create_routine, parse_create_routine
 from aioifx.server.sql.syntax.storage_clauses import parse_index_storage
 from aioifx.server.sql.syntax.tables import parse_alter_table, parse_create_table, parse_if_not_exists
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_owner, parse_qualified_name
+from aioifx.server.sql.syntax.tokens import TokenKind
 from aioifx.server.sql.syntax.triggers import parse_create_trigger
 from aioifx.server.sql.syntax.types import parse_row_fields, parse_type
 
@@ -26,7 +27,7 @@ Reader: TypeAlias = Callable[[TokenStream, int], nodes.Statement]
 _DROPS: Final[dict[str, nodes.DropKind]] = {kind: kind for kind in get_args(nodes.DropKind)}
 _RENAMES: Final[dict[str, nodes.RenameKind]] = {kind: kind for kind in get_args(nodes.RenameKind)}
 _NOT_EXECUTED: Final = (
-    "schema", "procedure", "function", "routine", "opaque type", "cast", "implicit cast", "explicit cast",
+    "procedure", "function", "routine", "opaque type", "cast", "implicit cast", "explicit cast",
     "aggregate", "opclass", "access_method", "secondary access_method", "primary access_method",
     "xadatasource", "security", "user", "default user", "trusted context", "fragment", "database",
 )  # fmt: skip
@@ -222,7 +223,7 @@ def _create_sequence(s: TokenStream, offset: int) -> nodes.CreateSequence:
 def _sequence_options(s: TokenStream, *, altering: bool) -> nodes.SequenceOptions:
     options = nodes.SequenceOptions(s.token.offset)
     read: set[str] = set()
-    while s.at_name():
+    while s.at_name() and not (s.ends_at_statement and s.at_any("create", "grant")):
         token = s.token
         subject = _SEQUENCE_SUBJECTS.get(token.text)
         if (
@@ -288,7 +289,30 @@ def _with_option(s: TokenStream, options: nodes.SequenceOptions, word: str) -> n
             return replace(options, is_ordered=word == "order")
 
 
+# --- Schemas -----------------------------------------------------------------
+
+
+def _create_schema(s: TokenStream, offset: int) -> nodes.CreateSchema:
+    s.expect("authorization")
+    owner = s.advance().text if s.token.kind is TokenKind.STRING else s.name().text
+    statements: list[nodes.Statement] = []
+    s.ends_at_statement = True
+    while not statements or s.at_any("create", "grant"):
+        if not s.at("grant") and not (s.at("create") and s.at_any(*_IN_SCHEMAS, ahead=1)):
+            raise s.refusal()
+        statements.append(s.grammar.statement(s))
+    s.ends_at_statement = False
+    return nodes.CreateSchema(offset, owner.rstrip(), tuple(statements))
+
+
+_IN_SCHEMAS: Final = (
+    "table", "standard", "raw", "view", "index", "unique", "distinct", "cluster", "synonym", "public", "private",
+    "trigger", "sequence", "row", "opaque", "cast", "implicit", "explicit",
+)  # fmt: skip
+"""What follows CREATE in a schema; DISTINCT may be an index or a type (documented: CREATE SCHEMA statement)."""
+
 _CREATES: Final[dict[str, Reader]] = {
+    "schema": _create_schema,
     "view": _create_view,
     "role": _create_role,
     "database": _create_database,

@@ -844,6 +844,13 @@ class CreateView(Statement):
     """Whether double quotes delimit names in `text`."""
 
 
+class CreateSchema(Statement):
+    """CREATE SCHEMA AUTHORIZATION: the CREATE and GRANT statements in it, in order."""
+
+    owner: str
+    statements: tuple[Statement, ...]
+
+
 class CreateSynonym(Statement):
     """CREATE [PUBLIC | PRIVATE] SYNONYM; public by default."""
 

@@ -19,7 +19,15 @@ from aioifx.server.sql.syntax.control import SESSIONS, parse_update_statistics
 from aioifx.server.sql.syntax.ddl import OBJECTS
 from aioifx.server.sql.syntax.dml import CHANGES, parse_insert
 from aioifx.server.sql.syntax.expressions import parse_condition, parse_either, parse_value
-from aioifx.server.sql.syntax.nodes import CreateTrigger, CreateView, Node, Query, Statement, children
+from aioifx.server.sql.syntax.nodes import (
+    CreateSchema,
+    CreateTrigger,
+    CreateView,
+    Node,
+    Query,
+    Statement,
+    children,
+)
 from aioifx.server.sql.syntax.primaries import at_query
 from aioifx.server.sql.syntax.queries import (
     CommonTables,
@@ -72,8 +80,15 @@ def parse(text: str, *, delimident: bool = False, check: Callable[[], None] = la
     if s.token.kind is not TokenKind.END:
         raise s.refusal()
     _require_height(statement)
+    return _with_quotes(statement) if delimident else statement
+
+
+def _with_quotes(statement: Statement) -> Statement:
+    """The statement, whose text is read later, with the mark that double quotes delimit names."""
+    if isinstance(statement, CreateSchema):
+        return replace(statement, statements=tuple(map(_with_quotes, statement.statements)))
     if isinstance(statement, CreateRoutine | CreateTrigger | CreateView):
-        return replace(statement, is_delimident=delimident)
+        return replace(statement, is_delimident=True)
     return statement
 
 

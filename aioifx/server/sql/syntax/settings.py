@@ -155,17 +155,24 @@ def _autofree(s: TokenStream, offset: int) -> nodes.SetOption:
 
 def _explain(s: TokenStream, offset: int) -> nodes.SetOption:
     if s.accept("file", "to"):
-        return nodes.SetOption(offset, "explain", f"file {s.string()}")
+        return nodes.SetOption(offset, "explain file", s.string())
     value = s.expect_any("on", "off").text
-    if value == "on" and s.at("avoid_execute"):
-        raise s.unsupported("AVOID_EXECUTE")
+    if value == "on" and s.accept("avoid_execute"):
+        value = "on avoid_execute"
     return nodes.SetOption(offset, "explain", value)
 
 
 def _optimization(s: TokenStream, offset: int) -> nodes.SetOption:
-    if s.at("environment"):
-        raise s.unsupported("SET OPTIMIZATION ENVIRONMENT")
-    return nodes.SetOption(offset, "optimization", s.expect_any("high", "low", "first_rows", "all_rows").text)
+    if not s.accept("environment"):
+        level = s.expect_any("high", "low", "first_rows", "all_rows").text
+        return nodes.SetOption(offset, "optimization", level)
+    name = s.expect_any("star_join", "fact", "avoid_fact", "non_dim").text
+    token = s.token
+    if name != "star_join":
+        value = "" if s.accept("default") else s.string()
+    elif (value := s.string().strip().lower()) not in ("enabled", "disabled", "forced"):
+        raise s.refusal(token)
+    return nodes.SetOption(offset, f"optimization {name}", value)
 
 
 def _pdqpriority(s: TokenStream, offset: int) -> nodes.SetOption:

@@ -37,8 +37,8 @@ _CLAUSES_BEFORE: Final = {
     **dict.fromkeys(SET_OPERATORS, ("select", "all", "(")),
 }
 _SPL_WORDS: Final = frozenset(
-    "begin call case commit continue create define delete drop end execute exit for foreach if insert let lock loop"
-    " merge on raise return rollback savepoint select set system trace truncate unlock update while".split()
+    "begin call case commit continue create define delete drop end execute exit for foreach grant if insert let lock"
+    " loop merge on raise return rollback savepoint select set system trace truncate unlock update while".split()
 )
 """Words that begin a statement of SPL, which follows the query of FOREACH without ``;``."""
 

@@ -28,7 +28,12 @@ _LOGGING: Final = {
 
 _OPTIONS: Final = {
     "explain": StatementType.SET_EXPLAIN,
+    "explain file": StatementType.SET_EXPLAIN,
     "optimization": StatementType.SET_OPTIMIZATION,
+    **{
+        f"optimization {name}": StatementType.SET_OPTIMIZATION
+        for name in ("star_join", "fact", "avoid_fact", "non_dim")
+    },
     "pdqpriority": StatementType.SET_PDQPRIORITY,
     "log": StatementType.SET_LOG,
     "buffered log": StatementType.SET_LOG,

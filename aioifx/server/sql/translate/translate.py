@@ -6,7 +6,10 @@ It dispatches to `expressions` and `calls`, `from_clause` and `select` (SELECT),
 
 from __future__ import annotations
 
-from aioifx.server.sql.model.plan import Plan
+from dataclasses import replace
+
+from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.plan import Definition, Nothing, Plan
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.syntax import nodes, spl_nodes
@@ -19,6 +22,7 @@ from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.select_plan import query_plan
 from aioifx.server.sql.translate.spl_program import Embedded, EmbeddedExpression
 from aioifx.server.sql.translate.triggers import change_plan
+from aioifx.wire.opcodes import StatementType
 
 
 def translate(statement: nodes.Statement, schema: Schema, settings: Settings) -> Plan:
@@ -53,6 +57,8 @@ def translate(statement: nodes.Statement, schema: Schema, settings: Settings) ->
             | nodes.DropType()
         ):
             return ddl_plan(statement, context)
+        case nodes.CreateSchema():
+            return _schema_plan(statement, schema, settings)
         case nodes.SetObjectMode():
             return mode_plan(statement, context)
         case nodes.Execute():
@@ -63,6 +69,32 @@ def translate(statement: nodes.Statement, schema: Schema, settings: Settings) ->
             return dropping(statement, context)
         case _:
             return control_plan(statement, context)
+
+
+def _schema_plan(statement: nodes.CreateSchema, schema: Schema, settings: Settings) -> Plan:
+    """CREATE SCHEMA: one definition of all, in which each statement sees the objects of those before it.
+
+    Source: documented: CREATE SCHEMA statement; the objects belong to the user of AUTHORIZATION
+
+    Raises:
+        SqlError: as `translate`.
+    """
+    parts: list[Definition] = []
+    settings = replace(settings, user=statement.owner)
+    for each in statement.statements:
+        action = translate(each, schema, settings).action
+        if isinstance(action, Definition):
+            parts.append(action)
+            tables = [change.table for change in action.changes]
+            schema = schema.with_tables(tables, [change.type for change in action.types])
+        elif not isinstance(action, Nothing):  # CREATE TABLE .. AS
+            raise SqlError(-999, token="CREATE TABLE .. AS in CREATE SCHEMA", offset=each.offset)
+    whole = Definition(
+        tuple(step for part in parts for step in part.steps),
+        tuple(change for part in parts for change in part.changes),
+        tuple(change for part in parts for change in part.types),
+    )
+    return Plan(StatementType.CREATE_SCHEMA, whole)
 
 
 def translate_embedded(embedded: Embedded, schema: Schema, settings: Settings) -> Plan:
