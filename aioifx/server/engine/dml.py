@@ -313,6 +313,9 @@ def register_functions(state: SessionState, connection: sqlite3.Connection) -> N
     def copied(number: int | None) -> int | None:
         return state.current.objects.copied(number)
 
+    def on_descriptor(name: str, *arguments: int | None) -> int | None:
+        return state.current.objects.call(name, *arguments)
+
     def released(number: int) -> None:
         state.current.objects.on_released(number)
 
@@ -332,6 +335,7 @@ def register_functions(state: SessionState, connection: sqlite3.Connection) -> N
     connection.create_function("ifx_lotofile", 3, guarded(object_to_file, state.note_error))
     connection.create_function("ifx_object_of", 1, guarded(object_of, state.note_error))
     connection.create_function("ifx_locopy", 1, guarded(copied, state.note_error))
+    connection.create_function("ifx_lo", -1, guarded(on_descriptor, state.note_error))
     connection.create_function("ifx_released", 1, released)
     connection.create_function("ifx_keep", 2, guarded(keep, state.note_error))
     connection.create_function("ifx_nextval", 2, guarded(next_value, state.note_error))

@@ -97,8 +97,11 @@ class OpenObjects:
         self._in_use.add(number)
         return descriptor
 
-    def close(self, descriptor: int) -> None:
+    def close(self, descriptor: int, *, is_swept: bool = True) -> None:
         """Close a descriptor.
+
+        Args:
+            is_swept: False inside a statement: an object without references is deleted after a later change.
 
         Raises:
             SqlError: -9810, it is not open.
@@ -108,7 +111,8 @@ class OpenObjects:
             raise SqlError(BAD_OBJECT)
         self._in_use.remove(opened.number)
         self._released.add(opened.number)
-        self.sweep()
+        if is_swept:
+            self.sweep()
 
     def release(self, number: int) -> None:
         """Delete an object that this session has created, unless a row refers to it (documented: ifx_lo_release)."""
@@ -209,7 +213,30 @@ class OpenObjects:
         self._settle()
         return self._transactions.run(attempt)
 
-    # -- inside a statement that writes --------------------------------------------------------------------------------
+    # -- inside a statement --------------------------------------------------------------------------------------------
+
+    def call(self, name: str, *arguments: int | None) -> int | None:
+        """The result of a routine that SQL calls; NULL for a NULL argument.
+
+        Raises:
+            SqlError: -9810, a bad descriptor, object or position.
+        """
+        match [argument for argument in arguments if argument is not None]:
+            case given if len(given) < len(arguments):
+                return None
+            case [number, mode]:
+                if smart_objects.size_of(self._connection, number) is None:
+                    raise SqlError(BAD_OBJECT)
+                return self.open(number, mode)
+            case [descriptor, offset, whence]:
+                return self.seek(descriptor, offset, whence)
+            case [descriptor] if name == "ifx_lo_close":
+                self.close(descriptor, is_swept=False)
+                return 0
+            case [descriptor, *_]:
+                return self.tell(descriptor)
+            case _:
+                raise AssertionError(name)
 
     def _need_writer(self) -> None:
         """Raise SqlError -999 if the statement does not write, so it has no lock for a new object."""

@@ -180,7 +180,7 @@ def _complex_text(type_: ComplexType, part_text: Callable[[SqlType], str]) -> st
         f"{name} {part_text(part)}{' not null' if required else ''}"
         for name, part, required in zip(names, type_.parts, type_.required, strict=True)
     )
-    return f"ROW({','.join(fields)})"
+    return f"ROW({', '.join(fields)})"
 
 
 def _qualifier_text(qualifier: Qualifier, kind: TypeCode) -> str:

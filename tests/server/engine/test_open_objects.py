@@ -317,3 +317,45 @@ def test_other_databases_have_large_objects_too(log_mode: LogMode) -> None:
         if log_mode is LogMode.ANSI:
             run(engine, "COMMIT WORK")
         assert contents(engine) == [b"abc"]
+
+
+# -- in SQL ------------------------------------------------------------------------------------------------------------
+
+
+def test_sql_opens_moves_and_closes_a_descriptor(table: Engine) -> None:
+    run(table, "INSERT INTO t VALUES (1, ?, NULL)", made(table, b"0123456789"))
+    run(table, "INSERT INTO t VALUES (2, NULL, NULL)")
+    rows = query(table, "SELECT k, ifx_lo_open(b, 4) FROM t ORDER BY k")
+    assert rows == [(1, 1), (2, None)]
+    one = "FROM sysmaster:sysdual"
+    assert query(table, f"SELECT ifx_lo_seek(1, -3, 2), ifx_lo_tell(1) {one}") == [(7, 7)]
+    assert table.objects.read(1, 9) == b"789"
+    assert query(table, f"SELECT ifx_lo_close(1) {one}") == [(0,)]
+    assert error_from(table, f"SELECT ifx_lo_close(1) {one}").sqlcode == -9810
+    assert error_from(table, f"SELECT ifx_lo_tell(1) {one}").sqlcode == -9810
+
+
+def test_an_object_that_sql_closes_last_is_deleted_after_a_later_change(table: Engine) -> None:
+    run(table, "INSERT INTO t VALUES (1, ?, NULL)", made(table, b"ab"))
+    table.objects.release(object_number(query(table, "SELECT b FROM t")[0][0]))
+    assert query(table, "SELECT ifx_lo_open(b, 4) FROM t") == [(1,)]
+    run(table, "DELETE FROM t")
+    assert stored(table) == 1
+    assert query(table, "SELECT ifx_lo_close(1) FROM sysmaster:sysdual") == [(0,)]
+    run(table, "INSERT INTO t VALUES (2, NULL, NULL)")
+    assert stored(table) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("ifx_lo_open(b)", (-674, "ifx_lo_open")),
+        ("ifx_lo_open(k, 4)", (-674, "ifx_lo_open")),
+        ("ifx_lo_tell('1')", (-674, "ifx_lo_tell")),
+        ("ifx_lo_read(1, 10)", (-999, "IFX_LO_READ")),
+        ("ifx_lo_stat(1)", (-999, "IFX_LO_STAT")),
+    ],
+)
+def test_sql_refuses_other_arguments_and_routines(table: Engine, call: str, error: tuple[int, str]) -> None:
+    raised = error_from(table, f"SELECT {call} FROM t")
+    assert (raised.sqlcode, raised.token) == error

@@ -24,13 +24,13 @@ TEXTS = [
     "date", "boolean", "json", "bson", "datetime year to second", "datetime hour to fraction(3)",
     "interval day(3) to fraction(5)", "interval fraction to fraction(2)", "interval year(4) to month",
     "SET(integer not null)", "MULTISET(varchar(20) not null)", "LIST(SET(date not null) not null)",
-    "ROW(name varchar(20),age integer)", "ROW(a integer not null,b ROW(c LIST(bson not null)))",
+    "ROW(name varchar(20), age integer)", "ROW(a integer not null, b ROW(c LIST(bson not null)))",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_text_of_a_type_is_read_back(text: str) -> None:
-    # The texts of rows are observed: informix-driver, ROW(name varchar(20),age integer).
+    # The texts of rows are observed: informix-driver, ROW(name varchar(50), age integer).
     type_ = parse_type_text(text)
     assert type_text(type_) == text
     assert definition(parse_type_text(definition(type_))) == definition(type_)
@@ -47,8 +47,8 @@ def test_a_definition_has_no_names() -> None:
     pair = collection_of(
         TypeCode.LIST, row_of(("a b", "c"), (person, distinct_of(boolean(), 2049, "ann", "flag_t")))
     )
-    assert type_text(pair) == "LIST(ROW(a b person_t,c flag_t) not null)"
-    assert definition(pair) == "LIST(ROW(f1 ROW(f1 lvarchar(9),f2 date),f2 boolean) not null)"
+    assert type_text(pair) == "LIST(ROW(a b person_t, c flag_t) not null)"
+    assert definition(pair) == "LIST(ROW(f1 ROW(f1 lvarchar(9), f2 date), f2 boolean) not null)"
 
 
 @pytest.mark.parametrize(

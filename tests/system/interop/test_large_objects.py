@@ -246,6 +246,23 @@ async def test_informix_driver_reads_locators_and_closes_descriptors(server: str
     assert sqlcode == -9810
 
 
+async def test_informix_driver_opens_a_blob_in_a_query(server: str) -> None:
+    def work() -> list[Any]:
+        with connect(server) as conn:
+            cursor = conn.cursor()
+            cursor.execute("CREATE TABLE t (k INT, b BLOB)")
+            cursor.execute("CREATE TABLE s (b BYTE)")
+            cursor.execute("INSERT INTO s VALUES (?)", (b"abc",))
+            cursor.execute("INSERT INTO t SELECT 1, b::BLOB FROM s")
+            conn.commit()
+            cursor.execute("SELECT ifx_lo_open(b, 4) FROM t")
+            opened = cursor.fetchone()
+            conn.fast_path_call("function informix.ifx_lo_close(integer)", opened[0])
+            return list(opened)
+
+    assert await off_loop(work) == [1]
+
+
 # -- files at the client -----------------------------------------------------------------------------------------------
 
 

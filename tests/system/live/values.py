@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from aioifx.sqltypes import IntervalYM
@@ -166,6 +166,16 @@ VALUES: Final[tuple[Check, ...]] = (
         refused("DATETIME(23:00) HOUR TO MINUTE + 2 UNITS HOUR", -1267),
     ),
     sql_check(
+        "datetime-without-fraction",
+        "A text without FRACTION is a DATETIME YEAR TO FRACTION.",
+        "server/sql/runtime/datetimes.py: parse_datetime",
+        gives(
+            "'2000-01-03 00:00:00'::DATETIME YEAR TO FRACTION(5)",
+            datetime(2000, 1, 3),  # noqa: DTZ001
+            type="DATETIME YEAR TO FRACTION(5)",
+        ),
+    ),
+    sql_check(
         "interval-leads-datetime",
         "An INTERVAL whose leading field the DATETIME lacks is refused with -1266.",
         "server/sql/runtime/datetimes.py: check_fields",
@@ -227,11 +237,14 @@ VALUES: Final[tuple[Check, ...]] = (
     ),
     sql_check(
         "size-out-of-range",
-        "A size that a type does not allow fails with -201.",
+        "A size that a type does not allow fails with the code of the type.",
         "server/sql/syntax/types.py",
-        fails("CREATE TEMP TABLE vfy_size (a CHAR(40000))", -201),
-        fails("CREATE TEMP TABLE vfy_size (a VARCHAR(300))", -201),
+        fails("CREATE TEMP TABLE vfy_size (a CHAR(40000))", -235),
+        fails("CREATE TEMP TABLE vfy_size (a VARCHAR(300))", -650),
+        fails("CREATE TEMP TABLE vfy_size (a VARCHAR(10,20))", -651),
+        fails("CREATE TEMP TABLE vfy_size (a LVARCHAR(40000))", -650),
         fails("CREATE TEMP TABLE vfy_size (a DECIMAL(40,2))", -201),
+        fails("CREATE TEMP TABLE vfy_size (a DECIMAL(4,5))", -366),
     ),
     sql_check(
         "number-length",

@@ -102,6 +102,8 @@ def requalified(text: str, source: Qualifier, target: Qualifier, settings: Setti
 def parse_datetime(text: str, qualifier: Qualifier, settings: Settings) -> str:
     """The stored form of a text such as ``2026-5-4 12:30``; FRACTION digits beyond the scale are truncated.
 
+    A FRACTION that the text ends before is 0. assumed: the server does not require its point.
+
     Raises:
         SqlError: -1261 too many digits in the first field, -1262 a character that is not a digit. Or -1263 a field
             missing or out of range, -1264 text after the last field.
@@ -110,6 +112,9 @@ def parse_datetime(text: str, qualifier: Qualifier, settings: Settings) -> str:
     pos = 0
     values: dict[Unit, str] = {}
     for unit in qualifier.units:
+        if unit == Unit.FRACTION and values and pos == len(text):
+            values[unit] = "0"
+            break
         if values or unit == Unit.FRACTION:
             pos = _behind_mark(text, pos, unit, not values)
         end = pos

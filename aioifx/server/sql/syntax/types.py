@@ -1,6 +1,7 @@
 """Declared types and qualifiers: DECIMAL(8,2), DATETIME YEAR TO SECOND. Never: the type of an expression.
 
-Source: names, defaults and limits are documented (SQL Reference, data types). assumed: -201 for a size out of range.
+Source: names, defaults and limits are documented (SQL Reference, data types). Codes of sizes out of range: -235, -651
+and -366 are documented (finderr); -650 is observed of VARCHAR; assumed: -650 of LVARCHAR, -201 of the others.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from aioifx.server.sql.builtin_types import (
 )
 from aioifx.server.sql.complex_types import COLLECTIONS, TypeName, collection_of, row_of
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.syntax.token_stream import TokenStream, parse_owner, parse_qualified_name
+from aioifx.server.sql.syntax.token_stream import SYNTAX_ERROR, TokenStream, parse_owner, parse_qualified_name
 from aioifx.server.sql.syntax.tokens import Token, TokenKind
 from aioifx.sqltypes import (
     FLOATING_SCALE,
@@ -34,6 +35,10 @@ from aioifx.sqltypes import (
 )
 
 BAD_QUALIFIER: Final = -1268
+_LONG_CHAR: Final = -235
+_LONG_VARCHAR: Final = -650
+_BIG_RESERVE: Final = -651
+_BIG_SCALE: Final = -366
 
 _SERIALS: Final = {name: each for name, each in SIMPLE_TYPES.items() if each.code in SERIALS}
 _FIXED: Final = {
@@ -196,7 +201,7 @@ def _plain_type(s: TokenStream, token: Token) -> SqlType:
     if word in _VARYING:
         return _varying(s, _VARYING[word])
     if word == "lvarchar":
-        return lvarchar(_size(s, 1, MAX_LVARCHAR)) if s.at("(") else lvarchar()
+        return lvarchar(_size(s, 1, MAX_LVARCHAR, _LONG_VARCHAR)) if s.at("(") else lvarchar()
     if word == "float":
         if s.at("("):
             _size(s, 1, MAX_VARCHAR)  # read and ignored (documented: FLOAT(n))
@@ -213,50 +218,65 @@ def _plain_type(s: TokenStream, token: Token) -> SqlType:
     return _collection(s, _COLLECTIONS[word])
 
 
-def _size(s: TokenStream, low: int, high: int) -> int:
+def _size(s: TokenStream, low: int, high: int, beyond: int = SYNTAX_ERROR) -> int:
     """Read ``(n)``."""
     s.expect("(")
-    size = _number(s, low, high)
+    size = _number(s, low, high, beyond)
     s.expect(")")
     return size
 
 
-def _number(s: TokenStream, low: int, high: int) -> int:
+def _number(s: TokenStream, low: int, high: int, beyond: int) -> int:
+    """Read a number.
+
+    Args:
+        beyond: the SQLCODE of one above *high*.
+    """
     token = s.token
     number = s.integer()
-    if not low <= number <= high:
+    if number < low:
         raise s.refusal(token)
+    if number > high:
+        raise SqlError(beyond, offset=token.offset)
     return number
 
 
-def _pair(s: TokenStream, low: int, high: int, default: int) -> tuple[int, int]:
-    """Read ``(first [, second])``; the second is at most the first."""
+def _pair(s: TokenStream, high: int, default: int, beyond: tuple[int, int]) -> tuple[int, int]:
+    """Read ``(first [, second])``; the second is at most the first.
+
+    Args:
+        beyond: the SQLCODEs of a number that is too large.
+    """
     s.expect("(")
-    first = _number(s, low, high)
-    second = _number(s, 0, first) if s.accept(",") else default
+    first = _number(s, 1, high, beyond[0])
+    second = _number(s, 0, first, beyond[1]) if s.accept(",") else default
     s.expect(")")
     return first, second
 
 
+_DIGITS: Final = SYNTAX_ERROR, _BIG_SCALE
+
+
 def _decimal(s: TokenStream) -> SqlType:
-    precision, scale = _pair(s, 1, MAX_PRECISION, FLOATING_SCALE) if s.at("(") else (16, FLOATING_SCALE)
+    precision, scale = _pair(s, MAX_PRECISION, FLOATING_SCALE, _DIGITS) if s.at("(") else (16, FLOATING_SCALE)
     return SqlType(TypeCode.DECIMAL, precision * 256 + scale)
 
 
 def _money(s: TokenStream) -> SqlType:
-    precision, scale = _pair(s, 1, MAX_PRECISION, 2) if s.at("(") else (16, 2)
+    precision, scale = _pair(s, MAX_PRECISION, 2, _DIGITS) if s.at("(") else (16, 2)
     return SqlType(TypeCode.MONEY, precision * 256 + min(scale, precision))
 
 
 def _character(s: TokenStream, code: TypeCode) -> SqlType:
     if code == TypeCode.CHAR and s.accept("varying"):
         return _varying(s, TypeCode.VARCHAR)
-    return SqlType(code, _size(s, 1, MAX_CHAR) if s.at("(") else 1)
+    return SqlType(code, _size(s, 1, MAX_CHAR, _LONG_CHAR) if s.at("(") else 1)
 
 
 def _varying(s: TokenStream, code: TypeCode) -> SqlType:
     """The default size is 1 (documented: VARCHAR(m,r))."""
-    size, reserved = _pair(s, 1, MAX_VARCHAR, 0) if s.at("(") else (1, 0)
+    beyond = _LONG_VARCHAR, _BIG_RESERVE
+    size, reserved = _pair(s, MAX_VARCHAR, 0, beyond) if s.at("(") else (1, 0)
     return SqlType(code, reserved * 256 + size)
 
 

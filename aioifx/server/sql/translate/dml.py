@@ -42,7 +42,7 @@ _Set: TypeAlias = tuple[tuple[str, ...], Node, Node]
 """The columns that are assigned, the value, and an expression with one value that reads the same rows."""
 
 _SIDE_EFFECTS: Final = frozenset(
-    {"ifx_nextval", "ifx_object_of", "ifx_filetoblob", "ifx_locopy", "ifx_lotofile", "ifx_keep"}
+    {"ifx_nextval", "ifx_object_of", "ifx_filetoblob", "ifx_locopy", "ifx_lotofile", "ifx_keep", "ifx_lo"}
 )
 """Functions that a query must not call when it is run only to test locks."""
 

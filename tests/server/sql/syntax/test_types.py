@@ -27,6 +27,15 @@ from tests.server.sql.shapes import error_of, select_of
         ("create table t (a foo ^bar)", (-201, "")),
         ("create table t (a boolean(^2))", (-201, "")),
         ("create table t (a informix.date^(1))", (-201, "")),
+        ("create table t (a char(^32768))", (-235, "")),
+        ("create table t (a nchar(^99999))", (-235, "")),
+        ("create table t (a varchar(^256))", (-650, "")),
+        ("create table t (a nvarchar(^300,10))", (-650, "")),
+        ("select a::character varying(^256) from t", (-650, "")),
+        ("create table t (a lvarchar(^32740))", (-650, "")),
+        ("create table t (a varchar(10,^11))", (-651, "")),
+        ("create table t (a decimal(4,^5))", (-366, "")),
+        ("create table t (a money(4,^5))", (-366, "")),
     ],
 )
 def test_an_invalid_type_is_refused(marked: str, error: tuple[int, str]) -> None:
@@ -95,10 +104,9 @@ def test_a_type_is_encoded_as_the_catalog_has_it(text: str, expected: SqlType) -
 @pytest.mark.parametrize(
     "marked",
     [
-        "CREATE TABLE t (c CHAR(^0))", "CREATE TABLE t (c CHAR(^32768))", "CREATE TABLE t (c CHAR(^?))",
-        "CREATE TABLE t (c CHAR(^2.5))", "CREATE TABLE t (c VARCHAR(^256))",
-        "CREATE TABLE t (c VARCHAR(10,^11))", "CREATE TABLE t (c LVARCHAR(^32740))",
-        "CREATE TABLE t (c DECIMAL(^33))", "CREATE TABLE t (c DECIMAL(^0))", "CREATE TABLE t (c DECIMAL(4,^5))",
+        "CREATE TABLE t (c CHAR(^0))", "CREATE TABLE t (c LVARCHAR(^0))", "CREATE TABLE t (c CHAR(^?))",
+        "CREATE TABLE t (c CHAR(^2.5))", "CREATE TABLE t (c VARCHAR(^0))",
+        "CREATE TABLE t (c DECIMAL(^33))", "CREATE TABLE t (c DECIMAL(^0))",
         "CREATE TABLE t (c DOUBLE^)", "CREATE TABLE t (c DATETIME^)", "CREATE TABLE t (c DATETIME YEAR ^SECOND)",
         "CREATE TABLE t (c DATETIME YEAR^(4) TO SECOND)", "CREATE TABLE t (c INT^(4))",
         "CREATE TABLE t (c ^'CHAR')",
