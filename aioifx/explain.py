@@ -1175,6 +1175,14 @@ A FOR loop of a routine counts away from its end, as 5 TO 1 STEP 1 does.
 The variable of a FOR loop is not a whole number, or the loop changes it.
 > Use an INTEGER, and EXIT or CONTINUE.
 
+-26051 -26056 -26058
+Dynamic SQL of a routine takes one statement, which is not NULL. Only a cursor of a query can be WITH HOLD.
+> Print the text before PREPARE or EXECUTE IMMEDIATE; split it into several statements.
+
+-26052 -26053 -26054 -26055 -26057
+A routine uses cursors and prepared statements out of order, or a name twice.
+> Keep to PREPARE, DECLARE, OPEN, FETCH, CLOSE, FREE. The end of a transaction closes cursors that are not WITH HOLD.
+
 -26062
 A CASE statement of a routine met a value that it has no branch for.
 > Add a WHEN, or ELSE.

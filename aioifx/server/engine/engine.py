@@ -254,7 +254,7 @@ class Engine:
         self._state.begin_embedded(settle=not self._spl.is_in_query)
         return self._execute(statement, values)
 
-    def _open_embedded(self, statement: Statement, values: StoredRow, name: str, hold: bool) -> Cursor:
+    def _open_embedded(self, statement: Statement, values: Sequence[Value], name: str, hold: bool) -> Cursor:
         """Open a cursor of a routine, and read its rows."""
         self._state.begin_embedded(settle=not self._spl.is_in_query)
         cursor = self._cursor_on(statement, values, name=name, hold=hold, scroll=False)

@@ -26,6 +26,7 @@ CACHED_PLANS: Final = 500
 
 
 _NEVER: Final = (0, 0)
+_SEVERAL_STATEMENTS: Final = -26058
 
 
 class Statement:
@@ -120,6 +121,16 @@ class Planner:
             return self._several(text, pieces, schema)
         key = self._key(text, schema)
         return Statement(text, key, self._plan(key, schema))
+
+    def prepare_single(self, text: str, workspace: Workspace) -> Statement:
+        """Translate a text that a routine has computed.
+
+        Raises:
+            SqlError: -26058, it has several statements (documented); others as `prepare`.
+        """
+        if len(split_statements(text, delimident=self._delimident)) > 1:
+            raise SqlError(_SEVERAL_STATEMENTS)
+        return self.prepare(text, workspace)
 
     def _several(self, text: str, pieces: Sequence[tuple[str, int]], schema: Schema) -> Statement:
         """The statement of a text with several.

@@ -15,12 +15,19 @@ from typing import Any, Final
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.session_state import SessionState, StatementResult
+from aioifx.server.engine.spl_dynamic import (
+    NO_ROW,
+    TOO_FEW,
+    DynamicSql,
+    called_name,
+    prepared,
+    row_assigned,
+)
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan as plans
-from aioifx.server.sql.model.plan import CallSpl, Plan, Query
+from aioifx.server.sql.model.plan import CallSpl, Query
 from aioifx.server.sql.model.spl import UNRESOLVED, SplRoutine
-from aioifx.server.sql.model.storage import Stored, type_number
-from aioifx.server.sql.runtime.casts import assigner
+from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.translate.spl_compiler import compiled
 from aioifx.server.sql.translate.spl_program import (
     MISSING,
@@ -31,17 +38,13 @@ from aioifx.server.sql.translate.spl_program import (
     StoredValues,
 )
 from aioifx.server.sqlite.spool import StoredRow
-from aioifx.sqltypes import SqlType
+from aioifx.sqltypes import SqlType, Value
 
 ILLEGAL_IN_QUERY: Final = -675
 OUT_OF_STACK: Final = -722
-TOO_MANY: Final = -684
-TOO_FEW: Final = -685
-WRONG_COUNT: Final = -661
 SEVERAL_ROWS: Final = -284
 SEVERAL_RESULTS: Final = -686
 _INTERNAL: Final = -768
-_NO_ROW: Final = 100
 _DEEPEST: Final = 180
 """Routines in each other, of which one that is not called by an expression of a body counts as `_HEAVY`.
 
@@ -62,7 +65,7 @@ class SplHost:
         self,
         state: SessionState,
         execute: Callable[[Statement, StoredValues], StatementResult],
-        open_cursor: Callable[[Statement, StoredValues, str, bool], Cursor],
+        open_cursor: Callable[[Statement, Sequence[Value], str, bool], Cursor],
         close_cursor: Callable[[Cursor], None],
     ) -> None:
         self._state = state
@@ -225,11 +228,11 @@ class SplHost:
         if not isinstance(statement.plan.action, Query):
             return self._row_of_call(statement, values, targets)
         row = self._only_row(statement, values)
-        self.sqlcode = _NO_ROW if row is None else 0
+        self.sqlcode = NO_ROW if row is None else 0
         self._state.settings.affected = 0 if row is None else 1
         if row is None:
             return (None,) * len(targets)
-        return _assigned(row, statement.plan, targets, self._state)
+        return row_assigned(row, statement.plan, targets, self._state.settings)
 
     def _row_of_call(
         self, statement: Statement, values: StoredValues, targets: tuple[SqlType, ...]
@@ -239,8 +242,8 @@ class SplHost:
         if not targets:
             return ()
         if row is None:
-            raise SqlError(TOO_FEW, token=_name_of(statement.plan))
-        return _assigned(row, statement.plan, targets, self._state)
+            raise SqlError(TOO_FEW, token=called_name(statement.plan))
+        return row_assigned(row, statement.plan, targets, self._state.settings)
 
     def _rows_of_call(self, statement: Statement, values: StoredValues) -> Iterator[StoredRow]:
         """The rows of EXECUTE in a body."""
@@ -274,7 +277,7 @@ class SplHost:
         assert isinstance(embedded, EmbeddedStatement)
         if not isinstance(self._state.plan_of(statement).action, Query):
             for row in self._rows_of_call(statement, values):
-                yield _assigned(row, statement.plan, embedded.targets, self._state)
+                yield row_assigned(row, statement.plan, embedded.targets, self._state.settings)
             return
         cursor = self._open(statement, values, embedded.cursor, embedded.hold)
         size = 1 if embedded.cursor else _BLOCK
@@ -285,7 +288,7 @@ class SplHost:
                     raise SqlError(_RELEASED)
                 rows, is_last = cursor.fetch(size)
                 for row in rows:
-                    yield _assigned(row, statement.plan, embedded.targets, self._state)
+                    yield row_assigned(row, statement.plan, embedded.targets, self._state.settings)
         finally:
             self._close(cursor)
 
@@ -308,12 +311,18 @@ class SplHost:
         """EXECUTE IMMEDIATE of a statement without rows.
 
         Raises:
-            SqlError: -260, it returns rows; others as the statement.
+            SqlError: -260, it returns rows; -201, it has ``?`` (assumed); others as `prepared` and the statement.
         """
-        statement = self._state.planner.prepare(str(text or ""), self._state.current)
+        statement = prepared(text, self._state)
         if statement.plan.returns_rows:
             raise SqlError(-260)
+        if statement.plan.parameters:
+            raise SqlError(-201)
         self._run(statement, ())
+
+    def dynamic(self) -> DynamicSql:
+        """The prepared statements and cursors of one call of a routine."""
+        return DynamicSql(self, self._state, self._open, self._close)
 
 
 _RELEASED: Final = -400
@@ -321,27 +330,3 @@ _RELEASED: Final = -400
 
 def _targets(embedded: Embedded) -> tuple[SqlType, ...]:
     return embedded.targets if isinstance(embedded, EmbeddedStatement) else ()
-
-
-def _name_of(plan: Plan) -> str:
-    action = plan.action
-    return action.routine.name if isinstance(action, CallSpl | plans.CallRoutine) else ""
-
-
-def _assigned(row: StoredRow, plan: Plan, targets: tuple[SqlType, ...], state: SessionState) -> StoredValues:
-    """A row as the variables of INTO store it.
-
-    Raises:
-        SqlError: -661, a query, -684 and -685, a routine with more or fewer values than variables.
-    """
-    columns = plan.columns
-    if len(columns) != len(targets):
-        name = _name_of(plan)
-        if not name:
-            raise SqlError(WRONG_COUNT)
-        raise SqlError(TOO_FEW if len(columns) < len(targets) else TOO_MANY, token=name)
-    settings = state.settings
-    return tuple(
-        None if value is None else assigner(type_number(column.type), type_number(target))(value, settings)
-        for value, column, target in zip(row, columns, targets, strict=True)
-    )

@@ -142,6 +142,46 @@ class Immediate(nodes.Node):
     text: nodes.Expression
 
 
+class Prepare(nodes.Node):
+    """``PREPARE name FROM text``"""
+
+    name: nodes.Name
+    text: nodes.Expression
+
+
+class DeclareCursor(nodes.Node):
+    """``DECLARE cursor CURSOR [WITH HOLD] FOR statement``"""
+
+    cursor: nodes.Name
+    statement: nodes.Name
+    hold: bool
+
+
+class OpenCursor(nodes.Node):
+    """``OPEN cursor [USING variable, ..]``"""
+
+    cursor: nodes.Name
+    values: tuple[nodes.Name, ...]
+
+
+class FetchCursor(nodes.Node):
+    """``FETCH cursor INTO variable, ..``"""
+
+    cursor: nodes.Name
+    targets: tuple[nodes.Name, ...]
+
+
+class EndCursor(nodes.Node):
+    """``CLOSE cursor``, or FREE of a cursor or statement."""
+
+    verb: Literal["close", "free"]
+    name: nodes.Name
+
+
+Dynamic: TypeAlias = Prepare | DeclareCursor | OpenCursor | FetchCursor | EndCursor
+"""Statements of dynamic SQL."""
+
+
 class Sql(nodes.Node):
     """An SQL statement, with the variables of INTO."""
 
@@ -154,7 +194,20 @@ class Trace(nodes.Node):
 
 
 SplStatement: TypeAlias = (
-    Block | Let | If | For | While | Foreach | Leave | Return | Raise | CallRoutine | Immediate | Sql | Trace
+    Block
+    | Let
+    | If
+    | For
+    | While
+    | Foreach
+    | Leave
+    | Return
+    | Raise
+    | CallRoutine
+    | Immediate
+    | Dynamic
+    | Sql
+    | Trace
 )
 
 

@@ -18,6 +18,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.control import parse_arguments, parse_execute
 from aioifx.server.sql.syntax.nodes import Execute, Expression, Name, Query
 from aioifx.server.sql.syntax.primaries import at_query
+from aioifx.server.sql.syntax.spl_dynamic import DYNAMIC, parse_dynamic
 from aioifx.server.sql.syntax.spl_nodes import (
     Block,
     Branch,
@@ -49,7 +50,7 @@ from aioifx.sqltypes import (
 
 _ENDS: Final = ("end", "elif", "else", "when")
 """Words after a block."""
-_DYNAMIC: Final = ("prepare", "declare", "open", "fetch", "close", "free", "goto", "system")
+_UNSUPPORTED: Final = ("goto", "system")
 """Statements of SPL that are not supported here."""
 _CREATE_ROUTINE: Final = (
     ("create", "procedure"),
@@ -175,7 +176,7 @@ def _statement(s: TokenStream) -> SplStatement:
     if label:
         raise s.refusal()
     plain = _STATEMENTS.get(s.token.text)
-    if plain is not None:
+    if plain is not None and not s.at("close", "database"):
         return plain(s)
     return _sql(s)
 
@@ -403,7 +404,7 @@ def _sql(s: TokenStream) -> Sql:
         SqlError: -657 and -675, it is not valid in a routine; -659, a SELECT without INTO; -999, not supported.
     """
     token = s.token
-    if s.at_any(*_DYNAMIC) and not s.at("close", "database"):
+    if s.at_any(*_UNSUPPORTED):
         raise s.unsupported(token.text.upper())
     if any(s.at(*words) for words in _CREATE_ROUTINE):
         raise SqlError(ROUTINE_IN_ROUTINE, offset=token.offset)
@@ -432,6 +433,7 @@ _STATEMENTS: Final[dict[str, Reader]] = {
     "execute": _execute,
     "begin": _begin,
     "trace": _trace,
+    **dict.fromkeys(DYNAMIC, parse_dynamic),
 }
 _LOOPS: Final[dict[str, Callable[[TokenStream, str], SplStatement]]] = {
     "for": _for,

@@ -26,13 +26,13 @@ from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.select import QueryTranslator
+from aioifx.server.sql.translate.spl_dynamic import DynamicSource
 from aioifx.server.sql.translate.spl_program import (
     EmbeddedStatement,
     Program,
 )
 from aioifx.server.sql.translate.spl_source import (
     Handler,
-    LoopSource,
     Variable,
     Variables,
     builtin_variables,
@@ -69,7 +69,7 @@ def compiled_tree(
     return RoutineCompiler(tree, routine, schema, settings).program()
 
 
-class RoutineCompiler(LoopSource):
+class RoutineCompiler(DynamicSource):
     """Compiles one routine."""
 
     def __init__(
@@ -98,7 +98,11 @@ class RoutineCompiler(LoopSource):
         head += [f"    {place} = None" for place in places]
         head.append("    _call = object()")
         tail = ["    return", "    yield"] if self._is_iterator else ["    return None"]
-        source = "\n".join([*head, *self._lines, *tail])
+        body = self._lines
+        if self._is_dynamic:
+            head.append("    _dynamic = _host.dynamic()")
+            body = ["    try:", *(f"    {line}" for line in body), "    finally:", "        _dynamic.end()"]
+        source = "\n".join([*head, *body, *tail])
         exec(compile(source, f"<{self._routine.name}>", "exec"), self._namespace)
         program = Program(
             self._routine, self._namespace["routine"], self._is_iterator, self._embedded, source
@@ -264,6 +268,14 @@ class RoutineCompiler(LoopSource):
                 self._assign_row(node.call, node.targets)
             case spl_nodes.Immediate():
                 self._line(f"_host.immediate({self._value(node.text, LONG_TEXT)})")
+            case (
+                spl_nodes.Prepare()
+                | spl_nodes.DeclareCursor()
+                | spl_nodes.OpenCursor()
+                | spl_nodes.FetchCursor()
+                | spl_nodes.EndCursor()
+            ):
+                self._dynamic(node)
             case spl_nodes.Sql():
                 self._sql(node)
             case spl_nodes.Block():

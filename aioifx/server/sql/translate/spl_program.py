@@ -211,6 +211,10 @@ class Host(Protocol):
         """EXECUTE IMMEDIATE."""
         ...
 
+    def dynamic(self) -> Any:
+        """The prepared statements and cursors of one call of a routine."""
+        ...
+
 
 @dataclass(slots=True)
 class Program:
