@@ -1069,11 +1069,12 @@ _CONTEXT: Final = 50  # characters on either side of the place, where its line i
 _MARGIN: Final = " " * 4
 
 
-def point_at(sql: str, offset: int) -> str:
+def point_at(sql: str, offset: int, context: int = _CONTEXT) -> str:
     """Three lines for people: where *offset* is, that line of *sql*, and a caret beneath the character.
 
     Args:
         offset: in characters, from 1; one after the last is the end of the text.
+        context: maximum characters on either side of the place.
 
     Returns:
         "" where there is no such place.
@@ -1085,7 +1086,7 @@ def point_at(sql: str, offset: int) -> str:
         pos -= 1  # the line has ended before both
     start = max(sql.rfind("\n", 0, pos), sql.rfind("\r", 0, pos)) + 1
     end = min((found for mark in "\r\n" if (found := sql.find(mark, pos)) >= 0), default=len(sql))
-    first, last = max(start, pos - _CONTEXT), min(end, pos + _CONTEXT)
+    first, last = max(start, pos - context), min(end, pos + context)
     before = "..." if first > start else ""
     before += visible(sql[first:pos])
     line = before + visible(sql[pos:last]) + ("..." if last < end else "")

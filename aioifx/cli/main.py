@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TextIO
 
-from aioifx.cli import doctor, explain, load, ping, query, trace, unload, verify
+from aioifx.cli import check, doctor, explain, load, ping, query, trace, unload, verify
 from aioifx.cli.failures import FAILED, INTERRUPTED, PIPE, exit_code_of, report
 from aioifx.cli.output import prepare_streams
 from aioifx.cli.parsing import Parser
 from aioifx.errors import Error
 
-_VERBS: Final = (doctor, explain, load, ping, query, trace, unload, verify)
+_VERBS: Final = (check, doctor, explain, load, ping, query, trace, unload, verify)
 """Modules of verbs, each with a function ``add_parser(verbs)``."""
 
 

@@ -110,25 +110,28 @@ def statement_of(arguments: argparse.Namespace, sql: str) -> Parameters:
 
 
 def _sql_of(given: str) -> str:
-    if given == "-":
-        text = _decoded(sys.stdin.buffer.read(), "stdin")
-    elif given.startswith("@"):
-        path = Path(given[1:])
-        try:
-            text = _decoded(path.read_bytes(), str(path))
-        except OSError as error:
-            raise InterfaceError(f"SQL: {error.strerror}: {path}") from None
-    else:
-        text = given
+    text = text_of(given.removeprefix("@"), "SQL") if given == "-" or given.startswith("@") else given
     # A semicolon ends a statement in scripts, but does not belong to its SQL.
     return text.rstrip().removesuffix(";")
 
 
-def _decoded(data: bytes, source: str) -> str:
+def text_of(path: str, what: str) -> str:
+    """The text of a file in UTF-8; of stdin for ``-``.
+
+    Args:
+        what: the argument, for messages.
+
+    Raises:
+        InterfaceError: the file cannot be read, or is not UTF-8.
+    """
     try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         return data.decode("utf-8-sig")
+    except OSError as error:
+        raise InterfaceError(f"{what}: {error.strerror}: {path}") from None
     except UnicodeDecodeError as error:
-        raise InterfaceError(f"SQL: {source} is not UTF-8 at byte {error.start}") from None
+        source = "stdin" if path == "-" else path
+        raise InterfaceError(f"{what}: {source} is not UTF-8 at byte {error.start}") from None
 
 
 def _value(text: str, sql_type: SqlType | None) -> Value:

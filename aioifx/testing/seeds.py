@@ -49,7 +49,7 @@ async def run_seed(conn: Connection[Any], seed: Seed) -> None:
     Raises:
         DatabaseError: a statement failed; the message has its number, its line and the name of the script.
     """
-    for index, (sql, start) in enumerate(split(seed.script, seed.source)):
+    for index, (sql, start) in enumerate(list(split(seed.script, seed.source))):
         try:
             await conn.execute(sql)
         except DatabaseError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from textwrap import indent
 from typing import Final
 
@@ -35,7 +36,7 @@ def run_script(
         DatabaseError: a statement failed; `sql` is its text, `row_index` its position in the script, from 0. After a
             syntax error no statement has been run.
     """
-    statements = split(script, source)
+    statements = list(split(script, source))
     entry = registry.register(user)
     settings = Settings(user=user, session_id=entry.session_id, routines=databases.routines)
     locale = databases.find(database).locale
@@ -57,22 +58,22 @@ def run_script(
         engine.close()
 
 
-def split(script: str, source: str) -> list[tuple[str, int]]:
+def split(script: str, source: str) -> Iterator[tuple[str, int]]:
     """The statements of a script, each with its start, from 0.
 
     Raises:
-        DatabaseError: an unterminated string or comment, or a character that SQL does not have.
+        DatabaseError: an unterminated string or comment, or a character that SQL does not have; `sql` is the script.
     """
-    found: list[tuple[str, int]] = []
+    count = 0
     try:
         for statement in split_script(script):
-            found.append(statement)
+            yield statement
+            count += 1
     except SqlError as error:
         failure = from_server(
             error.sqlcode, error.isamcode, offset=error.offset, token=error.token, sql=script
         )
-        raise located(failure, len(found), script[: error.offset - 1], source) from None
-    return found
+        raise located(failure, count, script[: error.offset - 1], source) from None
 
 
 def located(error: DatabaseError, index: int, before: str, source: str) -> DatabaseError:

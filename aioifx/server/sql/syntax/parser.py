@@ -187,13 +187,12 @@ def _require_height(statement: Statement) -> None:
 def split_script(text: str) -> Iterator[tuple[str, int]]:
     """The statements of a script, terminated by ``;`` (not included), with the start of each, from 0.
 
-    Routine bodies keep their semicolons. The first lines of dbschema's output are not a statement.
+    Routine bodies keep their semicolons. The first lines of dbschema's output and lines with DBDELIMITER are skipped.
 
     Raises:
         SqlError: what `tokenize` refuses; its offset counts from the beginning of the script.
     """
-    banner = _BANNER.match(text)
-    return _split(text, tokens_of(_blanked(banner[0]) + text[banner.end() :] if banner else text))
+    return _split(text, tokens_of(_NOT_SQL.sub(_blanks, text)))
 
 
 def split_statements(text: str, *, delimident: bool = False) -> list[tuple[str, int]]:
@@ -221,15 +220,22 @@ def _split(text: str, tokens: Iterable[Token]) -> Iterator[tuple[str, int]]:
             begun, body = [], _RoutineBody()
 
 
-_BANNER: Final = re.compile(
-    r"\s*DBSCHEMA Schema Utility[^\n]*(?:\n(?:Copyright|Software Serial Number)[^\n]*)*"
+_NOT_SQL: Final = re.compile(
+    r"""
+    \A \s* DBSCHEMA [ ] Schema [ ] Utility [^\n]* (?: \n (?: Copyright | Software [ ] Serial [ ] Number ) [^\n]* )*
+  | ^ [ \t]* (?: (?: export | setenv ) [ \t]+ )? DBDELIMITER (?: = | [ \t] ) [^\n]*
+    """,
+    re.VERBOSE | re.MULTILINE,
 )
-"""Observed in dbschema's output on stdout, releases 7.31 to 14.10."""
+"""Lines that are not SQL.
+
+The first ones of dbschema's output on stdout (observed, releases 7.31 to 14.10); a setting of the shell beside SQL.
+"""
 
 
-def _blanked(text: str) -> str:
-    """Blanks in place of a text, so that later offsets stay the same."""
-    return re.sub(r"[^\n]", " ", text)
+def _blanks(lines: re.Match[str]) -> str:
+    """Blanks in place of lines, so that later offsets stay the same."""
+    return re.sub(r"[^\n]", " ", lines[0])
 
 
 class _RoutineBody:

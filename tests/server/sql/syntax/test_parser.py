@@ -255,6 +255,9 @@ def test_law_a_cut_statement_gives_a_tree_or_an_error(text: str, size: int) -> N
          "Software Serial Number AAA#E0\na; b", ["a", "b"]),
         ("a; DBSCHEMA Schema Utility", ["a", "DBSCHEMA Schema Utility"]),
         ("DBSCHEMA Schema Utility", []),
+        ("DBDELIMITER='|'\na;\n  export DBDELIMITER=|\nb; setenv DBDELIMITER x;\nc",
+         ["a", "b", "setenv DBDELIMITER x", "c"]),
+        ("a\ndbdelimiter;", ["a\ndbdelimiter"]),
     ],
 )  # fmt: skip
 def test_a_script_is_cut_at_its_semicolons(script: str, statements: list[str]) -> None:
