@@ -414,3 +414,16 @@ def test_an_iterator_waits_between_its_rows(engine: Engine) -> None:
         "EXECUTE PROCEDURE p()",
     )
     assert query(engine, "SELECT a FROM seen") == [(1,), (-1,), (2,), (-2,)]
+
+
+@pytest.mark.parametrize(("end", "count"), [("COMMIT", 10), ("ROLLBACK", 1)])
+def test_an_iterator_ends_transactions_between_its_rows(engine: Engine, end: str, count: int) -> None:
+    run_all(
+        engine,
+        "CREATE TABLE seen (a INT)",
+        "CREATE FUNCTION numbers() RETURNING INT; DEFINE i INT; FOR i = 1 TO 10 BEGIN WORK;"
+        f" INSERT INTO seen VALUES (i); IF i = 10 THEN COMMIT WORK; ELSE {end} WORK; END IF;"
+        " RETURN i WITH RESUME; END FOR; END FUNCTION",
+    )
+    assert query(engine, "EXECUTE FUNCTION numbers()") == [(number,) for number in range(1, 11)]
+    assert query(engine, "SELECT COUNT(*) FROM seen") == [(count,)]
