@@ -120,7 +120,7 @@ class Cursor:
         self._ahead: list[StoredRow] = []
         self._fetched = 0
         self._settled_at = 0  # rows taken before others were spooled
-        self._is_reading = False  # whether its source runs, which may call a routine that runs statements
+        self._is_reading = False
         self._has_rowid = has_rowid
         self.name = name
         self.hold = hold
@@ -142,6 +142,11 @@ class Cursor:
     def is_live(self) -> bool:
         """Whether its rows are still being read from the source."""
         return self._live is not None
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether its source runs, which may be a routine that runs statements."""
+        return self._is_reading
 
     @property
     def locks_rows(self) -> bool:

@@ -107,15 +107,19 @@ class Workspace:
             raise SqlError(*INTERRUPTED)
 
     def end_transaction(self, end: Callable[[Transactions], None]) -> None:
-        """COMMIT or ROLLBACK; releases all cursors except hold cursors, whose rows are read first."""
+        """COMMIT or ROLLBACK; releases all cursors except hold cursors, whose rows are read first.
+
+        assumed: the cursor of a routine that ends the transaction itself stays open, since the routine goes on.
+        """
         self._settle(lambda cursor: cursor.hold, lambda: None)
         end(self.transactions)
         self.deferred.clear()
-        for cursor in self.cursors:
-            if not cursor.hold:
+        left = self.cursors
+        self.cursors = [cursor for cursor in left if cursor.hold or cursor.is_reading]
+        for cursor in left:
+            if cursor not in self.cursors:
                 cursor.close()
                 cursor.is_released = True
-        self.cursors = [cursor for cursor in self.cursors if cursor.hold]
         self.objects.sweep()
         if self._has_schema_changes:
             self._has_schema_changes = False

@@ -414,3 +414,43 @@ def test_an_iterator_waits_between_its_rows(engine: Engine) -> None:
         "EXECUTE PROCEDURE p()",
     )
     assert query(engine, "SELECT a FROM seen") == [(1,), (-1,), (2,), (-2,)]
+
+
+@pytest.mark.parametrize(("end", "count"), [("COMMIT", 10), ("ROLLBACK", 1)])
+def test_an_iterator_ends_transactions_between_its_rows(engine: Engine, end: str, count: int) -> None:
+    run_all(
+        engine,
+        "CREATE TABLE seen (a INT)",
+        "CREATE FUNCTION numbers() RETURNING INT; DEFINE i INT; FOR i = 1 TO 10 BEGIN WORK;"
+        f" INSERT INTO seen VALUES (i); IF i = 10 THEN COMMIT WORK; ELSE {end} WORK; END IF;"
+        " RETURN i WITH RESUME; END FOR; END FUNCTION",
+    )
+    assert query(engine, "EXECUTE FUNCTION numbers()") == [(number,) for number in range(1, 11)]
+    assert query(engine, "SELECT COUNT(*) FROM seen") == [(count,)]
+
+
+COUNTS = [
+    ("SELECT SKIP n FIRST one a INTO r FROM t", 2),
+    ("SELECT FIRST one a INTO r FROM t ORDER BY a DESC", 2),
+    ("SELECT LIMIT one t.a + 0 INTO r FROM t ORDER BY 1", 1),
+    ("SELECT a INTO r FROM t ORDER BY a SKIP n LIMIT one", 2),
+    ("SELECT FIRST one * INTO r FROM (SELECT LIMIT one a FROM t ORDER BY a)", 1),
+    ("SELECT skip label INTO r FROM (SELECT a skip FROM t) WHERE skip = 2", 2),
+    ("SELECT first INTO r FROM (SELECT a first, c one FROM t) WHERE first = 1", 1),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), COUNTS)
+def test_variables_count_the_rows_of_a_query(table: Engine, text: str, value: int) -> None:
+    body = f"DEFINE r, one INT; LET one = 1; FOREACH {text} EXIT FOREACH; END FOREACH; RETURN r;"
+    run(table, f"CREATE FUNCTION f(n INT) RETURNING INT; {body} END FUNCTION")
+    assert query(table, "EXECUTE FUNCTION f(1)") == [(value,)]
+
+
+@pytest.mark.parametrize("count", ["NULL", "-1"])
+def test_a_variable_that_is_no_number_of_rows_is_an_error(table: Engine, count: str) -> None:
+    body = f"DEFINE r, n INT; LET n = {count}; SELECT FIRST n a INTO r FROM t; RETURN r;"
+    run(table, f"CREATE FUNCTION f() RETURNING INT; {body} END FUNCTION")
+    assert error_from(table, "EXECUTE FUNCTION f()").sqlcode == -415
+    run(table, "CREATE PROCEDURE p() DEFINE r INT; SELECT FIRST n a INTO r FROM t; END PROCEDURE")
+    assert error_from(table, "EXECUTE PROCEDURE p()").sqlcode == -201

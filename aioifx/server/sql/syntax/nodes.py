@@ -500,6 +500,10 @@ class Hierarchy(Node):
     is_nocycle: bool = False
 
 
+RowCount: TypeAlias = Number | Parameter | Column | Variable
+"""Of SKIP, FIRST and LIMIT; in a routine the name of a variable, which translation replaces."""
+
+
 class Select(Node):
     """One SELECT up to its HAVING, with the SKIP and FIRST after the word SELECT (LIMIT there is FIRST)."""
 
@@ -509,8 +513,8 @@ class Select(Node):
     group_by: tuple[Expression, ...] = ()
     having: Expression | None = None
     is_distinct: bool = False
-    skip: Number | Parameter | None = None
-    first: Number | Parameter | None = None
+    skip: RowCount | None = None
+    first: RowCount | None = None
     hierarchy: Hierarchy | None = None
 
 
@@ -552,8 +556,8 @@ class Query(Statement):
     common_tables: tuple[CommonTable, ...] = ()
     is_recursive: bool = False
     order_by: tuple[OrderItem, ...] = ()
-    skip: Number | Parameter | None = None
-    limit: Number | Parameter | None = None
+    skip: RowCount | None = None
+    limit: RowCount | None = None
     for_update: ForUpdate | None = None
     for_read_only: bool = False
     into_temp: IntoTemp | None = None

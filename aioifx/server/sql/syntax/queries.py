@@ -113,8 +113,8 @@ def parse_query(s: TokenStream, common: CommonTables | None = None) -> nodes.Que
         order_by = s.listed(parse_order_item)
     elif s.accept("order", "by"):
         order_by = s.listed(parse_order_item)
-    skip = _row_count(s, "skip")
-    limit = _row_count(s, "limit")
+    skip = _row_count(s, "skip", is_last=True)
+    limit = _row_count(s, "limit", is_last=True)
     s.ascend()
     if isinstance(body, nodes.Query) and not (common_tables or order_by or skip or limit):
         return body
@@ -219,10 +219,18 @@ def _hierarchy(s: TokenStream) -> nodes.Hierarchy:
     return nodes.Hierarchy(offset, start, condition, is_nocycle)
 
 
-def _row_count(s: TokenStream, word: str) -> nodes.Number | nodes.Parameter | None:
-    """Read ``word n`` or ``word ?``; without a number the word is a name."""
+def _row_count(s: TokenStream, word: str, *, is_last: bool = False) -> nodes.RowCount | None:
+    """Read ``word n``, ``word ?`` or, in a routine, ``word variable``; otherwise the word is a name.
+
+    Args:
+        is_last: whether it is behind ORDER BY, where no select list follows.
+    """
     if not s.at(word):
         return None
+    if s.in_routine and s.at_name(1) and (is_last or _is_before_list(s)):
+        s.advance()
+        name = s.name()
+        return nodes.Column(name.offset, name.text)
     if s.at("?", ahead=1):
         s.advance()
         return s.parameter()
@@ -232,6 +240,12 @@ def _row_count(s: TokenStream, word: str) -> nodes.Number | nodes.Parameter | No
     if not s.token.text.isdigit():
         raise s.refusal()
     return parse_number(s)
+
+
+def _is_before_list(s: TokenStream) -> bool:
+    """Whether the name after FIRST or SKIP is a variable: a select list follows; the label of a column is the end."""
+    is_word = s.at_any("from", "into", "as", "units", ahead=1)
+    return not is_word and not any(s.at(end, ahead=2) for end in (",", ".", ";", "from", "into"))
 
 
 def _distinct(s: TokenStream) -> bool:

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import require_columns
 from aioifx.server.sql.model.type_rules import INTEGER, common, is_large
-from aioifx.server.sql.sqlite.tree import Literal, Node, Piece, call, listed, logic, sql, unquoted
+from aioifx.server.sql.sqlite.tree import Literal, Node, Parameter, Piece, call, listed, logic, sql, unquoted
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.complex_types import require_ordered
 from aioifx.server.sql.translate.expressions import Expressions
@@ -41,7 +41,7 @@ class Place(Enum):
 _MOST_ROWS: Final = 2**31 - 1
 """The greatest number of FIRST, SKIP and LIMIT, an INTEGER; assumed: -1215 for a greater one."""
 _COUNTED: Final = frozenset({Place.STATEMENT, Place.FROM})
-_Counts: TypeAlias = Sequence[nodes.Number | nodes.Parameter]
+_Counts: TypeAlias = Sequence[nodes.RowCount]
 _OPERATORS: Final = {"union": "UNION", "intersect": "INTERSECT", "minus": "EXCEPT"}
 
 
@@ -264,6 +264,10 @@ class QueryTranslator:
         (node,) = counts
         if isinstance(node, nodes.Parameter):
             return call("ifx_count", self.context.parameter(node, INTEGER, exact=True))
+        if isinstance(node, nodes.Variable):
+            return call("ifx_count", Parameter(node.index + 1))
+        if isinstance(node, nodes.Column):
+            raise SqlError(-201, offset=node.offset)
         if not isinstance(node.value, int):
             raise SqlError(-201, offset=node.offset)
         if node.value > _MOST_ROWS:
@@ -271,7 +275,7 @@ class QueryTranslator:
         return Literal(node.value)
 
 
-def _given(*counts: nodes.Number | nodes.Parameter | None) -> _Counts:
+def _given(*counts: nodes.RowCount | None) -> _Counts:
     return [each for each in counts if each is not None]
 
 
