@@ -330,7 +330,9 @@ def test_a_database_without_constraints_can_defer_all_of_them() -> None:
     with server_core() as core:
         engine = core.engine()
         run_all(engine, "BEGIN WORK", "SET CONSTRAINTS ALL DEFERRED", "SET CONSTRAINTS ALL IMMEDIATE")
-        run_all(engine, "CREATE TABLE t (a INTEGER)", "SET CONSTRAINTS ALL DEFERRED", "INSERT INTO t VALUES (1)")
+        run_all(
+            engine, "CREATE TABLE t (a INTEGER)", "SET CONSTRAINTS ALL DEFERRED", "INSERT INTO t VALUES (1)"
+        )
         run_all(engine, "SET CONSTRAINTS, INDEXES, TRIGGERS FOR t DISABLED", "SET CONSTRAINTS FOR t ENABLED")
         run(engine, "COMMIT WORK")
         assert query(engine, "SELECT a FROM t") == [(1,)]

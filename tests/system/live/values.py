@@ -171,7 +171,7 @@ VALUES: Final[tuple[Check, ...]] = (
         "server/sql/runtime/datetimes.py: parse_datetime",
         gives(
             "'2000-01-03 00:00:00'::DATETIME YEAR TO FRACTION(5)",
-            datetime(2000, 1, 3),  # noqa: DTZ001
+            datetime(2000, 1, 3),
             type="DATETIME YEAR TO FRACTION(5)",
         ),
     ),

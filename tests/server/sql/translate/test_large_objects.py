@@ -59,7 +59,7 @@ def core() -> Iterator[ServerCore]:
             "MERGE INTO t USING t AS s ON t.k = s.k WHEN NOT MATCHED THEN INSERT (b) VALUES (?)",
             (-617, "", 81),
         ),
-        ("CREATE TABLE u (r ROW(a INT, b BYTE))", (-999, "ROW(A INTEGER,B BYTE)", 17)),
+        ("CREATE TABLE u (r ROW(a INT, b BYTE))", (-999, "ROW(A INTEGER, B BYTE)", 17)),
         ("CREATE TABLE u (s SET(ROW(x TEXT) NOT NULL))", (-999, "ROW(X TEXT)", 17)),
     ],
 )
