@@ -104,9 +104,9 @@ from tests.server.sql.shapes import error_of, select_of, shape, statement_shape,
         ),
         (
             "case -a when +1 then 2 end",
-            "(case (- a) when 1 then 2)",
+            "Case(Unary(-, a), [When(Unary(+, 1), 2)])",
         ),
-        ("case - 1", "(case - 1)"),
+        ("case - 1", "Binary(-, case, 1)"),
         (
             "case when a = 1 then 2 end",
             "Case([When(Comparison(=, a, 1), 2)])",
