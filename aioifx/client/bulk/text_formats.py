@@ -29,6 +29,7 @@ from typing import Final, Literal, cast
 
 from aioifx.client.bulk.arguments import Chunk, Readable, TextFormat, TextRecord, TextSource
 from aioifx.client.config.checks import check_flag
+from aioifx.codecs.delimited import ends_in_escape, join_fields, split_fields
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError, InterfaceError
 
@@ -253,8 +254,6 @@ def _check_reading(encoding: str | None, max_record: int) -> None:
 # Documented: no backslash, newline or hexadecimal digit. A blank is documented as allowed. It is rejected here, because
 # an empty string and an escaped blank would be the same text. A CR is rejected because it is part of a CRLF.
 _UNFIT_FOR_UNLOAD: Final = "\\\n\r 0123456789abcdefABCDEF"
-_EMPTY: Final = "\\ "
-_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,50 +282,16 @@ class UnloadFormat:
         """
         if not fields:
             raise InterfaceError("fields: expected at least one, got none")
-        delimiter = self.delimiter
-        escaped, parts = "\\" + delimiter, [""] * len(fields)
-        for index, field in enumerate(fields):
-            if field:
-                text = field.replace("\\", "\\\\").replace(delimiter, escaped)
-                parts[index] = text.replace("\n", "\\\n")
-            elif field is not None:
-                parts[index] = _EMPTY
-        return delimiter.join(parts) + delimiter + "\n"
+        return join_fields(fields, self.delimiter)
 
     def continues(self, line: str, inside: bool) -> bool:
         """Whether the newline after *line* is escaped; *inside* does not matter."""
         del inside
-        return line.endswith("\\") and _ends_in_escape(line)
+        return ends_in_escape(line)
 
     def split(self, text: str) -> TextRecord:
         """The fields of a record, unescaped."""
-        if text.endswith("\r") and not _ends_in_escape(text[:-1]):
-            text = text[:-1]
-        if "\\" not in text:
-            plain = text.split(self.delimiter)
-            if not plain[-1]:  # after the last delimiter
-                plain.pop()
-            return [field or None for field in plain]
-        found = _unload_field(self.delimiter).findall(text)
-        return [_unescaped(field) for field, delimiter in found if delimiter or field]
-
-
-@lru_cache(maxsize=16)
-def _unload_field(delimiter: str) -> re.Pattern[str]:
-    """Pattern of an escaped field with its delimiter; both are empty after the last one."""
-    mark = re.escape(delimiter)
-    return re.compile(rf"((?:[^\\{mark}]++|\\.)*+)({mark}|\Z)", re.DOTALL)
-
-
-def _unescaped(field: str) -> str | None:
-    if field == _EMPTY:
-        return ""
-    return (_ESCAPED.sub(r"\1", field) if "\\" in field else field) or None
-
-
-def _ends_in_escape(text: str) -> bool:
-    """Whether the text ends with an incomplete escape."""
-    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
+        return split_fields(text, self.delimiter)
 
 
 # --- CSV ------------------------------------------------------------------------------------------------------------

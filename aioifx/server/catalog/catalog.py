@@ -43,7 +43,7 @@ from aioifx.server.sql.model.schema import (
 )
 from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.server.sql.sqlite.render import identifier
-from aioifx.server.sql.syntax.nodes import Fragment
+from aioifx.server.sql.syntax.nodes import External, Fragment
 from aioifx.server.sql.translate.sqlite_ddl import affinity, object_table_steps
 from aioifx.sqltypes import Column, SqlType
 
@@ -393,6 +393,9 @@ def table_from_json(text: str, catalog: str = "main") -> Table:
     fields["stored_order"] = tuple(fields["stored_order"])
     fields["fragments"] = tuple(Fragment(*each) for each in fields["fragments"])
     fields["depends_on"] = tuple(fields["depends_on"])
+    if fields.get("external"):
+        files, *rest = fields["external"]
+        fields["external"] = External(tuple(files), *rest)
     if fields.get("foreign_name"):
         fields["foreign_name"] = tuple(fields["foreign_name"])
     fields["kind"] = TableKind(fields["kind"])

@@ -31,12 +31,13 @@ from aioifx.server.sql.model.schema import (
 )
 from aioifx.server.sql.model.spl import SplParameter, SplRoutine, SplTrigger
 from aioifx.server.sql.model.type_rules import Family, family_of
-from aioifx.server.sql.syntax.nodes import Fragment
+from aioifx.server.sql.syntax.nodes import External, Fragment
 from aioifx.sqltypes import NOT_NULL, SqlType, TypeCode
 
 _BY_TABID: Final = tuple(
     "systables syscolumns sysindices sysindexes sysconstraints syscoldepend sysdefaults sysviews syssyntable"
-    " systabauth syssequences sysblobs sysobjstate sysfragments systriggers".split()
+    " systabauth syssequences sysblobs sysobjstate sysfragments systriggers sysexternal"
+    " sysextdfiles".split()
 )
 _BY_CONSTRID: Final = ("sysreferences", "syschecks")
 
@@ -94,8 +95,19 @@ def rows_of(table: Table) -> Iterator[Step]:
         yield insert("syssyntable", (table.tabid, None, None, None, None, table.synonym_of))
     if table.foreign_name:
         yield insert("syssyntable", (table.tabid, None, *table.foreign_name, None))
-    if table.kind is TableKind.TABLE and not table.is_system:
+    if table.external is not None:
+        yield from _external_rows(table.tabid, table.external)
+    if table.kind in (TableKind.TABLE, TableKind.EXTERNAL) and not table.is_system:
         yield insert("systabauth", (table.owner, "public", table.tabid, _PUBLIC_RIGHTS))
+
+
+def _external_rows(tabid: int, external: External) -> Iterator[Step]:
+    """The rows of an external table in sysexternal and sysextdfiles (documented)."""
+    ends = ("\n", external.delimiter, None, None)
+    limits = (external.max_errors, external.reject_file or None, 0, len(external.files))
+    yield insert("sysexternal", (tabid, "D", None, *ends, *limits))
+    for path in external.files:
+        yield insert("sysextdfiles", (tabid, f"DISK:{path}", None, None))
 
 
 def systables_row(table: Table, site: str | None = None) -> Step:

@@ -105,6 +105,10 @@ _COLUMNS: Final = {
     f" combine_func {_NAME}, final_func {_NAME}, handlesnulls boolean",
     "syssequences": "seqid serial, tabid integer, start_val int8, inc_val int8, max_val int8, min_val int8,"
     " cycle char(1), restart_val int8, cache integer, order char(1)",
+    "sysviolations": "targettid integer, viotid integer, diatid integer, maxrows integer",
+    "sysexternal": "tabid integer, fmttype char(1), codeset varchar(128), recdelim varchar(128), flddelim char(4),"
+    " datefmt char(8), moneyfmt char(20), maxerrors integer, rejectfile char(464), flags integer, ndfiles integer",
+    "sysextdfiles": "tabid integer, dfentry char(469), blobdir char(344), clobdir char(344)",
     "sysindexes": f"idxname {_NAME}, owner {_OWNER}, tabid integer, idxtype char(1), clustered char(1), "
     + "".join(f"part{n} smallint, " for n in range(1, 17))
     + "levels smallint, leaves integer, nunique integer, clust integer",

@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from aioifx.server.engine import session_databases
+from aioifx.server.engine import external_tables, session_databases
 from aioifx.server.engine.control_statements import control
 from aioifx.server.engine.cursors import Cursor, NoRows
 from aioifx.server.engine.ddl import create_filled_table, run_definition
@@ -38,6 +38,7 @@ from aioifx.server.sql.model.plan import (
     Isolation,
     Plan,
     Query,
+    Unload,
 )
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
@@ -86,6 +87,7 @@ class Engine:
         self._running = _Flag()
         self._spl = SplHost(self._state, self._execute_embedded, self._open_embedded, self.close_cursor)
         self._state.spl = self._spl
+        self._state.load_external = partial(external_tables.load, self._state)
 
     # -- the session ---------------------------------------------------------------------------------------------------
 
@@ -231,6 +233,10 @@ class Engine:
                 if self._is_avoided(plan):
                     return StatementResult()
                 return run_change(self._state, statement, plan.action, values)
+            case Unload():
+                if self._is_avoided(plan):
+                    return StatementResult()
+                return external_tables.unload(self._state, statement, plan.action, values)
             case FilledTable():
                 if self._is_avoided(plan):
                     return StatementResult()

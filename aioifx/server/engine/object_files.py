@@ -43,29 +43,34 @@ class Files(Protocol):
 
 
 class ServerFiles:
-    """Files in a folder of the server."""
+    """Files in a folder of the server.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        sqlcode: of the error for a file that cannot be opened.
+    """
+
+    def __init__(self, folder: Path, sqlcode: int = _BAD_OBJECT) -> None:
         self._folder = folder
+        self._sqlcode = sqlcode
 
     def read(self, name: str) -> Iterator[bytes]:
         """See `Files.read`.
 
         Raises:
-            SqlError: -999, the file is outside the folder; -9810 (assumed), it cannot be read.
+            SqlError: -999, the file is outside the folder; *sqlcode* (-9810 is assumed), it cannot be read.
         """
         try:
             with open(self._path(name), "rb", opener=regular) as file:
                 while piece := file.read(PIECE):
                     yield piece
         except OSError:
-            raise SqlError(_BAD_OBJECT, token=name) from None
+            raise SqlError(self._sqlcode, token=name) from None
 
     def write(self, name: str, pieces: Iterable[bytes]) -> None:
         """See `Files.write`.
 
         Raises:
-            SqlError: -999, the file is outside the folder; -9810 (assumed), it cannot be written.
+            SqlError: -999, the file is outside the folder; *sqlcode* (-9810 is assumed), it cannot be written.
         """
         path = self._path(name)
         try:
@@ -73,14 +78,14 @@ class ServerFiles:
             with open(path, "wb", opener=regular) as file:
                 file.writelines(pieces)
         except OSError:
-            raise SqlError(_BAD_OBJECT, token=name) from None
+            raise SqlError(self._sqlcode, token=name) from None
 
     def _path(self, name: str) -> Path:
         folder = self._folder.resolve()
         try:
             path = (folder / name).resolve()
         except (ValueError, OSError, RuntimeError):  # a NUL, a loop of links
-            raise SqlError(_BAD_OBJECT, token=name) from None
+            raise SqlError(self._sqlcode, token=name) from None
         if folder not in path.parents:
             raise SqlError(-999, token="a file outside the server's folder")
         return path

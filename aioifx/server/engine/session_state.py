@@ -18,6 +18,7 @@ from aioifx.server.engine.sysmaster import refresh
 from aioifx.server.engine.workspace import Workspace
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import BeginWork, CallSpl, CommitWork, Plan, RollbackWork
+from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.settings import Settings, no_check
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sqlite.databases import Database, Databases
@@ -59,6 +60,10 @@ _LONG_TEXT: Final = 10_000
 """Characters of a statement whose translation can be interrupted; a COMMIT, which no interrupt ends, is shorter."""
 _UNINTERRUPTED: Final = (BeginWork, CommitWork, RollbackWork)
 """Statements that an interrupt does not end; it ends the next one (documented: they are not in sqlbreak's list)."""
+
+
+def _no_table(table: Table) -> None:
+    raise AssertionError("the engine sets it")
 
 
 class SplCalls(Protocol):
@@ -111,6 +116,8 @@ class SessionState:
         """Files at the client; None if they cannot be reached."""
         self.function_error: SqlError | None = None
         """The error that an SQL function raised in the running statement."""
+        self.load_external: Callable[[Table], None] = _no_table
+        """Reads the files of an external table; the engine sets it."""
         self.spl: SplCalls | None = None
         """Runs routines written in SPL; the engine sets it."""
         self._clock = clock
@@ -141,7 +148,10 @@ class SessionState:
         """See `Planner.current_plan`; the tables of sysmaster that it reads are filled as of now."""
         plan = self.planner.current_plan(statement, self.workspace)
         for shown in plan.refresh:
-            refresh(shown, self.current.connection, self.databases, self.registry, self.entry)
+            if isinstance(shown, str):
+                refresh(shown, self.current.connection, self.databases, self.registry, self.entry)
+            else:
+                self.load_external(shown)
         return plan
 
     def bind(self, statement: Statement, values: Sequence[Value]) -> tuple[Stored, ...]:

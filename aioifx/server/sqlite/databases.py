@@ -44,7 +44,7 @@ BUSY_TIMEOUT: Final = 5.0
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_$]{0,127}")
 _SUFFIX: Final = ".sqlite"
 _FILES: Final = "files"
-_APPLICATION: Final = 0x49465804  # application_id of our files: "IFX" and the version of their format
+_APPLICATION: Final = 0x49465805  # application_id of our files: "IFX" and the version of their format
 _FACTS: Final = 'CREATE TABLE "ifx_database" (log_mode TEXT, owner TEXT, created TEXT, locale TEXT)'
 
 

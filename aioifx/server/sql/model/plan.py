@@ -210,6 +210,13 @@ class FilledTable(Frozen):
     fill: Change
 
 
+class Unload(Frozen):
+    """INSERT .. SELECT into an external table: the rows of a query, with the table's columns, and their file."""
+
+    query: Query
+    table: Table
+
+
 class CallRoutine(Frozen):
     """EXECUTE: a routine written in Python, through a cursor when it has results."""
 
@@ -395,6 +402,7 @@ Action: TypeAlias = (
     | Change
     | Definition
     | FilledTable
+    | Unload
     | CallRoutine
     | CallSpl
     | DropRoutine
@@ -429,8 +437,8 @@ class Plan(Frozen):
     parameters: tuple[Parameter, ...] = ()
     attach: tuple[tuple[str, str], ...] = ()
     """Other databases in the texts: (database, alias to attach its file under)."""
-    refresh: frozenset[str] = frozenset()
-    """Session tables that the engine fills before it runs the plan: ``sysdatabases``, ``syssessions``."""
+    refresh: frozenset[str | Table] = frozenset()
+    """What the engine fills before it runs the plan: session tables such as ``sysdatabases``, and external tables."""
 
     @property
     def returns_rows(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.spl import SplRoutine
-from aioifx.server.sql.syntax.nodes import Fragment
+from aioifx.server.sql.syntax.nodes import External, Fragment
 from aioifx.sqltypes import (
     SERIALS,
     SqlType,
@@ -182,6 +182,7 @@ class TableKind(StrEnum):
     """The kind of an object in FROM, with its letter in systables.tabtype."""
 
     TABLE = "T"
+    EXTERNAL = "E"
     VIEW = "V"
     SYNONYM = "S"
     PRIVATE_SYNONYM = "P"
@@ -277,6 +278,9 @@ class Table(Frozen):
     """SQLite text that computes the rows of a catalog table that is not stored; replaces `source`."""
     refresh: str = ""
     """The session table that the engine must fill before it is read: a member of `plan.Plan.refresh`."""
+
+    external: External | None = None
+    """The files of an external table, whose rows `generated` has while a statement runs."""
 
     @property
     def physical(self) -> str:

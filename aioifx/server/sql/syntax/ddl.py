@@ -13,6 +13,7 @@ from aioifx.server.sql.complex_types import row_of
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.control import parse_database_name, parse_grantee
+from aioifx.server.sql.syntax.external_tables import parse_create_external_table
 from aioifx.server.sql.syntax.spl import at_create_routine, parse_create_routine, parse_drop_routine
 from aioifx.server.sql.syntax.storage_clauses import parse_index_storage
 from aioifx.server.sql.syntax.tables import parse_alter_table, parse_create_table, parse_if_not_exists
@@ -42,7 +43,9 @@ def parse_create(s: TokenStream) -> nodes.Statement:
         return parse_create_routine(s, offset)
     if s.at("row", "type") or s.at("distinct", "type"):
         return parse_create_type(s, offset)
-    if s.at_any("table", "temp", "standard", "raw", "external"):
+    if s.at("external", "table"):
+        return parse_create_external_table(s, offset)
+    if s.at_any("table", "temp", "standard", "raw"):
         return parse_create_table(s, offset)
     if s.at_any("index", "unique", "cluster") or (s.at("distinct") and not s.at("type", ahead=1)):
         return _create_index(s, offset)

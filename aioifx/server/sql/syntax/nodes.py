@@ -752,6 +752,25 @@ class CreateTable(Statement):
     fragments: tuple[Fragment, ...] = ()
 
 
+class External(NamedTuple):
+    """The files of an external table, in UNLOAD's format."""
+
+    files: tuple[str, ...]
+    delimiter: str = "|"
+    max_errors: int | None = None
+    reject_file: str = ""
+
+
+class CreateExternalTable(Statement):
+    """CREATE EXTERNAL TABLE, with columns of its own or those of another table (`same_as`)."""
+
+    table: QualifiedName
+    columns: tuple[ColumnDef, ...]
+    same_as: QualifiedName | None
+    external: External
+    if_not_exists: bool = False
+
+
 class CreateTableAs(Statement):
     """``CREATE TABLE table [(column [:: type], ..)] .. AS query``: the columns that are listed, or all of the query.
 

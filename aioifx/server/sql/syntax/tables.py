@@ -31,9 +31,7 @@ def parse_if_not_exists(s: TokenStream) -> bool:
 
 def parse_create_table(s: TokenStream, offset: int) -> nodes.CreateTable | nodes.CreateTableAs:
     """Read a CREATE TABLE from the word after CREATE."""
-    kind = s.accept_any("temp", "standard", "raw", "external")
-    if kind is not None and kind.text == "external":
-        raise s.unsupported("CREATE EXTERNAL TABLE", kind)
+    kind = s.accept_any("temp", "standard", "raw")
     temp = kind is not None and kind.text == "temp"
     s.expect("table")
     if_not_exists = parse_if_not_exists(s)
@@ -109,13 +107,14 @@ def _has_items(s: TokenStream, of_type: SqlType | None) -> bool:
 
 
 def _table_item(s: TokenStream) -> nodes.ColumnDef | nodes.Constraint:
-    return _table_constraint(s) if _at_table_constraint(s) else _column(s)
+    return _table_constraint(s) if _at_table_constraint(s) else parse_column(s)
 
 
 # --- Columns -----------------------------------------------------------------
 
 
-def _column(s: TokenStream) -> nodes.ColumnDef:
+def parse_column(s: TokenStream) -> nodes.ColumnDef:
+    """Read a column with its default and constraints."""
     if s.at("constraint") and s.at_any("primary", "unique", "check", "foreign", "not", ahead=2):
         raise s.refusal()
     name = s.name()
@@ -319,7 +318,7 @@ def _added_constraint(s: TokenStream) -> nodes.AddConstraint:
 
 
 def _added_column(s: TokenStream) -> nodes.AddColumn:
-    column = _column(s)
+    column = parse_column(s)
     return nodes.AddColumn(column.offset, column, s.name() if s.accept("before") else None)
 
 
@@ -348,5 +347,5 @@ def _modified(s: TokenStream) -> tuple[nodes.AlterAction, ...]:
 
 
 def _modified_column(s: TokenStream) -> nodes.ModifyColumn:
-    column = _column(s)
+    column = parse_column(s)
     return nodes.ModifyColumn(column.offset, column)

@@ -13,6 +13,11 @@ from aioifx.server.sql.model.schema import LOCK_LEVELS, ConstraintKind, Index, T
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.alter_table import alter_table, renamed_column, without_foreign_keys
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of
+from aioifx.server.sql.translate.external_tables import (
+    create_external_table,
+    drop_external_table,
+    external_table,
+)
 from aioifx.server.sql.translate.index_keys import index_part
 from aioifx.server.sql.translate.object_modes import definable
 from aioifx.server.sql.translate.scopes import MAIN, Context, ResolvedNames
@@ -42,6 +47,7 @@ from aioifx.wire.opcodes import StatementType
 _Statement: TypeAlias = (
     nodes.CreateTable
     | nodes.CreateTableAs
+    | nodes.CreateExternalTable
     | nodes.AlterTable
     | nodes.CreateIndex
     | nodes.CreateView
@@ -71,6 +77,8 @@ def ddl_plan(statement: _Statement, context: Context) -> Plan:
             return _create_table(statement, context)
         case nodes.CreateTableAs():
             return _create_table_as(statement, context)
+        case nodes.CreateExternalTable():
+            return _create_external_table(statement, context)
         case nodes.AlterTable():
             table = definable(statement.table, context)
             return Plan(StatementType.ALTER_TABLE, alter_table(statement, table, context))
@@ -180,6 +188,13 @@ def _create_table_as(node: nodes.CreateTableAs, context: Context) -> Plan:
     return finished(type_, action, node, context)
 
 
+def _create_external_table(node: nodes.CreateExternalTable, context: Context) -> Plan:
+    existing = context.schema.table(node.table.name)
+    if existing is not None and not existing.is_temp and node.if_not_exists:
+        return Plan(StatementType.CREATE_TABLE, _NOTHING)
+    return create_external_table(node, context, _new_name(node.table, context))
+
+
 def _with_storage(table: Table, node: nodes.CreateTable | nodes.CreateTableAs) -> Table:
     table = replace(table, fragments=node.fragments)
     if node.first_extent is not None:
@@ -215,6 +230,9 @@ def _drop(node: nodes.Drop, context: Context) -> Plan:
 
 
 def _drop_table(node: nodes.Drop, context: Context) -> Plan:
+    external = external_table(node.name, context)
+    if external is not None:
+        return drop_external_table(external, _dependents(node, external, context))
     try:
         table = definable(node.name, context)
     except SqlError as error:

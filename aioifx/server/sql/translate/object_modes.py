@@ -316,9 +316,11 @@ def definable(name: nodes.QualifiedName, context: Context) -> Table:
     """The table of a name, if its definition may be changed.
 
     Raises:
-        SqlError: -511 a catalog table, -206 a view, -999 a table of another database.
+        SqlError: -511 a catalog table, -206 a view, -999 an external table or a table of another database.
     """
     table = context.table(name)
+    if table.external is not None:
+        raise SqlError(-999, token="a change of an external table", offset=name.offset)
     if table.is_system or table.generated:
         raise SqlError(-511, token=table.name, offset=name.offset)
     if table.kind is not TableKind.TABLE:

@@ -297,7 +297,7 @@ class Context:
     attach: dict[str, str] = field(default_factory=dict[str, str])
     read: dict[int, Table] = field(default_factory=dict[int, Table])
     """The tables and views of the current database that were named, also inside views, by tabid."""
-    refresh: set[str] = field(default_factory=set[str])
+    refresh: set[str | Table] = field(default_factory=set["str | Table"])
     aliases: int = 0
     views: int = 0
     """The current nesting depth of views."""
@@ -369,7 +369,7 @@ class Context:
             return self.table(nodes.QualifiedName(name.offset, table_name, owner, database))
         if table is not None and table.synonym_of:
             table = schema.table_of(table.synonym_of)
-        if table is None or table.kind not in (TableKind.TABLE, TableKind.VIEW):
+        if table is None or table.kind not in _READABLE:
             raise SqlError(-206, -111, token=name.name, offset=name.offset)
         if table.is_system and not table.columns:
             raise SqlError(-999, token=table.name, offset=name.offset)
@@ -418,7 +418,11 @@ class Context:
         )
 
     def _note(self, table: Table, database: str) -> None:
-        if table.catalog == "main" and not table.generated:
+        if table.external is not None:
+            if table.catalog != "main":
+                raise SqlError(-999, token="external table of another database")
+            self.refresh.add(table)
+        if table.catalog == "main" and (not table.generated or table.external is not None):
             self.read[table.tabid] = table
         if not table.view:
             self.tables[table.source] = table
@@ -452,6 +456,9 @@ class Context:
         if self.names is not None and table.catalog == "main":
             columns = tuple(replace(each, origin=(table.tabid, each.name)) for each in columns)
         return Source(label, alias, columns, table, table.owner, offset)
+
+
+_READABLE: Final = (TableKind.TABLE, TableKind.VIEW, TableKind.EXTERNAL)
 
 
 def _column(table: Table, alias: str, column: ColumnDef) -> Node:

@@ -15,6 +15,7 @@ from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.syntax import nodes, spl_nodes
 from aioifx.server.sql.translate.control import control_plan
 from aioifx.server.sql.translate.ddl import ddl_plan
+from aioifx.server.sql.translate.external_tables import external_table, unload_plan
 from aioifx.server.sql.translate.merge import merge_plan
 from aioifx.server.sql.translate.object_modes import mode_plan
 from aioifx.server.sql.translate.routines import creation, dropping, execution
@@ -37,11 +38,14 @@ def translate(statement: nodes.Statement, schema: Schema, settings: Settings) ->
             return query_plan(statement, context)
         case nodes.Merge():
             return merge_plan(statement, context)
+        case nodes.Insert() if (external := external_table(statement.table, context)) is not None:
+            return unload_plan(statement, external, context)
         case nodes.Insert() | nodes.Update() | nodes.Delete() | nodes.Truncate():
             return change_plan(statement, context)
         case (
             nodes.CreateTable()
             | nodes.CreateTableAs()
+            | nodes.CreateExternalTable()
             | nodes.AlterTable()
             | nodes.CreateIndex()
             | nodes.CreateView()

@@ -112,8 +112,10 @@ def require_writable(table: Table, name: nodes.QualifiedName) -> Table:
     """The table, if its rows may be changed.
 
     Raises:
-        SqlError: -511 a catalog table, -999 a view or a table of another database.
+        SqlError: -511 a catalog table, -999 a view, an external table or a table of another database.
     """
+    if table.external is not None:
+        raise SqlError(-999, token="a change of an external table", offset=name.offset)
     if table.is_system or table.generated:
         raise SqlError(-511, token=table.name, offset=name.offset)
     if table.kind is TableKind.VIEW:
