@@ -40,6 +40,7 @@ from aioifx.server.sql.model.schema import (
     Trigger,
     TriggerEvent,
     UserType,
+    Violations,
 )
 from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.server.sql.sqlite.render import identifier
@@ -396,6 +397,8 @@ def table_from_json(text: str, catalog: str = "main") -> Table:
     if fields.get("external"):
         files, *rest = fields["external"]
         fields["external"] = External(tuple(files), *rest)
+    if fields.get("violations"):
+        fields["violations"] = Violations(*fields["violations"])
     if fields.get("foreign_name"):
         fields["foreign_name"] = tuple(fields["foreign_name"])
     fields["kind"] = TableKind(fields["kind"])

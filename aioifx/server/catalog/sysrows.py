@@ -64,6 +64,7 @@ def without(tabid: int) -> Iterator[Step]:
         (tabid,),
     )
     yield Step('DELETE FROM main."sysdepend" WHERE dtabid = ?', (tabid,))
+    yield Step('DELETE FROM main."sysviolations" WHERE targettid = ?', (tabid,))
     for name in _BY_TABID:
         yield Step(f'DELETE FROM main."{name}" WHERE tabid = ?', (tabid,))
 
@@ -95,6 +96,8 @@ def rows_of(table: Table) -> Iterator[Step]:
         yield insert("syssyntable", (table.tabid, None, None, None, None, table.synonym_of))
     if table.foreign_name:
         yield insert("syssyntable", (table.tabid, None, *table.foreign_name, None))
+    if table.violations is not None:
+        yield insert("sysviolations", (table.tabid, *table.violations))
     if table.external is not None:
         yield from _external_rows(table.tabid, table.external)
     if table.kind in (TableKind.TABLE, TableKind.EXTERNAL) and not table.is_system:

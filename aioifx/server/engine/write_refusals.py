@@ -21,6 +21,7 @@ _CHANGES: Final = {Verb.INSERT: -271, Verb.UPDATE: -346, Verb.DELETE: -240}
 _NEW_TABLES: Final = (
     StatementType.CREATE_TABLE,
     StatementType.CREATE_SCHEMA,
+    StatementType.START_VIOLATIONS,
     StatementType.CREATE_TEMP_TABLE,
     StatementType.SELECT_INTO_TEMP,
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.frozen import Frozen
@@ -236,6 +236,16 @@ class Trigger(Frozen):
         return is_any or not columns or any(name in columns for name in self.columns)
 
 
+class Violations(NamedTuple):
+    """The violations table and the diagnostics table of a table."""
+
+    violations: int
+    """Its tabid."""
+    diagnostics: int
+    maximum: int | None = None
+    """Of the rows of one statement."""
+
+
 class Table(Frozen):
     """A table, view, synonym or sequence with all that belongs to it."""
 
@@ -281,6 +291,8 @@ class Table(Frozen):
 
     external: External | None = None
     """The files of an external table, whose rows `generated` has while a statement runs."""
+    violations: Violations | None = None
+    """Those that START VIOLATIONS TABLE has made for it."""
 
     @property
     def physical(self) -> str:

@@ -292,6 +292,27 @@ def _with_option(s: TokenStream, options: nodes.SequenceOptions, word: str) -> n
             return replace(options, is_ordered=word == "order")
 
 
+# --- Violations tables -------------------------------------------------------
+
+
+def parse_start_violations(s: TokenStream) -> nodes.StartViolations:
+    """Read START VIOLATIONS TABLE."""
+    offset = s.expect("start", "violations", "table", "for").offset
+    table = parse_qualified_name(s)
+    names: tuple[nodes.Name, nodes.Name] | None = None
+    if s.accept("using"):
+        violations = s.name()
+        s.expect(",")
+        names = violations, s.name()
+    return nodes.StartViolations(offset, table, names, s.integer() if s.accept("max", "rows") else None)
+
+
+def parse_stop_violations(s: TokenStream) -> nodes.StopViolations:
+    """Read STOP VIOLATIONS TABLE."""
+    offset = s.expect("stop", "violations", "table", "for").offset
+    return nodes.StopViolations(offset, parse_qualified_name(s))
+
+
 # --- Schemas -----------------------------------------------------------------
 
 
@@ -328,6 +349,8 @@ OBJECTS: Final[dict[str, Callable[[TokenStream], nodes.Statement]]] = {
     "alter": parse_alter,
     "drop": parse_drop,
     "rename": parse_rename,
+    "start": parse_start_violations,
+    "stop": parse_stop_violations,
 }
 """Readers by the first word of a statement."""
 

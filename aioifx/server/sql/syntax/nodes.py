@@ -771,6 +771,20 @@ class CreateExternalTable(Statement):
     if_not_exists: bool = False
 
 
+class StartViolations(Statement):
+    """START VIOLATIONS TABLE FOR table [USING violations, diagnostics] [MAX ROWS count]"""
+
+    table: QualifiedName
+    names: tuple[Name, Name] | None = None
+    maximum: int | None = None
+
+
+class StopViolations(Statement):
+    """STOP VIOLATIONS TABLE FOR table"""
+
+    table: QualifiedName
+
+
 class CreateTableAs(Statement):
     """``CREATE TABLE table [(column [:: type], ..)] .. AS query``: the columns that are listed, or all of the query.
 

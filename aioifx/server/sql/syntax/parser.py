@@ -58,8 +58,6 @@ _READERS: Final[dict[str, Callable[[TokenStream], Statement]]] = {
 _NOT_EXECUTED: Final = (
     ("connect", "to"),
     ("disconnect",),
-    ("start", "violations", "table"),
-    ("stop", "violations", "table"),
     ("save", "external", "directives"),
 )
 

@@ -2,7 +2,7 @@
 
 Invariants:
 1. A constraint's name follows it (``PRIMARY KEY (k) CONSTRAINT pk_t``), as Informix requires.
-2. ENABLED is the default and is dropped; FILTERING is refused, because it needs START VIOLATIONS TABLE.
+2. ENABLED is the default and is dropped; FILTERING is refused, because no row is filtered.
 
 Source: the grammar is documented (Guide to SQL: Syntax, CREATE TABLE and ALTER TABLE).
 """

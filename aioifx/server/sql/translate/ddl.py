@@ -42,12 +42,20 @@ from aioifx.server.sql.translate.triggers import create_trigger, drop_trigger
 from aioifx.server.sql.translate.user_types import columns_of_type, user_type_plan, with_type_numbers
 from aioifx.server.sql.translate.view_texts import view_columns, with_table_renamed, without_stars
 from aioifx.server.sql.translate.views import require_simple
+from aioifx.server.sql.translate.violations import (
+    check_alterable,
+    start_violations,
+    stop_violations,
+    violations_dropped_with,
+)
 from aioifx.wire.opcodes import StatementType
 
 _Statement: TypeAlias = (
     nodes.CreateTable
     | nodes.CreateTableAs
     | nodes.CreateExternalTable
+    | nodes.StartViolations
+    | nodes.StopViolations
     | nodes.AlterTable
     | nodes.CreateIndex
     | nodes.CreateView
@@ -79,8 +87,13 @@ def ddl_plan(statement: _Statement, context: Context) -> Plan:
             return _create_table_as(statement, context)
         case nodes.CreateExternalTable():
             return _create_external_table(statement, context)
+        case nodes.StartViolations():
+            return start_violations(statement, context)
+        case nodes.StopViolations():
+            return stop_violations(statement, context)
         case nodes.AlterTable():
             table = definable(statement.table, context)
+            check_alterable(table, statement, context)
             return Plan(StatementType.ALTER_TABLE, alter_table(statement, table, context))
         case nodes.CreateIndex():
             return _create_index(statement, context)
@@ -94,6 +107,7 @@ def ddl_plan(statement: _Statement, context: Context) -> Plan:
             return _rename(statement, context)
         case nodes.RenameColumn():
             table = definable(statement.table, context)
+            check_alterable(table, statement, context)
             return Plan(StatementType.RENAME_COLUMN, renamed_column(statement, table, context))
         case nodes.CreateSequence():
             return _create_sequence(statement, context)
@@ -247,9 +261,12 @@ def _drop_table(node: nodes.Drop, context: Context) -> Plan:
             steps += more
             changes.append(PutTable(freed))
         changes += _dependents(node, table, context)
-    steps += release_steps(table)
-    steps.append(Step(f"DROP TABLE {table.source}", undo=Undo.KEEP if table.is_temp else None))
-    return Plan(StatementType.DROP_TABLE, Definition(tuple(steps), (*changes, RemoveTable(table))))
+    dropped = (*violations_dropped_with(table, node, context), table)
+    for each in dropped:
+        steps += release_steps(each)
+        steps.append(Step(f"DROP TABLE {each.source}", undo=Undo.KEEP if each.is_temp else None))
+    changes += map(RemoveTable, dropped)
+    return Plan(StatementType.DROP_TABLE, Definition(tuple(steps), tuple(changes)))
 
 
 def _dependents(node: nodes.Drop, table: Table, context: Context) -> list[RemoveTable]:

@@ -46,6 +46,8 @@ def translate(statement: nodes.Statement, schema: Schema, settings: Settings) ->
             nodes.CreateTable()
             | nodes.CreateTableAs()
             | nodes.CreateExternalTable()
+            | nodes.StartViolations()
+            | nodes.StopViolations()
             | nodes.AlterTable()
             | nodes.CreateIndex()
             | nodes.CreateView()

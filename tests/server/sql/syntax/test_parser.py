@@ -74,7 +74,7 @@ def test_an_old_outer_join_keeps_its_tables_apart() -> None:
         ("^call p()", (-201, "")),
         ("^connect to 'd'", (-999, "CONNECT TO")),
         ("^disconnect current", (-999, "DISCONNECT")),
-        ("^start violations table for t", (-999, "START VIOLATIONS TABLE")),
+        ("^save external directives 'x' active for select 1 from t", (-999, "SAVE EXTERNAL DIRECTIVES")),
         ("begin work; ^commit work", (-201, "")),
         ("begin work;^;", (-201, "")),
         ("begin work ^)", (-201, "")),
