@@ -24,6 +24,7 @@ from aioifx.server.sql.translate.spl_program import NOT_GIVEN
 from aioifx.server.sqlite.dml import Written, insert_each, make_interruptible, write
 from aioifx.server.sqlite.error_mapping import (
     broken_reference,
+    is_disk_full,
     is_duplicate,
     is_foreign_key,
     sql_error_of,
@@ -139,6 +140,8 @@ def _run(state: SessionState, change: Change, attempt: Callable[[], T]) -> T:
             if refused.resource is not None and refused.resource.kind is Kind.KEY:
                 raise SqlError(_LOCKED_KEY[change.verb], refused.isamcode, change.table.name) from None
             raise
+        except sqlite3.Error as error:
+            raise ((is_disk_full(error) and sql_error_of(error, change)) or error) from None
 
 
 def _is_plain_insert(change: Change) -> bool:

@@ -42,8 +42,8 @@ def sql_error_of(error: sqlite3.Error, change: Change | None) -> SqlError | None
         return SqlError(-213, -157)
     if code & 0xFF == sqlite3.SQLITE_CANTOPEN:
         return SqlError(-229, TOO_MANY_FILES)
-    if code & 0xFF == sqlite3.SQLITE_FULL:
-        return SqlError(-271 if change and change.verb is Verb.INSERT else -346, -131)
+    if is_disk_full(error):
+        return SqlError(_FULL[change.verb if change else Verb.UPDATE], -131)
     if code & 0xFF in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_RANGE):
         return _limit(str(error))
     if code == sqlite3.SQLITE_CONSTRAINT_TRIGGER and (raised := _RAISED.fullmatch(str(error))):
@@ -51,6 +51,15 @@ def sql_error_of(error: sqlite3.Error, change: Change | None) -> SqlError | None
     if change is not None and code == sqlite3.SQLITE_CONSTRAINT_UNIQUE:
         return _duplicate(change, str(error).partition(": ")[2])
     return None
+
+
+_FULL: Final = {Verb.INSERT: -271, Verb.UPDATE: -346, Verb.DELETE: -240}
+"""What could not be written on a full disk (documented)."""
+
+
+def is_disk_full(error: sqlite3.Error) -> bool:
+    """Whether SQLite found no space; it may find that at the end of a statement."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
 
 
 _LIMITS: Final = {

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from aioifx.server.engine.engine import Engine
+from aioifx.server.sql.errors import SqlError
 from tests.server.talking import codes, error_from, query, run, run_all, server_core
 
 
@@ -100,3 +101,32 @@ def test_two_sessions_share_a_counter(one: Engine, two: Engine) -> None:
     run(one, "CREATE TABLE t (k SERIAL)")
     numbers = [run(each, "INSERT INTO t VALUES (0)").serial for each in (one, two, one, two)]
     assert numbers == [1, 2, 3, 4]
+
+
+# -- a full disk -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def full(engine: Engine) -> Engine:
+    """A session whose file cannot grow."""
+    run_all(engine, "CREATE TABLE t (a INTEGER, b LVARCHAR(9000))")
+    for number in range(40):
+        run(engine, "INSERT INTO t VALUES (?, ?)", number, "x" * 3000)
+    connection = engine._state.current.connection
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count={pages}")
+    return engine
+
+
+def test_an_error_of_a_full_disk_says_what_could_not_be_written(full: Engine) -> None:
+    assert codes(error_from(full, "INSERT INTO t SELECT a, b FROM t")) == (-271, -131, "")
+    with pytest.raises(SqlError) as raised:
+        full.insert_rows(full.prepare("INSERT INTO t VALUES (?, ?)"), [(1, "x" * 3000)] * 40)
+    assert codes(raised.value) == (-271, -131, "")
+    assert codes(error_from(full, "UPDATE t SET b = b || b")) == (-346, -131, "")
+    assert query(full, "SELECT COUNT(*) FROM t") == [(40,)]
+
+
+def test_rows_are_deleted_where_that_needs_no_space(full: Engine) -> None:
+    assert run(full, "DELETE FROM t WHERE a < 30").rows == 30
+    assert run(full, "INSERT INTO t SELECT a, b FROM t").rows == 10

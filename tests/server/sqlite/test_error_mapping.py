@@ -168,3 +168,15 @@ def test_limits_of_sqlite_are_reported_as_not_supported(
     error = error_mapping.sql_error_of(raised.value, None)
     assert error is not None
     assert (error.sqlcode, error.token) == reported
+
+
+@pytest.mark.parametrize(
+    ("verb", "sqlcode"), [(Verb.INSERT, -271), (Verb.UPDATE, -346), (Verb.DELETE, -240), (None, -346)]
+)
+def test_a_full_disk_is_an_error_of_the_change(verb: Verb | None, sqlcode: int) -> None:
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+    change = None if verb is None else Change(verb, composed(""), PARENT)
+    found = error_mapping.sql_error_of(error, change)
+    assert found is not None
+    assert (found.sqlcode, found.isamcode) == (sqlcode, -131)
