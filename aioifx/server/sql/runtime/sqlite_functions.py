@@ -14,6 +14,8 @@ Conversion and comparison
                                 have one form, SQLite's operators do, with COLLATE ifx_decimal or RTRIM
     ifx_like(text, pattern[, escape])       1 or 0
     ifx_matches(text, pattern[, escape])    1 or 0
+    ifx_regex_match(text, pattern[, n])     't' or 'f'; NULL text counts as '', other NULLs are -937
+    ifx_regex_replace(text, pattern, text[, n[, n]])
     COLLATE ifx_decimal         order of decimal texts, also in MIN(x COLLATE ifx_decimal); equality needs none
 
 Numbers: R decides how it is computed and checked. Integers: range, -1214 -1215 -1284. DECIMAL: 32 digits, half away
@@ -122,6 +124,7 @@ from aioifx.server.sql.runtime import (
     intervals,
     numerics,
     patterns,
+    regex,
     strings,
 )
 from aioifx.server.sql.runtime.aggregates import Aggregate, WindowAggregate
@@ -320,6 +323,8 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_assign", 3, _assign, True),
     FunctionSpec("ifx_text", 2, _text, True),
     FunctionSpec("ifx_compare", 4, _compare, True),
+    *_specs("ifx_regex_match", regex.regex_match, 2, 3, with_settings=True),
+    *_specs("ifx_regex_replace", regex.regex_replace, 3, 4, 5, with_settings=True),
     *_specs("ifx_like", patterns.like, 2, 3),
     *_specs("ifx_matches", patterns.matches, 2, 3),
     # arithmetic

@@ -15,9 +15,11 @@ from typing import Final, NamedTuple
 from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.storage import TypeNumber, type_number
 from aioifx.server.sql.model.type_rules import (
+    BOOLEAN,
     DATE,
     FLOAT,
     INTEGER,
+    LONG_TEXT,
     Family,
     datetime,
     decimal,
@@ -327,6 +329,10 @@ ROUTINES: Final[dict[str, Routine]] = {
     "to_char": Routine((_SPAN, _TEXT), 1, _to_char),
     "to_number": Routine((_TEXT,), 1, _fixed("ifx_to_number", decimal())),
     "to_date": Routine((_TEXT, _TEXT), 1, _to_date),
+    "regex_match": Routine((_TEXT, _TEXT, _COUNT), 2, _fixed("ifx_regex_match", BOOLEAN)),
+    "regex_replace": Routine(
+        (_TEXT, _TEXT, _TEXT, _COUNT, _COUNT), 3, _fixed("ifx_regex_replace", LONG_TEXT)
+    ),
     "logn": Routine((_NUMBER,), 1, _fixed("ifx_ln", FLOAT)),
 } | {
     name: Routine((_NUMBER,), 1, _fixed(f"ifx_{name}", FLOAT))

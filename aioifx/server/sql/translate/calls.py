@@ -178,10 +178,9 @@ def _registered(translator: CallTranslator, node: nodes.Call) -> Typed:
 
 _NOT_EXECUTED: Final = frozenset(
     """encrypt_aes encrypt_tdes decrypt_char decrypt_binary gethint
-    regex_match regex_replace regex_extract regex_split bson_update""".split()
+    regex_extract regex_split bson_update""".split()
 )
-"""Functions of Informix that are refused by name. The bytes of its ciphers are not documented. Its regular expressions
-are those of another library."""
+"""Functions of Informix that are refused by name in expressions."""
 
 
 def _argument(translator: CallTranslator, kind: ArgumentKind, node: nodes.Expression) -> Typed:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.builtin_types import SYSTEM_OWNER
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.schema import ColumnDef, Schema, Table, TableKind, Trigger, TriggerEvent
@@ -172,7 +171,6 @@ def _rows(
 
 _NO_NAME: Final = " "
 """In place of a correlation name that is not given: no name of SQL."""
-_NO_SUCH_ROUTINE: Final = -674
 _EVENTS: Final = {
     "insert": TriggerEvent.INSERT,
     "update": TriggerEvent.UPDATE,
@@ -368,13 +366,9 @@ class _Translator:
         Source: observed: EXECUTE FUNCTION "informix".lower(n.handle) INTO .. in the output of dbschema
         """
         context = self._context(call)
-        try:
-            plan = execution(call, context, table)
-        except SqlError as error:
+        plan = execution(call, context, table)
+        if isinstance(plan.action, plans.Query):
             arguments = [each for each in call.arguments if not isinstance(each, nodes.NamedArgument)]
-            is_built_in = call.kind == "function" and call.routine.owner in ("", SYSTEM_OWNER)
-            if error.sqlcode != _NO_SUCH_ROUTINE or not is_built_in:
-                raise
             function = nodes.Call(call.offset, replace(call.routine, owner=""), tuple(arguments))
             return None, [Expressions(context, Scope(), QueryTranslator(context)).value(function)]
         assert isinstance(plan.action, plans.CallRoutine | plans.CallSpl)
