@@ -402,3 +402,18 @@ def test_a_routine_in_spl_reads_the_rows_of_a_built_in_function(engine: Engine) 
         " END FUNCTION",
     )
     assert query(engine, "EXECUTE FUNCTION words('a  b')") == [("a.",), ("b.",)]
+
+
+def test_the_password_of_a_session_encrypts_and_decrypts(engine: Engine) -> None:
+    run(engine, "CREATE TABLE c (k INT, v VARCHAR(200))")
+    run(engine, "SET ENCRYPTION PASSWORD 'open sesame' WITH HINT 'a door'")
+    run(engine, "INSERT INTO c VALUES (1, ENCRYPT_AES('1234'))")
+    run(engine, "INSERT INTO c VALUES (2, ENCRYPT_TDES(?, 'another', ''))", "5678")
+    assert query(engine, "SELECT DECRYPT_CHAR(v), GETHINT(v) FROM c WHERE k = 1") == [("1234", "a door")]
+    assert error_from(engine, "SELECT DECRYPT_CHAR(v) FROM c WHERE k = 2").sqlcode == -26008
+    assert query(engine, "SELECT DECRYPT_BINARY(v, 'another'), GETHINT(v) FROM c WHERE k = 2") == [
+        ("5678", None)
+    ]
+    assert query(engine, "EXECUTE FUNCTION DECRYPT_CHAR((SELECT v FROM c WHERE k = 1))") == [("1234",)]
+    assert error_from(engine, "SET ENCRYPTION PASSWORD 'short'").sqlcode == -26007
+    assert error_from(engine, "SELECT GETHINT('abc') FROM c").sqlcode == -26005

@@ -332,6 +332,13 @@ class SetConstraints(Frozen):
     is_deferred: bool
 
 
+class SetEncryption(Frozen):
+    """SET ENCRYPTION PASSWORD."""
+
+    password: str
+    hint: str
+
+
 class SetOption(Frozen):
     """SET ENVIRONMENT and other settings that are stored with little effect; `name` in upper case."""
 
@@ -407,6 +414,7 @@ Action: TypeAlias = (
     | SetIsolation
     | SetTransaction
     | SetConstraints
+    | SetEncryption
     | SetOption
     | OpenDatabase
     | CloseDatabase

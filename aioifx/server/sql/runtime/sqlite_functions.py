@@ -87,6 +87,8 @@ Rows, collections and documents: T is a text, the definition of their type
 
 Session and errors
 
+    ifx_encrypt(text, algorithm[, password[, hint]])  ifx_decrypt(text[, password])  ifx_get_hint(text)     text
+
     ifx_user()  ifx_dbservername()
     ifx_dbinfo(option[, argument])          -728 when unknown; utc_to_datetime gives DATETIME YEAR TO SECOND
     ifx_raise(sqlcode[, text])  the error of that number, with that name, whenever it is evaluated
@@ -121,6 +123,7 @@ from aioifx.server.sql.runtime import (
     date_parts,
     dbinfo,
     documents,
+    encryption,
     intervals,
     numerics,
     patterns,
@@ -430,6 +433,9 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_dbservername", 0, dbinfo.server_name, True),
     FunctionSpec("ifx_dbinfo", 1, dbinfo.dbinfo, True, deterministic=False),
     FunctionSpec("ifx_dbinfo", 2, dbinfo.dbinfo_about, True, deterministic=False),
+    *(FunctionSpec("ifx_encrypt", count, encryption.encrypt, True, False) for count in (2, 3, 4)),
+    *(FunctionSpec("ifx_decrypt", count, encryption.decrypt, True, False) for count in (1, 2)),
+    FunctionSpec("ifx_get_hint", 1, encryption.get_hint, True),
     FunctionSpec("ifx_raise", 1, _raise, deterministic=False),
     FunctionSpec("ifx_raise", 2, _raise, deterministic=False),
 )

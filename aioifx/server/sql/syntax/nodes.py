@@ -1141,6 +1141,13 @@ class SetEnvironment(Statement):
     value: str
 
 
+class SetEncryption(Statement):
+    """SET ENCRYPTION PASSWORD 'password' [WITH HINT 'hint']."""
+
+    password: str
+    hint: str
+
+
 class SetOption(Statement):
     """A SET without effect here: `name` such as "explain" or "pdqpriority"; `value` its words."""
 
