@@ -1187,7 +1187,7 @@ class TriggerBranch(Node):
     actions: tuple[TriggeredStatement, ...]
 
 
-TriggerEvent: TypeAlias = Literal["insert", "update", "delete"]
+TriggerEvent: TypeAlias = Literal["insert", "update", "delete", "select"]
 
 
 class CreateTrigger(Statement):

@@ -175,6 +175,7 @@ _EVENTS: Final = {
     "insert": TriggerEvent.INSERT,
     "update": TriggerEvent.UPDATE,
     "delete": TriggerEvent.DELETE,
+    "select": TriggerEvent.SELECT,
 }
 
 
@@ -350,7 +351,8 @@ class _Translator:
             return plans.TriggeredAction(change)
         if action.has_references and not is_row:
             raise SqlError(-732, offset=action.offset)
-        if action.targets and (not is_row or self.trigger.event is TriggerEvent.DELETE or self.table.view):
+        has_no_new = self.trigger.event in (TriggerEvent.DELETE, TriggerEvent.SELECT)
+        if action.targets and (not is_row or has_no_new or self.table.view):
             raise SqlError(-732, offset=action.targets[0].offset)
         routine_call, _ = with_variables(action.call, types.get, [*types])
         found, results = self._call(routine_call, self.table if action.has_references else None)
