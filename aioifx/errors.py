@@ -874,6 +874,9 @@ SQLCODES: Final[dict[int, Rule]] = {
     -696: Rule(DatabaseError, "IX000", "variable {} of a routine has no value"),
     -697: Rule(ProgrammingError, "42000", "STEP of a FOR loop is zero"),
     -705: Rule(OperationalError, "IX000", "routine {} is in use"),
+    -26005: Rule(DataError, "IX000", "value is not encrypted"),
+    -26007: Rule(DataError, "IX000", "password or hint has a wrong length"),  # assumed
+    -26008: Rule(DataError, "IX000", "value was encrypted with another password"),  # assumed
     -26051: Rule(ProgrammingError, "42000", "the text for PREPARE or EXECUTE IMMEDIATE is NULL"),
     -26052: Rule(ProgrammingError, "24000", "cursor {} of a routine is already open"),
     -26053: Rule(ProgrammingError, "24000", "cursor {} of a routine is not open"),

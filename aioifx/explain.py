@@ -1175,6 +1175,18 @@ A FOR loop of a routine counts away from its end, as 5 TO 1 STEP 1 does.
 The variable of a FOR loop is not a whole number, or the loop changes it.
 > Use an INTEGER, and EXIT or CONTINUE.
 
+-26005
+DECRYPT_CHAR, DECRYPT_BINARY and GETHINT read only what ENCRYPT_AES or ENCRYPT_TDES has written, and all of it.
+> See whether the column is long enough: a value that was cut cannot be decrypted.
+
+-26007
+A password of ENCRYPT_AES and its relatives has 6 to 128 bytes, and a hint at most 32.
+> Give it to the function, or to the session by SET ENCRYPTION PASSWORD.
+
+-26008
+The password is not the one with which the value was encrypted.
+> GETHINT tells the hint that was stored with the value.
+
 -26051 -26056 -26058
 Dynamic SQL of a routine takes one statement, which is not NULL. Only a cursor of a query can be WITH HOLD.
 > Print the text before PREPARE or EXECUTE IMMEDIATE; split it into several statements.

@@ -130,6 +130,8 @@ REASONS = {
     "server/engine/object_files.py: ServerFiles.write": "it would write a file on the server's host",
     "server/engine/object_files.py: unique_name": "it would leave a file on the server's host",
     "server/engine/firing.py: Firing.is_untouched": "what triggers do on the server; aioifx creates none",
+    "server/engine/engine.py: Engine._fire_selection": "what triggers do on the server; aioifx creates none",
+    "server/sql/runtime/encryption.py": "no one reads the bytes but the server",
     "server/engine/triggers.py: activated": "what triggers do on the server; aioifx creates none",
     "server/sql/translate/triggers.py": "what triggers do on the server; aioifx creates none",
     "server/sql/translate/routines.py: execution": "what triggers do on the server; aioifx creates none",

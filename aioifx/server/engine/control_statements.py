@@ -18,6 +18,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.plan import Isolation, Logging
 from aioifx.server.sql.model.schema import Table
+from aioifx.server.sql.runtime.encryption import checked_password
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.server.sqlite.lock_manager import LockMode
 from aioifx.server.sqlite.transactions import Transactions
@@ -146,6 +147,9 @@ def _control_session(state: SessionState, action: plans.Action) -> None:
             state.current.transactions.set_terms(level, read_only)
         case plans.SetConstraints():
             _set_constraints(state, action)
+        case plans.SetEncryption(password=password, hint=hint):
+            settings = state.settings
+            settings.encryption = checked_password(password, hint, settings.code_set)
         case plans.SetOption(name=name, value=value):
             _set_lock_option(state, name, value)
             state.options[name] = value

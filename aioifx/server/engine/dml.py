@@ -14,7 +14,7 @@ from aioifx.server.engine.session_state import SessionState, StatementResult
 from aioifx.server.engine.triggers import fire
 from aioifx.server.engine.write_refusals import check_change, check_sequence
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Change, Verb
+from aioifx.server.sql.model.plan import Change, Query, Verb
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.model.type_rules import Family, family_of
@@ -70,6 +70,29 @@ def run_change(
     result = _run(state, change, attempt)
     current.objects.sweep()
     return result
+
+
+def fire_selection(state: SessionState, statement: Statement, values: Sequence[Value]) -> None:
+    """Run the actions of the SELECT triggers that a query activates, outside actions of others (documented).
+
+    Raises:
+        SqlError: an action failed; what the others have changed is undone.
+    """
+    current = state.current
+
+    def attempt() -> StatementResult:
+        action = state.plan_of(statement).action
+        assert isinstance(action, Query) and action.fires is not None
+        state.function_error = None
+        table, schema = action.fires.table, state.planner.schema(current)
+        with current.transactions.changing(table, schema):
+            return apply_change(state, action.fires, state.bind(statement, values))
+
+    action = state.plan_of(statement).action
+    assert isinstance(action, Query)
+    if action.fires is not None and not state.firing.is_active:
+        check_change(state, action.fires)
+        _run(state, action.fires, attempt)
 
 
 def insert_rows(state: SessionState, statement: Statement, rows: Sequence[Row]) -> StatementResult:

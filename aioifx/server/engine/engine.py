@@ -18,7 +18,7 @@ from aioifx.server.engine import external_tables, session_databases
 from aioifx.server.engine.control_statements import control
 from aioifx.server.engine.cursors import Cursor, NoRows
 from aioifx.server.engine.ddl import create_filled_table, run_definition
-from aioifx.server.engine.dml import insert_rows, run_change
+from aioifx.server.engine.dml import fire_selection, insert_rows, run_change
 from aioifx.server.engine.object_files import Files
 from aioifx.server.engine.open_objects import OpenObjects
 from aioifx.server.engine.planner import Statement
@@ -338,7 +338,7 @@ class Engine:
                 current.transactions.on_query()
                 with state.interrupts.stopping():
                     opened = current.reads.opened(query, stored, is_scroll=scroll)
-            return self._register(
+            cursor = self._register(
                 Cursor(
                     opened.rows,
                     name=name,
@@ -353,9 +353,28 @@ class Engine:
                 ),
                 token,
             )
+            if query.fires is not None and not scroll:
+                self._fire_selection(cursor, statement, values)
+            return cursor
         except BaseException:
             if on_close is not None:
                 on_close()
+            raise
+
+    def _fire_selection(self, cursor: Cursor, statement: Statement, values: Sequence[Value]) -> None:
+        """Run the SELECT triggers of a query whose rows are complete; assumed: they run when its cursor opens.
+
+        Raises:
+            SqlError: -999, a routine that a query calls has selected the rows; others of the actions.
+        """
+        if self._spl.is_in_query:
+            raise SqlError(-999, token="SELECT TRIGGER")
+        try:
+            if not cursor.is_independent:
+                cursor.settle(self._state.interrupts.check)
+            fire_selection(self._state, statement, values)
+        except BaseException:
+            self.close_cursor(cursor)
             raise
 
     def _keeping(self, stored: tuple[Stored, ...]) -> tuple[tuple[Stored, ...], Callable[[], None]]:

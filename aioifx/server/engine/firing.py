@@ -25,7 +25,7 @@ class ReferencedRow:
     """The row that a trigger routine reads and sets, by the names of its columns."""
 
     event: str
-    """inserting, updating or deleting."""
+    """inserting, updating, deleting or selecting."""
     old: dict[str, Stored]
     new: dict[str, Stored]
 
@@ -41,14 +41,15 @@ class Frame:
         """Whether an action must not make *change*.
 
         Source: documented: an action does not insert into, or delete from, the triggering table, nor update the columns
-        that the triggering statement gave values to. The same holds for DELETE (finderr, -747).
+        that the triggering statement gave values to. The same holds for DELETE (finderr, -747). An action of
+        SELECT does not change the triggering table.
         """
         if change.table.tabid != self.table.tabid or change.table.is_temp:
             return False
         given = {name for event in self.events for name in event.columns}
         kinds = {event.kind for event in change.events}
-        is_deleting = any(event.kind is TriggerEvent.DELETE for event in self.events)
-        return is_deleting or kinds != {TriggerEvent.UPDATE} or not given.isdisjoint(change.update_columns)
+        forbids_all = any(event.kind in (TriggerEvent.DELETE, TriggerEvent.SELECT) for event in self.events)
+        return forbids_all or kinds != {TriggerEvent.UPDATE} or not given.isdisjoint(change.update_columns)
 
 
 @dataclass(slots=True)
@@ -78,7 +79,7 @@ class Firing:
         self._note(change.table, change.events)
 
     def _note(self, table: Table, events: Sequence[Event]) -> None:
-        if not table.is_temp:
+        if not table.is_temp and {event.kind for event in events} != {TriggerEvent.SELECT}:
             self.changed[table.tabid] = table
             if any(event.kind is not TriggerEvent.DELETE for event in events):
                 self.written[table.tabid] = table

@@ -98,6 +98,7 @@ _OPERATORS: Final = {
     TriggerEvent.INSERT: "inserting",
     TriggerEvent.UPDATE: "updating",
     TriggerEvent.DELETE: "deleting",
+    TriggerEvent.SELECT: "selecting",
 }
 _NO_ROW: Final = _Row(TriggerEvent.UPDATE, 0, (), ())
 """BEFORE and AFTER actions have no row."""

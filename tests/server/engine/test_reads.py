@@ -352,3 +352,68 @@ def test_arguments_of_routines_meet_locks(core: ServerCore) -> None:
     assert codes(error_from(two, call))[:2] == (-243, -107)
     run(two, "SET ISOLATION TO COMMITTED READ LAST COMMITTED")
     assert query(two, call) == [("b",)]
+
+
+# -- built-in functions ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("statement", "rows"),
+    [
+        ("SELECT k FROM w WHERE REGEX_MATCH(v, '^(one|two)$')", [(1,), (2,)]),
+        ("SELECT k FROM w WHERE NOT REGEX_MATCH(v, 'O', 3)", [(3,), (4,)]),
+        ("SELECT REGEX_REPLACE(v, '(.)e', '\\1E', 1) FROM w WHERE k = 3", [("thrEe",)]),
+        ("EXECUTE FUNCTION REGEX_MATCH('abc', 'B', 3)", [(True,)]),
+        ("EXECUTE FUNCTION regex_split('a, b,, c', ', *')", [("a",), ("b",), ("",), ("c",)]),
+        ("EXECUTE PROCEDURE informix.regex_extract('one two', '[a-z]+', 1)", [("one",)]),
+        ("EXECUTE FUNCTION UPPER((SELECT v FROM w WHERE k = 1))", [("ONE",)]),
+    ],
+)
+def test_built_in_functions_are_executed(engine: Engine, statement: str, rows: list[object]) -> None:
+    run(engine, "CREATE TABLE w (k INT, v VARCHAR(20))")
+    for key, word in enumerate(("one", "two", "three", None), start=1):
+        run(engine, "INSERT INTO w VALUES (?, ?)", key, word)
+    assert query(engine, statement) == rows
+
+
+@pytest.mark.parametrize(
+    ("statement", "sqlcode", "token"),
+    [
+        ("EXECUTE FUNCTION regex_match('a', '(')", -937, ""),
+        ("EXECUTE FUNCTION regex_match(str = 'a', re = 'a')", -201, ""),
+        ("EXECUTE FUNCTION regex_split('a')", -674, "regex_split"),
+        ("EXECUTE FUNCTION regex_split('a', 'b', 1, 1, 1)", -674, "regex_split"),
+        ("EXECUTE FUNCTION ann.upper('a')", -674, "upper"),
+        ("SELECT regex_split('a', 'b') FROM systables", -999, "REGEX_SPLIT"),
+    ],
+)
+def test_built_in_functions_fail_by_their_own_codes(
+    engine: Engine, statement: str, sqlcode: int, token: str
+) -> None:
+    raised = error_from(engine, statement)
+    assert (raised.sqlcode, raised.token) == (sqlcode, token)
+
+
+def test_a_routine_in_spl_reads_the_rows_of_a_built_in_function(engine: Engine) -> None:
+    run(
+        engine,
+        "CREATE FUNCTION words(t VARCHAR(99)) RETURNING VARCHAR(99); DEFINE w VARCHAR(99);"
+        " FOREACH EXECUTE FUNCTION regex_split(t, ' +') INTO w RETURN w || '.' WITH RESUME; END FOREACH;"
+        " END FUNCTION",
+    )
+    assert query(engine, "EXECUTE FUNCTION words('a  b')") == [("a.",), ("b.",)]
+
+
+def test_the_password_of_a_session_encrypts_and_decrypts(engine: Engine) -> None:
+    run(engine, "CREATE TABLE c (k INT, v VARCHAR(200))")
+    run(engine, "SET ENCRYPTION PASSWORD 'open sesame' WITH HINT 'a door'")
+    run(engine, "INSERT INTO c VALUES (1, ENCRYPT_AES('1234'))")
+    run(engine, "INSERT INTO c VALUES (2, ENCRYPT_TDES(?, 'another', ''))", "5678")
+    assert query(engine, "SELECT DECRYPT_CHAR(v), GETHINT(v) FROM c WHERE k = 1") == [("1234", "a door")]
+    assert error_from(engine, "SELECT DECRYPT_CHAR(v) FROM c WHERE k = 2").sqlcode == -26008
+    assert query(engine, "SELECT DECRYPT_BINARY(v, 'another'), GETHINT(v) FROM c WHERE k = 2") == [
+        ("5678", None)
+    ]
+    assert query(engine, "EXECUTE FUNCTION DECRYPT_CHAR((SELECT v FROM c WHERE k = 1))") == [("1234",)]
+    assert error_from(engine, "SET ENCRYPTION PASSWORD 'short'").sqlcode == -26007
+    assert error_from(engine, "SELECT GETHINT('abc') FROM c").sqlcode == -26005

@@ -766,3 +766,110 @@ def test_a_routine_of_a_trigger_creates_a_table_once(stock: Engine) -> None:
     run(stock, "ROLLBACK WORK")
     assert error_from(stock, "SELECT * FROM kept").sqlcode == -206
     assert query(stock, "SELECT count(*) FROM item") == [(3,)]
+
+
+# -- SELECT ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def watched(engine: Engine) -> Engine:
+    run(engine, "CREATE TABLE w (k INT, v VARCHAR(9))")
+    run(engine, "CREATE TABLE seen (what VARCHAR(20), k INT)")
+    for key, word in ((1, "a"), (2, "b"), (3, "c")):
+        run(engine, "INSERT INTO w VALUES (?, ?)", key, word)
+    run(
+        engine,
+        "CREATE TRIGGER s SELECT OF v ON w REFERENCING OLD AS o BEFORE (INSERT INTO seen VALUES ('before', 0))"
+        " FOR EACH ROW WHEN (o.k > 1) (INSERT INTO seen VALUES (o.v, o.k))"
+        " AFTER (INSERT INTO seen VALUES ('after', 0))",
+    )
+    return engine
+
+
+SEEN = "SELECT what, k FROM seen"
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "rows", "keys"),
+    [
+        ("SELECT * FROM w", (), [(1, "a"), (2, "b"), (3, "c")], [2, 3]),
+        ("SELECT v FROM w WHERE k = ?", (2,), [("b",)], [2]),
+        ("SELECT FIRST 2 UPPER(v) FROM w ORDER BY k DESC", (), [("C",), ("B",)], [3, 2]),
+        ("SELECT v FROM w WHERE k > 5", (), [], []),
+    ],
+)
+def test_a_select_runs_the_actions_once_for_each_row(
+    watched: Engine, sql: str, values: tuple[int, ...], rows: list[object], keys: list[int]
+) -> None:
+    assert query(watched, sql, *values) == rows
+    found = query(watched, SEEN)
+    assert [found[0], found[-1]] == [("before", 0), ("after", 0)]
+    assert [key for _, key in found[1:-1]] == keys
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT k FROM w WHERE v = 'b' ORDER BY v", "SELECT COUNT(v) FROM w", "SELECT DISTINCT v FROM w"]
+)
+def test_other_selects_run_no_action(watched: Engine, sql: str) -> None:
+    query(watched, sql)
+    assert query(watched, SEEN) == []
+
+
+def test_a_scroll_cursor_runs_no_action(watched: Engine) -> None:
+    watched.close_cursor(watched.open(watched.prepare("SELECT v FROM w"), scroll=True))
+    assert query(watched, SEEN) == []
+
+
+def test_actions_of_a_select_are_undone_with_its_transaction(watched: Engine) -> None:
+    run(watched, "BEGIN WORK")
+    assert query(watched, "SELECT v FROM w WHERE k = 2") == [("b",)]
+    assert len(query(watched, SEEN)) == 3
+    run(watched, "ROLLBACK WORK")
+    assert query(watched, SEEN) == []
+
+
+def test_a_disabled_trigger_is_not_activated_by_a_select(watched: Engine) -> None:
+    run(watched, "SET TRIGGERS s DISABLED")
+    assert query(watched, "SELECT v FROM w WHERE k = 2") == [("b",)]
+    assert query(watched, SEEN) == []
+
+
+def test_an_action_of_a_select_does_not_change_its_table(watched: Engine) -> None:
+    run(watched, "CREATE TRIGGER bad SELECT OF k ON w AFTER (UPDATE w SET v = 'x')")
+    assert error_from(watched, "SELECT k FROM w").sqlcode == -747
+    assert error_from(watched, "SELECT k, v FROM w").sqlcode == -747
+    assert query(watched, SEEN) == []
+
+
+def test_the_actions_of_a_select_read_and_call_routines(watched: Engine) -> None:
+    run(watched, "CREATE PROCEDURE note(n INT) DEFINE x VARCHAR(9); SELECT v INTO x FROM w WHERE k = n;"
+        " INSERT INTO seen VALUES (x || '!', n); END PROCEDURE")  # fmt: skip
+    run(watched, "DROP TRIGGER s")
+    run(watched, "CREATE TRIGGER c SELECT ON w REFERENCING OLD o FOR EACH ROW (EXECUTE PROCEDURE note(o.k))")
+    assert query(watched, "SELECT v FROM w WHERE k = 2") == [("b",)]
+    assert query(watched, SEEN) == [("b!", 2)]  # the SELECT of the routine activates none
+
+
+def test_a_routine_activates_select_triggers_unless_a_query_calls_it(watched: Engine) -> None:
+    body = "DEFINE x VARCHAR(9); SELECT v INTO x FROM w WHERE k = 3; RETURN x;"
+    run(watched, f"CREATE FUNCTION third() RETURNING VARCHAR(9); {body} END FUNCTION")
+    assert query(watched, "EXECUTE FUNCTION third()") == [("c",)]
+    assert query(watched, SEEN) == [("before", 0), ("c", 3), ("after", 0)]
+    raised = error_from(watched, "SELECT third() FROM seen WHERE k = 3")
+    assert (raised.sqlcode, raised.token) == (-999, "SELECT TRIGGER")
+
+
+def test_a_cursor_for_update_keeps_its_rows_after_the_actions(watched: Engine) -> None:
+    run(watched, "BEGIN WORK")
+    cursor = watched.open(watched.prepare("SELECT k, v FROM w FOR UPDATE"), name="c")
+    assert len(query(watched, SEEN)) == 4
+    watched.fetch(cursor, 1)
+    run(watched, "UPDATE w SET v = 'z' WHERE CURRENT OF c")
+    run(watched, "COMMIT WORK")
+    assert query(watched, "SELECT k FROM w WHERE v = 'z'") == [(1,)]
+
+
+def test_the_catalog_has_a_select_trigger(watched: Engine) -> None:
+    assert query(watched, "SELECT trigname, event, old FROM systriggers") == [("s", "S", "o")]
+    (header,) = query(watched, "SELECT data FROM systrigbody WHERE datakey = 'D'")
+    assert "select of v on" in str(header[0])

@@ -105,6 +105,8 @@ class Query(Frozen):
     """Those of `tables` that other sessions can change."""
     row_sql: Composed | None = None
     """`keyed_sql` for the row with one rowid, which is bound after all else; without SKIP and FIRST."""
+    fires: Change | None = None
+    """The run of the SELECT triggers that it activates."""
 
 
 class Event(Frozen):
@@ -339,6 +341,13 @@ class SetConstraints(Frozen):
     is_deferred: bool
 
 
+class SetEncryption(Frozen):
+    """SET ENCRYPTION PASSWORD."""
+
+    password: str
+    hint: str
+
+
 class SetOption(Frozen):
     """SET ENVIRONMENT and other settings that are stored with little effect; `name` in upper case."""
 
@@ -415,6 +424,7 @@ Action: TypeAlias = (
     | SetIsolation
     | SetTransaction
     | SetConstraints
+    | SetEncryption
     | SetOption
     | OpenDatabase
     | CloseDatabase

@@ -197,6 +197,7 @@ class TriggerEvent(StrEnum):
     INSERT = "I"
     UPDATE = "U"
     DELETE = "D"
+    SELECT = "S"
 
 
 class Trigger(Frozen):
@@ -209,7 +210,7 @@ class Trigger(Frozen):
     action: str
     """Its text from the first of BEFORE, FOR EACH ROW and AFTER on, in Informix SQL."""
     columns: tuple[str, ...] = ()
-    """The columns of UPDATE OF; empty for all."""
+    """The columns of UPDATE OF and SELECT OF; empty for all."""
     old: str = ""
     """The correlation name of the old values; empty if none."""
     new: str = ""
@@ -229,10 +230,10 @@ class Trigger(Frozen):
         return f'create trigger "{self.owner}".{self.name} {event}{columns} {on}{referencing}'
 
     def is_fired_by(self, event: TriggerEvent, columns: Collection[str]) -> bool:
-        """Whether a statement activates it that gives values to *columns*."""
+        """Whether a statement activates it that gives values to *columns*, or selects them."""
         if self.is_disabled or self.event is not event:
             return False
-        is_any = event is not TriggerEvent.UPDATE or not self.columns
+        is_any = event in (TriggerEvent.INSERT, TriggerEvent.DELETE) or not self.columns
         return is_any or not columns or any(name in columns for name in self.columns)
 
 

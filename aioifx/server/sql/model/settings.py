@@ -60,6 +60,8 @@ class Settings:
     """Whether assigning a string that is too long is -1279, instead of truncating it."""
     routines: Routines = field(default_factory=Routines)
     """The server's routines written in Python."""
+    encryption: tuple[str, str] = field(default=("", ""), repr=False)
+    """SET ENCRYPTION PASSWORD: the password and the hint, or empty."""
     session_id: int = 0
     last_serial: int = 0
     """DBINFO('sqlca.sqlerrd1')."""

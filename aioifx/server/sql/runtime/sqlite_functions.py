@@ -14,6 +14,8 @@ Conversion and comparison
                                 have one form, SQLite's operators do, with COLLATE ifx_decimal or RTRIM
     ifx_like(text, pattern[, escape])       1 or 0
     ifx_matches(text, pattern[, escape])    1 or 0
+    ifx_regex_match(text, pattern[, n])     't' or 'f'; NULL text counts as '', other NULLs are -937
+    ifx_regex_replace(text, pattern, text[, n[, n]])
     COLLATE ifx_decimal         order of decimal texts, also in MIN(x COLLATE ifx_decimal); equality needs none
 
 Numbers: R decides how it is computed and checked. Integers: range, -1214 -1215 -1284. DECIMAL: 32 digits, half away
@@ -85,6 +87,8 @@ Rows, collections and documents: T is a text, the definition of their type
 
 Session and errors
 
+    ifx_encrypt(text, algorithm[, password[, hint]])  ifx_decrypt(text[, password])  ifx_get_hint(text)     text
+
     ifx_user()  ifx_dbservername()
     ifx_dbinfo(option[, argument])          -728 when unknown; utc_to_datetime gives DATETIME YEAR TO SECOND
     ifx_raise(sqlcode[, text])  the error of that number, with that name, whenever it is evaluated
@@ -119,9 +123,11 @@ from aioifx.server.sql.runtime import (
     date_parts,
     dbinfo,
     documents,
+    encryption,
     intervals,
     numerics,
     patterns,
+    regex,
     strings,
 )
 from aioifx.server.sql.runtime.aggregates import Aggregate, WindowAggregate
@@ -320,6 +326,8 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_assign", 3, _assign, True),
     FunctionSpec("ifx_text", 2, _text, True),
     FunctionSpec("ifx_compare", 4, _compare, True),
+    *_specs("ifx_regex_match", regex.regex_match, 2, 3, with_settings=True),
+    *_specs("ifx_regex_replace", regex.regex_replace, 3, 4, 5, with_settings=True),
     *_specs("ifx_like", patterns.like, 2, 3),
     *_specs("ifx_matches", patterns.matches, 2, 3),
     # arithmetic
@@ -425,6 +433,9 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_dbservername", 0, dbinfo.server_name, True),
     FunctionSpec("ifx_dbinfo", 1, dbinfo.dbinfo, True, deterministic=False),
     FunctionSpec("ifx_dbinfo", 2, dbinfo.dbinfo_about, True, deterministic=False),
+    *(FunctionSpec("ifx_encrypt", count, encryption.encrypt, True, False) for count in (2, 3, 4)),
+    *(FunctionSpec("ifx_decrypt", count, encryption.decrypt, True, False) for count in (1, 2)),
+    FunctionSpec("ifx_get_hint", 1, encryption.get_hint, True),
     FunctionSpec("ifx_raise", 1, _raise, deterministic=False),
     FunctionSpec("ifx_raise", 2, _raise, deterministic=False),
 )

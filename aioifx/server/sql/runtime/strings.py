@@ -144,7 +144,7 @@ def trim_trailing(text: str | None, characters: str | None = " ") -> str | None:
     return None if text is None or characters is None else text.rstrip(characters) if characters else text
 
 
-def _require_length(count: int) -> None:
+def require_length(count: int) -> None:
     """Raise SqlError -881 if the result would be longer than LVARCHAR."""
     if count > _LONGEST:
         raise SqlError(_TOO_LONG)
@@ -158,7 +158,7 @@ def pad_left(text: str | None, count: int | None, filler: str | None = " ") -> s
     """LPAD: *count* characters; a longer text is cut at its end."""
     if text is None or count is None or filler is None:
         return None
-    _require_length(count)
+    require_length(count)
     count = max(0, count)
     return _filling(filler, count - len(text)) + text if len(text) < count else text[:count]
 
@@ -167,7 +167,7 @@ def pad_right(text: str | None, count: int | None, filler: str | None = " ") -> 
     """RPAD: *count* characters; a longer text is cut at its end."""
     if text is None or count is None or filler is None:
         return None
-    _require_length(count)
+    require_length(count)
     count = max(0, count)
     return text + _filling(filler, count - len(text)) if len(text) < count else text[:count]
 
@@ -180,7 +180,7 @@ def replace(text: str | None, old: str | None, new: str | None = "") -> str | No
         return text
     new = new or ""
     grown = len(text) + text.count(old) * (len(new) - len(old)) if len(new) > len(old) else 0
-    _require_length(grown)
+    require_length(grown)
     return text.replace(old, new)
 
 
@@ -225,7 +225,7 @@ def space(count: int | None) -> str | None:
     """SPACE."""
     if count is None:
         return None
-    _require_length(count)
+    require_length(count)
     return " " * max(0, count)
 
 

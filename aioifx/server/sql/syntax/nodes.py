@@ -1174,6 +1174,13 @@ class SetEnvironment(Statement):
     value: str
 
 
+class SetEncryption(Statement):
+    """SET ENCRYPTION PASSWORD 'password' [WITH HINT 'hint']."""
+
+    password: str
+    hint: str
+
+
 class SetOption(Statement):
     """A SET without effect here: `name` such as "explain" or "pdqpriority"; `value` its words."""
 
@@ -1213,7 +1220,7 @@ class TriggerBranch(Node):
     actions: tuple[TriggeredStatement, ...]
 
 
-TriggerEvent: TypeAlias = Literal["insert", "update", "delete"]
+TriggerEvent: TypeAlias = Literal["insert", "update", "delete", "select"]
 
 
 class CreateTrigger(Statement):

@@ -205,6 +205,13 @@ def _statement_cache(s: TokenStream, offset: int) -> nodes.SetOption:
     return nodes.SetOption(offset, "statement cache", s.expect_any("on", "off").text)
 
 
+def _encryption(s: TokenStream, offset: int) -> nodes.SetEncryption:
+    if s.at("?"):
+        raise s.unsupported("a parameter of SET ENCRYPTION PASSWORD")
+    password = s.string()
+    return nodes.SetEncryption(offset, password, s.string() if s.accept("with", "hint") else "")
+
+
 _SETTINGS: Final[tuple[tuple[tuple[str, ...], Reader], ...]] = (
     (("lock", "mode"), _lock_mode),
     (("isolation",), _isolation),
@@ -220,6 +227,7 @@ _SETTINGS: Final[tuple[tuple[tuple[str, ...], Reader], ...]] = (
     (("no", "collation"), _constant("collation", "")),
     (("collation",), lambda s, offset: nodes.SetOption(offset, "collation", s.string())),
     (("session", "authorization", "to"), _session_authorization),
+    (("encryption", "password"), _encryption),
     (("autofree",), _autofree),
     (("deferred_prepare",), lambda s, offset: nodes.SetOption(offset, "deferred_prepare", _state(s))),
     (("dataskip",), _dataskip),
@@ -227,7 +235,6 @@ _SETTINGS: Final[tuple[tuple[tuple[str, ...], Reader], ...]] = (
 )
 _NOT_EXECUTED: Final = (
     ("connection",),
-    ("encryption", "password"),
     ("table",),
     ("user", "password"),
 )

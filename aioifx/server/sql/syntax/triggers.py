@@ -32,8 +32,9 @@ def parse_create_trigger(s: TokenStream, offset: int) -> nodes.CreateTrigger:
     if_not_exists = parse_if_not_exists(s)
     trigger = parse_qualified_name(s)
     instead = s.accept("instead", "of") is not None
-    event = _event(s)
-    columns = s.listed(TokenStream.name) if event == "update" and not instead and s.accept("of") else ()
+    event = _event(s, is_instead=instead)
+    has_columns = event in ("update", "select") and not instead
+    columns = s.listed(TokenStream.name) if has_columns and s.accept("of") else ()
     s.expect("on")
     table = parse_qualified_name(s)
     names = _correlations(s, event)
@@ -67,9 +68,9 @@ def parse_create_trigger(s: TokenStream, offset: int) -> nodes.CreateTrigger:
     )
 
 
-def _event(s: TokenStream) -> nodes.TriggerEvent:
-    if s.at("select"):
-        raise s.unsupported("SELECT TRIGGER")
+def _event(s: TokenStream, *, is_instead: bool) -> nodes.TriggerEvent:
+    if not is_instead and s.accept("select"):
+        return "select"
     match s.expect_any("insert", "update", "delete").text:
         case "insert":
             return "insert"
@@ -83,6 +84,7 @@ _REFERENCED: Final[dict[nodes.TriggerEvent, tuple[str, ...]]] = {
     "insert": ("new",),
     "update": ("old", "new"),
     "delete": ("old",),
+    "select": ("old",),
 }
 
 

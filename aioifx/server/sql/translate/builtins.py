@@ -12,12 +12,15 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.storage import TypeNumber, type_number
 from aioifx.server.sql.model.type_rules import (
+    BOOLEAN,
     DATE,
     FLOAT,
     INTEGER,
+    LONG_TEXT,
     Family,
     datetime,
     decimal,
@@ -27,6 +30,7 @@ from aioifx.server.sql.model.type_rules import (
     size_of,
     varchar,
 )
+from aioifx.server.sql.runtime import encryption
 from aioifx.server.sql.sqlite.tree import Node, Operation, call, query_sql, sql
 from aioifx.server.sql.translate.typed import Typed, cast, converted, number_of, text_of
 from aioifx.sqltypes import SqlType, Unit
@@ -261,6 +265,40 @@ def _bits(name: str) -> Builder:
     return build
 
 
+def _encrypted(name: str, algorithm: str) -> Builder:
+    """ENCRYPT_AES and ENCRYPT_TDES: the documented size, with room for the hint of the session."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        require_extra(name)
+        type_ = arguments[0].known_type
+        size = encryption.encrypted_size(size_of(type_), algorithm, has_hint=True)
+        value = call("ifx_encrypt", arguments[0].sql, algorithm, *(each.sql for each in arguments[1:]))
+        return Typed(value, varchar(size, is_national(type_)))
+
+    return build
+
+
+def _decrypted(name: str) -> Builder:
+    """DECRYPT_CHAR, and DECRYPT_BINARY, which is the same for a text (documented)."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        require_extra(name)
+        return _shortened("ifx_decrypt")(arguments)
+
+    return build
+
+
+def _hint(arguments: Sequence[Typed]) -> Typed:
+    require_extra("gethint")
+    return Typed(_call_of("ifx_get_hint", arguments), varchar(32))
+
+
+def require_extra(name: str) -> None:
+    """Raise SqlError -999 if the package that encrypts is not installed."""
+    if encryption.EXTRA:
+        raise SqlError(-999, token=f"{name.upper()} without aioifx[{encryption.EXTRA}]")
+
+
 # --- The table --------------------------------------------------------------------------------------------------------
 
 _TEXT, _NUMBER, _COUNT, _MOMENT, _SPAN = (
@@ -327,11 +365,26 @@ ROUTINES: Final[dict[str, Routine]] = {
     "to_char": Routine((_SPAN, _TEXT), 1, _to_char),
     "to_number": Routine((_TEXT,), 1, _fixed("ifx_to_number", decimal())),
     "to_date": Routine((_TEXT, _TEXT), 1, _to_date),
+    "regex_match": Routine((_TEXT, _TEXT, _COUNT), 2, _fixed("ifx_regex_match", BOOLEAN)),
+    "regex_replace": Routine(
+        (_TEXT, _TEXT, _TEXT, _COUNT, _COUNT), 3, _fixed("ifx_regex_replace", LONG_TEXT)
+    ),
+    "encrypt_aes": Routine((_TEXT, _TEXT, _TEXT), 1, _encrypted("encrypt_aes", "A")),
+    "encrypt_tdes": Routine((_TEXT, _TEXT, _TEXT), 1, _encrypted("encrypt_tdes", "T")),
+    "decrypt_char": Routine((_TEXT, _TEXT), 1, _decrypted("decrypt_char")),
+    "decrypt_binary": Routine((_TEXT, _TEXT), 1, _decrypted("decrypt_binary")),
+    "gethint": Routine((_TEXT,), 1, _hint),
     "logn": Routine((_NUMBER,), 1, _fixed("ifx_ln", FLOAT)),
 } | {
     name: Routine((_NUMBER,), 1, _fixed(f"ifx_{name}", FLOAT))
     for name in "sqrt exp ln log10 sin cos tan asin acos atan degrees radians".split()
 }
+
+
+NOT_OF_OBJECTS: Final = frozenset(
+    """encrypt_aes encrypt_tdes decrypt_char decrypt_binary gethint regex_match regex_replace""".split()
+)
+"""Functions whose first argument may be a BLOB or CLOB in Informix, and is refused here by name."""
 
 
 def _routine_types(attributes: str) -> Builder:

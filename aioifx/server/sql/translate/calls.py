@@ -29,7 +29,7 @@ from aioifx.server.sql.runtime.strings import widest_character
 from aioifx.server.sql.sqlite.tree import NULL, Case, Is, Logic, Node, call
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate import documents
-from aioifx.server.sql.translate.builtins import CATALOG_ROUTINES, ROUTINES, ArgumentKind
+from aioifx.server.sql.translate.builtins import CATALOG_ROUTINES, NOT_OF_OBJECTS, ROUTINES, ArgumentKind
 from aioifx.server.sql.translate.complex_types import cardinality
 from aioifx.server.sql.translate.large_objects import LENGTHS, SMART_ROUTINES
 from aioifx.server.sql.translate.scopes import Context, Scope
@@ -83,6 +83,10 @@ def function_call(translator: CallTranslator, node: nodes.Call, hint: SqlType | 
         value = translator.any_value(node.arguments[0])
         if value.type is not None and family_of(value.type) is Family.SIMPLE_LARGE:
             return Typed(call("length", value.sql), INTEGER, value.is_nullable)
+    if node.name in NOT_OF_OBJECTS:
+        value = translator.any_value(node.arguments[0], LONG_TEXT)
+        if value.type is not None and family_of(value.type) is Family.SMART_LARGE:
+            raise SqlError(-999, token=f"{node.name.upper()} OF A LARGE OBJECT", offset=node.offset)
     pairs = zip(routine.kinds, node.arguments, strict=False)
     arguments = [_argument(translator, kind, argument) for kind, argument in pairs]
     result = routine.build(arguments)
@@ -176,12 +180,8 @@ def _registered(translator: CallTranslator, node: nodes.Call) -> Typed:
     return Typed(call(name, routine.name, *arguments), routine.result)
 
 
-_NOT_EXECUTED: Final = frozenset(
-    """encrypt_aes encrypt_tdes decrypt_char decrypt_binary gethint
-    regex_match regex_replace regex_extract regex_split bson_update""".split()
-)
-"""Functions of Informix that are refused by name. The bytes of its ciphers are not documented. Its regular expressions
-are those of another library."""
+_NOT_EXECUTED: Final = frozenset("""regex_extract regex_split bson_update""".split())
+"""Functions of Informix that are refused by name in expressions."""
 
 
 def _argument(translator: CallTranslator, kind: ArgumentKind, node: nodes.Expression) -> Typed:

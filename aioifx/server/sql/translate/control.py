@@ -8,6 +8,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.plan import Action, Plan
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.builtins import require_extra
 from aioifx.server.sql.translate.dml import writable
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.wire.opcodes import StatementType
@@ -120,6 +121,9 @@ def _setting(statement: nodes.Statement) -> _Found:
             return StatementType.SET_ISOLATION, plan.SetTransaction(level, statement.is_read_only)
         case nodes.SetEnvironment():
             return StatementType.SET_ENVIRONMENT, plan.SetOption(statement.name.upper(), statement.value)
+        case nodes.SetEncryption(password=password, hint=hint):
+            require_extra("set encryption password")
+            return StatementType.SET_ENVIRONMENT, plan.SetEncryption(password, hint)  # assumed: the type
         case nodes.SetOption():
             type_ = _OPTIONS.get(statement.name, StatementType.SET_ENVIRONMENT)
             return type_, plan.SetOption(statement.name.upper(), statement.value)

@@ -7,8 +7,11 @@ a procedure is -674, too.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
+from aioifx.server.sql.builtin_types import SYSTEM_OWNER
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import (
     CallRoutine,
@@ -18,9 +21,11 @@ from aioifx.server.sql.model.plan import (
     Nothing,
     Plan,
     PutRoutine,
+    Query,
     RemoveRoutine,
 )
 from aioifx.server.sql.model.schema import Table
+from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.spl import (
     UNRESOLVED,
     Routine,
@@ -29,10 +34,11 @@ from aioifx.server.sql.model.spl import (
     SplTrigger,
     has_signature,
 )
+from aioifx.server.sql.runtime.regex import ITERATORS
 from aioifx.server.sql.sqlite.render import Composed
 from aioifx.server.sql.sqlite.tree import Node, listed, query_sql
 from aioifx.server.sql.syntax import nodes, spl_nodes
-from aioifx.server.sql.translate.calls import resolved_call
+from aioifx.server.sql.translate.calls import is_builtin, resolved_call
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.select import QueryTranslator
@@ -163,7 +169,9 @@ def execution(node: nodes.Execute, context: Context, trigger_table: Table | None
         found = [routine for routine in found if routine.results]
     if found:
         return _spl_execution(node, found, context)
-    routine = _resolved(node.routine, context)
+    routine = _resolved(node, context)
+    if routine is None:
+        return _built_in(node, context)
     if node.kind == "function" and not routine.returns:
         raise SqlError(_NO_SUCH_ROUTINE, token=routine.name, offset=node.routine.offset)
     translator = Expressions(context, Scope(), QueryTranslator(context))
@@ -205,12 +213,48 @@ def _row(arguments: Sequence[Node]) -> Composed | None:
     return Composed(query_sql("SELECT {}", listed(arguments))) if arguments else None
 
 
-def _resolved(name: nodes.QualifiedName, context: Context) -> Routine:
+def _resolved(node: nodes.Execute, context: Context) -> Routine | None:
+    """A routine written in Python; None for a built-in function.
+
+    Raises:
+        SqlError: -674, no such routine.
+    """
+    name = node.routine
     context.need_database(name)
     routine = context.settings.routines.find(name.name)
-    if routine is None:
-        raise SqlError(_NO_SUCH_ROUTINE, token=name.name, offset=name.offset)
-    return routine
+    if routine is not None:
+        return routine
+    if name.owner in ("", SYSTEM_OWNER):
+        if name.name in ITERATORS:
+            return _iterator(name.name, len(node.arguments), context.settings)
+        if is_builtin(name.name):
+            return None
+    raise SqlError(_NO_SUCH_ROUTINE, token=name.name, offset=name.offset)
+
+
+def _iterator(name: str, count: int, settings: Settings) -> Routine:
+    """A built-in function that returns rows, with as many parameters as there are arguments."""
+    types = ("LVARCHAR(32739)", "LVARCHAR(32739)", "INTEGER", "INTEGER")
+    params = list(zip(("str", "re", "limit", "copts"), types, strict=True))
+    return Routine(name, params[: max(count, 2)], types[:1], partial(ITERATORS[name], settings))
+
+
+def _built_in(node: nodes.Execute, context: Context) -> Plan:
+    """EXECUTE of a built-in function: a query of one row (documented: "EXECUTE FUNCTION statement").
+
+    Raises:
+        SqlError: -201, an argument by name.
+    """
+    for each in node.arguments:
+        if isinstance(each, nodes.NamedArgument):
+            raise SqlError(-201, offset=each.offset)
+    arguments = tuple(each for each in node.arguments if not isinstance(each, nodes.NamedArgument))
+    function = nodes.Call(node.routine.offset, replace(node.routine, owner=""), arguments)
+    value = Expressions(context, Scope(), QueryTranslator(context)).value(function)
+    tables = tuple(context.tables.values())
+    action = Query(Composed(query_sql("SELECT {}", value.sql)), tables, locked_tables=context.locked_tables)
+    columns = (Column(_COLUMN, value.known_type, value.is_nullable),)
+    return finished(StatementType.EXECUTE_ROUTINE, action, node, context, columns)
 
 
 def _by_position(node: nodes.Execute, routine: Routine) -> Sequence[nodes.Expression]:

@@ -25,6 +25,7 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.relations import Block, Relation, keeping
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.select import Place, QueryTranslator
+from aioifx.server.sql.translate.select_triggers import selection
 from aioifx.server.sql.translate.sqlite_ddl import column_text, reference_steps, undo_of
 from aioifx.sqltypes import Column
 from aioifx.wire.opcodes import StatementType
@@ -51,6 +52,7 @@ def finished(
 def query_plan(query: nodes.Query, context: Context) -> Plan:
     """A SELECT."""
     relation = QueryTranslator(context).query(query, None, Place.STATEMENT)
+    fires = selection(query, relation, context)
     if query.into_temp is not None:
         return _into_temp(query, query.into_temp, relation, context)
     described = relation.described()
@@ -63,6 +65,7 @@ def query_plan(query: nodes.Query, context: Context) -> Plan:
         keeps=keeps,
         transfers=context.transfers,
         locked_tables=context.locked_tables,
+        fires=fires,
     )
     action = _keyed(action, query, relation, nodes.bound_count(query) + keeps + 1)
     if query.for_update is not None:

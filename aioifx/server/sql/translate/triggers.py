@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.builtin_types import SYSTEM_OWNER
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.schema import ColumnDef, Schema, Table, TableKind, Trigger, TriggerEvent
@@ -172,11 +171,11 @@ def _rows(
 
 _NO_NAME: Final = " "
 """In place of a correlation name that is not given: no name of SQL."""
-_NO_SUCH_ROUTINE: Final = -674
 _EVENTS: Final = {
     "insert": TriggerEvent.INSERT,
     "update": TriggerEvent.UPDATE,
     "delete": TriggerEvent.DELETE,
+    "select": TriggerEvent.SELECT,
 }
 
 
@@ -352,7 +351,8 @@ class _Translator:
             return plans.TriggeredAction(change)
         if action.has_references and not is_row:
             raise SqlError(-732, offset=action.offset)
-        if action.targets and (not is_row or self.trigger.event is TriggerEvent.DELETE or self.table.view):
+        has_no_new = self.trigger.event in (TriggerEvent.DELETE, TriggerEvent.SELECT)
+        if action.targets and (not is_row or has_no_new or self.table.view):
             raise SqlError(-732, offset=action.targets[0].offset)
         routine_call, _ = with_variables(action.call, types.get, [*types])
         found, results = self._call(routine_call, self.table if action.has_references else None)
@@ -368,13 +368,9 @@ class _Translator:
         Source: observed: EXECUTE FUNCTION "informix".lower(n.handle) INTO .. in the output of dbschema
         """
         context = self._context(call)
-        try:
-            plan = execution(call, context, table)
-        except SqlError as error:
+        plan = execution(call, context, table)
+        if isinstance(plan.action, plans.Query):
             arguments = [each for each in call.arguments if not isinstance(each, nodes.NamedArgument)]
-            is_built_in = call.kind == "function" and call.routine.owner in ("", SYSTEM_OWNER)
-            if error.sqlcode != _NO_SUCH_ROUTINE or not is_built_in:
-                raise
             function = nodes.Call(call.offset, replace(call.routine, owner=""), tuple(arguments))
             return None, [Expressions(context, Scope(), QueryTranslator(context)).value(function)]
         assert isinstance(plan.action, plans.CallRoutine | plans.CallSpl)

@@ -67,7 +67,8 @@ def test_columns_of_into_may_have_the_name_of_the_table() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("create trigger t ^select on v before (delete from x)", (-999, "SELECT TRIGGER")),
+        ("create trigger t select on v referencing ^new as n for each row (delete from x)", (-201, "")),
+        ("create trigger t instead of ^select on v for each row (delete from x)", (-201, "")),
         ("create trigger t insert on v^", (-729, "")),
         ("create trigger t insert on v before (^commit work)", (-744, "")),
         ("create trigger t insert on v before (^set constraints all deferred)", (-744, "")),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from aioifx.server.sql.runtime import encryption
 from aioifx.server.sql.translate.builtins import CATALOG_ROUTINES, ROUTINES
 from aioifx.sqltypes import Value
 from tests.server.sql.workbench import FUNCTION_ARGUMENTS, Workbench
@@ -53,12 +54,39 @@ def test_catalog_routines_belong_to_informix() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        "ENCRYPT_AES('a', 'secret')",
-        "DECRYPT_CHAR('a')",
-        "GETHINT('a')",
-        "REGEX_MATCH('a', 'b')",
+        "REGEX_SPLIT('a', 'b')",
         "BSON_UPDATE('{}'::JSON::BSON, '{}')",
     ],
 )
 def test_functions_of_informix_that_are_not_executed_are_refused_by_name(call: str) -> None:
     assert Workbench().error(f"SELECT {call} FROM sysmaster:sysdual")[:2] == (-999, call.partition("(")[0])
+
+
+@pytest.mark.parametrize("call", ["ENCRYPT_AES('a', 'secret')", "DECRYPT_CHAR('a')", "GETHINT('a')"])
+def test_functions_without_their_extra_name_it(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    monkeypatch.setattr(encryption, "EXTRA", "server-crypto")
+    name = call.partition("(")[0]
+    expected = -999, f"{name} without aioifx[server-crypto]"
+    assert Workbench().error(f"SELECT {call} FROM sysmaster:sysdual")[:2] == expected
+
+
+def test_a_large_object_is_not_an_argument() -> None:
+    bench = Workbench("CREATE TABLE t (b BLOB, c CLOB)")
+    for call in ("ENCRYPT_TDES(b)", "REGEX_MATCH(c, 'a')"):
+        name = call.partition("(")[0]
+        assert bench.error(f"SELECT {call} FROM t") == (-999, f"{name} OF A LARGE OBJECT", 8)
+
+
+@pytest.mark.parametrize(
+    ("call", "type_"),
+    [
+        ("ENCRYPT_AES(c)", "VARCHAR(99)"),
+        ("ENCRYPT_TDES(c)", "VARCHAR(87)"),
+        ("ENCRYPT_TDES(l)", "LVARCHAR(355)"),
+        ("DECRYPT_CHAR(v)", "VARCHAR(20)"),
+        ("GETHINT(v)", "VARCHAR(32)"),
+    ],
+)
+def test_the_size_of_an_encrypted_text_is_that_of_its_argument(call: str, type_: str) -> None:
+    bench = Workbench("CREATE TABLE t (c CHAR(5), v VARCHAR(20), l LVARCHAR(200))")
+    assert bench.described(f"SELECT {call} FROM t")[0][1] == type_
