@@ -441,6 +441,6 @@ class Plan(Frozen):
             case CallRoutine():
                 return bool(self.action.routine.returns)
             case CallSpl():
-                return bool(self.action.routine.results)
+                return bool(self.action.routine.columns)
             case _:
                 return False
