@@ -191,19 +191,11 @@ def _label(s: TokenStream) -> str:
 
 def _let(s: TokenStream) -> Let:
     offset = s.expect("let").offset
-    targets = s.listed(_target)
-    if s.at("["):
-        raise s.unsupported("SUBSCRIPT")
+    targets = s.listed(TokenStream.target)
     s.expect("=")
     values = s.listed(s.grammar.value)
     s.expect(";")
     return Let(offset, targets, values)
-
-
-def _target(s: TokenStream) -> Name:
-    """Read a variable, or ``new.column`` in a trigger procedure."""
-    name = s.name()
-    return Name(name.offset, f"{name.text}.{s.name().text}") if s.accept(".") else name
 
 
 def _if(s: TokenStream) -> If:
@@ -314,7 +306,7 @@ def _foreach(s: TokenStream, label: str) -> Foreach:
 
 
 def _into(s: TokenStream) -> tuple[Name, ...]:
-    return s.listed(TokenStream.name) if s.accept("into") else ()
+    return s.listed(TokenStream.target) if s.accept("into") else ()
 
 
 def _exit(s: TokenStream) -> Leave:

@@ -380,7 +380,7 @@ class RoutineCompiler(CallSource):
         for each in targets:
             if each.source in self._undefined:  # as after a SELECT without rows
                 self._line(f"if {each.source} is _missing: {each.source} = None")
-        self._gets_value(*targets)
+        self._gets_value(*(each for each in targets if each.whole is None))
         rows = f"rows{self._number()}"
         self._line(f"{rows} = {self._row_source('rows', source, targets, node.cursor, node.hold)}")
         with self._nested(node.offset):
@@ -388,6 +388,7 @@ class RoutineCompiler(CallSource):
                 row = f"row{self._number()}"
                 with self._loop(node, f"for {row} in {rows}:"):
                     self._line(f"{''.join(f'{each.source}, ' for each in targets)} = {row}")
+                    self._gets_value(*targets)
                     self._block(node.body)
             with self._indented("finally:"):
                 self._line(f"{rows}.close()")

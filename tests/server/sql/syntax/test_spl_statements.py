@@ -57,6 +57,17 @@ def test_calls_have_targets() -> None:
         assert isinstance(call, spl_nodes.CallRoutine) and [each.text for each in call.targets] == ["a", "b"]
 
 
+def test_a_target_may_be_a_part_of_a_variable() -> None:
+    let = statement("LET a[1,3], new.b[2], c = 'x', 'y', 'z';")
+    assert isinstance(let, spl_nodes.Let)
+    found = [
+        (each.text, (each.first, each.last) if isinstance(each, nodes.Part) else ()) for each in let.targets
+    ]
+    assert found == [("a", (1, 3)), ("new.b", (2, 2)), ("c", ())]
+    loop = statement("FOREACH SELECT k, l INTO a[1,2], b FROM t END FOREACH")
+    assert isinstance(loop, spl_nodes.Foreach) and isinstance(loop.targets[0], nodes.Part)
+
+
 def test_begin_is_a_block_and_begin_work_a_statement() -> None:
     assert isinstance(statement("BEGIN LET a = 1; END"), Block)
     for text in ("BEGIN WORK;", "BEGIN;"):
@@ -83,7 +94,8 @@ def test_trace_is_read() -> None:
         ("INSERT INTO t SELECT a INTO b FROM u;", -201, ""),
         ("IF 1 = 1 THEN ELSE ELSE END IF", -201, ""),
         ("EXIT FOR EXIT FOR;", -201, ""),
-        ("LET a[1] = 'x';", -999, "SUBSCRIPT"),
+        ("LET a[x] = 'x';", -201, ""),
+        ("LET a[1,2,3] = 'x';", -201, ""),
         ("LET a = 1; DEFINE b INT;", -201, ""),
     ],
 )
