@@ -1175,6 +1175,14 @@ A FOR loop of a routine counts away from its end, as 5 TO 1 STEP 1 does.
 The variable of a FOR loop is not a whole number, or the loop changes it.
 > Use an INTEGER, and EXIT or CONTINUE.
 
+-26027 -26028 -26029
+A label of a routine is unknown, occurs twice, or is in an exception handler, where GOTO is not allowed either.
+> Give each label of the routine another name, and jump to one of the same block or of a block around it.
+
+-9752
+A routine with OUT or INOUT parameters was called with an expression, or inside one.
+> Use CALL, or LET of the call alone, with variables for these parameters.
+
 -26051 -26056 -26058
 Dynamic SQL of a routine takes one statement, which is not NULL. Only a cursor of a query can be WITH HOLD.
 > Print the text before PREPARE or EXECUTE IMMEDIATE; split it into several statements.

@@ -27,8 +27,10 @@ from aioifx.server.sql.syntax.spl_nodes import (
     Define,
     For,
     Foreach,
+    Goto,
     If,
     Immediate,
+    Labelled,
     Leave,
     Let,
     LikeColumn,
@@ -50,7 +52,7 @@ from aioifx.sqltypes import (
 
 _ENDS: Final = ("end", "elif", "else", "when")
 """Words after a block."""
-_UNSUPPORTED: Final = ("goto", "system")
+_UNSUPPORTED: Final = ("system",)
 """Statements of SPL that are not supported here."""
 _CREATE_ROUTINE: Final = (
     ("create", "procedure"),
@@ -166,7 +168,7 @@ _MOST_EXCEPTION_VALUES: Final = 3
 
 
 def _statement(s: TokenStream) -> SplStatement:
-    label = _label(s)
+    offset, label = s.token.offset, _label(s)
     reader = _LOOPS.get(s.token.text)
     if reader is not None:
         s.descend()
@@ -174,7 +176,9 @@ def _statement(s: TokenStream) -> SplStatement:
         s.ascend()
         return loop
     if label:
-        raise s.refusal()
+        if s.at_any(*_ENDS, "<"):
+            raise s.refusal()
+        return Labelled(offset, label, _statement(s))
     plain = _STATEMENTS.get(s.token.text)
     if plain is not None and not s.at("close", "database"):
         return plain(s)
@@ -328,6 +332,13 @@ def _leave(s: TokenStream, verb: Literal["exit", "continue"]) -> Leave:
     return Leave(offset, verb, kind, label, condition)
 
 
+def _goto(s: TokenStream) -> Goto:
+    offset = s.expect("goto").offset
+    label = s.name().text
+    s.expect(";")
+    return Goto(offset, label)
+
+
 _KINDS: Final[dict[str, LoopKind]] = {"for": "for", "foreach": "foreach", "while": "while", "loop": "loop"}
 
 
@@ -418,6 +429,7 @@ _STATEMENTS: Final[dict[str, Reader]] = {
     "if": _if,
     "case": _case,
     "exit": _exit,
+    "goto": _goto,
     "continue": _continue,
     "return": _return,
     "raise": _raise,

@@ -26,7 +26,8 @@ from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.select import QueryTranslator
-from aioifx.server.sql.translate.spl_calls import CallSource, executed
+from aioifx.server.sql.translate.spl_calls import executed
+from aioifx.server.sql.translate.spl_goto import GotoSource, Statements
 from aioifx.server.sql.translate.spl_program import Program
 from aioifx.server.sql.translate.spl_source import (
     Handler,
@@ -66,7 +67,7 @@ def compiled_tree(
     return RoutineCompiler(tree, routine, schema, settings).program()
 
 
-class RoutineCompiler(CallSource):
+class RoutineCompiler(GotoSource):
     """Compiles one routine."""
 
     def __init__(
@@ -76,7 +77,6 @@ class RoutineCompiler(CallSource):
         self._tree = tree
         self._routine = routine
         self._handlers: list[list[Handler]] = []
-        self._in_handler = False
         self._outputs: tuple[str, ...] = ()
         self._is_iterator = any(
             isinstance(node, spl_nodes.Return) and node.resumes for node in nodes.walk(tree.body)
@@ -95,6 +95,7 @@ class RoutineCompiler(CallSource):
             if parameter.default is not None:
                 type_ = self._variables.known[parameter.name].type
                 self._line(f"if {name} is _missing: {name} = {self._value(parameter.default, type_)}")
+        self._find_labels(self._tree.body)
         self._block(self._tree.body)
         places = [place for place in self._places if place not in names]
         head = [f"def routine(_host{''.join(f', {name}' for name in names)}):"]
@@ -127,7 +128,10 @@ class RoutineCompiler(CallSource):
         self._variables = self._variables.parent
 
     def _statements(self, block: spl_nodes.Block) -> None:
-        for statement in block.statements:
+        self._in_parts(block, self._written)
+
+    def _written(self, statements: Statements) -> None:
+        for statement in statements:
             if self._resuming:
                 self._resumed(statement)
             else:
@@ -261,6 +265,11 @@ class RoutineCompiler(CallSource):
                 self._while(node)
             case spl_nodes.Foreach():
                 self._foreach(node)
+            case spl_nodes.Labelled():
+                self._require_no_handler(node)
+                self._statement(node.statement)
+            case spl_nodes.Goto():
+                self._goto(node)
             case spl_nodes.Leave():
                 self._leave(node)
             case spl_nodes.Return():

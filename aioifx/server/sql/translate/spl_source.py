@@ -52,7 +52,8 @@ class Loop:
     """A loop around the statement that is compiled."""
 
     number: int
-    kind: LoopKind
+    kind: LoopKind | Literal["goto"]
+    """``goto`` for the one that a block with labels is."""
     label: str
     is_left: bool = False
     """Whether an inner loop's EXIT or CONTINUE names it."""
@@ -341,10 +342,12 @@ class LoopSource(RoutineSource):
         kind = kinds[type(node)]
         if isinstance(node, spl_nodes.While) and node.condition is None:
             kind = "loop"
-        if any(node.label and loop.label == node.label for loop in self._loops):
-            raise SqlError(-201, offset=node.offset)
-        loop = Loop(self._number(), kind, node.label)
-        with self._nested(node.offset), self._indented(head), self._branch():
+        with self._looped(Loop(self._number(), kind, node.label), node.offset, head):
+            yield
+
+    @contextmanager
+    def _looped(self, loop: Loop, offset: int, head: str) -> Generator[None, None, None]:
+        with self._nested(offset), self._indented(head), self._branch():
             self._loops.append(loop)
             self._line("_host.check()")
             yield
@@ -388,6 +391,6 @@ class LoopSource(RoutineSource):
             is_kind = (
                 node.kind is None or loop.kind == node.kind or (node.kind == "loop" and loop.label != "")
             )
-            if (loop.label == node.label) if node.label else is_kind:
+            if (loop.label == node.label) if node.label else is_kind and loop.kind != "goto":
                 return loop
         raise SqlError(-201, offset=node.offset)

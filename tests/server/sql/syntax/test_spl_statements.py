@@ -41,6 +41,12 @@ def test_loops_have_labels() -> None:
     assert leave.condition is not None
 
 
+def test_statements_have_labels() -> None:
+    labelled, goto = body("<<top>> LET a = 1; GOTO top;").statements
+    assert isinstance(labelled, spl_nodes.Labelled) and isinstance(labelled.statement, spl_nodes.Let)
+    assert isinstance(goto, spl_nodes.Goto) and labelled.label == goto.label == "top"
+
+
 def test_a_statement_may_follow_the_query_of_foreach() -> None:
     for first in ("LET a = 1;", "IF a = 1 THEN END IF", "UPDATE t SET a = 1;", "FOR i = 1 TO 2 END FOR"):
         loop = statement(f"FOREACH c WITH HOLD FOR SELECT k INTO a FROM t {first} END FOREACH")
@@ -85,7 +91,9 @@ def test_trace_is_read() -> None:
     [
         ("SYSTEM 'ls';", -999, "SYSTEM"),
         ("CLOSE DATABASE;", -675, ""),
-        ("GOTO done;", -999, "GOTO"),
+        ("GOTO done", -201, ""),
+        ("IF 1 = 1 THEN <<done>> END IF;", -201, ""),
+        ("<<a>> <<b>> LET a = 1;", -201, ""),
         ("DEFINE f PROCEDURE;", -999, "DEFINE PROCEDURE"),
         ("SELECT a FROM t;", -659, ""),
         ("CONNECT TO 'x';", -675, ""),
