@@ -877,6 +877,10 @@ SQLCODES: Final[dict[int, Rule]] = {
     -26005: Rule(DataError, "IX000", "value is not encrypted"),
     -26007: Rule(DataError, "IX000", "password or hint has a wrong length"),  # assumed
     -26008: Rule(DataError, "IX000", "value was encrypted with another password"),  # assumed
+    -26027: Rule(ProgrammingError, "42000", "label {} of GOTO is unknown"),
+    -26028: Rule(ProgrammingError, "42000", "label {} occurs twice in a routine"),
+    -26029: Rule(ProgrammingError, "42000", "GOTO or a label is in an exception handler"),
+    -9752: Rule(ProgrammingError, "42000", "the argument for an OUT or INOUT parameter is not a variable"),
     -26051: Rule(ProgrammingError, "42000", "the text for PREPARE or EXECUTE IMMEDIATE is NULL"),
     -26052: Rule(ProgrammingError, "24000", "cursor {} of a routine is already open"),
     -26053: Rule(ProgrammingError, "24000", "cursor {} of a routine is not open"),

@@ -1187,6 +1187,14 @@ A password of ENCRYPT_AES and its relatives has 6 to 128 bytes, and a hint at mo
 The password is not the one with which the value was encrypted.
 > GETHINT tells the hint that was stored with the value.
 
+-26027 -26028 -26029
+A label of a routine is unknown, occurs twice, or is in an exception handler, where GOTO is not allowed either.
+> Give each label of the routine another name, and jump to one of the same block or of a block around it.
+
+-9752
+A routine with OUT or INOUT parameters was called with an expression, or inside one.
+> Use CALL, or LET of the call alone, with variables for these parameters.
+
 -26051 -26056 -26058
 Dynamic SQL of a routine takes one statement, which is not NULL. Only a cursor of a query can be WITH HOLD.
 > Print the text before PREPARE or EXECUTE IMMEDIATE; split it into several statements.

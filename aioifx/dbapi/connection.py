@@ -321,7 +321,7 @@ class Cursor(NotCopied):
             parameters: its arguments by position.
 
         Returns:
-            A copy of *parameters*; values of OUT parameters are not supported.
+            A copy of *parameters*. Values of OUT and INOUT parameters are columns of the row, if the server sends them.
         """
         sql, values = call_of(procname, parameters, None)
         self.execute(sql, values)

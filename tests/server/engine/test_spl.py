@@ -194,6 +194,29 @@ def test_statements_use_variables(table: Engine, returning: str, body: str, valu
     assert [result(table, returning, body) for _ in range(2)] == [value, value]
 
 
+@pytest.mark.parametrize(
+    ("type_", "body", "value"),
+    [
+        ("CHAR(6)", "LET s = 'abcdef'; LET s[2,3] = 'XY';", "aXYdef"),
+        ("CHAR(6)", "LET s = 'abcdef'; LET s[2,4] = 'X';", "aX  ef"),
+        ("CHAR(6)", "LET s = 'abcdef'; LET s[2] = 'XYZ';", "aXcdef"),
+        ("CHAR(15)", "LET s[4,7] = 'Ream';", "   Ream        "),
+        ("CHAR(4)", "LET s = NULL; LET s[1,2] = 'ab';", "ab  "),
+        ("CHAR(4)", "LET s = 'abcd'; LET s[2,3] = NULL;", "a  d"),
+        ("VARCHAR(9)", "LET s = 'ab'; LET s[5,6] = 'xy';", "ab  xy"),
+        ("VARCHAR(9)", "LET s = 'abcdef'; LET s[6,6] = 7;", "abcde7"),
+        ("CHAR(6)", "LET s = 'abcdef'; LET s[1,2], s[5,6] = s[5,6], s[1,2];", "efcdab"),
+        ("CHAR(6)", "LET s = 'abcdef'; LET s[5,6] = s[1,2];", "abcdab"),
+        ("CHAR(5)", "LET s = '12345'; SELECT c[1,2] INTO s[3,4] FROM t WHERE a = 1;", "12ab5"),
+        ("CHAR(5)", "LET s = '12345'; FOREACH SELECT c INTO s[1,2] FROM t ORDER BY a LET s[5] = 'x'; END FOREACH;",
+         "cd34x"),
+        ("CHAR(5)", "FOREACH SELECT c INTO s[1,2] FROM t WHERE a = 1 END FOREACH; LET s[5] = 'x';", "ab  x"),
+    ],
+)  # fmt: skip
+def test_parts_of_variables(table: Engine, type_: str, body: str, value: str) -> None:
+    assert result(table, type_, f"DEFINE s {type_}; {body} RETURN s;") == value
+
+
 def test_global_variables_live_as_long_as_the_session(core: ServerCore) -> None:
     body = "DEFINE GLOBAL g INT DEFAULT 5; LET g = g + 1; RETURN g;"
     one, other = core.engine(), core.engine()
@@ -348,6 +371,10 @@ def test_a_changed_routine_is_compiled_again(engine: Engine) -> None:
         ("DEFINE x INT; LET x = x + 1;", -696),
         ("DEFINE x INT; INSERT INTO t (a) VALUES (x);", -696),
         ("DEFINE x INT; LET x = nvl(x, 1);", -696),
+        (
+            "DEFINE x CHAR(5); FOREACH SELECT c INTO x[1,2] FROM t WHERE a = 9 END FOREACH; LET x = x || '.';",
+            -696,
+        ),
         ("DEFINE x INT; IF x IS NULL THEN LET x = 1; END IF;", -696),
         ("DEFINE i, x INT; FOR i = 1 TO 3 BEGIN DEFINE y INT; LET x = y; LET y = i; END; END FOR;", -696),
         ("DEFINE i INT; FOR i = 5 TO 1 STEP 1 END FOR;", -683),

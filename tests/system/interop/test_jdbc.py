@@ -192,6 +192,17 @@ async def test_functions_are_called_for_their_rows(
     await ask("release", "s")
 
 
+async def test_outputs_are_a_row(ask: Ask, calls: list[str]) -> None:
+    body = "LET size = LENGTH(text); LET text = text || '!';"
+    await ask(
+        "execute", "r", f"CREATE PROCEDURE p(OUT size INT, INOUT text VARCHAR(20)) {body} END PROCEDURE"
+    )
+    await ask("call", "r", "s", "{call p(NULL, ?)}")
+    await ask("set", "s", 1, "string", "abc")
+    assert cells(await ask("select", "s")) == [["3", "abc!"]]
+    await ask("release", "s")
+
+
 async def test_procedures_are_called_for_what_they_do(ask: Ask, calls: list[str]) -> None:
     await ask("call", "r", "s", "{call note(?)}")
     await ask("set", "s", 1, "string", "from JDBC")

@@ -459,6 +459,6 @@ class Plan(Frozen):
             case CallRoutine():
                 return bool(self.action.routine.returns)
             case CallSpl():
-                return bool(self.action.routine.results)
+                return bool(self.action.routine.columns)
             case _:
                 return False

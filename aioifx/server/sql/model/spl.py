@@ -161,9 +161,18 @@ class SplRoutine(Frozen):
         return tuple(parameter.type for parameter in self.parameters)
 
     @property
+    def outputs(self) -> tuple[SplParameter, ...]:
+        """The OUT and INOUT parameters."""
+        return tuple(parameter for parameter in self.parameters if parameter.mode != "in")
+
+    @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of its result; one without a name is ``(expression)`` (documented: SELECT's)."""
-        return tuple(Column(name or "(expression)", type_) for name, type_ in self.results)
+        """The columns of its result; one without a name is ``(expression)`` (documented: SELECT's).
+
+        assumed: the values of OUT and INOUT parameters follow, under their names.
+        """
+        results = tuple(Column(name or "(expression)", type_) for name, type_ in self.results)
+        return *results, *(Column(each.name, each.type) for each in self.outputs)
 
     @property
     def result(self) -> SqlType | None:
@@ -182,8 +191,9 @@ class SplRoutine(Frozen):
 
 
 def has_signature(routine: SplRoutine, types: Sequence[SqlType]) -> bool:
-    """Whether its parameters have these types; lengths do not count (documented: routine signature)."""
-    return [_kind(type_) for type_ in routine.types] == [_kind(type_) for type_ in types]
+    """Whether its parameters have these types; lengths and OUT parameters do not count (documented: signature)."""
+    own = [parameter.type for parameter in routine.parameters if parameter.mode != "out"]
+    return [_kind(type_) for type_ in own] == [_kind(type_) for type_ in types]
 
 
 def _kind(type_: SqlType) -> tuple[int, int]:

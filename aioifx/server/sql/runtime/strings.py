@@ -70,6 +70,20 @@ def subscript(settings: Settings, text: str | None, first: int, last: int) -> st
     return "".join(result)
 
 
+def with_part(settings: Settings, first: int, last: int, text: str | None, part: str | None) -> str:
+    """A text with *part* in place of its bytes from *first* to *last*, from 1.
+
+    assumed: NULL counts as blanks, and blanks fill what is shorter.
+    """
+    code_set = settings.code_set
+    whole = pad(text or "", last, code_set)
+    end = byte_length(whole, code_set)
+    before = subscript(settings, whole, 1, first - 1) if first > 1 else ""
+    middle = pad(subscript(settings, part or "", 1, last - first + 1) or "", last - first + 1, code_set)
+    after = subscript(settings, whole, last + 1, end) if end > last else ""
+    return f"{before}{middle}{after}"
+
+
 def length(settings: Settings, text: str | None) -> int | None:
     """LENGTH: bytes without trailing blanks."""
     return None if text is None else byte_length(text.rstrip(" "), settings.code_set)

@@ -47,6 +47,13 @@ class Name(Node):
     text: str
 
 
+class Part(Name):
+    """``variable[first, last]``, to which a routine assigns."""
+
+    first: int
+    last: int
+
+
 class QualifiedName(Node):
     """``database@server:owner.name``, of which only the name is required."""
 

@@ -194,7 +194,7 @@ def _select_list(s: TokenStream, offset: int) -> nodes.Select:
     distinct = _distinct(s)
     items = s.listed(_select_item)
     if s.in_routine and s.accept("into"):
-        s.keep_targets(s.listed(TokenStream.name))
+        s.keep_targets(s.listed(TokenStream.target))
     s.expect("from")
     from_items = s.listed(parse_from_item)
     where = s.grammar.condition(s) if s.accept("where") else None

@@ -107,6 +107,19 @@ class Foreach(nodes.Node):
     label: str = ""
 
 
+class Labelled(nodes.Node):
+    """``<<label>>`` before a statement that is no loop; a loop has its own label."""
+
+    label: str
+    statement: SplStatement
+
+
+class Goto(nodes.Node):
+    """``GOTO label``"""
+
+    label: str
+
+
 class Leave(nodes.Node):
     """EXIT or CONTINUE, of the innermost loop of a kind or of the labelled one."""
 
@@ -200,6 +213,8 @@ SplStatement: TypeAlias = (
     | For
     | While
     | Foreach
+    | Labelled
+    | Goto
     | Leave
     | Return
     | Raise

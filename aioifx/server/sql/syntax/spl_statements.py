@@ -27,8 +27,10 @@ from aioifx.server.sql.syntax.spl_nodes import (
     Define,
     For,
     Foreach,
+    Goto,
     If,
     Immediate,
+    Labelled,
     Leave,
     Let,
     LikeColumn,
@@ -50,7 +52,7 @@ from aioifx.sqltypes import (
 
 _ENDS: Final = ("end", "elif", "else", "when")
 """Words after a block."""
-_UNSUPPORTED: Final = ("goto", "system")
+_UNSUPPORTED: Final = ("system",)
 """Statements of SPL that are not supported here."""
 _CREATE_ROUTINE: Final = (
     ("create", "procedure"),
@@ -166,7 +168,7 @@ _MOST_EXCEPTION_VALUES: Final = 3
 
 
 def _statement(s: TokenStream) -> SplStatement:
-    label = _label(s)
+    offset, label = s.token.offset, _label(s)
     reader = _LOOPS.get(s.token.text)
     if reader is not None:
         s.descend()
@@ -174,7 +176,9 @@ def _statement(s: TokenStream) -> SplStatement:
         s.ascend()
         return loop
     if label:
-        raise s.refusal()
+        if s.at_any(*_ENDS, "<"):
+            raise s.refusal()
+        return Labelled(offset, label, _statement(s))
     plain = _STATEMENTS.get(s.token.text)
     if plain is not None and not s.at("close", "database"):
         return plain(s)
@@ -191,19 +195,11 @@ def _label(s: TokenStream) -> str:
 
 def _let(s: TokenStream) -> Let:
     offset = s.expect("let").offset
-    targets = s.listed(_target)
-    if s.at("["):
-        raise s.unsupported("SUBSCRIPT")
+    targets = s.listed(TokenStream.target)
     s.expect("=")
     values = s.listed(s.grammar.value)
     s.expect(";")
     return Let(offset, targets, values)
-
-
-def _target(s: TokenStream) -> Name:
-    """Read a variable, or ``new.column`` in a trigger procedure."""
-    name = s.name()
-    return Name(name.offset, f"{name.text}.{s.name().text}") if s.accept(".") else name
 
 
 def _if(s: TokenStream) -> If:
@@ -314,7 +310,7 @@ def _foreach(s: TokenStream, label: str) -> Foreach:
 
 
 def _into(s: TokenStream) -> tuple[Name, ...]:
-    return s.listed(TokenStream.name) if s.accept("into") else ()
+    return s.listed(TokenStream.target) if s.accept("into") else ()
 
 
 def _exit(s: TokenStream) -> Leave:
@@ -334,6 +330,13 @@ def _leave(s: TokenStream, verb: Literal["exit", "continue"]) -> Leave:
     condition = s.grammar.condition(s) if s.accept("when") else None
     s.expect(";")
     return Leave(offset, verb, kind, label, condition)
+
+
+def _goto(s: TokenStream) -> Goto:
+    offset = s.expect("goto").offset
+    label = s.name().text
+    s.expect(";")
+    return Goto(offset, label)
 
 
 _KINDS: Final[dict[str, LoopKind]] = {"for": "for", "foreach": "foreach", "while": "while", "loop": "loop"}
@@ -426,6 +429,7 @@ _STATEMENTS: Final[dict[str, Reader]] = {
     "if": _if,
     "case": _case,
     "exit": _exit,
+    "goto": _goto,
     "continue": _continue,
     "return": _return,
     "raise": _raise,

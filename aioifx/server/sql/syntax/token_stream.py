@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.syntax.nodes import Expression, Name, Parameter, QualifiedName, Query, Statement
+from aioifx.server.sql.syntax.nodes import Expression, Name, Parameter, Part, QualifiedName, Query, Statement
 from aioifx.server.sql.syntax.tokens import Token, TokenKind
 
 SYNTAX_ERROR: Final = -201
@@ -169,6 +169,17 @@ class TokenStream:
             raise self.refusal()
         token = self.advance()
         return Name(token.offset, token.text)
+
+    def target(self) -> Name:
+        """Read a variable, ``new.column`` in a trigger procedure, or a part of either: ``variable[first, last]``."""
+        name = self.name()
+        text = f"{name.text}.{self.name().text}" if self.accept(".") else name.text
+        if not self.accept("["):
+            return Name(name.offset, text)
+        first = self.integer()
+        last = self.integer() if self.accept(",") else first
+        self.expect("]")
+        return Part(name.offset, text, first, last)
 
     def integer(self) -> int:
         """Read an integer without a sign."""

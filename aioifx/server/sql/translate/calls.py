@@ -36,6 +36,9 @@ from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.typed import Typed, assigned, cast, comparison, number_of, text_of
 from aioifx.sqltypes import SqlType, Unit
 
+NO_VARIABLE: Final = -9752
+"""The argument for an OUT or INOUT parameter is not a variable (documented by the text of its message)."""
+
 
 class CallTranslator(Protocol):
     """A translator of arguments."""
@@ -103,7 +106,8 @@ def _routine(translator: CallTranslator, node: nodes.Call) -> Typed:
     """A function written in SPL, or else in Python.
 
     Raises:
-        SqlError: -674, no routine with such arguments; -9700, several; -999, it has several results.
+        SqlError: -674, no routine with such arguments; -9700, several; -999, it has several results; -9752, it has
+            OUT parameters, for which there are no variables.
     """
     context = translator.context
     context.need_database(node.routine)
@@ -113,6 +117,8 @@ def _routine(translator: CallTranslator, node: nodes.Call) -> Typed:
     routine, values = resolved_call(
         translator.value, found, node.name, (*node.arguments, *node.named), node.offset
     )
+    if routine.outputs:
+        raise SqlError(NO_VARIABLE, token=node.name, offset=node.offset)
     if routine.result is None:
         raise SqlError(-999, token=node.name, offset=node.offset)
     given = [

@@ -58,11 +58,12 @@ def creation(node: spl_nodes.CreateRoutine, context: Context) -> Plan:
     """CREATE PROCEDURE or CREATE FUNCTION, whose body is compiled once to find its errors.
 
     Raises:
-        SqlError: -673, it exists; -669, a parameter twice; -999, OUT parameters; others of the body.
+        SqlError: -673, it exists; -669, a parameter twice; -201, an OUT parameter with a default (assumed); others of
+            the body.
     """
     context.need_database(node.name)
     parameters = tuple(_parameter(each, context) for each in node.parameters)
-    types = [parameter.type for parameter in parameters]
+    types = [parameter.type for parameter in parameters if parameter.mode != "out"]
     _refuse_repeated(node)
     owner = node.name.owner or context.settings.user
     existing = next(
@@ -100,8 +101,8 @@ def creation(node: spl_nodes.CreateRoutine, context: Context) -> Plan:
 
 
 def _parameter(node: spl_nodes.RoutineParameter, context: Context) -> SplParameter:
-    if node.mode != "in":
-        raise SqlError(-999, token=f"{node.mode.upper()} PARAMETER", offset=node.offset)
+    if node.mode == "out" and node.default is not None:
+        raise SqlError(-201, offset=node.offset)
     return SplParameter(node.name, declared_type(node.type, context), node.default is not None, node.mode)
 
 

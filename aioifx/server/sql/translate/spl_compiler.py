@@ -26,11 +26,9 @@ from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.select import QueryTranslator
-from aioifx.server.sql.translate.spl_dynamic import DynamicSource
-from aioifx.server.sql.translate.spl_program import (
-    EmbeddedStatement,
-    Program,
-)
+from aioifx.server.sql.translate.spl_calls import executed
+from aioifx.server.sql.translate.spl_goto import GotoSource, Statements
+from aioifx.server.sql.translate.spl_program import Program
 from aioifx.server.sql.translate.spl_source import (
     Handler,
     Variable,
@@ -40,7 +38,7 @@ from aioifx.server.sql.translate.spl_source import (
     declared_type,
     for_update,
 )
-from aioifx.server.sql.translate.variables import expression_with_variables, with_variables
+from aioifx.server.sql.translate.variables import expression_with_variables
 from aioifx.sqltypes import SqlType
 
 REDECLARED: Final = -669
@@ -69,7 +67,7 @@ def compiled_tree(
     return RoutineCompiler(tree, routine, schema, settings).program()
 
 
-class RoutineCompiler(DynamicSource):
+class RoutineCompiler(GotoSource):
     """Compiles one routine."""
 
     def __init__(
@@ -79,7 +77,7 @@ class RoutineCompiler(DynamicSource):
         self._tree = tree
         self._routine = routine
         self._handlers: list[list[Handler]] = []
-        self._in_handler = False
+        self._outputs: tuple[str, ...] = ()
         self._is_iterator = any(
             isinstance(node, spl_nodes.Return) and node.resumes for node in nodes.walk(tree.body)
         )
@@ -88,16 +86,22 @@ class RoutineCompiler(DynamicSource):
         """The compiled routine."""
         names = [self._declare(each.name, each.type).source for each in self._routine.parameters]
         self._variables.parent = builtin_variables(self._routine, self._schema)
+        self._outputs = tuple(self._variables.known[each.name].source for each in self._routine.outputs)
+        if self._outputs and self._is_iterator:
+            raise SqlError(-999, token="OUT PARAMETER WITH RESUME", offset=self._tree.offset)
         for name, parameter in zip(names, self._tree.parameters, strict=True):
+            if parameter.mode == "out":
+                self._line(f"{name} = None")  # documented: an OUT parameter is NULL at first
             if parameter.default is not None:
                 type_ = self._variables.known[parameter.name].type
                 self._line(f"if {name} is _missing: {name} = {self._value(parameter.default, type_)}")
+        self._find_labels(self._tree.body)
         self._block(self._tree.body)
         places = [place for place in self._places if place not in names]
         head = [f"def routine(_host{''.join(f', {name}' for name in names)}):"]
         head += [f"    {place} = None" for place in places]
         head.append("    _call = object()")
-        tail = ["    return", "    yield"] if self._is_iterator else ["    return None"]
+        tail = ["    return", "    yield"] if self._is_iterator else [f"    return {self._row([])}"]
         body = self._lines
         if self._is_dynamic:
             head.append("    _dynamic = _host.dynamic()")
@@ -124,7 +128,10 @@ class RoutineCompiler(DynamicSource):
         self._variables = self._variables.parent
 
     def _statements(self, block: spl_nodes.Block) -> None:
-        for statement in block.statements:
+        self._in_parts(block, self._written)
+
+    def _written(self, statements: Statements) -> None:
+        for statement in statements:
             if self._resuming:
                 self._resumed(statement)
             else:
@@ -258,6 +265,11 @@ class RoutineCompiler(DynamicSource):
                 self._while(node)
             case spl_nodes.Foreach():
                 self._foreach(node)
+            case spl_nodes.Labelled():
+                self._require_no_handler(node)
+                self._statement(node.statement)
+            case spl_nodes.Goto():
+                self._goto(node)
             case spl_nodes.Leave():
                 self._leave(node)
             case spl_nodes.Return():
@@ -265,7 +277,7 @@ class RoutineCompiler(DynamicSource):
             case spl_nodes.Raise():
                 self._raise(node)
             case spl_nodes.CallRoutine():
-                self._assign_row(node.call, node.targets)
+                self._assign_call(node.call, node.targets)
             case spl_nodes.Immediate():
                 self._line(f"_host.immediate({self._value(node.text, LONG_TEXT)})")
             case (
@@ -285,15 +297,14 @@ class RoutineCompiler(DynamicSource):
 
     def _let(self, node: spl_nodes.Let) -> None:
         targets = self._targets(node.targets)
+        value = node.values[0]
+        if isinstance(value, nodes.Call) and len(node.values) == 1 and self._outputs_of(executed(value)):
+            return self._assign_call(executed(value), node.targets)
         if len(targets) > 1 and len(node.values) == 1:
-            (value,) = node.values
             if isinstance(value, nodes.Subquery):
                 return self._assign_row(value.query, node.targets)
             if isinstance(value, nodes.Call):
-                call = nodes.Execute(
-                    value.offset, "function", value.routine, (*value.arguments, *value.named)
-                )
-                return self._assign_row(call, node.targets)
+                return self._assign_call(executed(value), node.targets)
         if len(targets) != len(node.values):
             raise SqlError(-201, offset=node.offset)
         sources = [
@@ -302,28 +313,6 @@ class RoutineCompiler(DynamicSource):
         self._line(f"{', '.join(each.source for each in targets)} = {', '.join(sources)}")
         self._gets_value(*targets)
         return None
-
-    def _assign_row(self, tree: nodes.Query | nodes.Execute, names: Sequence[nodes.Name]) -> None:
-        """SELECT .. INTO, CALL .. RETURNING, and LET of several variables."""
-        targets = self._targets(names)
-        call = self._row_source("select", tree, targets)
-        if targets:
-            self._line(f"{''.join(f'{each.source}, ' for each in targets)} = {call}")
-            self._gets_value(*targets)
-        else:
-            self._line(call)
-
-    def _row_source(
-        self,
-        verb: str,
-        statement: nodes.Statement,
-        targets: Sequence[Variable] = (),
-        cursor: str = "",
-        hold: bool = False,
-    ) -> str:
-        tree, names = with_variables(statement, self._variables.type_of)
-        types = tuple(target.type for target in targets)
-        return self._on_sqlite(verb, EmbeddedStatement(tree, types, cursor, hold), names)
 
     def _sql(self, node: spl_nodes.Sql) -> None:
         if node.targets:
@@ -400,7 +389,7 @@ class RoutineCompiler(DynamicSource):
         for each in targets:
             if each.source in self._undefined:  # as after a SELECT without rows
                 self._line(f"if {each.source} is _missing: {each.source} = None")
-        self._gets_value(*targets)
+        self._gets_value(*(each for each in targets if each.whole is None))
         rows = f"rows{self._number()}"
         self._line(f"{rows} = {self._row_source('rows', source, targets, node.cursor, node.hold)}")
         with self._nested(node.offset):
@@ -408,6 +397,7 @@ class RoutineCompiler(DynamicSource):
                 row = f"row{self._number()}"
                 with self._loop(node, f"for {row} in {rows}:"):
                     self._line(f"{''.join(f'{each.source}, ' for each in targets)} = {row}")
+                    self._gets_value(*targets)
                     self._block(node.body)
             with self._indented("finally:"):
                 self._line(f"{rows}.close()")
@@ -426,10 +416,8 @@ class RoutineCompiler(DynamicSource):
         results = self._routine.results
         if len(node.values) != len(results) and node.values:
             raise SqlError(WRONG_COUNT, offset=node.offset)
-        row = "None"
-        if node.values:
-            pairs = zip(node.values, results, strict=True)
-            row = f"({''.join(f'{self._value(value, type_)}, ' for value, (_, type_) in pairs)})"
+        pairs = zip(node.values, results, strict=False)
+        row = self._row([self._value(value, type_) for value, (_, type_) in pairs])
         if self._is_iterator:
             if node.values:
                 self._line(f"yield {row}")
@@ -437,6 +425,13 @@ class RoutineCompiler(DynamicSource):
                 self._line("return (None,)" if self._in_handler else "return")
         else:
             self._line(f"return ({row},)" if self._in_handler else f"return {row}")
+
+    def _row(self, values: Sequence[str]) -> str:
+        """Source of the row of RETURN, with the values of OUT and INOUT parameters; None if it has no values."""
+        if not (values or self._outputs):
+            return "None"
+        row = [*(values or ["None"] * len(self._routine.results)), *self._outputs]
+        return f"({''.join(f'{each}, ' for each in row)})"
 
     def _raise(self, node: spl_nodes.Raise) -> None:
         types = (INTEGER, INTEGER, LONG_TEXT)

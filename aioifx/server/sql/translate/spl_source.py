@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from aioifx.server.sql.builtin_types import boolean
@@ -17,7 +18,8 @@ from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.spl import UNRESOLVED, SplRoutine
-from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of, plain
+from aioifx.server.sql.model.type_rules import INTEGER, LONG_TEXT, Family, char, family_of, plain, size_of
+from aioifx.server.sql.runtime.strings import with_part
 from aioifx.server.sql.syntax import nodes, spl_nodes
 from aioifx.server.sql.syntax.spl_nodes import LoopKind
 from aioifx.server.sql.translate.closure_expressions import ClosureExpressions, Namespace, Unknown
@@ -36,6 +38,10 @@ class Variable(Frozen):
     """Whether a FOR loop sets it, so that nothing else may."""
     is_set_by_server: bool = False
     """Whether no statement may set it."""
+    whole: Variable | None = None
+    """The variable that it is put into as a part, from `first` to `last`, once it has its value."""
+    first: int = 0
+    last: int = 0
 
 
 Verb: TypeAlias = Literal["exit", "continue"]
@@ -46,7 +52,8 @@ class Loop:
     """A loop around the statement that is compiled."""
 
     number: int
-    kind: LoopKind
+    kind: LoopKind | Literal["goto"]
+    """``goto`` for the one that a block with labels is."""
     label: str
     is_left: bool = False
     """Whether an inner loop's EXIT or CONTINUE names it."""
@@ -152,7 +159,7 @@ class RoutineSource:
     def __init__(self, schema: Schema, settings: Settings) -> None:
         self._schema = schema
         self._settings = settings
-        self._namespace: Namespace = dict(HELPERS)
+        self._namespace: Namespace = dict(HELPERS, _with_part=partial(with_part, settings))
         self._closures = ClosureExpressions(self._namespace, settings)
         self._embedded: list[Embedded] = []
         self._lines: list[str] = []
@@ -263,7 +270,16 @@ class RoutineSource:
         )
 
     def _gets_value(self, *targets: Variable) -> None:
-        self._undefined.difference_update(each.source for each in targets)
+        """Source after *targets* have been set, which puts parts into their variables."""
+        for each in targets:
+            whole = each.whole
+            if whole is not None:
+                before = whole.source
+                if before in self._undefined:
+                    before = f"(None if {before} is _missing else {before})"
+                text = f"_with_part({each.first}, {each.last}, {before}, {each.source})"
+                self._line(f"{whole.source} = {self._assigned(text, LONG_TEXT, whole.type)}")
+            self._undefined.discard((whole or each).source)
 
     def _targets(self, names: Sequence[nodes.Name]) -> list[Variable]:
         """The variables that a statement sets.
@@ -271,7 +287,21 @@ class RoutineSource:
         Raises:
             SqlError: -667, not declared; -660, the variable of a FOR loop.
         """
-        return [self._target(name) for name in names]
+        return [self._part(name) if isinstance(name, nodes.Part) else self._target(name) for name in names]
+
+    def _part(self, name: nodes.Part) -> Variable:
+        """A place for a part of a variable.
+
+        Raises:
+            SqlError: -306, it is not within the variable; -999, the variable has no text.
+        """
+        whole = self._target(name)
+        if family_of(whole.type) is not Family.TEXT:
+            raise SqlError(-999, token="[]", offset=name.offset)
+        if not 1 <= name.first <= name.last <= size_of(whole.type):
+            raise SqlError(-306, offset=name.offset)
+        type_ = char(name.last - name.first + 1)
+        return Variable(self._place(), type_, whole=whole, first=name.first, last=name.last)
 
     def _target(self, name: nodes.Name) -> Variable:
         found = self._variables.find(name.text)
@@ -312,10 +342,12 @@ class LoopSource(RoutineSource):
         kind = kinds[type(node)]
         if isinstance(node, spl_nodes.While) and node.condition is None:
             kind = "loop"
-        if any(node.label and loop.label == node.label for loop in self._loops):
-            raise SqlError(-201, offset=node.offset)
-        loop = Loop(self._number(), kind, node.label)
-        with self._nested(node.offset), self._indented(head), self._branch():
+        with self._looped(Loop(self._number(), kind, node.label), node.offset, head):
+            yield
+
+    @contextmanager
+    def _looped(self, loop: Loop, offset: int, head: str) -> Generator[None, None, None]:
+        with self._nested(offset), self._indented(head), self._branch():
             self._loops.append(loop)
             self._line("_host.check()")
             yield
@@ -359,6 +391,6 @@ class LoopSource(RoutineSource):
             is_kind = (
                 node.kind is None or loop.kind == node.kind or (node.kind == "loop" and loop.label != "")
             )
-            if (loop.label == node.label) if node.label else is_kind:
+            if (loop.label == node.label) if node.label else is_kind and loop.kind != "goto":
                 return loop
         raise SqlError(-201, offset=node.offset)

@@ -35,6 +35,17 @@ def test_lengths_are_not_part_of_a_signature() -> None:
     assert not has_signature(routine("CHAR(5)"), types_of("VARCHAR(5)"))
 
 
+def test_out_parameters_are_not_part_of_a_signature() -> None:
+    parameters = tuple(
+        SplParameter(mode, parse_type_text("INT"), mode=mode) for mode in ("in", "out", "inout")
+    )
+    made = SplRoutine(1, "p", "ann", True, parameters, (), "")
+    assert has_signature(made, types_of("INT", "INT")) and not has_signature(
+        made, types_of("INT", "INT", "INT")
+    )
+    assert [column.name for column in made.columns] == ["out", "inout"]
+
+
 def test_the_nearest_types_are_chosen() -> None:
     found = [routine("INT"), routine("DECIMAL(8,2)"), routine("CHAR(5)"), routine("INT", "INT", optional=1)]
     for text, index in (("INT", 0), ("SMALLINT", 0), ("DECIMAL(4)", 1), ("VARCHAR(3)", 2)):

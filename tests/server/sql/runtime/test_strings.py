@@ -34,6 +34,13 @@ def test_a_character_outside_the_code_set_is_an_error() -> None:
     assert strings.cut("äöü", 2, "iso8859-1") == "äö"
 
 
+def test_a_part_replaces_bytes() -> None:
+    assert strings.with_part(UTF_8, 2, 3, "abcdef", "x") == "ax def"
+    assert strings.with_part(UTF_8, 4, 5, None, "xyz") == "   xy"
+    assert strings.with_part(UTF_8, 2, 3, "aüd", "xy") == "axyd"
+    assert strings.with_part(UTF_8, 1, 2, "aüd", "xy") == "xy d"
+
+
 def test_subscripts_count_bytes_from_one() -> None:
     assert strings.subscript(UTF_8, "systables", 1, 3) == "sys"
     assert strings.subscript(UTF_8, "abc", 2, 2) == "b"

@@ -41,6 +41,12 @@ def test_loops_have_labels() -> None:
     assert leave.condition is not None
 
 
+def test_statements_have_labels() -> None:
+    labelled, goto = body("<<top>> LET a = 1; GOTO top;").statements
+    assert isinstance(labelled, spl_nodes.Labelled) and isinstance(labelled.statement, spl_nodes.Let)
+    assert isinstance(goto, spl_nodes.Goto) and labelled.label == goto.label == "top"
+
+
 def test_a_statement_may_follow_the_query_of_foreach() -> None:
     for first in ("LET a = 1;", "IF a = 1 THEN END IF", "UPDATE t SET a = 1;", "FOR i = 1 TO 2 END FOR"):
         loop = statement(f"FOREACH c WITH HOLD FOR SELECT k INTO a FROM t {first} END FOREACH")
@@ -55,6 +61,17 @@ def test_calls_have_targets() -> None:
     for text in ("CALL q(1, x = 2) RETURNING a, b;", "EXECUTE FUNCTION q(1, x = 2) INTO a, b;"):
         call = statement(text)
         assert isinstance(call, spl_nodes.CallRoutine) and [each.text for each in call.targets] == ["a", "b"]
+
+
+def test_a_target_may_be_a_part_of_a_variable() -> None:
+    let = statement("LET a[1,3], new.b[2], c = 'x', 'y', 'z';")
+    assert isinstance(let, spl_nodes.Let)
+    found = [
+        (each.text, (each.first, each.last) if isinstance(each, nodes.Part) else ()) for each in let.targets
+    ]
+    assert found == [("a", (1, 3)), ("new.b", (2, 2)), ("c", ())]
+    loop = statement("FOREACH SELECT k, l INTO a[1,2], b FROM t END FOREACH")
+    assert isinstance(loop, spl_nodes.Foreach) and isinstance(loop.targets[0], nodes.Part)
 
 
 def test_begin_is_a_block_and_begin_work_a_statement() -> None:
@@ -74,7 +91,9 @@ def test_trace_is_read() -> None:
     [
         ("SYSTEM 'ls';", -999, "SYSTEM"),
         ("CLOSE DATABASE;", -675, ""),
-        ("GOTO done;", -999, "GOTO"),
+        ("GOTO done", -201, ""),
+        ("IF 1 = 1 THEN <<done>> END IF;", -201, ""),
+        ("<<a>> <<b>> LET a = 1;", -201, ""),
         ("DEFINE f PROCEDURE;", -999, "DEFINE PROCEDURE"),
         ("SELECT a FROM t;", -659, ""),
         ("CONNECT TO 'x';", -675, ""),
@@ -83,7 +102,8 @@ def test_trace_is_read() -> None:
         ("INSERT INTO t SELECT a INTO b FROM u;", -201, ""),
         ("IF 1 = 1 THEN ELSE ELSE END IF", -201, ""),
         ("EXIT FOR EXIT FOR;", -201, ""),
-        ("LET a[1] = 'x';", -999, "SUBSCRIPT"),
+        ("LET a[x] = 'x';", -201, ""),
+        ("LET a[1,2,3] = 'x';", -201, ""),
         ("LET a = 1; DEFINE b INT;", -201, ""),
     ],
 )

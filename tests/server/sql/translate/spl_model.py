@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Literal
 
 from hypothesis import strategies as st
@@ -132,6 +134,19 @@ Body = tuple[Statement, ...]
 def text_of(body: Body) -> str:
     """The statements in SPL."""
     return " ".join(each.text() for each in body)
+
+
+def program_of(body: Body) -> str:
+    """The text of a whole program, where no two loops have the same label."""
+    labels: dict[str, str] = {}
+    numbers = count()
+
+    def renamed(found: re.Match[str]) -> str:
+        if found[1]:  # a loop begins
+            labels[found[2]] = f"{found[2]}_{next(numbers)}"
+        return f"{found[1]}{labels[found[2]]}"
+
+    return re.sub(r"(<<|)\b(l\d)\b", renamed, text_of(body))
 
 
 # --- Random programs --------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def test_a_specific_name_names_one_routine(engine: Engine) -> None:
     ("text", "sqlcode", "place"),
     [
         ("CREATE PROCEDURE p(a INT, a INT) END PROCEDURE", -669, "a INT) "),
-        ("CREATE PROCEDURE p(OUT a INT) END PROCEDURE", -999, "OUT"),
+        ("CREATE PROCEDURE p(OUT a INT DEFAULT 1) END PROCEDURE", -201, "OUT"),
         ("CREATE PROCEDURE p() LET x = 1; END PROCEDURE", -667, "x"),
         ("CREATE PROCEDURE p() DEFINE x INT; LET x = y; END PROCEDURE", -667, "y"),
         ("CREATE PROCEDURE p() DEFINE x INT; DEFINE x DATE; END PROCEDURE", -669, "x DATE"),

@@ -12,7 +12,7 @@ from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.server.sql.model.type_rules import INTEGER
 from aioifx.server.sql.translate.spl_compiler import compiled
 from aioifx.server.sql.translate.spl_program import Program
-from tests.server.sql.translate.spl_model import Body, Run, TooLong, bodies, text_of
+from tests.server.sql.translate.spl_model import Body, Run, TooLong, bodies, program_of
 
 
 def program(body: str) -> Program:
@@ -63,5 +63,5 @@ def test_programs_do_what_the_manual_says(body: Body) -> None:
         expected = Run(body)
     except TooLong:
         reject()
-    made = program(f"DEFINE a, b INT; LET a, b = 0, 0; {text_of(body)}")
+    made = program(f"DEFINE a, b INT; LET a, b = 0, 0; {program_of(body)}")
     assert run(made) == (expected.rows, expected.code), made.source

@@ -35,6 +35,25 @@ class Source(RoutineSource):
         return self._target(nodes.Name(7, name))
 
 
+@pytest.mark.parametrize(
+    ("name", "first", "last", "sqlcode"),
+    [
+        ("s", 0, 1, -306),
+        ("s", 3, 2, -306),
+        ("s", 1, 6, -306),
+        ("a", 1, 1, -999),
+        ("i", 1, 1, -660),
+        ("x", 1, 1, -667),
+    ],
+)
+def test_a_part_lies_within_a_text(name: str, first: int, last: int, sqlcode: int) -> None:
+    source = Source()
+    source._declare("s", parse_type_text("CHAR(5)"))
+    with pytest.raises(SqlError) as caught:
+        source._targets([nodes.Part(7, name, first, last)])
+    assert (caught.value.sqlcode, caught.value.offset) == (sqlcode, 7)
+
+
 def test_an_expression_is_source_or_left_to_sqlite() -> None:
     column = nodes.Column(1, "a")
     assert Source().value(column) == ("v1", 0)
