@@ -6,6 +6,8 @@ Invariants:
    lateral table that does so are collected as JSON, and spread by ``json_each``.
 3. In an old outer join every condition of WHERE that names a subservient table belongs to that table's join; the
    rest filters (documented: SQL Tutorial, "Outer joins").
+4. The views inside a view are its common tables, because SQLite reads subqueries in subqueries only to a depth of 15.
+   Some are materialized, because SQLite joins 64 tables at most, and doubles expressions with each level.
 """
 
 from __future__ import annotations
@@ -50,6 +52,8 @@ from aioifx.sqltypes import TypeCode
 
 _LONGEST_SIDE: Final = 100_000
 """Characters of the text on the left side of a FULL JOIN."""
+_FLATTENED: Final = 5
+"""Levels of views that SQLite may merge into one query."""
 
 
 class DerivedTables(Subqueries, Protocol):
@@ -157,15 +161,26 @@ class FromClause:
         statement = view_statement(view)
         if view.catalog not in MAIN:
             raise SqlError(-999, token="VIEW", offset=offset)
-        with self.context.view_inside(offset):
-            relation = self.queries.derived(statement.query, None)
+        outer, inner = self.context.inner_views, list[Node]()
+        self.context.inner_views = inner if outer is None else outer
+        try:
+            with self.context.view_inside(offset):
+                relation = self.queries.derived(statement.query, None)
+        finally:
+            self.context.inner_views = outer
         alias = self.context.alias()
         types = [(output.known_type, output.is_nullable) for output in relation.outputs]
         columns = derived_columns(alias, (column.name for column in view.columns), types)
-        return Joined(
-            sql("({}) AS {}", relation.query(), alias),
-            [Source(label, alias, columns, None, view.owner, offset)],
-        )
+        query: Node = relation.query()
+        if outer is not None:
+            hint = "" if self.context.views % _FLATTENED else " MATERIALIZED"
+            outer.append(sql("{} AS{} ({})", alias, hint, query))
+            node = sql("{}", alias)
+        else:
+            if inner:
+                query = sql("WITH {} SELECT * FROM ({})", listed(inner), query)
+            node = sql("({}) AS {}", query, alias)
+        return Joined(node, [Source(label, alias, columns, None, view.owner, offset)])
 
     def _derived(self, relation: Relation, label: nodes.Name | None, names: tuple[nodes.Name, ...]) -> Joined:
         alias = self.context.alias()

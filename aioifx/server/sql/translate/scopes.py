@@ -308,6 +308,8 @@ class Context:
     """Whether it calls LOTOFILE."""
     names: ResolvedNames | None = None
     """Filled while the text of a view is translated to rewrite it."""
+    inner_views: list[Node] | None = None
+    """The common tables for the views inside the view that is translated."""
 
     @contextmanager
     def view_inside(self, offset: int) -> Generator[None, None, None]:
