@@ -124,7 +124,7 @@ class FromClause:
                 return self._lateral(item)
             case nodes.DerivedTable():
                 relation = self.queries.derived(item.query, self.scope.parent)
-                return self._derived(relation, item.alias, item.columns)
+                return self._derived(relation, item)
             case nodes.CollectionTable():
                 return self._collection(item)
             case nodes.ElementTable():
@@ -182,15 +182,15 @@ class FromClause:
             node = sql("({}) AS {}", query, alias)
         return Joined(node, [Source(label, alias, columns, None, view.owner, offset)])
 
-    def _derived(self, relation: Relation, label: nodes.Name | None, names: tuple[nodes.Name, ...]) -> Joined:
+    def _derived(self, relation: Relation, item: nodes.DerivedTable) -> Joined:
         alias = self.context.alias()
-        called = [name.text for name in names] or list(relation.names)
+        called = [name.text for name in item.columns] or list(relation.names)
         if len(called) != len(relation.outputs):
-            raise SqlError(-201, offset=names[0].offset)
+            raise SqlError(-201, offset=item.columns[0].offset)
         columns = derived_columns(
             alias, called, ((output.known_type, output.is_nullable) for output in relation.outputs)
         )
-        source = Source(label.text if label else "", alias, columns)
+        source = Source(item.alias.text if item.alias else "", alias, columns, offset=item.offset)
         return Joined(sql("({}) AS {}", relation.query(), alias), [source])
 
     def _lateral(self, item: nodes.DerivedTable) -> Joined:
@@ -201,7 +201,7 @@ class FromClause:
         """
         scope = Scope(list(self._earlier), self.scope.parent)
         relation = self.queries.derived(item.query, scope)
-        derived = self._derived(relation, item.alias, item.columns)
+        derived = self._derived(relation, item)
         if not scope.correlated:
             return derived
         if any(is_large(output.known_type) for output in relation.outputs):
