@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
+from aioifx.server.sql.model.type_rules import CHAR_LIMIT, INTEGER, char
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.primaries import VALUE_WORDS
 from aioifx.server.sql.syntax.tokens import Token, TokenKind, tokenize
@@ -182,7 +183,10 @@ class _Labels:
         return self._renamed.get(name, name) if is_own else name
 
     def _rivals(self, resolved: ResolvedColumn) -> Iterator[Source]:
-        """The sources that its name may mean after the change; of a pseudo column, its own source as well."""
+        """The sources that its name may mean after the change, or later if its column is dropped.
+
+        With the name of a pseudo column, it may mean that of its own source.
+        """
         name, source = self._name(resolved), resolved.source
         if source is None or name not in self._changed:
             return
@@ -190,7 +194,7 @@ class _Labels:
         if name != resolved.column.name and any(each.name == name for each in source.pseudo):
             yield replace(source, label="")
         for other in resolved.others(is_gone=is_gone):
-            if other.column(name) is not None or _is_of(other, self._table):
+            if is_gone or other.column(name) is not None or _is_of(other, self._table):
                 yield other
 
 
@@ -234,11 +238,16 @@ def _rewritten(table: Table, edits_of: _Edits, context: Context) -> Iterator[Tab
 
 
 def _edited(view: Table, edits_of: _Edits, context: Context) -> Table:
-    """The view with edits of its text; the same object without any, or if the view reads what has been dropped."""
-    statement, names = view_statement(view), ResolvedNames()
-    try:
-        _translated(statement, Context(context.schema, context.settings, names=names))
-    except SqlError:
+    """The view with edits of its text; the same object without any, or if its names cannot be resolved."""
+    statement = view_statement(view)
+    for gone in (None, INTEGER, char(CHAR_LIMIT)):  # the types of columns that have been dropped are not known
+        names = ResolvedNames()
+        try:
+            _translated(statement, Context(context.schema, context.settings, names=names, gone=gone))
+            break
+        except SqlError:
+            continue
+    else:
         return view
     text = _Text(statement.text, statement.offset, statement.is_delimident)
     edits = set(edits_of(text, statement, names))  # a name may be translated twice
