@@ -10,6 +10,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.plan import Definition, FilledTable, Plan, PutTable, RemoveTable, Step, Undo
 from aioifx.server.sql.model.schema import LOCK_LEVELS, ConstraintKind, Index, Table, TableKind
+from aioifx.server.sql.sqlite.render import render
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.alter_table import alter_table, renamed_column, without_foreign_keys
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of
@@ -18,9 +19,10 @@ from aioifx.server.sql.translate.external_tables import (
     drop_external_table,
     external_table,
 )
+from aioifx.server.sql.translate.from_clause import FromClause
 from aioifx.server.sql.translate.index_keys import index_part
 from aioifx.server.sql.translate.object_modes import definable
-from aioifx.server.sql.translate.scopes import MAIN, Context, ResolvedNames
+from aioifx.server.sql.translate.scopes import MAIN, Context, ResolvedNames, Scope
 from aioifx.server.sql.translate.select import Place, QueryTranslator
 from aioifx.server.sql.translate.select_plan import filling, finished, result_columns
 from aioifx.server.sql.translate.sequences import (
@@ -368,7 +370,20 @@ def _create_view(node: nodes.CreateView, context: Context) -> Plan:
         is_delimident=node.is_delimident,
         depends_on=tuple(context.read),
     )
-    return Plan(StatementType.CREATE_VIEW, Definition((), (PutTable(view),)))
+    return Plan(StatementType.CREATE_VIEW, Definition(_reading_steps(node, view, context), (PutTable(view),)))
+
+
+def _reading_steps(node: nodes.CreateView, view: Table, context: Context) -> tuple[Step, ...]:
+    """The step that fails if SQLite cannot read the view; other databases are not attached to it.
+
+    Raises:
+        SqlError: -999, views are nested too deeply.
+    """
+    reading = Context(context.schema.with_tables([view]), context.settings)
+    clause = FromClause(reading, Scope(), QueryTranslator(reading))
+    reference = nodes.TableRef(node.view.offset, replace(node.view, owner=view.owner))
+    rows = clause.joined([reference], None)
+    return () if reading.attach else (Step(f"EXPLAIN SELECT * FROM {render(rows)}"),)
 
 
 def _create_sequence(node: nodes.CreateSequence, context: Context) -> Plan:

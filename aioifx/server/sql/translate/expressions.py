@@ -113,10 +113,7 @@ class Expressions:
             case nodes.IntervalLiteral():
                 return literal_of(node.text, SqlType(TypeCode.INTERVAL, node.qualifier.encoded))
             case nodes.Column() | nodes.FieldAccess():
-                _, column = self.scope.find(node)
-                if self.context.names is not None:
-                    self.context.names.columns.append(self.scope.resolved(node))
-                return Typed(column.sql, column.type, column.is_nullable)
+                return self._column(node)
             case nodes.RowConstructor():
                 return complex_types.row(self.conditional(), node, hint)
             case nodes.MultisetQuery():
@@ -196,6 +193,17 @@ class Expressions:
             raise SqlError(-201, offset=node.offset)
         type_ = comparison_type(plain(other.type))
         return Typed(self.context.parameter(node, type_, compared=True), type_, is_parameter=True)
+
+    def _column(self, node: nodes.Column | nodes.FieldAccess) -> Typed:
+        try:
+            _, column = self.scope.find(node)
+        except SqlError as error:
+            if self.context.gone is None or error.sqlcode != -217:
+                raise
+            return Typed(Literal(None), self.context.gone)
+        if self.context.names is not None:
+            self.context.names.columns.append(self.scope.resolved(node))
+        return Typed(column.sql, column.type, column.is_nullable)
 
     def _parameter(self, node: nodes.Parameter, hint: SqlType | None) -> Typed:
         if hint is None:

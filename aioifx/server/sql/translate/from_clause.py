@@ -6,6 +6,8 @@ Invariants:
    lateral table that does so are collected as JSON, and spread by ``json_each``.
 3. In an old outer join every condition of WHERE that names a subservient table belongs to that table's join; the
    rest filters (documented: SQL Tutorial, "Outer joins").
+4. The views inside a view are its common tables, because SQLite reads subqueries in subqueries only to a depth of 15.
+   Some are materialized, because SQLite joins 64 tables at most, and doubles expressions with each level.
 """
 
 from __future__ import annotations
@@ -50,6 +52,8 @@ from aioifx.sqltypes import TypeCode
 
 _LONGEST_SIDE: Final = 100_000
 """Characters of the text on the left side of a FULL JOIN."""
+_FLATTENED: Final = 5
+"""Levels of views that SQLite may merge into one query."""
 
 
 class DerivedTables(Subqueries, Protocol):
@@ -120,7 +124,7 @@ class FromClause:
                 return self._lateral(item)
             case nodes.DerivedTable():
                 relation = self.queries.derived(item.query, self.scope.parent)
-                return self._derived(relation, item.alias, item.columns)
+                return self._derived(relation, item)
             case nodes.CollectionTable():
                 return self._collection(item)
             case nodes.ElementTable():
@@ -157,25 +161,36 @@ class FromClause:
         statement = view_statement(view)
         if view.catalog not in MAIN:
             raise SqlError(-999, token="VIEW", offset=offset)
-        with self.context.view_inside(offset):
-            relation = self.queries.derived(statement.query, None)
+        outer, inner = self.context.inner_views, list[Node]()
+        self.context.inner_views = inner if outer is None else outer
+        try:
+            with self.context.view_inside(offset):
+                relation = self.queries.derived(statement.query, None)
+        finally:
+            self.context.inner_views = outer
         alias = self.context.alias()
         types = [(output.known_type, output.is_nullable) for output in relation.outputs]
         columns = derived_columns(alias, (column.name for column in view.columns), types)
-        return Joined(
-            sql("({}) AS {}", relation.query(), alias),
-            [Source(label, alias, columns, None, view.owner, offset)],
-        )
+        query: Node = relation.query()
+        if outer is not None:
+            hint = "" if self.context.views % _FLATTENED else " MATERIALIZED"
+            outer.append(sql("{} AS{} ({})", alias, hint, query))
+            node = sql("{}", alias)
+        else:
+            if inner:
+                query = sql("WITH {} SELECT * FROM ({})", listed(inner), query)
+            node = sql("({}) AS {}", query, alias)
+        return Joined(node, [Source(label, alias, columns, None, view.owner, offset)])
 
-    def _derived(self, relation: Relation, label: nodes.Name | None, names: tuple[nodes.Name, ...]) -> Joined:
+    def _derived(self, relation: Relation, item: nodes.DerivedTable) -> Joined:
         alias = self.context.alias()
-        called = [name.text for name in names] or list(relation.names)
+        called = [name.text for name in item.columns] or list(relation.names)
         if len(called) != len(relation.outputs):
-            raise SqlError(-201, offset=names[0].offset)
+            raise SqlError(-201, offset=item.columns[0].offset)
         columns = derived_columns(
             alias, called, ((output.known_type, output.is_nullable) for output in relation.outputs)
         )
-        source = Source(label.text if label else "", alias, columns)
+        source = Source(item.alias.text if item.alias else "", alias, columns, offset=item.offset)
         return Joined(sql("({}) AS {}", relation.query(), alias), [source])
 
     def _lateral(self, item: nodes.DerivedTable) -> Joined:
@@ -186,7 +201,7 @@ class FromClause:
         """
         scope = Scope(list(self._earlier), self.scope.parent)
         relation = self.queries.derived(item.query, scope)
-        derived = self._derived(relation, item.alias, item.columns)
+        derived = self._derived(relation, item)
         if not scope.correlated:
             return derived
         if any(is_large(output.known_type) for output in relation.outputs):

@@ -85,7 +85,7 @@ class _Translator:
         alias, table = self.context.alias(), self.context.alias()
         level = SourceColumn("level", unquoted(alias, "level"), INTEGER, is_nullable=False)
         named = [replace(each, sql=unquoted(alias, n)) for n, each in enumerate(rows.source.columns, start=1)]
-        parent = Source(rows.source.label, alias, tuple(named), owner=rows.source.owner, pseudo=(level,))
+        parent = replace(rows.source, alias=alias, columns=tuple(named), table=None, pseudo=(level,))
         condition = self._condition(rows.source, parent)
         cycle: Node = Literal(0)
         if self._has_prior():

@@ -87,9 +87,13 @@ class Source:
     pseudo: tuple[SourceColumn, ...] = ()
     """Columns that ``*`` does not stand for, such as LEVEL."""
 
-    def column(self, name: str) -> SourceColumn | None:
-        """The column of that name; ROWID for a stored table."""
-        for column in (*self.columns, *self.pseudo):
+    def column(self, name: str, *, is_qualified: bool = False) -> SourceColumn | None:
+        """The column of that name; ROWID for a stored table.
+
+        A name alone is that of a pseudo column, even if there is a column of that name (assumed).
+        """
+        columns = (*self.columns, *self.pseudo) if is_qualified else (*self.pseudo, *self.columns)
+        for column in columns:
             if column.name == name:
                 return column
         if name == "rowid" and self.table is not None and not self.table.generated:
@@ -198,7 +202,7 @@ class Scope:
             if node.table is not None and not _meant(source, node.table):
                 continue
             label_known = label_known or node.table is not None
-            column = source.column(node.name)
+            column = source.column(node.name, is_qualified=node.table is not None)
             if column is not None and found is not None:
                 raise SqlError(-324, token=node.name, offset=node.offset)
             found = found or column
@@ -208,7 +212,7 @@ class Scope:
         """What a name means, as `find`."""
         scope, column = self.find(node)
         name = node.name if isinstance(node, nodes.Column) else ""
-        own = (source for source in scope.sources if name and source.column(name) == column)
+        own = (source for source in scope.sources if name and column in (*source.columns, *source.pseudo))
         return ResolvedColumn(node, column, next(own, None), self)
 
     def starred(self, star: nodes.Star) -> Iterator[SourceColumn]:
@@ -269,10 +273,16 @@ class ResolvedColumn(Frozen):
         """Whether the text names the source as well."""
         return isinstance(self.node, nodes.FieldAccess) or self.node.table is not None
 
-    def others(self) -> Iterator[Source]:
-        """The other sources that an unqualified name at this place may refer to."""
+    def others(self, *, is_gone: bool) -> Iterator[Source]:
+        """The other sources that the name may refer to if they have such a column.
+
+        Args:
+            is_gone: whether its own source has no such column any longer.
+        """
         for scope in self.scope.outward():
             yield from (source for source in scope.sources if source is not self.source)
+            if not is_gone and any(source is self.source for source in scope.sources):
+                return
 
 
 @dataclass(slots=True)
@@ -308,6 +318,10 @@ class Context:
     """Whether it calls LOTOFILE."""
     names: ResolvedNames | None = None
     """Filled while the text of a view is translated to rewrite it."""
+    gone: SqlType | None = None
+    """The assumed type of columns that do not exist any longer; None if they are errors."""
+    inner_views: list[Node] | None = None
+    """The common tables for the views inside the view that is translated."""
 
     @contextmanager
     def view_inside(self, offset: int) -> Generator[None, None, None]:

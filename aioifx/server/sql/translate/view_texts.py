@@ -11,12 +11,15 @@ and RENAME TABLE, the text in sysviews is changed. assumed: the spelling of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import count, islice
 from typing import Final, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
+from aioifx.server.sql.model.type_rules import CHAR_LIMIT, INTEGER, char
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.primaries import VALUE_WORDS
 from aioifx.server.sql.syntax.tokens import Token, TokenKind, tokenize
@@ -107,28 +110,94 @@ def with_column_renamed(table: Table, old: str, new: str, context: Context) -> I
 
     def edits(text: _Text, statement: nodes.CreateView, names: ResolvedNames) -> Iterator[Edit]:
         unlabelled = set(_unlabelled(statement))
-        ordering = _ordering(statement, new)
+        labels = _Labels(table, {new}, {old: new}, text, statement, _ordering(statement, new))
+        yield from labels.told_apart(names)
         for each in names.columns:
             if each.column.origin == (table.tabid, old):
-                hides = not each.is_qualified and (
-                    each.node.offset in ordering or any(source.column(new) for source in each.others())
-                )
-                label = each.source.label if hides and each.source is not None else ""
                 is_labelled = each.node.offset not in unlabelled or each.column.name != old
-                yield from text.column(each, label, old, new, is_labelled=is_labelled)
-            else:
-                yield from _told_apart(each, table, (new,), text)
+                yield from text.column(each, labels.of(each), old, new, is_labelled=is_labelled)
 
     return _rewritten(table, edits, context)
 
 
-def _told_apart(resolved: ResolvedColumn, table: Table, new: Sequence[str], text: _Text) -> Iterator[Edit]:
-    """The label before a name, if *table*, which the text reads as well, is to have a column of that name."""
-    source = resolved.source
-    if resolved.is_qualified or resolved.column.name not in new or source is None or not source.label:
-        return
-    if any(_is_of(other, table) for other in resolved.others()):
-        yield text.qualified(resolved.node, source.label)
+class _Labels:
+    """The names of sources before those of columns, where a name is to mean something else.
+
+    Args:
+        table: the one that changes.
+        changed: the names of columns that it gets or loses.
+        renamed: the new name of a column, by the old one.
+        ordering: offsets of names that get their source in any case.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        changed: set[str],
+        renamed: Mapping[str, str],
+        text: _Text,
+        statement: nodes.CreateView,
+        ordering: Container[int] = (),
+    ) -> None:
+        self._table = table
+        self._changed = changed
+        self._renamed = renamed
+        self._text = text
+        self._statement = statement
+        self._ordering = ordering
+        self._aliases: dict[int, str] = {}
+        """New aliases by the offsets of entries of FROM, whose labels do not tell them from others."""
+
+    def told_apart(self, names: ResolvedNames) -> Iterator[Edit]:
+        """New aliases, and the names of columns that are not renamed."""
+        for each in names.columns:
+            source, rivals = each.source, list(self._rivals(each))
+            if source is not None and source.offset not in self._aliases:
+                labels = [rival.label for rival in rivals]
+                if (each.is_qualified or rivals) and (
+                    source.label in labels or (rivals and not source.label)
+                ):
+                    self._aliases[source.offset] = self._text.unused_name(len(self._aliases))
+        for item in nodes.walk(self._statement.query):
+            if isinstance(item, nodes.TableRef | nodes.DerivedTable) and item.offset in self._aliases:
+                yield self._text.alias(item, self._aliases[item.offset])
+        for each in names.columns:
+            label = self.of(each)
+            if label and self._name(each) == each.column.name:
+                name = each.column.name
+                yield from self._text.column(each, label, name, name, is_labelled=True)
+
+    def of(self, resolved: ResolvedColumn) -> str:
+        """The name of its source, if the text is to have another one or needs it."""
+        source = resolved.source
+        if source is None:
+            return ""
+        if source.offset in self._aliases:
+            return self._aliases[source.offset]
+        is_needed = resolved.node.offset in self._ordering and self._name(resolved) != resolved.column.name
+        is_needed = is_needed or any(self._rivals(resolved))
+        return source.label if is_needed and not resolved.is_qualified else ""
+
+    def _name(self, resolved: ResolvedColumn) -> str:
+        """Its name after the change."""
+        name = resolved.column.name
+        is_own = resolved.column.origin == (self._table.tabid, name)
+        return self._renamed.get(name, name) if is_own else name
+
+    def _rivals(self, resolved: ResolvedColumn) -> Iterator[Source]:
+        """The sources that its name may mean after the change, or later if its column is dropped.
+
+        With the name of a pseudo column, it may mean that of its own source.
+        """
+        name, source = self._name(resolved), resolved.source
+        if source is None or name not in self._changed:
+            return
+        is_gone = resolved.column.origin == (self._table.tabid, name)
+        if name != resolved.column.name and any(each.name == name for each in source.pseudo):
+            yield replace(source, label="")
+        for other in resolved.others(is_gone=is_gone):
+            if is_gone or other.column(name) is not None or _is_of(other, self._table):
+                yield other
 
 
 def _is_of(source: Source, table: Table) -> bool:
@@ -165,18 +234,27 @@ def _rewritten(table: Table, edits_of: _Edits, context: Context) -> Iterator[Tab
     for view in context.schema.dependents(table.tabid):
         if view.kind is not TableKind.VIEW:
             continue
-        try:
-            changed = _edited(view, edits_of, context)
-        except SqlError:
-            continue  # it reads what has been dropped
+        changed = _edited(view, edits_of, context)
         if changed is not view:
             yield changed
 
 
 def _edited(view: Table, edits_of: _Edits, context: Context) -> Table:
-    """The view with edits of its text; the same object without any."""
-    statement, names = view_statement(view), ResolvedNames()
-    _translated(statement, Context(context.schema, context.settings, names=names))
+    """The view with edits of its text; the same object without any, or if its names cannot be resolved."""
+    statement = view_statement(view)
+    for gone in (
+        None,
+        INTEGER,
+        char(CHAR_LIMIT),
+    ):  # the types of columns that have been dropped are not known
+        names = ResolvedNames()
+        try:
+            _translated(statement, Context(context.schema, context.settings, names=names, gone=gone))
+            break
+        except SqlError:
+            continue
+    else:
+        return view
     text = _Text(statement.text, statement.offset, statement.is_delimident)
     edits = set(edits_of(text, statement, names))  # a name may be translated twice
     if not edits:
@@ -252,10 +330,29 @@ class _Text:
         prefix = f"{delimited(owner)}." if owner else ""
         return self._replaced(token, prefix + delimited(new) + alias)
 
-    def qualified(self, node: nodes.Node, label: str) -> Edit:
-        """The name of a column after that of its source."""
-        start = self._tokens[self._place(node)].offset
-        return start, start, f"{delimited(label)}."
+    def alias(self, item: nodes.TableRef | nodes.DerivedTable, new: str) -> Edit:
+        """Another alias of an entry of FROM."""
+        if item.alias is not None:
+            return self._replaced(self._tokens[self._place(item.alias)], new)
+        last = self._path(item)[-1]
+        if isinstance(item, nodes.DerivedTable):
+            last = next(self._ends(self._place(item)))
+        end = self._tokens[last].end
+        return end, end, f" AS {new}"
+
+    def _ends(self, place: int) -> Iterator[int]:
+        """The places after this one where all parentheses are closed."""
+        depth = 0
+        for number, token in enumerate(self._tokens[place:], start=place):
+            depth += (token.text == "(") - (token.text == ")")
+            if token.text == ")" and depth == 0:
+                yield number
+
+    def unused_name(self, number: int) -> str:
+        """A name that the text does not contain."""
+        used = {token.text for token in self._tokens}
+        names = (name for name in (f"x{n}" for n in count()) if name not in used)
+        return next(islice(names, number, None))
 
     def column(
         self, resolved: ResolvedColumn, label: str, old: str, new: str, *, is_labelled: bool
@@ -269,7 +366,8 @@ class _Text:
         found = [place for place in path if self._tokens[place].text == old]
         is_field = resolved.column.name != old or isinstance(resolved.node, nodes.FieldAccess)
         token = self._tokens[found[0] if is_field else found[-1]]
-        yield self._replaced(token, f"{delimited(label)}.{delimited(new)}" if label else delimited(new))
+        start = self._tokens[path[0]].offset if label else token.offset
+        yield start, token.end, f"{delimited(label)}.{delimited(new)}" if label else delimited(new)
         if not is_labelled:
             end = self._tokens[path[-1]].end
             if self._tokens[path[-1] + 1].text == "[":
@@ -287,26 +385,26 @@ class _Text:
 def with_new_columns(table: Table, before: Table, context: Context) -> Iterator[Table]:
     """The views that change because a table has changed to *table*: the types of their columns, or their texts.
 
-    A name in a text gets its table where it would mean an added column, too. A view that reads a dropped column stays
-    as it is: its use fails (documented: -217).
+    A name in a text gets its table where it would mean an added column, or another one in place of a dropped column.
+    Otherwise a view that reads a dropped column stays as it is: its use fails with -217, until a column of that name is
+    added (documented: Database Design, "When the basis of the view changes"; ALTER TABLE, "How Dropping a Column
+    Affects Views").
     """
-    added = [column.name for column in table.columns if before.column(column.name) is None]
+    columns, old = ({column.name for column in each.columns} for each in (table, before))
 
-    def edits(text: _Text, _: nodes.CreateView, names: ResolvedNames) -> Iterator[Edit]:
-        for each in names.columns:
-            yield from _told_apart(each, table, added, text)
+    def edits(text: _Text, statement: nodes.CreateView, names: ResolvedNames) -> Iterator[Edit]:
+        return _Labels(before, columns ^ old, {}, text, statement).told_apart(names)
 
     schema = context.schema.with_tables([table])
     dependents = context.schema.dependents(table.tabid)
     for view in sorted(dependents, key=lambda each: each.tabid):  # a view reads older ones
         if view.kind is not TableKind.VIEW:
             continue
-        try:
-            changed = _edited(view, edits, context)
+        changed = _edited(view, edits, context)
+        with suppress(SqlError):
             relation = _translated(view_statement(changed), Context(schema, context.settings))
-        except SqlError:
-            continue
-        changed = replace(changed, columns=view_columns([column.name for column in view.columns], relation))
+            named = [column.name for column in view.columns]
+            changed = replace(changed, columns=view_columns(named, relation))
         if changed != view:
             schema = schema.with_tables([changed])
             yield changed

@@ -109,14 +109,47 @@ def test_with_check_option_other_rows_are_written(stores: Workbench) -> None:
     assert stores.rows("SELECT k, n, c FROM t WHERE k > 3") == [(4, 13, "y    "), (5, 15, "new  ")]
 
 
-def test_views_in_views_are_refused_from_some_depth() -> None:
+@pytest.mark.parametrize(
+    ("query", "row"),
+    [
+        ("SELECT k, n FROM {} UNION SELECT k, n FROM v0", (1, 2)),
+        ("SELECT k, CASE WHEN n > 9 THEN n - k ELSE n + k END FROM {}", (1, 10)),
+        ("SELECT a.k, b.n FROM {} a LEFT JOIN v0 b ON a.k = b.k", (1, 2)),
+        ("WITH w AS (SELECT k, n FROM {}) SELECT k, n FROM w", (1, 2)),
+    ],
+)
+def test_each_view_that_is_created_can_be_read(query: str, row: tuple[int, int]) -> None:
+    stores = Workbench("CREATE TABLE v0 (k INT, n INT)", "INSERT INTO v0 VALUES (1, 2)")
+    for number in range(1, 33):
+        stores.run(f"CREATE VIEW v{number} (k, n) AS {query.format(f'v{number - 1}')}")
+    assert stores.rows("SELECT * FROM v32") == [row]
+    assert stores.error(f"CREATE VIEW v33 (k, n) AS {query.format('v32')}")[:2] == (-999, "VIEW")
+    stores.run("ALTER TABLE v0 MODIFY (k DECIMAL(16,2), n DECIMAL(16))")
+    assert stores.rows("SELECT * FROM v32") == [row]
+
+
+def test_joins_of_views_that_join_are_read() -> None:
     stores = Workbench("CREATE TABLE v0 (k INT)", "INSERT INTO v0 VALUES (1)")
-    for number in range(1, 34):
+    for number in range(1, 8):
+        stores.run(
+            f"CREATE VIEW v{number} AS SELECT a.k FROM v{number - 1} a, v{number - 1} b WHERE a.k = b.k"
+        )
+    assert stores.rows("SELECT * FROM v7") == [(1,)]
+
+
+def test_a_view_that_sqlite_cannot_read_is_refused(stores: Workbench) -> None:
+    tables = ", ".join(f"t t{number}" for number in range(65))
+    error = stores.error(f"CREATE VIEW w AS SELECT t0.n FROM {tables}")
+    assert error[:2] == (-999, "more than 64 tables in a join")
+
+
+def test_views_in_views_are_written_to_some_depth() -> None:
+    stores = Workbench("CREATE TABLE v0 (k INT)", "INSERT INTO v0 VALUES (1)")
+    for number in range(1, 33):
         stores.run(f"CREATE VIEW v{number} AS SELECT k FROM v{number - 1}")
-    assert stores.rows("SELECT k FROM v15") == [(1,)]
-    assert stores.run("UPDATE v33 SET k = 2") == 1
+    assert stores.run("UPDATE v32 SET k = 2") == 1
     for option in ("", " WITH CHECK OPTION"):
-        assert stores.error(f"CREATE VIEW z AS SELECT k FROM v33{option}")[:2] == (-999, "VIEW")
+        assert stores.error(f"CREATE VIEW z AS SELECT k FROM v32{option}")[:2] == (-999, "VIEW")
 
 
 def test_a_checked_value_cannot_use_a_sequence(stores: Workbench) -> None:
