@@ -37,7 +37,7 @@ Invariants:
 1. The SQLCODE says what failed, and the ISAM code why. The ISAM code is used first.
 2. An unknown code is a plain DatabaseError, never a guess.
 3. No message, note, repr or field holds a parameter's value or a password; `sql` and the note are the statement's
-   own text, with its placeholders.
+   own text, with its placeholders. A DataError names the one character that is not in a code set.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ REFERENCE = sorted((DOCS / "reference").rglob("*.md"))
 # Members of public classes that are for other modules of ours.
 INTERNAL = {
     "aioifx.ConnectOptions": {
-        "destination", "for_question", "in_locale", "keepalive_times",
+        "date_hint", "destination", "for_question", "in_locale", "keepalive_times",
         "login_environment", "observation", "sends_optofc", "session_environment", "ssl_context", "uses_tls",
         "without_optofc",
     },

@@ -119,7 +119,11 @@ class CodeSet:
         try:
             return text.encode(self.codec, self.errors_in_writing)
         except UnicodeEncodeError as error:
-            raise DataError(f"the character at offset {error.start} is not in {self.name}") from None
+            character = text[error.start]
+            raise DataError(
+                f"the character {character!r} (U+{ord(character):04X}) at offset {error.start} is not in {self.name}"
+                + ("" if self.codec == "utf-8" else "; locale='auto' takes the database's code set")
+            ) from None
 
 
 class TextDecoder:

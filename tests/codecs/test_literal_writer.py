@@ -110,7 +110,11 @@ def test_elements_are_written_as_columns_take_them(type_text: str, value: Any, l
         (PERSON, {"name": "x"}, "^field 'age' is missing; the fields are name, age$"),
         (PERSON, {"name": "x", "age": 1, "agee": 1}, "^unknown field 'agee'; the fields are name, age$"),
         (PERSON, ("x" * 21, 1), r"^field 'name': text of 21 bytes does not fit VARCHAR\(20\)$"),
-        (PERSON, ("\N{EURO SIGN}", 1), "^field 'name': the character at offset 0 is not in 8859-1$"),
+        (
+            PERSON,
+            ("\N{EURO SIGN}", 1),
+            r"^field 'name': the character '€' \(U\+20AC\) at offset 0 is not in 8859-1",
+        ),
         (PERSON, ("x", 1 << 31), "^field 'age': int does not fit INTEGER$"),
         (PERSON, ("x", [1]), "^field 'age': INTEGER does not accept list$"),
         ("SET(integer not null)", [None], "does not accept None as an element$"),

@@ -62,8 +62,16 @@ def test_replace_lets_bytes_pass_that_are_no_text() -> None:
 
 
 def test_replace_does_not_let_text_be_lost_on_its_way_out() -> None:
-    with pytest.raises(DataError, match="the character at offset 1 is not in 8859-1"):
+    with pytest.raises(
+        DataError, match=r"^the character '€' \(U\+20AC\) at offset 1 is not in 8859-1; locale='auto'"
+    ):
         code_set_of("en_US.8859-1", "replace").encode("5\u20ac")
+
+
+def test_no_locale_is_advised_where_utf_8_lacks_the_character() -> None:
+    with pytest.raises(DataError) as caught:
+        UTF8.encode("\ud800")
+    assert str(caught.value) == r"the character '\ud800' (U+D800) at offset 0 is not in utf8"
 
 
 def test_surrogateescape_takes_back_what_it_gave() -> None:

@@ -432,6 +432,13 @@ class ConnectOptions:
         return _session_variables(self.fetch_size, self.optofc, tuple(self.environment.items()))
 
     @property
+    def date_hint(self) -> str:
+        """The hint for a text that is not a date: the format of dates in the session, as sent in the login."""
+        variable = "GL_DATE" if "GL_DATE" in self.environment else "DBDATE"
+        form = self.environment.get(variable, ISO_DATES)
+        return f"{variable} of this session is {form}; a datetime.date as a parameter needs no format"
+
+    @property
     def sends_optofc(self) -> bool:
         """Whether the server is asked to close cursors with their last rows."""
         return self.environment.get("OPTOFC", "1" if self.optofc else "0") != "0"

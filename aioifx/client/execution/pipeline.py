@@ -295,7 +295,7 @@ class _ExecutePipeline:
         for rejected in self.rejected:  # the server does not count them
             if rejected.row_index is not None and rejected.row_index <= index:
                 index += 1
-        return failure_of(error, self.statement.sql, index)
+        return failure_of(error, self.statement.sql, index, self.statement.session.options)
 
     def failures(self) -> tuple[DatabaseError, ...]:
         """All errors, in the order of their rows."""

@@ -158,7 +158,7 @@ async def open_scroll_cursor(
     reply = await statement.session.conversation.exchange(
         outbox, interruptible=True, on_lost=statement.on_lost
     )
-    raise_for(reply, statement.sql)
+    raise_for(reply, statement.sql, statement.session.options)
     return ScrollCursor(partial(_fetch, statement, large))
 
 
@@ -187,7 +187,7 @@ async def _fetch(
     )
     if reply.is_cursor_closed:
         statement.state = ON_CLOSE[statement.state]
-    raise_for(reply, statement.sql)
+    raise_for(reply, statement.sql, statement.session.options)
     if not (reply.rows and reply.row_number):
         return None
     found = row or reply.row_number

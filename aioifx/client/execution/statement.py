@@ -311,7 +311,7 @@ class Statement:
         if reply.error is not None:
             self.state = ON_LAST_ROWS[self.state]
             self.cursor.autofree_granted = False
-        raise_for(reply, self.sql)
+        raise_for(reply, self.sql, self.session.options)
         raise AssertionError("the reply holds no error")
 
     def discard_prefetched(self, in_flight: InFlight[Reply]) -> None:
@@ -351,7 +351,7 @@ class Statement:
         )
         reply = await session.dispatcher.reply(in_flight)
         if reply.error is not None or reply.bad_value is not None:
-            raise_for(reply, self.sql)
+            raise_for(reply, self.sql, self.session.options)
         return reply
 
     async def store(self, params: Sequence[Value], row: int | None = None) -> StoredParameters:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import NoReturn
+from typing import Final, NoReturn
 
+from aioifx.client.config.options import ConnectOptions
 from aioifx.client.sql.hints import hint_for_text
 from aioifx.errors import (
     ConnectionLost,
     DatabaseError,
+    ProgrammingError,
     ProtocolError,
     QueryTimeout,
     SQLSyntaxError,
@@ -18,23 +20,35 @@ from aioifx.wire.completion import ServerError
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.replies import Reply
 
+_DATES: Final = frozenset({-1204, -1205, -1206, -1209, -1210, -1212, -1218})
+"""A text is not a date in the session's format (documented)."""
 
-def raise_for(reply: Reply, sql: str | None = None) -> None:
-    """Raise the error in a reply: of a client's file, of the server, or of a value that could not be decoded."""
+
+def raise_for(reply: Reply, sql: str | None = None, options: ConnectOptions | None = None) -> None:
+    """Raise the error in a reply: of a client's file, of the server, or of a value that could not be decoded.
+
+    Args:
+        options: of the session, for hints.
+    """
     if reply.file_failure is not None:
         if sql is not None:
             note_sql(reply.file_failure, sql)
         raise reply.file_failure
     if reply.error is not None:
-        raise failure_of(reply.error, sql)
+        raise failure_of(reply.error, sql, options=options)
     if reply.bad_value is not None:
         if sql is not None:
             note_sql(reply.bad_value, sql)
         raise reply.bad_value
 
 
-def failure_of(error: ServerError, sql: str | None = None, row_index: int | None = None) -> DatabaseError:
-    """The exception for an SQ_ERR."""
+def failure_of(
+    error: ServerError,
+    sql: str | None = None,
+    row_index: int | None = None,
+    options: ConnectOptions | None = None,
+) -> DatabaseError:
+    """The exception for an SQ_ERR, with a hint if there is one."""
     failure = from_server(
         error.sqlcode,
         error.isamcode,
@@ -45,9 +59,20 @@ def failure_of(error: ServerError, sql: str | None = None, row_index: int | None
         sqlstate=error.sqlstate,
         text=error.text,
     )
-    if sql is not None and isinstance(failure, SQLSyntaxError) and (hint := hint_for_text(sql)):
+    if sql is not None and (hint := _hint_for(failure, sql, options)):
         failure.add_note(hint)
     return failure
+
+
+def _hint_for(error: DatabaseError, sql: str, options: ConnectOptions | None) -> str:
+    if error.sqlcode in _DATES:
+        return options.date_hint if options is not None else ""
+    if not isinstance(error, ProgrammingError):
+        return ""
+    from aioifx.client.sql.foreign_sql import hint_at  # here, because errors of SQL are rare
+
+    placeholder = hint_for_text(sql) if isinstance(error, SQLSyntaxError) else ""
+    return placeholder or hint_at(sql, error.sqlcode, error.offset, error.token)
 
 
 def note_sql(error: BaseException, sql: str) -> None:

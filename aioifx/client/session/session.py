@@ -252,7 +252,7 @@ class Session:
         reply = await self.conversation.exchange(
             outbox, on_success=on_success, interruptible=interruptible, on_lost=on_lost
         )
-        raise_for(reply, sql)
+        raise_for(reply, sql, self.options)
         return reply
 
     async def apply_settings(self) -> None:

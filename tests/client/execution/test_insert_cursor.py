@@ -115,7 +115,7 @@ def test_rows_that_were_put_are_read_back(data: st.DataObject) -> None:
         ((2**31, "x"), "row 12, column 'c1'"),
         (("1", "x"), "row 12, column 'c1'"),
         ((1, "x" * 21), "row 12, column 'name'"),
-        ((1, "€"), "row 12, column 'name'"),
+        ((1, "secret €"), "row 12, column 'name'"),
         ((1, 5), "row 12, column 'name'"),
     ],
 )
@@ -124,7 +124,7 @@ async def test_a_value_that_does_not_fit_is_named_by_row_and_column(bad: Row, pl
         with pytest.raises(DataError, match=f"^{place}: ") as caught:
             cursor.encode([(1, "a"), (2, "b"), bad, (1, 2, 3)], 10)
     assert caught.value.row_index == 12
-    assert "€" not in str(caught.value)
+    assert "secret" not in str(caught.value)
 
 
 async def test_a_row_of_another_length_is_named() -> None:

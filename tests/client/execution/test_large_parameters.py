@@ -310,7 +310,11 @@ async def test_load_names_the_row_and_the_column_of_a_value() -> None:
         (BYTE, {b"a": 1}, "BYTE does not accept dict"),
         (BYTE, [5], "BYTE does not accept chunks of type int"),
         (TEXT, async_chunks(None), "TEXT does not accept chunks of type NoneType"),
-        (TEXT, "€", "the character at offset 0 is not in 8859-1"),
+        (
+            TEXT,
+            "€",
+            "the character '€' (U+20AC) at offset 0 is not in 8859-1; locale='auto' takes the database's code set",
+        ),
         (BYTE, iter((b"x" * 60, b"y" * 60)), "BYTE value of more than 100 bytes exceeds max_lob_size=100"),
         (BYTE, io.BytesIO(b"x" * 101), "BYTE value of more than 100 bytes exceeds max_lob_size=100"),
     ],

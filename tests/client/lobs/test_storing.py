@@ -175,7 +175,7 @@ async def test_encoders_and_adapters_apply_to_values() -> None:
         ((object(), b"data", None), r"^parameter 1: "),
         ((1, "text", None), r"^parameter 2: BLOB: expected bytes, got str$"),
         ((1, None, b"data"), r"^parameter 3: CLOB: expected str, got bytes$"),
-        ((1, None, "€"), r"^parameter 3: the character at offset 0 is not in 8859-1$"),
+        ((1, None, "€"), r"^parameter 3: the character '€' \(U\+20AC\) at offset 0 is not in 8859-1"),
         ((1.5, b"data", None), r"^parameter 1: "),
     ],
 )
