@@ -419,7 +419,7 @@ DEFECTS: Final = (
     ),
     Defect(
         "escapes escaped again in UNLOAD's format",
-        "aioifx/client/bulk/text_formats.py",
+        "aioifx/codecs/delimited.py",
         'field.replace("\\\\", "\\\\\\\\").replace(delimiter, escaped)',
         'field.replace(delimiter, escaped).replace("\\\\", "\\\\\\\\")',
         BULK,

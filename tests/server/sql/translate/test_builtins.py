@@ -118,6 +118,7 @@ _OWN_SAMPLES = {
     "to_number": "'$7'",
     "hex": "255",
     "mod": "7.5, 2.5",
+    "gethint": "ENCRYPT_AES('text', 'password', 'hint')",
 }
 
 
