@@ -887,8 +887,8 @@ DEFECTS: Final = (
     Defect(
         "renamed column hides another table's",
         "aioifx/server/sql/translate/view_texts.py",
-        "hides = not each.is_qualified and (",
-        "hides = False and (",
+        "is_needed = is_needed or any(self._rivals(resolved))",
+        "is_needed = bool(is_needed)",
         SQL,
     ),
     Defect(
