@@ -375,7 +375,7 @@ def _create_view(node: nodes.CreateView, context: Context) -> Plan:
 
 
 def _reading_steps(node: nodes.CreateView, view: Table, context: Context) -> tuple[Step, ...]:
-    """The step that fails if SQLite cannot read the view; other databases are not attached to it.
+    """The step that fails if SQLite cannot read the view, unless it reads what is attached or filled for a query.
 
     Raises:
         SqlError: -999, views are nested too deeply.
@@ -384,7 +384,7 @@ def _reading_steps(node: nodes.CreateView, view: Table, context: Context) -> tup
     clause = FromClause(reading, Scope(), QueryTranslator(reading))
     reference = nodes.TableRef(node.view.offset, replace(node.view, owner=view.owner))
     rows = clause.joined([reference], None)
-    return () if reading.attach else (Step(f"EXPLAIN SELECT * FROM {render(rows)}"),)
+    return () if reading.attach or reading.refresh else (Step(f"EXPLAIN SELECT * FROM {render(rows)}"),)
 
 
 def _create_sequence(node: nodes.CreateSequence, context: Context) -> Plan:
