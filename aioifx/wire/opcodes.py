@@ -113,7 +113,8 @@ class LoginType(IntEnum):
 class StatementType(IntEnum):
     """The first field of SQ_DESCRIBE (documented: sqlstype.h; observed: 2, 6, 32 to 36, 45, 56).
 
-    The manual lists 2 as reserved, because ESQL/C maps it to 0. 37 is observed with JDBC only. 94 to 97 are assumed.
+    The manual lists 2 as reserved, because ESQL/C maps it to 0. 37 is observed with JDBC only. 51, 77, 78 and 94 to
+    97 are assumed.
     """
 
     DATABASE = 1

@@ -113,7 +113,8 @@ def unload(
     assert table.external is not None
     if refusal is not None:
         raise SqlError(-271, refusal, table.name)
-    if len(table.external.files) > 1:
+    path, *others = table.external.files
+    if others:
         raise SqlError(-999, token="INSERT into several DATAFILES")
     result = StatementResult()
     current = state.current
@@ -123,7 +124,7 @@ def unload(
         with closing(rows):
             blocks = iter(lambda: rows.fetchmany(_BLOCK), [])
             written = _written(state, table, blocks, result)
-            ServerFiles(state.databases.files, _NOT_OPENED).write(table.external.files[0], written)
+            ServerFiles(state.databases.files, _NOT_OPENED).write(path, written)
     return result
 
 

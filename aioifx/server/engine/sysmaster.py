@@ -94,7 +94,7 @@ _PARAMETERS: Final = {
     "STATCHANGE": "10",
     "EXPLAIN_STAT": "1",
 }
-"""Parameters that have their default (documented: Administrator's Reference, configuration parameters)."""
+"""Parameters that have their default; the names are documented (Administrator's Reference), the values but LOCKS assumed."""
 
 
 def _sysdri(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
@@ -285,7 +285,7 @@ isrollbacks ovlock ovuser ovtrans latchwts bufwts lockreqs lockwts ckptwts deadl
 plgwrites llgrecs llgpagewrites llgwrites pagreads pagwrites flushes compress fgwrites lruwrites chunkwrites btraidx
 dpra rapgs_used seqscans totalsorts memsorts disksorts maxsortspace
 """.split()
-"""The events of sysprofile (documented: Administrator's Reference, sysprofile)."""
+"""The events of sysprofile (documented: Administrator's Reference, sysprofile; from `pagreads` on assumed)."""
 
 
 def _systabnames(databases: Databases, registry: SessionRegistry, current: str) -> Rows:

@@ -298,3 +298,10 @@ def test_the_server_is_a_standard_one_unless_it_refuses_writes_as_a_secondary_on
     assert [(row["type"], row["state"]) for row in shown("sysdri", databases)] == [("standard", "off")]
     databases.refusal = WriteRefusal.SECONDARY
     assert [(row["type"], row["state"]) for row in shown("sysdri", databases)] == [("secondary", "on")]
+
+
+def test_a_view_may_read_what_is_filled_for_a_query() -> None:
+    with server_core() as core:
+        anna = core.engine(user="anna")
+        run(anna, "create view here as select sid, username from sysmaster:syssessions")
+        assert stripped(query(anna, "select username from here")) == [("anna",)]

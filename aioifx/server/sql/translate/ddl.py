@@ -275,11 +275,12 @@ def _dependents(node: nodes.Drop, table: Table, context: Context) -> list[Remove
     """The views and synonyms that are dropped with a table, unless RESTRICT is given.
 
     Raises:
-        SqlError: -999 (assumed), RESTRICT and there are dependents.
+        SqlError: -886, RESTRICT and there are dependents, or foreign keys of other tables (documented; assumed:
+            synonyms).
     """
     dependents = [RemoveTable(each) for each in context.schema.dependents(table.tabid)]
-    if dependents and node.is_restricted:
-        raise SqlError(-999, token="RESTRICT", offset=node.offset)
+    if node.is_restricted and (dependents or next(_children(table, context), None) is not None):
+        raise SqlError(-886, token=table.name, offset=node.name.offset)
     return dependents
 
 
@@ -374,7 +375,7 @@ def _create_view(node: nodes.CreateView, context: Context) -> Plan:
 
 
 def _reading_steps(node: nodes.CreateView, view: Table, context: Context) -> tuple[Step, ...]:
-    """The step that fails if SQLite cannot read the view; other databases and external tables are not there yet.
+    """The step that fails if SQLite cannot read the view, unless it reads what is attached or filled for a query.
 
     Raises:
         SqlError: -999, views are nested too deeply.

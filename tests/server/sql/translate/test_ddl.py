@@ -242,7 +242,7 @@ def test_views_and_synonyms_end_with_the_table_that_they_read() -> None:
         "CREATE VIEW x AS SELECT k FROM u",
         "CREATE SYNONYM s FOR v",
     )
-    assert bench.error("DROP TABLE t RESTRICT")[:2] == (-999, "RESTRICT")
+    assert bench.error("DROP TABLE t RESTRICT") == (-886, "t", 12)
     bench.run("DROP TABLE t")
     assert bench.rows("SELECT tabname FROM systables WHERE tabid > 99") == [("u",), ("x",)]
     bench.run("DROP VIEW x")
@@ -284,3 +284,10 @@ def test_a_renamed_constraint_has_its_new_name_in_errors_and_in_the_catalog() ->
     assert bench.error("RENAME CONSTRAINT c2 TO c3") == (-623, "c2", 19)
     bench.run("ALTER TABLE t ADD CONSTRAINT CHECK (m < 9) CONSTRAINT c4")
     assert bench.error("RENAME CONSTRAINT c4 TO n2") == (-743, "n2", 25)
+
+
+def test_a_referenced_table_is_not_dropped_with_restrict() -> None:
+    bench = Workbench("CREATE TABLE p (k INT PRIMARY KEY)", "CREATE TABLE c (r INT REFERENCES p)")
+    assert bench.error("DROP TABLE p RESTRICT") == (-886, "p", 12)
+    bench.run("DROP TABLE c RESTRICT")
+    bench.run("DROP TABLE p RESTRICT")
