@@ -94,7 +94,7 @@ _PARAMETERS: Final = {
     "STATCHANGE": "10",
     "EXPLAIN_STAT": "1",
 }
-"""Parameters that have their default; the names are documented (Administrator's Reference), the values but LOCKS assumed."""
+"""Parameters that have their default: names documented (Administrator's Reference), values but LOCKS assumed."""
 
 
 def _sysdri(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
