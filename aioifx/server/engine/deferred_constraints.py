@@ -195,7 +195,7 @@ class DeferredConstraints:
                 f"{table.source} WHERE {identifier(column.name)} IS NULL"
             ):
                 if column.is_declared_not_null:
-                    raise SqlError(_NULL_INTO_COLUMN, token=column.name)
+                    raise SqlError(_NULL_INTO_COLUMN, token=table.path_of(column.name))
                 raise SqlError(_NULL_INTO_KEY, token=table.name)
 
     def _is_row(self, text: str) -> bool:
@@ -224,7 +224,8 @@ def _violated(table: Table, error: SqlError) -> Constraint | None:
             case -268 | -530:
                 found = each.full_name == error.token
             case -391:
-                found = each.kind is ConstraintKind.NOT_NULL and each.columns == (error.token,)
+                is_path = [table.path_of(name) for name in each.columns] == [error.token]
+                found = each.kind is ConstraintKind.NOT_NULL and is_path
             case -703:
                 found = each.kind is ConstraintKind.PRIMARY
             case _:

@@ -66,7 +66,7 @@ def _rows(state: SessionState, table: Table) -> Iterator[StoredRow]:
                 raise SqlError(_WRONG_COUNT)
             for column, field in zip(table.columns, fields, strict=True):
                 if field is None and not column.is_nullable:
-                    raise SqlError(-391, token=column.name)
+                    raise SqlError(-391, token=table.path_of(column.name))
             yield tuple(
                 None if field is None else convert(field, state.settings)
                 for convert, field in zip(converters, fields, strict=True)

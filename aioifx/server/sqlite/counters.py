@@ -97,7 +97,7 @@ class Serials(Counters[str]):
             SqlError: -391, NULL; -1215 or -1284, no numbers are left.
         """
         if value is None:
-            raise SqlError(-391, token=name)
+            raise SqlError(-391, token=table.path_of(name))
         key = table.tabid, name
         column = table.column(name)
         limit, sqlcode = _LIMITS[column.type.code if column else TypeCode.SERIAL]

@@ -65,6 +65,31 @@ CREATE PROCEDURE take_over (p_from SMALLINT, p_to SMALLINT, p_percent DECIMAL(5,
     RETURN v_copied, v_raised;
 END PROCEDURE;
 
+execute procedure count_rows('part_2025');
+--> 2|
+execute procedure count_rows('part_2026', 'qty between 2 and 9');
+--> 2|
+execute procedure count_rows('part_2024');
+--> error -206, -111, part_2024
+-- nothing is left of the failed one
+execute procedure count_rows('job', 'kind <> ''A''');
+--> 2|
+execute procedure parts_above(2026, 1);
+--> AXLE  |5|
+--> CLAMP |9|
+execute procedure parts_above(2026, 0, 1);
+--> AXLE  |5|
+execute procedure parts_above(2025, 6);
+--> no rows
+-- BELT is new; AXLE 11.55, BELT 2.625, CLAMP 0.42, DRUM 103.95
+execute procedure take_over(2025, 2026, 5);
+--> 1|4|
+select part, qty, price from part_2026 order by part;
+--> AXLE  |5|11.55|
+--> BELT  |0|2.63|
+--> CLAMP |9|0.42|
+--> DRUM  |1|103.95|
+
 create procedure share (p_total decimal(10,2), p_n integer, out p_part decimal(10,2), out p_rest decimal(10,2))
     -- Equal parts in whole cents, and what is left.
     if p_n < 1 then
@@ -151,30 +176,6 @@ create procedure flags (p_old char(5), p_on varchar(5)) returning char(5);
     return v_flags;
 end procedure;
 
-execute procedure count_rows('part_2025');
---> 2|
-execute procedure count_rows('part_2026', 'qty between 2 and 9');
---> 2|
-execute procedure count_rows('part_2024');
---> error -206, -111, part_2024
--- nothing is left of the failed one
-execute procedure count_rows('job', 'kind <> ''A''');
---> 2|
-execute procedure parts_above(2026, 1);
---> AXLE  |5|
---> CLAMP |9|
-execute procedure parts_above(2026, 0, 1);
---> AXLE  |5|
-execute procedure parts_above(2025, 6);
---> no rows
--- BELT is new; AXLE 11.55, BELT 2.625, CLAMP 0.42, DRUM 103.95
-execute procedure take_over(2025, 2026, 5);
---> 1|4|
-select part, qty, price from part_2026 order by part;
---> AXLE  |5|11.55|
---> BELT  |0|2.63|
---> CLAMP |9|0.42|
---> DRUM  |1|103.95|
 execute procedure share_text(100, 3);
 --> 3 of 33.33, 0.01 left|
 execute procedure share_text(5, 0);

@@ -199,7 +199,7 @@ execute procedure put(1, 12, 'again');
 execute procedure put(1, 13);
 --> updated|-268|-100|anna.pk_ledger|
 execute procedure put(3, null);
---> failed|-391|0|amount|
+--> failed|-391|0|ledger.amount|
 execute procedure put(3, 0);
 --> failed|-530|0|anna.ck_amount|
 select id, amount, note from ledger order by id;

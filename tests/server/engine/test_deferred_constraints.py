@@ -36,7 +36,7 @@ VIOLATIONS = {
     "u_c": ("INSERT INTO c VALUES (1, 1, 1, 2)", "DELETE FROM c WHERE n = 2", (-268, -100, "anna.u_c")),
     "f_c": ("INSERT INTO c VALUES (2, 2, 1, 2)", "INSERT INTO p VALUES (2)", (-691, -111, "anna.f_c")),
     "c_c": ("INSERT INTO c VALUES (2, 1, 0, 2)", "UPDATE c SET m = 1", (-530, 0, "anna.c_c")),
-    "n_c": ("INSERT INTO c SELECT 2, 1, 1, k - k + NULL FROM p", "UPDATE c SET n = 2", (-391, 0, "n")),
+    "n_c": ("INSERT INTO c SELECT 2, 1, 1, k - k + NULL FROM p", "UPDATE c SET n = 2", (-391, 0, "c.n")),
 }
 """By constraint: a statement that violates it, one that repairs the violation, and the error."""
 

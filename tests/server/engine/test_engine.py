@@ -78,7 +78,7 @@ def error_of_execution(engine: Engine, text: str) -> SqlError:
         ("SELECT missing FROM t", (-217, 0, "missing")),
         ("INSERT INTO t VALUES (1)", (-236, 0, "")),
         ("INSERT INTO t VALUES (1, 5)", (-268, -100, "anna.pk_t")),
-        ("INSERT INTO t VALUES (NULL, 5)", (-391, 0, "a")),
+        ("INSERT INTO t VALUES (NULL, 5)", (-391, 0, "t.a")),
         ("UPDATE t SET a = 1 WHERE a = 2", (-268, -100, "anna.pk_t")),
         ("INSERT INTO t VALUES (3, 10)", (-239, -100, "ix_b")),
         ("UPDATE t SET b = 10 WHERE a = 2", (-346, -100, "ix_b")),

@@ -128,7 +128,7 @@ def test_a_record_that_does_not_fit_ends_the_query(
 def test_null_is_refused_where_a_column_is_not_null(engine: Engine, tmp_path: Path) -> None:
     run(engine, "CREATE EXTERNAL TABLE n (a INT NOT NULL) USING (DATAFILES ('DISK:x.unl'))")
     write(tmp_path, "|\n")
-    assert codes(error_from(engine, "SELECT * FROM n")) == (-391, 0, "a")
+    assert codes(error_from(engine, "SELECT * FROM n")) == (-391, 0, "n.a")
 
 
 def test_a_file_is_in_the_code_set_of_the_database(core: ServerCore, tmp_path: Path) -> None:

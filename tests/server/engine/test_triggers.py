@@ -589,7 +589,7 @@ def test_a_value_that_a_trigger_routine_sets_is_checked(stock: Engine) -> None:
         run(stock, f"CREATE PROCEDURE {name}() REFERENCING NEW AS n FOR item; LET {value}; END PROCEDURE")
     trigger = "CREATE TRIGGER tr INSERT ON item FOR EACH ROW (EXECUTE PROCEDURE {}() WITH TRIGGER REFERENCES)"
     run(stock, trigger.format("a"))
-    assert codes(error_from(stock, "INSERT INTO item (qty) VALUES (1)")) == (-391, 0, "total")
+    assert codes(error_from(stock, "INSERT INTO item (qty) VALUES (1)")) == (-391, 0, "item.total")
     run(stock, "DROP TRIGGER tr")
     run(stock, trigger.format("b"))
     assert codes(error_from(stock, "INSERT INTO item (qty) VALUES (1)")) == (-232, 0, "id")

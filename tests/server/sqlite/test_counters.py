@@ -99,7 +99,7 @@ def test_saved_counters_are_read_again(connection: sqlite3.Connection) -> None:
 def test_null_takes_no_number() -> None:
     with pytest.raises(SqlError) as raised:
         Serials().next_value(table(), "k", None)
-    assert (raised.value.sqlcode, raised.value.token) == (-391, "k")
+    assert (raised.value.sqlcode, raised.value.token) == (-391, "t.k")
 
 
 @pytest.mark.parametrize(

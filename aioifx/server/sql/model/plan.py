@@ -8,7 +8,7 @@ Invariants:
 
    ``ifx_serial(column, value)``
        the number to store in the serial column *column* of `Change.table`, for the value given (0: the next
-       number; a new greatest value: advances the counter; NULL: -391 with the column's name).
+       number; a new greatest value: advances the counter; NULL: -391 with the column's path).
        Called once per inserted row. The last number assigned is sent in the completion message.
 
 4. A plan is valid as long as its `PlanKey` is. A Definition must run under the write lock with the generations

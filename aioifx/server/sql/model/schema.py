@@ -295,6 +295,10 @@ class Table(Frozen):
     violations: Violations | None = None
     """Those that START VIOLATIONS TABLE has made for it."""
 
+    def path_of(self, column: str) -> str:
+        """``table.column``, which is the name in error -391 (observed: 11.70.FC6 and 14.10.FC11)."""
+        return f"{self.name}.{column}"
+
     @property
     def physical(self) -> str:
         """Its name in SQLite."""

@@ -87,7 +87,7 @@ def stored(value: Typed, column: ColumnDef, table: Table) -> Node:
     if column.is_nullable or column.is_serial or value.constant is not None:
         return made
     if column.is_declared_not_null:
-        return call("ifx_required", made, column.name, _NULL_INTO_COLUMN)
+        return call("ifx_required", made, table.path_of(column.name), _NULL_INTO_COLUMN)
     return call("ifx_required", made, table.name, _NULL_INTO_PRIMARY_KEY)
 
 

@@ -46,7 +46,7 @@ _ORPHAN: Final = -525
 
 def null_check(table: Table, column: ColumnDef) -> Step:
     """A step that fails with -391 if the column contains NULL."""
-    return _refusing(table, f"NEW.{identifier(column.name)} IS NULL", -391, column.name)
+    return _refusing(table, f"NEW.{identifier(column.name)} IS NULL", -391, table.path_of(column.name))
 
 
 def condition_check(table: Table, constraint: Constraint) -> Step:

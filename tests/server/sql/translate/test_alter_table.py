@@ -43,7 +43,7 @@ def test_columns_are_in_the_order_that_was_asked_for(
 def test_a_new_column_has_its_default_in_old_rows(stores: Workbench) -> None:
     stores.run("ALTER TABLE t ADD (x CHAR(2) DEFAULT 'z' NOT NULL BEFORE k, y DATE)")
     assert stores.rows("SELECT * FROM t WHERE k = 1") == [("z ", 1, 1, "12 ", None)]
-    assert stores.error("INSERT INTO t (x, k) VALUES (NULL, 3)") == (-391, "x", 0)
+    assert stores.error("INSERT INTO t (x, k) VALUES (NULL, 3)") == (-391, "t.x", 0)
 
 
 def test_a_modified_columns_values_are_assigned_again(stores: Workbench) -> None:
@@ -64,12 +64,12 @@ def test_a_modified_columns_values_are_assigned_again(stores: Workbench) -> None
         ("ADD (n INT)", (-328, "n")),
         ("ADD (x INT BEFORE nope)", (-217, "nope")),
         ("ADD (x SERIAL)", (-287, "x")),
-        ("ADD (x INT NOT NULL)", (-391, "x")),
+        ("ADD (x INT NOT NULL)", (-391, "t.x")),
         ("ADD (x TEXT UNIQUE)", (-610, "x")),
         ("MODIFY (n TEXT)", (-617, "")),
         ("DROP (nope)", (-217, "nope")),
         ("MODIFY (nope INT)", (-217, "nope")),
-        ("MODIFY (c CHAR(3) NOT NULL)", (-391, "c")),
+        ("MODIFY (c CHAR(3) NOT NULL)", (-391, "t.c")),
         ("ADD CONSTRAINT CHECK (n < k), MODIFY (n CHAR(3))", (-999, "MODIFY")),
         ("ADD CONSTRAINT UNIQUE (c) CONSTRAINT pk_p", (-743, "pk_p")),
         ("ADD CONSTRAINT CHECK (n > 3) CONSTRAINT cx", (-530, "ann.cx")),

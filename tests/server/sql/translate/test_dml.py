@@ -85,8 +85,8 @@ def test_rows_of_a_query_are_inserted_in_its_order_also_from_the_same_table() ->
         ("INSERT INTO p SELECT FIRST 1 a, b FROM p", (-944, "", 28)),
         ("INSERT INTO t (nope) VALUES (1)", (-217, "nope", 16)),
         ("INSERT INTO t (n, n) VALUES (1, 2)", (-681, "n", 19)),
-        ("INSERT INTO t (c) VALUES (NULL)", (-391, "c", 0)),
-        ("INSERT INTO t (n) VALUES (1)", (-391, "c", 0)),
+        ("INSERT INTO t (c) VALUES (NULL)", (-391, "t.c", 0)),
+        ("INSERT INTO t (n) VALUES (1)", (-391, "t.c", 0)),
         ("INSERT INTO p VALUES (NULL, 1)", (-703, "p", 0)),
         ("INSERT INTO p (b) VALUES (1)", (-703, "p", 0)),
         ("INSERT INTO t (c, n) VALUES ('a', 40000)", (-1214, "", 0)),
@@ -134,10 +134,14 @@ def test_changed_rows_are_counted_and_none_is_not_an_error() -> None:
 
 def test_null_into_a_not_null_column_is_found_when_the_value_is_known() -> None:
     stores = bench()
-    assert stores.error("INSERT INTO t (c) VALUES (?)", None) == (-391, "c", 0)
+    assert stores.error("INSERT INTO t (c) VALUES (?)", None) == (-391, "t.c", 0)
     stores.run("INSERT INTO t (c) VALUES (?)", "a")
-    assert stores.error("UPDATE t SET c = (SELECT tabname FROM systables WHERE tabid = 0)") == (-391, "c", 0)
-    assert stores.error("INSERT INTO t (c) SELECT v FROM t") == (-391, "c", 0)
+    assert stores.error("UPDATE t SET c = (SELECT tabname FROM systables WHERE tabid = 0)") == (
+        -391,
+        "t.c",
+        0,
+    )
+    assert stores.error("INSERT INTO t (c) SELECT v FROM t") == (-391, "t.c", 0)
 
 
 def test_violated_keys_are_reported_by_name() -> None:

@@ -31,13 +31,13 @@ def states(stores: Workbench, kind: str) -> dict[str, str]:
 
 BROKEN = {
     "u_t": ("INSERT INTO t VALUES (1, 2, 2, 1)", (-268, "ann.u_t", 0)),
-    "n_t": ("INSERT INTO t (k, n, m) SELECT 2, k - k + NULL, 2 FROM p", (-391, "n", 0)),
+    "n_t": ("INSERT INTO t (k, n, m) SELECT 2, k - k + NULL, 2 FROM p", (-391, "t.n", 0)),
     "c_t": ("INSERT INTO t VALUES (3, 3, -3, 1)", (-530, "ann.c_t", 0)),
 }
 """A statement that violates a constraint, and its error."""
 REFUSED = {
     "u_t": (-371, "", 0),
-    "n_t": (-391, "n", 0),
+    "n_t": (-391, "t.n", 0),
     "c_t": (-530, "ann.c_t", 0),
     "f_t": (-525, "ann.f_t", 0),
 }

@@ -29,7 +29,7 @@ def test_a_row_inserted_through_a_view_has_defaults_where_it_has_no_column(store
     assert stores.run("INSERT INTO big (num, amount) SELECT n + 100, d FROM t WHERE n = 5") == 1
     assert stores.rows("SELECT k, n, c, d, v FROM t WHERE k > 3")[0][:3] == (4, 20, "new  ")
     assert stores.rows("SELECT n FROM t WHERE k > 3") == [(20,), (1,), (105,)]
-    assert stores.error("INSERT INTO big (num) VALUES (1)")[:2] == (-391, "d")
+    assert stores.error("INSERT INTO big (num) VALUES (1)")[:2] == (-391, "t.d")
 
 
 def test_only_rows_that_the_view_shows_are_changed(stores: Workbench) -> None:
