@@ -157,7 +157,7 @@ select item, valid_from, valid_to, price from price where list_no = 0 order by i
 --> RAIL  |2026-07-01||15.45|
 --> ROPE  |2026-01-01|2026-06-30|2.22|
 --> ROPE  |2026-07-01||2.30|
--- the temporary table is gone: the same again fails only for want of prices that began before
+-- the temporary table can be made again; no price began before that day
 execute procedure raise_prices(0, 3, mdy(1, 1, 2026));
 --> 0|0.00|
 execute procedure check_list(0);

@@ -230,7 +230,7 @@ execute function cumulated(1100);
 --> 7|999.00|999.00|
 --> 1|100.00|1099.00|
 --> 4|400.00|1499.00|
--- as a derived table, and aggregated by the caller
+-- the totals of several years, read by another routine
 create procedure best_year() returning smallint;
     define v_year, v_best smallint;
     define v_region char(5);

@@ -276,7 +276,7 @@ execute procedure read_record(5, '1200  202613270000012345 Rent');
 --> ||||
 execute procedure read_record(6, '7      20261127         1');
 --> ||||
--- 30 February: invalid day; month 13: invalid month
+-- 30 February: invalid day; month 13, and in line 6, which is shifted by a column, month 61: invalid month
 select line_no, sqlcode, line from import_error order by line_no;
 --> 2|-1206|1200  202602300000012345 Rent|
 --> 3|-1213|1200  20261127000001A345 Rent|
