@@ -299,3 +299,60 @@ def test_a_schema_is_created_whole_or_not(engine: Engine) -> None:
     assert error_from(engine, "SELECT * FROM t").sqlcode == -206
     made = "CREATE SCHEMA AUTHORIZATION bob CREATE TABLE t AS SELECT a FROM u"
     assert codes(error_from(engine, made)) == (-999, 0, "CREATE TABLE .. AS in CREATE SCHEMA")
+
+
+# -- Views, routines and triggers whose tables are renamed -------------------------------------------------------------
+
+
+def test_views_do_not_follow_renames_in_another_database(engine: Engine) -> None:
+    run_all(
+        engine,
+        "CREATE DATABASE shop WITH LOG",
+        "CREATE TABLE t (a INT, b INT)",
+        "INSERT INTO t VALUES (1, 2)",
+    )
+    run_all(engine, "DATABASE demo", "CREATE TABLE own (a INT)", "INSERT INTO own VALUES (1)")
+    run_all(engine, "CREATE SYNONYM s FOR shop:t", "CREATE VIEW v AS SELECT * FROM shop:t")
+    run_all(engine, "CREATE VIEW w AS SELECT b FROM s", "CREATE VIEW n AS SELECT own.a, b FROM w, own")
+    run_all(
+        engine,
+        "DATABASE shop",
+        "ALTER TABLE t MODIFY (b DECIMAL(8,2)), ADD (c INT BEFORE a)",
+        "DATABASE demo",
+    )
+    assert query(engine, "SELECT * FROM v") == [(1, 2)]
+    assert query(engine, "SELECT * FROM n") == [(1, 2)]
+    run_all(engine, "DATABASE shop", "RENAME COLUMN t.b TO x", "DATABASE demo")
+    for view in "vwn":
+        assert codes(error_from(engine, f"SELECT * FROM {view}"))[0] == -217
+    run_all(engine, "DATABASE shop", "RENAME COLUMN t.x TO b", "RENAME TABLE t TO z", "DATABASE demo")
+    for view in "vwn":
+        assert codes(error_from(engine, f"SELECT * FROM {view}"))[0] == -206
+    run_all(engine, "RENAME COLUMN own.a TO b", "RENAME TABLE own TO mine")
+    run_all(engine, "DATABASE shop", "RENAME TABLE z TO t", "DATABASE demo")
+    assert query(engine, "SELECT * FROM n") == [(1, 2)]
+    texts = [str(row[0]).rstrip() for row in query(engine, "SELECT viewtext FROM sysviews ORDER BY tabid")]
+    assert texts[-1] == "CREATE VIEW n AS SELECT own.b AS a, w.b FROM w, mine AS own"
+
+
+def test_routines_and_actions_of_triggers_do_not_follow_renames(engine: Engine) -> None:
+    """Documented for triggers (RENAME COLUMN, "How Triggers Are Affected"), assumed for routines."""
+    run_all(engine, "CREATE TABLE t (a INT, b INT)", "INSERT INTO t VALUES (1, 2)")
+    run(engine, "CREATE VIEW v AS SELECT a, b FROM t")
+    for event, action in (("INSERT", "INSERT INTO t VALUES (n.a, n.b)"), ("UPDATE", "UPDATE t SET b = n.a")):
+        run(
+            engine,
+            f"CREATE TRIGGER {event} INSTEAD OF {event} ON v REFERENCING NEW AS n FOR EACH ROW ({action})",
+        )
+    run(engine, "CREATE PROCEDURE p() UPDATE t SET b = 5; END PROCEDURE")
+    run_all(engine, "RENAME COLUMN t.b TO z", "INSERT INTO v VALUES (3, 4)")
+    assert query(engine, "SELECT a, b FROM v") == [(1, 2), (3, 4)]
+    for text in ("UPDATE v SET a = 9", "EXECUTE PROCEDURE p()"):
+        assert codes(error_from(engine, text))[0] == -217
+    run_all(engine, "RENAME COLUMN t.z TO b", "UPDATE v SET a = 9")
+    assert query(engine, "SELECT a, b FROM v") == [(1, 9), (3, 9)]
+    run(engine, "RENAME TABLE t TO z")
+    for text in ("INSERT INTO v VALUES (3, 4)", "EXECUTE PROCEDURE p()"):
+        assert codes(error_from(engine, text))[0] == -206
+    run_all(engine, "RENAME TABLE z TO t", "EXECUTE PROCEDURE p()")
+    assert query(engine, "SELECT a, b FROM v") == [(1, 5), (3, 5)]

@@ -373,7 +373,8 @@ def renamed_column(node: nodes.RenameColumn, table: Table, context: Context) -> 
     step = Step(
         f"ALTER TABLE {table.source} RENAME COLUMN {identifier(old)} TO {identifier(new)}", visits_rows=True
     )
-    changes: dict[int, Table] = {table.tabid: _renamed(table, old, new)}
+    renamed = _renamed(table, old, new)
+    changes: dict[int, Table] = {table.tabid: renamed}
     if not table.is_temp:
         for reference in context.schema.references_to(table.tabid):
             child = changes.get(reference.child.tabid, reference.child)
@@ -384,7 +385,7 @@ def renamed_column(node: nodes.RenameColumn, table: Table, context: Context) -> 
                 for each in child.constraints
             )
             changes[child.tabid] = replace(child, constraints=constraints)
-        changes |= {view.tabid: view for view in with_column_renamed(table, old, new, context)}
+        changes |= {view.tabid: view for view in with_column_renamed(table, renamed, old, new, context)}
     return Definition((step,), tuple(PutTable(each) for each in changes.values()))
 
 

@@ -102,11 +102,13 @@ def with_table_renamed(table: Table, new: str, context: Context) -> Iterator[Tab
                 )
                 yield text.table(reference, new, table.owner if is_hidden else "")
 
-    return _rewritten(table, edits, context)
+    return _changed(replace(table, name=new), edits, context)
 
 
-def with_column_renamed(table: Table, old: str, new: str, context: Context) -> Iterator[Table]:
-    """The views that name a column of a table, with another name of it."""
+def with_column_renamed(
+    table: Table, renamed: Table, old: str, new: str, context: Context
+) -> Iterator[Table]:
+    """The views that name a column of a table, with another name of it; *renamed* is the table afterwards."""
 
     def edits(text: _Text, statement: nodes.CreateView, names: ResolvedNames) -> Iterator[Edit]:
         unlabelled = set(_unlabelled(statement))
@@ -117,7 +119,7 @@ def with_column_renamed(table: Table, old: str, new: str, context: Context) -> I
                 is_labelled = each.node.offset not in unlabelled or each.column.name != old
                 yield from text.column(each, labels.of(each), old, new, is_labelled=is_labelled)
 
-    return _rewritten(table, edits, context)
+    return _changed(renamed, edits, context)
 
 
 class _Labels:
@@ -230,12 +232,20 @@ def _unlabelled(statement: nodes.CreateView) -> Iterator[int]:
 _Edits: TypeAlias = Callable[["_Text", nodes.CreateView, ResolvedNames], Iterator[Edit]]
 
 
-def _rewritten(table: Table, edits_of: _Edits, context: Context) -> Iterator[Table]:
-    for view in context.schema.dependents(table.tabid):
+def _changed(table: Table, edits_of: _Edits, context: Context) -> Iterator[Table]:
+    """The views whose texts or types of columns change because a table becomes *table*."""
+    schema = context.schema.with_tables([table])
+    dependents = context.schema.dependents(table.tabid)
+    for view in sorted(dependents, key=lambda each: each.tabid):  # a view reads older ones
         if view.kind is not TableKind.VIEW:
             continue
         changed = _edited(view, edits_of, context)
-        if changed is not view:
+        with suppress(SqlError):  # it reads what has been dropped
+            relation = _translated(view_statement(changed), Context(schema, context.settings))
+            named = [column.name for column in view.columns]
+            changed = replace(changed, columns=view_columns(named, relation))
+        if changed != view:
+            schema = schema.with_tables([changed])
             yield changed
 
 
@@ -395,16 +405,4 @@ def with_new_columns(table: Table, before: Table, context: Context) -> Iterator[
     def edits(text: _Text, statement: nodes.CreateView, names: ResolvedNames) -> Iterator[Edit]:
         return _Labels(before, columns ^ old, {}, text, statement).told_apart(names)
 
-    schema = context.schema.with_tables([table])
-    dependents = context.schema.dependents(table.tabid)
-    for view in sorted(dependents, key=lambda each: each.tabid):  # a view reads older ones
-        if view.kind is not TableKind.VIEW:
-            continue
-        changed = _edited(view, edits, context)
-        with suppress(SqlError):
-            relation = _translated(view_statement(changed), Context(schema, context.settings))
-            named = [column.name for column in view.columns]
-            changed = replace(changed, columns=view_columns(named, relation))
-        if changed != view:
-            schema = schema.with_tables([changed])
-            yield changed
+    return _changed(table, edits, context)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from tests.server.sql.workbench import Workbench
@@ -164,3 +166,25 @@ def test_columns_are_described_by_the_views_names(stores: Workbench) -> None:
     assert found == [("name", "CHAR(5)"), ("amount", "DECIMAL(8,2)")]
     assert stores.described("UPDATE big SET num = ?") == [("num", "INTEGER")]
     assert stores.plan("UPDATE big SET num = ?").parameters[0].column == "n"
+
+
+def test_with_check_option_after_changes_of_the_table() -> None:
+    stores = Workbench(
+        "CREATE TABLE t (a INT, b INT)",
+        "CREATE VIEW v (k, l) AS SELECT a, b FROM t WHERE b < 10 WITH CHECK OPTION",
+        "CREATE VIEW w AS SELECT k, l FROM v WHERE k > 0",
+        "RENAME COLUMN t.b TO k",
+        "RENAME TABLE t TO v2",
+        "ALTER TABLE v2 MODIFY (k DECIMAL(8,2)), ADD (l INT DEFAULT 7 BEFORE a)",
+    )
+    for view in "vw":
+        assert stores.error(f"INSERT INTO {view} VALUES (1, 10.25)")[0] == -385
+        assert stores.run(f"INSERT INTO {view} VALUES (1, 9.75)") == 1
+        assert stores.error(f"UPDATE {view} SET l = 11")[0] == -385
+    assert stores.rows("SELECT l, a, k FROM v2") == [(7, 1, Decimal("9.75"))] * 2
+    stores.run("ALTER TABLE v2 DROP (k)")
+    for statement in ("INSERT INTO w VALUES (1, 2)", "UPDATE w SET k = 1", "DELETE FROM w"):
+        assert stores.error(statement)[:2] == (-217, "k")
+    stores.run("ALTER TABLE v2 ADD (k INT)")
+    assert stores.error("INSERT INTO w VALUES (1, 10)")[0] == -385
+    assert stores.run("INSERT INTO w VALUES (1, 9)") == 1
