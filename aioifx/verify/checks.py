@@ -35,7 +35,7 @@ SQL: Final[tuple[Check, ...]] = (
         "TO_CHAR returns a VARCHAR(255).",
         (
             "server/sql/translate/builtins.py: _to_char",
-            "docs/howto/test-your-application.md: Limits",
+            "docs/reference/embedded-sql.md: Limits",
         ),
         gives("TO_CHAR(1, '&&')", "01", type="VARCHAR(255)"),
     ),
