@@ -430,6 +430,32 @@ async def test_the_call_api_runs_routines() -> None:
         assert raised.value.sqlcode == -746
 
 
+async def test_system_runs_what_the_owner_of_the_server_allows() -> None:
+    seen: list[str] = []
+
+    def system(command: str) -> int | None:
+        seen.append(command)
+        if command == "broken":
+            raise OSError("no such command")
+        return 3 if command == "failing" else None
+
+    text = "CREATE PROCEDURE p(command VARCHAR(20)) SYSTEM command; END PROCEDURE"
+    async with running(system=system) as dsn, connect(dsn) as conn:
+        await conn.execute(text)
+        await conn.call("p", "mail")
+        for command, isamcode, message in (("failing", 3, "failing"), ("broken", 0, "no such command")):
+            with pytest.raises(DatabaseError, match=message) as raised:
+                await conn.call("p", command)
+            assert (raised.value.sqlcode, raised.value.isamcode) == (-668, isamcode)
+        await conn.execute("CREATE PROCEDURE numbers() SYSTEM 1 + 1; END PROCEDURE")
+        await conn.call("numbers")
+    assert seen == ["mail", "failing", "broken", "2"]
+    async with running() as dsn, connect(dsn) as conn:
+        await conn.execute(text)
+        with pytest.raises(DatabaseError, match="the server does not allow SYSTEM"):
+            await conn.call("p", "mail")
+
+
 def test_an_iterator_waits_between_its_rows(engine: Engine) -> None:
     run_all(
         engine,

@@ -278,6 +278,8 @@ class RoutineCompiler(GotoSource):
                 self._raise(node)
             case spl_nodes.CallRoutine():
                 self._assign_call(node.call, node.targets)
+            case spl_nodes.System():
+                self._line(f"_host.system({self._value(node.command, LONG_TEXT)})")
             case spl_nodes.Immediate():
                 self._line(f"_host.immediate({self._value(node.text, LONG_TEXT)})")
             case (
