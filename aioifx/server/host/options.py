@@ -116,7 +116,7 @@ class ServerOptions:
             raise InterfaceError(f"fetch_limit: expected a number of bytes above 0, got {self.fetch_limit!r}")
         if not (self.pam is None or callable(self.pam)):
             raise InterfaceError(f"pam: expected a coroutine function, got {type(self.pam).__name__}")
-        if self.system is not None and (not callable(self.system) or iscoroutinefunction(self.system)):
+        if self.system is not None and not _is_plain(self.system):
             raise InterfaceError(f"system: expected a function that is not async, got {self.system!r}")
         if self.fetch_refusal > 0:
             raise InterfaceError(
@@ -153,6 +153,10 @@ def parts_of(database: str) -> tuple[str, str]:
     """``name:locale`` -> name, locale; the locale is empty if omitted."""
     name, _, locale = database.partition(":")
     return name.lower(), locale
+
+
+def _is_plain(function: object) -> bool:
+    return callable(function) and not iscoroutinefunction(function)
 
 
 def _check_locale(option: str, locale: str) -> None:
