@@ -64,6 +64,12 @@ BODIES = [
      "LET n = n / 0; LET n = n + 1; RETURN n;", [(102,)]),
     ("DEFINE n, i INT; LET n = 0; FOR i = 1 TO 3 BEGIN ON EXCEPTION LET n = n + 10; "
      "END EXCEPTION; LET n = n / (i - 2); LET n = n + 1; END; END FOR; RETURN n;", [(12,)]),
+    ("DEFINE n, i INT; ON EXCEPTION LET n = n + 100; END EXCEPTION WITH RESUME; LET n = 0; FOREACH SELECT tabid INTO i"
+     " FROM systables WHERE tabid < 4 LET n = n / 0; LET n = n + 10; END FOREACH; RETURN n;", [(330,)]),
+    ("DEFINE n, i INT; ON EXCEPTION LET n = n + 100; END EXCEPTION WITH RESUME; LET n = 0; FOREACH SELECT 1 / (tabid-2)"
+     " INTO i FROM systables WHERE tabid < 4 LET n = n + 1; END FOREACH; LET n = n + 1000; RETURN n;", [(1100,)]),
+    ("DEFINE n, i INT; LET n = 0; FOREACH SELECT tabid INTO i FROM systables WHERE tabid < 4 BEGIN ON EXCEPTION"
+     " END EXCEPTION WITH RESUME; LET n = n + 6 / (i - 2); END END FOREACH; RETURN n;", [(0,)]),
     ("DEFINE i INT; LET i = 4; CASE i ELSE LET i = 5; END CASE; RETURN i;", [(5,)]),
     ("ON EXCEPTION IN (-26062) RETURN 1; END EXCEPTION; CASE 4 WHEN 3 THEN RETURN 2; END CASE; RETURN 3;", [(1,)]),
     ("RETURN;", [(None,)]),
