@@ -223,6 +223,35 @@ def test_parts_of_variables(table: Engine, type_: str, body: str, value: str) ->
     assert result(table, type_, f"DEFINE s {type_}; {body} RETURN s;") == value
 
 
+@pytest.mark.parametrize(
+    ("body", "values"),
+    [
+        ("CREATE TEMP TABLE x (k INT) WITH NO LOG; INSERT INTO x SELECT a FROM t;"
+         " FOREACH SELECT k INTO i FROM x ORDER BY k RETURN i WITH RESUME; END FOREACH; DROP TABLE x;", [1, 2]),
+        ("SELECT a k FROM t INTO TEMP x; FOREACH c FOR SELECT k INTO i FROM x UPDATE x SET k = k + 10"
+         " WHERE CURRENT OF c; RETURN i WITH RESUME; END FOREACH; FOREACH SELECT k INTO i FROM x ORDER BY k"
+         " RETURN i WITH RESUME; END FOREACH; DROP TABLE x;", [1, 2, 11, 12]),
+        ("ON EXCEPTION IN (-206) END EXCEPTION WITH RESUME; DROP TABLE x; SELECT a k FROM t INTO TEMP x;"
+         " FOREACH SELECT k INTO i FROM x ORDER BY k RETURN i WITH RESUME; END FOREACH;", [1, 2]),
+        ("SELECT a k FROM t INTO TEMP x; FOREACH SELECT k INTO i FROM x ORDER BY k EXIT FOREACH WHEN i = 2;"
+         " RETURN i WITH RESUME; END FOREACH; DROP TABLE x; RETURN -1;", [1, -1]),
+        ("EXECUTE IMMEDIATE 'SELECT a k FROM t INTO TEMP x'; CREATE INDEX xk ON x (k);"
+         " PREPARE s FROM 'SELECT k FROM x ORDER BY k'; DECLARE c CURSOR FOR s; OPEN c; FETCH c INTO i;"
+         " WHILE SQLCODE = 0 RETURN i WITH RESUME; FETCH c INTO i; END WHILE; CLOSE c; DROP TABLE x;", [1, 2]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("before", ["", "BEGIN WORK"])
+def test_rows_of_temporary_tables(table: Engine, body: str, values: list[int], before: str) -> None:
+    run(table, f"CREATE FUNCTION f() RETURNING INT; DEFINE i INT; {body} END FUNCTION")
+    run(table, "CREATE FUNCTION g() RETURNING INT; DEFINE i INT; FOREACH EXECUTE FUNCTION f() INTO i"
+        " INSERT INTO t (a) VALUES (i); RETURN i WITH RESUME; END FOREACH; END FUNCTION")  # fmt: skip
+    if before:
+        run(table, before)
+    rows = [(value,) for value in values]
+    assert [query(table, "EXECUTE FUNCTION f()") for _ in range(2)] == [rows, rows]
+    assert query(table, "EXECUTE FUNCTION g()") == rows
+
+
 def test_global_variables_live_as_long_as_the_session(core: ServerCore) -> None:
     body = "DEFINE GLOBAL g INT DEFAULT 5; LET g = g + 1; RETURN g;"
     one, other = core.engine(), core.engine()
