@@ -859,7 +859,7 @@ SQLCODES: Final[dict[int, Rule]] = {
     -661: Rule(ProgrammingError, "42000", "there is a different number of values than there are variables"),
     -666: Rule(ProgrammingError, "42000", "variable {} of a FOR loop must be an INTEGER or SMALLINT"),
     -667: Rule(ProgrammingError, "42000", "variable {} is not declared"),
-    -668: Rule(OperationalError, "IX000", "system command failed"),
+    -668: Rule(OperationalError, "IX000", "system command failed: {}"),
     -669: Rule(ProgrammingError, "42000", "variable {} is declared twice"),
     -670: Rule(ProgrammingError, "42000", "a variable of a routine is declared as SERIAL"),
     -671: Rule(ProgrammingError, "42000", "parameter of {} is named twice"),

@@ -1153,7 +1153,7 @@ A name in a routine is not declared, or is declared twice.
 
 -668
 SYSTEM ran a command that does not exist or that failed.
-> Try it on the server's host, as the user of the session.
+> Try it on the server's host, as the user of the session. The embedded server needs its option `system`.
 
 -694 -695
 A routine was called with arguments that it does not declare.

@@ -44,7 +44,7 @@ ILLEGAL_IN_QUERY: Final = -675
 OUT_OF_STACK: Final = -722
 SEVERAL_ROWS: Final = -284
 SEVERAL_RESULTS: Final = -686
-_INTERNAL: Final = -768
+SYSTEM_FAILED: Final = -668
 _DEEPEST: Final = 180
 """Routines in each other, of which one that is not called by an expression of a body counts as `_HEAVY`.
 
@@ -319,6 +319,23 @@ class SplHost:
         if statement.plan.parameters:
             raise SqlError(-201)
         self._run(statement, ())
+
+    def system(self, command: Stored) -> None:
+        """SYSTEM, which the owner of the server allows by an option.
+
+        Raises:
+            SqlError: -668, it is not allowed, or the function of the option raises (assumed for both); with the status
+                of the command as ISAM code, if that is not 0 (documented: SYSTEM statement).
+        """
+        run = self._state.settings.routines.system
+        if run is None:
+            raise SqlError(SYSTEM_FAILED, token="the server does not allow SYSTEM")
+        try:
+            status = run(str(command or ""))
+        except Exception as error:
+            raise SqlError(SYSTEM_FAILED, token=str(error)) from error
+        if isinstance(status, int) and status:
+            raise SqlError(SYSTEM_FAILED, status, token=str(command))
 
     def dynamic(self) -> DynamicSql:
         """The prepared statements and cursors of one call of a routine."""

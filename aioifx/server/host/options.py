@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from pathlib import Path
 from ssl import SSLContext
 from types import UnionType
@@ -14,7 +15,7 @@ from aioifx.errors import InterfaceError
 from aioifx.server.protocol.pam import PamCheck
 from aioifx.server.protocol.quirks import quirks_of
 from aioifx.server.protocol.row_blocks import MAX_BLOCK_BYTES
-from aioifx.server.sql.model.spl import Routine
+from aioifx.server.sql.model.spl import Routine, System
 from aioifx.server.sqlite.connection import MIN_SORT_MEMORY, SORT_MEMORY
 from aioifx.server.sqlite.databases import BUSY_TIMEOUT, DEFAULT_LOCALE, SYSMASTER, LogMode, is_database_name
 from aioifx.wire.capabilities import SERVER_MASK
@@ -73,6 +74,9 @@ class ServerOptions:
     pam: PamCheck | None = None
     """Coroutine function that decides on each login by PAM: ``(user, ask) -> bool``, where ``await ask(style, text)``
     sends a challenge to the client and returns its answer. None: no PAM."""
+    system: System | None = None
+    """Function that runs a command of SPL's SYSTEM, in the thread of the session; a status other than 0 that it returns
+    is -668. None: SYSTEM is refused with -668."""
     read_only: bool = False
     """Whether to serve a temporary copy of *directory*, and refuse changes as a secondary server does."""
 
@@ -112,6 +116,8 @@ class ServerOptions:
             raise InterfaceError(f"fetch_limit: expected a number of bytes above 0, got {self.fetch_limit!r}")
         if not (self.pam is None or callable(self.pam)):
             raise InterfaceError(f"pam: expected a coroutine function, got {type(self.pam).__name__}")
+        if self.system is not None and not _is_plain(self.system):
+            raise InterfaceError(f"system: expected a function that is not async, got {self.system!r}")
         if self.fetch_refusal > 0:
             raise InterfaceError(
                 f"fetch_refusal: expected a negative SQLCODE or 0, got {self.fetch_refusal!r}"
@@ -147,6 +153,10 @@ def parts_of(database: str) -> tuple[str, str]:
     """``name:locale`` -> name, locale; the locale is empty if omitted."""
     name, _, locale = database.partition(":")
     return name.lower(), locale
+
+
+def _is_plain(function: object) -> bool:
+    return callable(function) and not iscoroutinefunction(function)
 
 
 def _check_locale(option: str, locale: str) -> None:

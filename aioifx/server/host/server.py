@@ -27,7 +27,7 @@ from aioifx.server.protocol.statement_log import StatementLog, StatementRecord
 from aioifx.server.protocol.stats import Counts, ServerStats
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Version
-from aioifx.server.sql.model.spl import Routine, Routines
+from aioifx.server.sql.model.spl import Routine, Routines, System
 from aioifx.server.sqlite.databases import (
     BUSY_TIMEOUT,
     DEFAULT_LOCALE,
@@ -67,7 +67,7 @@ class Server:
 
     def __init__(self, options: ServerOptions | None = None) -> None:
         self.options = options or ServerOptions()
-        self._routines = Routines(self.options.routines)
+        self._routines = Routines(self.options.routines, self.options.system)
         self._databases: Databases | None = None
         self._registry = SessionRegistry()
         self._listener: asyncio.Server | None = None
@@ -440,6 +440,7 @@ async def running(
     routines: Iterable[Routine] = (),
     quirks: Iterable[str] = (),
     pam: PamCheck | None = None,
+    system: System | None = None,
     busy_timeout: float = BUSY_TIMEOUT,
 ) -> AsyncGenerator[str, None]:
     """A server in this process, for tests; yields the DSN that clients connect with.
@@ -460,6 +461,7 @@ async def running(
         routines: procedures and functions written in Python; see `Routine`.
         quirks: names of differences of other servers; see `Quirk`.
         pam: a coroutine function that decides on each login by challenges; see `ServerOptions.pam`.
+        system: a function that runs the commands of SPL's SYSTEM; None refuses them. See `ServerOptions.system`.
         busy_timeout: seconds that a statement waits while another session writes to the file of its database.
 
     Raises:
@@ -489,6 +491,7 @@ async def running(
         routines=tuple(routines),
         quirks=quirks_of(quirks),
         pam=pam,
+        system=system,
         busy_timeout=busy_timeout,
     )
     async with serve(options) as server:

@@ -64,6 +64,12 @@ BODIES = [
      "LET n = n / 0; LET n = n + 1; RETURN n;", [(102,)]),
     ("DEFINE n, i INT; LET n = 0; FOR i = 1 TO 3 BEGIN ON EXCEPTION LET n = n + 10; "
      "END EXCEPTION; LET n = n / (i - 2); LET n = n + 1; END; END FOR; RETURN n;", [(12,)]),
+    ("DEFINE n, i INT; ON EXCEPTION LET n = n + 100; END EXCEPTION WITH RESUME; LET n = 0; FOREACH SELECT tabid INTO i"
+     " FROM systables WHERE tabid < 4 LET n = n / 0; LET n = n + 10; END FOREACH; RETURN n;", [(330,)]),
+    ("DEFINE n, i INT; ON EXCEPTION LET n = n + 100; END EXCEPTION WITH RESUME; LET n = 0; FOREACH SELECT 1 / (tabid-2)"
+     " INTO i FROM systables WHERE tabid < 4 LET n = n + 1; END FOREACH; LET n = n + 1000; RETURN n;", [(1100,)]),
+    ("DEFINE n, i INT; LET n = 0; FOREACH SELECT tabid INTO i FROM systables WHERE tabid < 4 BEGIN ON EXCEPTION"
+     " END EXCEPTION WITH RESUME; LET n = n + 6 / (i - 2); END END FOREACH; RETURN n;", [(0,)]),
     ("DEFINE i INT; LET i = 4; CASE i ELSE LET i = 5; END CASE; RETURN i;", [(5,)]),
     ("ON EXCEPTION IN (-26062) RETURN 1; END EXCEPTION; CASE 4 WHEN 3 THEN RETURN 2; END CASE; RETURN 3;", [(1,)]),
     ("RETURN;", [(None,)]),
@@ -215,6 +221,35 @@ def test_statements_use_variables(table: Engine, returning: str, body: str, valu
 )  # fmt: skip
 def test_parts_of_variables(table: Engine, type_: str, body: str, value: str) -> None:
     assert result(table, type_, f"DEFINE s {type_}; {body} RETURN s;") == value
+
+
+@pytest.mark.parametrize(
+    ("body", "values"),
+    [
+        ("CREATE TEMP TABLE x (k INT) WITH NO LOG; INSERT INTO x SELECT a FROM t;"
+         " FOREACH SELECT k INTO i FROM x ORDER BY k RETURN i WITH RESUME; END FOREACH; DROP TABLE x;", [1, 2]),
+        ("SELECT a k FROM t INTO TEMP x; FOREACH c FOR SELECT k INTO i FROM x UPDATE x SET k = k + 10"
+         " WHERE CURRENT OF c; RETURN i WITH RESUME; END FOREACH; FOREACH SELECT k INTO i FROM x ORDER BY k"
+         " RETURN i WITH RESUME; END FOREACH; DROP TABLE x;", [1, 2, 11, 12]),
+        ("ON EXCEPTION IN (-206) END EXCEPTION WITH RESUME; DROP TABLE x; SELECT a k FROM t INTO TEMP x;"
+         " FOREACH SELECT k INTO i FROM x ORDER BY k RETURN i WITH RESUME; END FOREACH;", [1, 2]),
+        ("SELECT a k FROM t INTO TEMP x; FOREACH SELECT k INTO i FROM x ORDER BY k EXIT FOREACH WHEN i = 2;"
+         " RETURN i WITH RESUME; END FOREACH; DROP TABLE x; RETURN -1;", [1, -1]),
+        ("EXECUTE IMMEDIATE 'SELECT a k FROM t INTO TEMP x'; CREATE INDEX xk ON x (k);"
+         " PREPARE s FROM 'SELECT k FROM x ORDER BY k'; DECLARE c CURSOR FOR s; OPEN c; FETCH c INTO i;"
+         " WHILE SQLCODE = 0 RETURN i WITH RESUME; FETCH c INTO i; END WHILE; CLOSE c; DROP TABLE x;", [1, 2]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("before", ["", "BEGIN WORK"])
+def test_rows_of_temporary_tables(table: Engine, body: str, values: list[int], before: str) -> None:
+    run(table, f"CREATE FUNCTION f() RETURNING INT; DEFINE i INT; {body} END FUNCTION")
+    run(table, "CREATE FUNCTION g() RETURNING INT; DEFINE i INT; FOREACH EXECUTE FUNCTION f() INTO i"
+        " INSERT INTO t (a) VALUES (i); RETURN i WITH RESUME; END FOREACH; END FUNCTION")  # fmt: skip
+    if before:
+        run(table, before)
+    rows = [(value,) for value in values]
+    assert [query(table, "EXECUTE FUNCTION f()") for _ in range(2)] == [rows, rows]
+    assert query(table, "EXECUTE FUNCTION g()") == rows
 
 
 def test_global_variables_live_as_long_as_the_session(core: ServerCore) -> None:
@@ -428,6 +463,32 @@ async def test_the_call_api_runs_routines() -> None:
         with pytest.raises(DatabaseError, match="sold out") as raised:
             await conn.call("fail")
         assert raised.value.sqlcode == -746
+
+
+async def test_system_runs_what_the_owner_of_the_server_allows() -> None:
+    seen: list[str] = []
+
+    def system(command: str) -> int | None:
+        seen.append(command)
+        if command == "broken":
+            raise OSError("no such command")
+        return 3 if command == "failing" else None
+
+    text = "CREATE PROCEDURE p(command VARCHAR(20)) SYSTEM command; END PROCEDURE"
+    async with running(system=system) as dsn, connect(dsn) as conn:
+        await conn.execute(text)
+        await conn.call("p", "mail")
+        for command, isamcode, message in (("failing", 3, "failing"), ("broken", 0, "no such command")):
+            with pytest.raises(DatabaseError, match=message) as raised:
+                await conn.call("p", command)
+            assert (raised.value.sqlcode, raised.value.isamcode) == (-668, isamcode)
+        await conn.execute("CREATE PROCEDURE numbers() SYSTEM 1 + 1; END PROCEDURE")
+        await conn.call("numbers")
+    assert seen == ["mail", "failing", "broken", "2"]
+    async with running() as dsn, connect(dsn) as conn:
+        await conn.execute(text)
+        with pytest.raises(DatabaseError, match="the server does not allow SYSTEM"):
+            await conn.call("p", "mail")
 
 
 def test_an_iterator_waits_between_its_rows(engine: Engine) -> None:

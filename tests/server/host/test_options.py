@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ async def test_a_wrong_option_is_named() -> None:
         ServerOptions(7)  # type: ignore[arg-type] # the error is what is tested
     with pytest.raises(InterfaceError, match="routines: expected a tuple of Routine objects, got int"):
         ServerOptions(routines=7)  # type: ignore[arg-type] # the error is what is tested
+    for system in (5, asyncio.sleep):
+        with pytest.raises(InterfaceError, match="system: expected a function that is not async, got"):
+            ServerOptions(system=system)  # type: ignore[arg-type] # the error is what is tested
     with pytest.raises(InterfaceError, match="port: expected a whole number from 0 to 65535, got 'x'"):
         ServerOptions(port="x")  # type: ignore[arg-type] # the error is what is tested
     with pytest.raises(InterfaceError, match=r"seed: .*nothing\.sql cannot be read: "):

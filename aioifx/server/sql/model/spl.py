@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from aioifx.errors import InterfaceError
 from aioifx.server.sql.errors import SqlError
@@ -81,13 +81,19 @@ def _type(routine: str, text: str) -> SqlType:
     return type_
 
 
+System: TypeAlias = Callable[[str], object]
+"""Runs a command of SYSTEM; an int other than 0 is the status of its failure."""
+
+
 class Routines:
     """The routines of one server, for all its databases; thread-safe, since each dict operation is atomic."""
 
-    __slots__ = ("_known", "_versions", "version")
+    __slots__ = ("_known", "_versions", "system", "version")
 
-    def __init__(self, routines: Iterable[Routine] = ()) -> None:
+    def __init__(self, routines: Iterable[Routine] = (), system: System | None = None) -> None:
         self._known = {routine.name: routine for routine in routines}
+        self.system = system
+        """What runs the commands of SYSTEM; None refuses them."""
         self._versions = count(1)
         self.version = 0
         """Changes whenever the meaning of a statement may have changed."""

@@ -155,6 +155,12 @@ class Immediate(nodes.Node):
     text: nodes.Expression
 
 
+class System(nodes.Node):
+    """SYSTEM of a command."""
+
+    command: nodes.Expression
+
+
 class Prepare(nodes.Node):
     """``PREPARE name FROM text``"""
 
@@ -220,6 +226,7 @@ SplStatement: TypeAlias = (
     | Raise
     | CallRoutine
     | Immediate
+    | System
     | Dynamic
     | Sql
     | Trace

@@ -41,6 +41,7 @@ from aioifx.server.sql.syntax.spl_nodes import (
     Return,
     SplStatement,
     Sql,
+    System,
     Trace,
     While,
 )
@@ -52,8 +53,6 @@ from aioifx.sqltypes import (
 
 _ENDS: Final = ("end", "elif", "else", "when")
 """Words after a block."""
-_UNSUPPORTED: Final = ("system",)
-"""Statements of SPL that are not supported here."""
 _CREATE_ROUTINE: Final = (
     ("create", "procedure"),
     ("create", "function"),
@@ -390,6 +389,13 @@ def _begin(s: TokenStream) -> Block | Sql:
     return body
 
 
+def _system(s: TokenStream) -> System:
+    offset = s.expect("system").offset
+    command = s.grammar.value(s)
+    s.expect(";")
+    return System(offset, command)
+
+
 def _trace(s: TokenStream) -> Trace:
     offset = s.expect("trace").offset
     if not (s.at_any("on", "off", "procedure") and s.at(";", ahead=1)):
@@ -404,11 +410,9 @@ def _sql(s: TokenStream) -> Sql:
     """Read an SQL statement.
 
     Raises:
-        SqlError: -657 and -675, it is not valid in a routine; -659, a SELECT without INTO; -999, not supported.
+        SqlError: -657 and -675, it is not valid in a routine; -659, a SELECT without INTO.
     """
     token = s.token
-    if s.at_any(*_UNSUPPORTED):
-        raise s.unsupported(token.text.upper())
     if any(s.at(*words) for words in _CREATE_ROUTINE):
         raise SqlError(ROUTINE_IN_ROUTINE, offset=token.offset)
     if s.at("close", "database") or any(s.at(*words) for words in _NOT_IN_ROUTINES):
@@ -436,6 +440,7 @@ _STATEMENTS: Final[dict[str, Reader]] = {
     "call": _call,
     "execute": _execute,
     "begin": _begin,
+    "system": _system,
     "trace": _trace,
     **dict.fromkeys(DYNAMIC, parse_dynamic),
 }

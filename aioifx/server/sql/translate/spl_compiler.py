@@ -77,6 +77,7 @@ class RoutineCompiler(GotoSource):
         self._tree = tree
         self._routine = routine
         self._handlers: list[list[Handler]] = []
+        self._begun = 0  # blocks with handlers around the innermost BEGIN
         self._outputs: tuple[str, ...] = ()
         self._is_iterator = any(
             isinstance(node, spl_nodes.Return) and node.resumes for node in nodes.walk(tree.body)
@@ -168,16 +169,27 @@ class RoutineCompiler(GotoSource):
                 self._line("raise")
 
     @property
-    def _resuming(self) -> bool:
-        return any(handler.resumes for handlers in self._handlers for handler in handlers)
+    def _resuming(self) -> list[Handler]:
+        """The handlers of this BEGIN block, the nearest first; empty if none of them is WITH RESUME.
+
+        Those of blocks around it continue after it (documented: RAISE EXCEPTION to exit nested code). assumed: loops
+        and IF are not blocks of their own.
+        """
+        near = [each for handlers in reversed(self._handlers[self._begun :]) for each in handlers]
+        return near if any(each.resumes for each in near) else []
+
+    def _begin(self, block: spl_nodes.Block) -> None:
+        """BEGIN .. END, which is one statement of the block around it."""
+        outer, self._begun = self._begun, len(self._handlers)
+        self._block(block)
+        self._begun = outer
 
     def _resumed(self, statement: spl_nodes.SplStatement) -> None:
         """A statement after whose failure a handler WITH RESUME continues with the next one."""
         with self._nested(statement.offset):
             with self._indented("try:"), self._branch():
                 self._statement(statement)
-            nearest = [handler for handlers in reversed(self._handlers) for handler in handlers]
-            self._trapped(nearest, ending=False)
+            self._trapped(self._resuming, ending=False)
 
     def _handle(self, handler: Handler, error: str) -> None:
         """Run a handler, which may end the routine, or leave a loop."""
@@ -278,6 +290,8 @@ class RoutineCompiler(GotoSource):
                 self._raise(node)
             case spl_nodes.CallRoutine():
                 self._assign_call(node.call, node.targets)
+            case spl_nodes.System():
+                self._line(f"_host.system({self._value(node.command, LONG_TEXT)})")
             case spl_nodes.Immediate():
                 self._line(f"_host.immediate({self._value(node.text, LONG_TEXT)})")
             case (
@@ -291,7 +305,7 @@ class RoutineCompiler(GotoSource):
             case spl_nodes.Sql():
                 self._sql(node)
             case spl_nodes.Block():
-                self._block(node)
+                self._begin(node)
             case spl_nodes.Trace():
                 self._line("pass")
 

@@ -211,6 +211,10 @@ class Host(Protocol):
         """EXECUTE IMMEDIATE."""
         ...
 
+    def system(self, command: Stored) -> None:
+        """SYSTEM."""
+        ...
+
     def dynamic(self) -> Any:
         """The prepared statements and cursors of one call of a routine."""
         ...

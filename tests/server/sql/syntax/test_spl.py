@@ -53,6 +53,16 @@ def test_drop_has_a_signature() -> None:
     assert isinstance(specific, DropRoutine) and (specific.is_specific, specific.types) == (True, None)
 
 
+@pytest.mark.parametrize("type_", ["BYTE", "TEXT"])
+@pytest.mark.parametrize(
+    "header", ["(a REFERENCES {})", "(INOUT a REFERENCES {})", "() RETURNING REFERENCES {};"]
+)
+def test_simple_large_objects_are_refused_by_name(type_: str, header: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        parse(f"CREATE PROCEDURE p{header.format(type_)} END PROCEDURE")
+    assert (caught.value.sqlcode, caught.value.token) == (-999, f"REFERENCES {type_}")
+
+
 @pytest.mark.parametrize(
     ("text", "sqlcode", "place"),
     [

@@ -81,6 +81,11 @@ def test_begin_is_a_block_and_begin_work_a_statement() -> None:
         assert isinstance(work, spl_nodes.Sql) and isinstance(work.statement, nodes.BeginWork)
 
 
+def test_system_has_an_expression() -> None:
+    system = statement("SYSTEM 'mail ' || a;")
+    assert isinstance(system, spl_nodes.System) and isinstance(system.command, nodes.Binary)
+
+
 def test_trace_is_read() -> None:
     for text in ("TRACE ON;", "TRACE OFF;", "TRACE PROCEDURE;", "TRACE 'a' || b;"):
         assert isinstance(statement(text), spl_nodes.Trace)
@@ -89,7 +94,7 @@ def test_trace_is_read() -> None:
 @pytest.mark.parametrize(
     ("text", "sqlcode", "token"),
     [
-        ("SYSTEM 'ls';", -999, "SYSTEM"),
+        ("DEFINE b REFERENCES BYTE;", -999, "REFERENCES BYTE"),
         ("CLOSE DATABASE;", -675, ""),
         ("GOTO done", -201, ""),
         ("IF 1 = 1 THEN <<done>> END IF;", -201, ""),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Literal
@@ -216,7 +215,7 @@ class _Ended(Exception):
 
 
 class _Unwound(Exception):
-    """An error that a handler without RESUME takes, on the way to its block."""
+    """An error that a handler takes, on the way to its block."""
 
     def __init__(self, block: Block, depth: int, handler: Handler) -> None:
         self.block, self.depth, self.handler = block, depth, handler
@@ -231,33 +230,36 @@ class Run:
         self.code = 0
         self._count = 0
         try:
-            self._body(program, ())
+            self._body(program, (), 0)
         except Failed as error:
             self.code = error.code
         except _Ended:
             pass
 
-    def _body(self, body: Body, blocks: Sequence[Block]) -> None:
+    def _body(self, body: Body, blocks: tuple[Block, ...], level: int) -> None:
+        """Run statements that are in so many blocks, which the handlers of *blocks* see."""
         for statement in body:
             self._count += 1
             if self._count > MOST:
                 raise TooLong
-            code = self._statement(statement, tuple(blocks))
-            if code:
-                self._handle(code, tuple(blocks))
+            try:
+                code = self._statement(statement, blocks, level)
+                if code:
+                    raise self._taken(code, blocks)
+            except _Unwound as error:
+                if not error.handler.resumes or error.depth + 1 != level:
+                    raise
+                self._body(error.handler.body, blocks[: error.depth], level)
 
-    def _handle(self, code: int, blocks: tuple[Block, ...]) -> None:
-        """Run the nearest handler for a code; without RESUME, in place of the rest of its block."""
+    def _taken(self, code: int, blocks: tuple[Block, ...]) -> Exception:
+        """The way to the nearest handler for a code."""
         for depth in range(len(blocks) - 1, -1, -1):
             for handler in reversed(blocks[depth].handlers):
                 if not handler.codes or code in handler.codes:
-                    if not handler.resumes:
-                        raise _Unwound(blocks[depth], depth, handler)
-                    self._body(handler.body, blocks[:depth])
-                    return
-        raise Failed(code)
+                    return _Unwound(blocks[depth], depth, handler)
+        return Failed(code)
 
-    def _statement(self, statement: Statement, blocks: tuple[Block, ...]) -> int:
+    def _statement(self, statement: Statement, blocks: tuple[Block, ...], level: int) -> int:
         """Run a statement; returns the code of its own error."""
         values = self.values
         match statement:
@@ -276,22 +278,22 @@ class Run:
                     raise _Left(statement.verb, statement.label)
             case If():
                 holds = values[statement.source] < statement.number
-                self._body(statement.then if holds else statement.otherwise, blocks)
+                self._body(statement.then if holds else statement.otherwise, blocks, level)
             case For():
-                self._loop(statement, blocks)
+                self._loop(statement, blocks, level)
             case Block():
                 try:
-                    self._body(statement.body, (*blocks, statement))
+                    self._body(statement.body, (*blocks, statement), len(blocks) + 1)
                 except _Unwound as error:
-                    if error.block is not statement or error.depth != len(blocks):
+                    if error.handler.resumes or error.block is not statement or error.depth != len(blocks):
                         raise
-                    self._body(error.handler.body, blocks)
+                    self._body(error.handler.body, blocks, len(blocks) + 1)
         return 0
 
-    def _loop(self, loop: For, blocks: tuple[Block, ...]) -> None:
+    def _loop(self, loop: For, blocks: tuple[Block, ...], level: int) -> None:
         for _ in range(loop.last):
             try:
-                self._body(loop.body, blocks)
+                self._body(loop.body, blocks, level)
             except _Left as left:
                 if left.label not in ("", loop.label):
                     raise
