@@ -58,6 +58,11 @@ QUERIES: Final[tuple[Check, ...]] = (
               "server/sql/translate/hierarchies.py",
               fails("SELECT CONNECT_BY_ISCYCLE FROM vfy_tree CONNECT BY PRIOR a = b AND LEVEL < 2", ANY_ERROR),
               setup=_TREE),
+    sql_check("connect-by-level", "LEVEL alone means the pseudo column, even if there is a column of that name.",
+              "server/sql/translate/scopes.py: Source.column",
+              rows("SELECT level FROM vfy_level START WITH a = 1 CONNECT BY PRIOR a = b", (1,)),
+              setup=("CREATE TEMP TABLE vfy_level (a INT, b INT, level INT)",
+                     "INSERT INTO vfy_level VALUES (1, 0, 7)")),
     sql_check("connect-by-path", "SYS_CONNECT_BY_PATH is an LVARCHAR.",
               "server/sql/translate/hierarchies.py: _Translator._add_paths",
               Step(

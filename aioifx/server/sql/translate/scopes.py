@@ -319,7 +319,7 @@ class Context:
     names: ResolvedNames | None = None
     """Filled while the text of a view is translated to rewrite it."""
     gone: SqlType | None = None
-    """The assumed type of columns that do not exist any longer; None if they are errors."""
+    """The type that columns get which do not exist any longer; None if they are errors."""
     inner_views: list[Node] | None = None
     """The common tables for the views inside the view that is translated."""
 
