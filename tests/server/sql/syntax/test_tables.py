@@ -196,7 +196,6 @@ def test_tables(text: str, expected: str) -> None:
         ("create table t (a int) ^as select 1 from u", (-201, "")),
         ("create table t (a, b ^int) as select 1 from u", (-201, "")),
         ("create temp table t ^as select 1 from u", (-201, "")),
-        ('create ^external table t (a int) using (datafiles ("x"))', (-999, "CREATE EXTERNAL TABLE")),
         ("create table t (^)", (-201, "")),
         ("create table t (unique (a))^", (-201, "")),
         ("create table t (a)^", (-201, "")),
