@@ -419,7 +419,7 @@ DEFECTS: Final = (
     ),
     Defect(
         "escapes escaped again in UNLOAD's format",
-        "aioifx/codecs/delimited.py",
+        "aioifx/codecs/unload_records.py",
         'field.replace("\\\\", "\\\\\\\\").replace(delimiter, escaped)',
         'field.replace(delimiter, escaped).replace("\\\\", "\\\\\\\\")',
         BULK,

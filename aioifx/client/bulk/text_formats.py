@@ -29,8 +29,8 @@ from typing import Final, Literal, cast
 
 from aioifx.client.bulk.arguments import Chunk, Readable, TextFormat, TextRecord, TextSource
 from aioifx.client.config.checks import check_flag
-from aioifx.codecs.delimited import ends_in_escape, join_fields, split_fields
 from aioifx.codecs.text import CodeSet
+from aioifx.codecs.unload_records import ends_in_escape, join_fields, split_fields
 from aioifx.errors import DataError, InterfaceError
 
 MAX_RECORD: Final = 16 * 1024 * 1024

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Final
 
-from aioifx.codecs.delimited import ends_in_escape, join_fields, split_fields
+from aioifx.codecs.unload_records import ends_in_escape, join_fields, split_fields
 from aioifx.server.engine.object_files import ServerFiles
 from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.session_state import SessionState, StatementResult

@@ -44,7 +44,7 @@ from aioifx.server.sql.translate.triggers import create_trigger, drop_trigger
 from aioifx.server.sql.translate.user_types import columns_of_type, user_type_plan, with_type_numbers
 from aioifx.server.sql.translate.view_texts import view_columns, with_table_renamed, without_stars
 from aioifx.server.sql.translate.views import require_simple
-from aioifx.server.sql.translate.violations import (
+from aioifx.server.sql.translate.violations_tables import (
     check_alterable,
     start_violations,
     stop_violations,

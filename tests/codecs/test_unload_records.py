@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.codecs.delimited import ends_in_escape, join_fields, split_fields
+from aioifx.codecs.unload_records import ends_in_escape, join_fields, split_fields
 
 FIELDS = st.lists(st.none() | st.text(st.sampled_from("ab|;\\\n \r"), max_size=5), min_size=1, max_size=4)
 
