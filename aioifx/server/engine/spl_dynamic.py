@@ -191,7 +191,7 @@ class DynamicSql:
 
 
 def called_name(plan: Plan) -> str:
-    """The name of the routine that a plan calls; empty if it is no call."""
+    """The name of the routine that a plan calls; empty if the plan is not a call."""
     action = plan.action
     return action.routine.name if isinstance(action, CallSpl | CallRoutine) else ""
 

@@ -131,7 +131,7 @@ class _Encrypted:
 
 
 def _parsed(text: str) -> _Encrypted:
-    """The parts of an encrypted value, which may have blanks behind it.
+    """The parts of an encrypted value, which may have blanks after it.
 
     Raises:
         SqlError: -26005, it is not one.

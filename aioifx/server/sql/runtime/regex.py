@@ -89,11 +89,11 @@ def regex_replace(
     """REGEX_REPLACE: ``&`` and ``\\0`` are the match, ``\\1`` to ``\\9`` its groups, another ``\\x`` is x."""
     if replacement is None:
         raise _error("the replacement is NULL")
-    source, parts, behind = text or "", list[str](), 0
+    source, parts, end = text or "", list[str](), 0
     for match in _matches(settings, text, pattern, limit, copts):
-        parts += source[behind : match.start], _replaced(replacement, match, source)
-        behind = match.end
-    result = "".join([*parts, source[behind:]])
+        parts += source[end : match.start], _replaced(replacement, match, source)
+        end = match.end
+    result = "".join([*parts, source[end:]])
     require_length(byte_length(result, settings.code_set))
     return result
 
@@ -126,19 +126,19 @@ def regex_split(
 
     assumed: an empty text at the start or the end is no row, and *limit* is the number of rows.
     """
-    source, behind, rows = text or "", 0, 0
+    source, end, rows = text or "", 0, 0
     most = _number(limit, "limit")
     for match in _matches(settings, text, pattern, 0, copts):
         if match.end == match.start:
             continue
         if match.start:
-            yield source[behind : match.start]
+            yield source[end : match.start]
             rows += 1
             if rows == most:
                 return
-        behind = match.end
-    if behind < len(source):
-        yield source[behind:]
+        end = match.end
+    if end < len(source):
+        yield source[end:]
 
 
 def _number(value: int | None, name: str) -> int:
