@@ -415,7 +415,8 @@ def _copy_directory(source: Path, target: Path) -> None:
         raise InterfaceError(f"directory: {source} does not exist")
     with closing(DirectoryLock(source, is_shared=True)):
         for path in source.glob(f"*{_SUFFIX}*"):
-            copy_private(path, target / path.name)
+            if not path.name.endswith("-shm"):  # an index of the log, which SQLite makes again
+                copy_private(path, target / path.name)
         if (source / _FILES).is_dir():
             shutil.copytree(source / _FILES, target / _FILES, copy_function=copy_private)
 

@@ -206,6 +206,7 @@ def test_a_directory_that_is_only_read_does_not_change(tmp_path: Path) -> None:
     first.files.mkdir()
     (first.files / "photo").write_bytes(b"photo")
     first.close()
+    (tmp_path / "left.sqlite-shm").touch()
     before = {path: path.stat() for path in tmp_path.rglob("*")}
     second = Databases(tmp_path, read_only=True)
     assert second.names == ["shop"]
@@ -213,6 +214,7 @@ def test_a_directory_that_is_only_read_does_not_change(tmp_path: Path) -> None:
     assert second.refusal is WriteRefusal.SECONDARY
     second.create("more", LogMode.LOGGED, "anna")
     copies = second.directory
+    assert not (copies / "left.sqlite-shm").exists()
     second.close()
     assert not copies.exists()
     after = {path: path.stat() for path in tmp_path.rglob("*")}
