@@ -177,7 +177,11 @@ _OBJECT_WITHOUT_SQL: Final = (
     "ifx_lo_read ifx_lo_readwithseek ifx_lo_write ifx_lo_writewithseek ifx_lo_stat ifx_lo_truncate ifx_lo_create"
     " ifx_lo_release ifx_lo_col_sbinfo"
 ).split()
-"""Those that move bytes, change an object, or return opaque types: refused by name in SQL."""
+"""Those that move bytes, change an object, or return opaque types: refused by name in SQL.
+
+Source: documented: SQL calls LOCOPY, FILETOBLOB, FILETOCLOB and LOTOFILE (Guide to SQL: Syntax, "Smart-Large-Object
+Functions"). ODBC calls these by the fast path, with arguments of opaque types (ODBC Driver Programmer's Manual).
+"""
 
 
 def _on_descriptor(translator: ArgumentTranslator, node: nodes.Call) -> Typed:
