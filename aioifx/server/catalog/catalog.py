@@ -350,10 +350,15 @@ class Snapshot:
 
     def references_to(self, tabid: int) -> Iterable[Reference]:
         """The foreign keys that reference a table."""
+        return self._references.get(tabid, ())
+
+    @cached_property
+    def _references(self) -> dict[int, list[Reference]]:
+        found: dict[int, list[Reference]] = {}
         for table in self.tables.values():
             for constraint in table.foreign_keys:
-                if constraint.parent == tabid:
-                    yield Reference(table, constraint)
+                found.setdefault(constraint.parent, []).append(Reference(table, constraint))
+        return found
 
     def with_tables(self, tables: Iterable[Table], types: Iterable[UserType] = ()) -> Snapshot:
         """The schema with these tables in place of those with their tabids, and these new types."""

@@ -306,7 +306,8 @@ def _state_row(kind: str, item: Constraint | Index | Trigger, table: Table) -> S
 
     Source: documented: SQL Reference, sysobjstate
     """
-    state = "D" if item.is_disabled else "E"
+    filtering = "" if isinstance(item, Trigger) else item.filtering
+    state = "D" if item.is_disabled else filtering or "E"
     return insert("sysobjstate", (kind, item.owner, item.name, table.tabid, state))
 
 

@@ -7,13 +7,17 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from aioifx.server.catalog import catalog
-from aioifx.server.engine.dml import apply_change, is_shared
+from aioifx.server.engine.dml import apply_change, is_shared, run_row
+from aioifx.server.engine.filtering import VIOLATED, RowFilter
 from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.session_state import SessionState, StatementResult
 from aioifx.server.engine.write_refusals import check_definition
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Definition, FilledTable, PutTable, Step
+from aioifx.server.sql.model.plan import Change, Definition, FilledTable, PutTable, Step, Verb, Verified
 from aioifx.server.sql.model.schema import Schema, Table
+from aioifx.server.sql.sqlite.render import Composed
+from aioifx.server.sql.sqlite.tree import EMPTY
+from aioifx.server.sqlite.lock_manager import LockMode
 from aioifx.sqltypes import Value
 
 
@@ -21,9 +25,11 @@ def run_definition(state: SessionState, statement: Statement, definition: Defini
     """Run a statement that changes the schema.
 
     Raises:
-        SqlError: it failed without any change.
+        SqlError: it failed without any change; -971, rows are filed.
     """
     check_definition(state, statement.plan, definition)
+    for each in definition.verified:
+        _verify(state, each)
 
     def attempt() -> StatementResult:
         action = state.plan_of(statement).action
@@ -33,6 +39,26 @@ def run_definition(state: SessionState, statement: Statement, definition: Defini
         return StatementResult()
 
     return _run(state, definition, attempt)
+
+
+def _verify(state: SessionState, verified: Verified) -> None:
+    """File the rows that violate what is to be enabled.
+
+    Raises:
+        SqlError: -971, there are any.
+    """
+    table, transactions = verified.table, state.current.transactions
+    change = Change(Verb.UPDATE, Composed(EMPTY), table)
+
+    def attempt() -> bool:
+        with transactions.changing(table, state.planner.schema(state.current), LockMode.X):
+            rows = RowFilter(state, change, verified.filtering, run_row)
+            return rows.file_existing(verified.items)
+
+    with state.mapped_errors(-211, table.name):
+        is_violated = transactions.run(attempt)
+    if is_violated:
+        raise SqlError(VIOLATED)
 
 
 def create_filled_table(

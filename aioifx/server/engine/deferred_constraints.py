@@ -19,8 +19,8 @@ from typing import Final
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change, Step, Verb
 from aioifx.server.sql.model.schema import Constraint, ConstraintKind, Schema, Table
-from aioifx.server.sql.sqlite.render import Composed, filled, identifier
-from aioifx.server.sql.sqlite.tree import Call, Node, transformed
+from aioifx.server.sql.sqlite.render import filled, identifier
+from aioifx.server.sql.translate.filtering import accepting_nulls
 from aioifx.server.sql.translate.sqlite_ddl import (
     check_steps,
     drop_check_steps,
@@ -127,9 +127,9 @@ class DeferredConstraints:
             self._relaxed.add(change.table.tabid)
             rows = change.by_row
             if rows is not None:
-                search = None if rows.search is None else _relaxed(rows.search)
-                rows = replace(rows, search=search, each=_relaxed(rows.each))
-            return replace(change, sql=_relaxed(change.sql), by_row=rows)
+                search = None if rows.search is None else accepting_nulls(rows.search)
+                rows = replace(rows, search=search, each=accepting_nulls(rows.each))
+            return replace(change, sql=accepting_nulls(change.sql), by_row=rows)
         if constraint.kind is ConstraintKind.CHECK:
             self._run(drop_check_steps(change.table, constraint))
         else:
@@ -233,14 +233,3 @@ def _violated(table: Table, error: SqlError) -> Constraint | None:
         if found:
             return each
     return None
-
-
-def _relaxed(composed: Composed) -> Composed:
-    """A change without the checks of NOT NULL."""
-    return Composed(transformed(composed.tree, _with_null))
-
-
-def _with_null(node: Node) -> Node | None:
-    if not isinstance(node, Call) or node.name != "ifx_required":
-        return None
-    return Call("ifx_nullable", tuple(transformed(each, _with_null) for each in node.arguments))

@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVar
 
+from aioifx.server.engine.filtering import VIOLATED
 from aioifx.server.engine.object_files import PIECE, unique_name
 from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.session_state import SessionState, StatementResult
@@ -50,7 +51,7 @@ def run_change(
     """Run an INSERT, UPDATE or DELETE.
 
     Raises:
-        SqlError: it failed without any change.
+        SqlError: it failed without any change; -971, it has filed rows that violate constraints.
     """
     check_change(state, change)
     current = state.current
@@ -69,6 +70,8 @@ def run_change(
 
     result = _run(state, change, attempt)
     current.objects.sweep()
+    if result.has_violations:
+        raise SqlError(VIOLATED)
     return result
 
 
@@ -134,9 +137,9 @@ def _insert_each(
     current = state.current
     transactions = current.transactions
 
-    def again(row: tuple[Stored, ...]) -> None:
+    def again(row: tuple[Stored, ...]) -> StatementResult:
         state.function_error = None
-        apply_change(state, change, row)
+        return apply_change(state, change, row)
 
     current.deferred.on_change(change)
     if change.by_row is None:
@@ -146,7 +149,9 @@ def _insert_each(
         try:
             state.interrupts.check()
             with transactions.undone_alone():
-                again(row)
+                result = again(row)
+            if result.has_violations:
+                return number, SqlError(VIOLATED)
         except (SqlError, LockConflict, sqlite3.Error) as error:
             return number, error
     return len(rows), None
@@ -219,7 +224,7 @@ def _apply_deferred(state: SessionState, change: Change, stored: tuple[Stored, .
 def _apply_all(state: SessionState, change: Change, stored: tuple[Stored, ...]) -> StatementResult:
     """Run *change* with the triggers that it activates."""
     if change.by_row is not None:
-        return fire(state, change, stored, apply_change, _run_row)
+        return fire(state, change, stored, apply_change, run_row)
     return _apply(state, change, stored)
 
 
@@ -244,7 +249,7 @@ def _apply(state: SessionState, change: Change, stored: tuple[Stored, ...]) -> S
     return result
 
 
-def _run_row(state: SessionState, change: Change, sql: Composed, values: tuple[Stored, ...]) -> Written:
+def run_row(state: SessionState, change: Change, sql: Composed, values: tuple[Stored, ...]) -> Written:
     """Run the statement of one row of *change*; a duplicate key of an UPDATE may be gone with the next row."""
     current = state.current
     current.transactions.watch(change.table, state.planner.schema(current))

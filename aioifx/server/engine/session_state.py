@@ -52,6 +52,8 @@ class StatementResult:
     opened: Database | None = None
     """The database that the statement opened."""
     event: TransactionEvent = TransactionEvent.NONE
+    has_violations: bool = False
+    """Whether it has filed rows, and is to end with -971."""
 
 
 _CHANGED: Final = -710

@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from aioifx.server.engine.filtering import VIOLATED, RowFilter, RunRow
 from aioifx.server.engine.firing import ReferencedRow
 from aioifx.server.engine.session_state import SessionState, StatementResult
 from aioifx.server.sql.errors import SqlError
@@ -45,8 +46,6 @@ from aioifx.server.sqlite.write_statements import NotExclusive
 
 Apply: TypeAlias = Callable[[SessionState, Change, StoredRow], StatementResult]
 """Runs an action that changes rows."""
-RunRow: TypeAlias = Callable[[SessionState, Change, Composed, StoredRow], Written]
-"""Runs the statement of one row."""
 
 _BROKEN: Final = (-691, -692)
 _BLOCK: Final = 1000
@@ -115,6 +114,7 @@ class _Statement:
     run_row: RunRow
     image: str = ""
     """The query of a row's values, once it is needed."""
+    filter: RowFilter | None = None
 
     def run(self, *, deferring: bool = False) -> StatementResult:
         """Run the change; with *deferring*, check referential constraints after the last action."""
@@ -157,6 +157,9 @@ class _Statement:
         plans = [(each, plan_of(state, table, each)) for each in activated(table, self.change.events)]
         for _, plan in plans:
             self._run_branches(plan.before, _NO_ROW)
+        by_row = self.change.by_row
+        if by_row is not None and by_row.filtering is not None:
+            self.filter = RowFilter(state, self.change, by_row.filtering, self.run_row, by_row.is_merge)
         serials = state.current.assigned_serials
         result, assigned = StatementResult(), dict[int, int]()
         for row in self._changed_rows():
@@ -171,6 +174,7 @@ class _Statement:
             self._run_branches(plan.after, _NO_ROW)
         serials.clear()
         serials.update(assigned)
+        result.has_violations = self.filter is not None and self.filter.has_error
         return result
 
     # -- rows ----------------------------------------------------------------------------------------------------------
@@ -190,7 +194,7 @@ class _Statement:
             yield from self._changed_row(change.sql, self.stored, int(str(self.stored[-1])))
             return
         if by_row.search is None:
-            yield self._inserted_row(by_row.each, self.stored)
+            yield from self._inserted_row(by_row.each, self.stored)
             return
         with closing(Spool()) as rows:
             self._read(by_row.search, rows)
@@ -204,7 +208,7 @@ class _Statement:
                     elif by_row.is_merge and row[0] is not None:
                         yield from self._changed_row(by_row.each, row, int(str(row[0])), TriggerEvent.UPDATE)
                     else:
-                        yield self._inserted_row(by_row.each, row)
+                        yield from self._inserted_row(by_row.each, row)
 
     def _rows_of_view(self, search: Composed) -> Iterator[_Row]:
         self.state.current.begin_rows()
@@ -223,11 +227,19 @@ class _Statement:
                 self.state.interrupts.check()
                 into.append(block)
 
-    def _inserted_row(self, sql: Composed, values: StoredRow) -> _Row:
-        done = self.run_row(self.state, self.change, sql, values)
+    def _write(self, kind: TriggerEvent, sql: Composed, values: StoredRow, rowid: int = 0) -> Written | None:
+        """Write a row; None if it has been filed in the violations table instead."""
+        if self.filter is not None:
+            return self.filter.write(kind, sql, values, rowid)
+        return self.run_row(self.state, self.change, sql, values)
+
+    def _inserted_row(self, sql: Composed, values: StoredRow) -> Iterator[_Row]:
+        done = self._write(TriggerEvent.INSERT, sql, values)
+        if done is None:
+            return
         rowid = done.lastrowid or 0
         old = (None,) * len(self.change.table.columns)
-        return _Row(TriggerEvent.INSERT, rowid, old, self._image(rowid) or old)
+        yield _Row(TriggerEvent.INSERT, rowid, old, self._image(rowid) or old)
 
     def _changed_row(
         self, sql: Composed, values: StoredRow, rowid: int, kind: TriggerEvent | None = None
@@ -237,7 +249,8 @@ class _Statement:
         old = self._image(rowid)
         if old is None:
             return
-        self.run_row(self.state, self.change, sql, values)
+        if self._write(kind, sql, values, rowid) is None:
+            return
         new = self._image(rowid) if kind is TriggerEvent.UPDATE else None
         yield _Row(kind, rowid, old, new or (None,) * len(old))
 
@@ -265,7 +278,8 @@ class _Statement:
     def _run_action(self, action: TriggeredAction, row: _Row) -> None:
         self.state.interrupts.check()
         if isinstance(action.action, Change):
-            self.apply(self.state, action.action, row.values)
+            if self.apply(self.state, action.action, row.values).has_violations:
+                raise SqlError(VIOLATED)
             return
         if action.has_references:
             with self._referenced(row):

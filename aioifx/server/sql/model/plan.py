@@ -21,7 +21,7 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from aioifx.server.sql.frozen import Frozen
-from aioifx.server.sql.model.schema import Table, TriggerEvent, UserType
+from aioifx.server.sql.model.schema import Constraint, Index, Table, TriggerEvent, UserType
 from aioifx.server.sql.model.spl import Routine, SplRoutine
 from aioifx.server.sql.sqlite.render import Composed
 from aioifx.sqltypes import Column, SqlType
@@ -116,8 +116,19 @@ class Event(Frozen):
     columns: tuple[str, ...] = ()
 
 
+class Filtering(Frozen):
+    """How a Change files rows that violate constraints and unique indexes in FILTERING mode."""
+
+    violations: Table | None
+    """The violations table; None if it is not started."""
+    diagnostics: Table | None
+    new: Composed | None = None
+    """`ByRow.each` with the violations table in place of the table, and without checks of NOT NULL; None for DELETE.
+    That of UPDATE changes a copy of the row. That of MERGE inserts the new row."""
+
+
 class ByRow(Frozen):
-    """The texts of a Change, to be run row by row because each row activates triggers."""
+    """The texts of a Change, to be run row by row because each row activates triggers, or may be filtered."""
 
     search: Composed | None
     """The SELECT of rowids (UPDATE, DELETE) or of new rows (INSERT, MERGE), read in full before the first change;
@@ -131,6 +142,7 @@ class ByRow(Frozen):
     """Whether each row of `search` begins with the rowid of the row that it updates, or NULL."""
     is_instead: bool = False
     """Whether nothing runs but the actions: each row of `search` has the old and the new values of a view's row."""
+    filtering: Filtering | None = None
 
 
 class Change(Frozen):
@@ -152,7 +164,7 @@ class Change(Frozen):
     events: tuple[Event, ...] = ()
     """The events of triggers that it is: two for MERGE, none for TRUNCATE."""
     by_row: ByRow | None = None
-    """How to run it row by row; only for a table with triggers that it activates."""
+    """How to run it row by row; only for a table with triggers that it activates, or whose rows may be filtered."""
 
 
 class PutTable(Frozen):
@@ -196,6 +208,14 @@ RoutineChange: TypeAlias = PutRoutine | RemoveRoutine
 TypeChange: TypeAlias = PutType | RemoveType
 
 
+class Verified(Frozen):
+    """Objects that SET enables on a table with a violations table, which gets the rows that violate them."""
+
+    table: Table
+    items: tuple[Constraint | Index, ...]
+    filtering: Filtering
+
+
 class Definition(Frozen):
     """DDL: `steps` in SQLite, then the changes of the catalog (`catalog.steps_of`), all or nothing."""
 
@@ -203,6 +223,8 @@ class Definition(Frozen):
     changes: tuple[CatalogChange, ...] = ()
     types: tuple[TypeChange, ...] = ()
     routines: tuple[RoutineChange, ...] = ()
+    verified: tuple[Verified, ...] = ()
+    """If rows violate them, these are filed, and nothing is changed."""
 
 
 class FilledTable(Frozen):

@@ -99,6 +99,8 @@ class Constraint(Frozen):
     parent_columns: tuple[str, ...] = ()
     cascades: bool = False
     is_disabled: bool = False
+    filtering: str = ""
+    """The letter of FILTERING in sysobjstate.state: F, or G for WITH ERROR (documented); empty without it."""
 
     @property
     def full_name(self) -> str:
@@ -135,6 +137,8 @@ class Index(Frozen):
     """Whether SQLite has no index for it."""
     fragments: tuple[Fragment, ...] = ()
     """Where it is stored, if CREATE INDEX says it."""
+    filtering: str = ""
+    """As `Constraint.filtering`; only of a unique index."""
 
     @property
     def is_implicit(self) -> bool:

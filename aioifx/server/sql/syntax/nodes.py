@@ -657,26 +657,29 @@ class Default(Node):
 
 
 class NotNull(Node):
-    """``NOT NULL [CONSTRAINT name] [DISABLED]``"""
+    """``NOT NULL [CONSTRAINT name] [mode]``"""
 
     name: QualifiedName | None = None
     is_disabled: bool = False
+    filtering: str = ""
 
 
 class PrimaryKey(Node):
-    """``PRIMARY KEY [(columns)] [CONSTRAINT name] [DISABLED]``"""
+    """``PRIMARY KEY [(columns)] [CONSTRAINT name] [mode]``"""
 
     columns: tuple[Name, ...]
     name: QualifiedName | None = None
     is_disabled: bool = False
+    filtering: str = ""
 
 
 class Unique(Node):
-    """``UNIQUE [(columns)] [CONSTRAINT name] [DISABLED]``"""
+    """``UNIQUE [(columns)] [CONSTRAINT name] [mode]``"""
 
     columns: tuple[Name, ...]
     name: QualifiedName | None = None
     is_disabled: bool = False
+    filtering: str = ""
 
 
 class Check(Node):
@@ -686,6 +689,7 @@ class Check(Node):
     text: str
     name: QualifiedName | None = None
     is_disabled: bool = False
+    filtering: str = ""
     is_not_validated: bool = False
     """NOVALIDATE: the rows that exist are not checked."""
 
@@ -702,6 +706,7 @@ class ForeignKey(Node):
     cascades: bool = False
     name: QualifiedName | None = None
     is_disabled: bool = False
+    filtering: str = ""
     is_not_validated: bool = False
     """NOVALIDATE: the rows that exist are not checked."""
     has_disabled_index: bool = False
@@ -872,6 +877,7 @@ class CreateIndex(Statement):
     is_clustered: bool = False
     if_not_exists: bool = False
     is_disabled: bool = False
+    filtering: str = ""
     fragments: tuple[Fragment, ...] = ()
 
 
@@ -1158,13 +1164,15 @@ ObjectKind: TypeAlias = Literal["constraints", "indexes", "triggers"]
 
 
 class SetObjectMode(Statement):
-    """``SET kind, .. FOR table`` or ``SET kind name, ..``, ENABLED [NOVALIDATE] or DISABLED."""
+    """``SET kind, .. FOR table`` or ``SET kind name, ..``, and a mode."""
 
     kinds: tuple[ObjectKind, ...]
     table: QualifiedName | None
     names: tuple[QualifiedName, ...]
     """Names of objects of one kind, if there is no table."""
     is_disabled: bool
+    filtering: str
+    """The letter of FILTERING, as `schema.Constraint.filtering`."""
     is_not_validated: bool = False
 
 

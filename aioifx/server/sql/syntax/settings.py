@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.storage_clauses import parse_filtering
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_qualified_name
 from aioifx.server.sql.syntax.tokens import TokenKind
 
@@ -111,11 +112,10 @@ def _objects(s: TokenStream, offset: int) -> nodes.SetConstraints | nodes.SetObj
         names = s.listed(parse_qualified_name)
         if known == ("constraints",) and (mode := s.accept_any("immediate", "deferred")):
             return nodes.SetConstraints(offset, names, mode.text == "deferred")
-    if s.at("filtering"):
-        raise s.unsupported("FILTERING")
-    disabled = s.expect_any("enabled", "disabled").text == "disabled"
+    filtering = "" if "triggers" in known else parse_filtering(s)
+    disabled = not filtering and s.expect_any("enabled", "disabled").text == "disabled"
     unchecked = "constraints" in known and not disabled and s.accept("novalidate") is not None
-    return nodes.SetObjectMode(offset, known, table, names, disabled, unchecked)
+    return nodes.SetObjectMode(offset, known, table, names, disabled, filtering, unchecked)
 
 
 def _role(s: TokenStream, offset: int) -> nodes.SetRole:

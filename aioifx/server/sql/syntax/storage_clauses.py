@@ -22,6 +22,7 @@ class IndexStorage(NamedTuple):
     """What the catalog shows of an index's storage."""
 
     is_disabled: bool = False
+    filtering: str = ""
     fragments: tuple[Fragment, ...] = ()
 
 
@@ -101,6 +102,19 @@ def _sbspace_option(s: TokenStream) -> None:
         s.expect("keep", "access", "time")
 
 
+def parse_filtering(s: TokenStream) -> str:
+    """Read ``[FILTERING [WITHOUT ERROR | WITH ERROR]]``; returns its letter, as `schema.Constraint.filtering`.
+
+    Source: documented: SET Database Object Mode statement, "Filtering Modes"
+    """
+    if not s.accept("filtering"):
+        return ""
+    if s.accept("with", "error"):
+        return "G"
+    s.accept("without", "error")
+    return "F"
+
+
 def parse_index_storage(s: TokenStream) -> IndexStorage:
     """Read all clauses after the columns of CREATE INDEX."""
     storage = IndexStorage()
@@ -114,7 +128,7 @@ def parse_index_storage(s: TokenStream) -> IndexStorage:
         elif s.at("hash", "on"):
             raise s.unsupported("HASH ON")
         elif s.at("filtering"):
-            raise s.unsupported("FILTERING")
+            storage = storage._replace(filtering=parse_filtering(s))
         elif s.accept("disabled"):
             storage = storage._replace(is_disabled=True)
         elif s.accept_any("online", "enabled"):

@@ -2,7 +2,7 @@
 
 Invariants:
 1. A constraint's name follows it (``PRIMARY KEY (k) CONSTRAINT pk_t``), as Informix requires.
-2. ENABLED is the default and is dropped; FILTERING is refused, because no row is filtered.
+2. ENABLED is the default and is dropped.
 
 Source: the grammar is documented (Guide to SQL: Syntax, CREATE TABLE and ALTER TABLE).
 """
@@ -14,6 +14,7 @@ from aioifx.server.sql.syntax.primaries import parse_number, parse_primary
 from aioifx.server.sql.syntax.storage_clauses import (
     EXTRA_COLUMNS,
     LockMode,
+    parse_filtering,
     parse_lock_mode,
     parse_put,
     parse_table_storage,
@@ -229,21 +230,20 @@ def _reference(s: TokenStream, offset: int, columns: tuple[nodes.Name, ...]) -> 
     parent = parse_qualified_name(s)
     parent_columns = s.names_enclosed() if s.at("(") else ()
     cascade = s.accept("on", "delete", "cascade") is not None
-    name, disabled = _name_and_mode(s)
+    name, disabled, filtering = _name_and_mode(s)
     unchecked = _is_not_validated(s)
     index_disabled = s.accept("index", "disabled") is not None
     return nodes.ForeignKey(
-        offset, columns, parent, parent_columns, cascade, name, disabled, unchecked, index_disabled
+        offset, columns, parent, parent_columns, cascade, name, disabled, filtering, unchecked, index_disabled
     )
 
 
-def _name_and_mode(s: TokenStream) -> tuple[nodes.QualifiedName | None, bool]:
-    """Read ``[CONSTRAINT [owner.]name] [ENABLED | DISABLED]``; returns whether it is DISABLED, too."""
+def _name_and_mode(s: TokenStream) -> tuple[nodes.QualifiedName | None, bool, str]:
+    """Read ``[CONSTRAINT [owner.]name] [mode]``; returns whether it is DISABLED and the letter of FILTERING, too."""
     name = _owned_name(s) if s.accept("constraint") else None
-    if s.at("filtering"):
-        raise s.unsupported("FILTERING")
-    mode = s.accept_any("enabled", "disabled")
-    return name, mode is not None and mode.text == "disabled"
+    filtering = parse_filtering(s)
+    mode = None if filtering else s.accept_any("enabled", "disabled")
+    return name, mode is not None and mode.text == "disabled", filtering
 
 
 def _is_not_validated(s: TokenStream) -> bool:

@@ -128,7 +128,7 @@ class TableBuilder:
 
     def not_null(self, column: str, node: nodes.NotNull) -> None:
         """NOT NULL on one column."""
-        if not self.table.is_temp or node.is_disabled:
+        if not self.table.is_temp or node.is_disabled or node.filtering:
             self._add(ConstraintKind.NOT_NULL, node, (column,))
 
     def constraint(self, node: nodes.Constraint) -> None:
@@ -159,7 +159,7 @@ class TableBuilder:
         self, kind: ConstraintKind, node: nodes.Constraint | nodes.NotNull, columns: tuple[str, ...]
     ) -> Constraint:
         name = node.name
-        if node.is_disabled and self.table.is_temp:
+        if (node.is_disabled or node.filtering) and self.table.is_temp:
             raise SqlError(-891, offset=node.offset)
         if name is not None and self.table.is_temp:
             raise SqlError(-576, offset=name.offset)
@@ -172,7 +172,9 @@ class TableBuilder:
         if name is not None and taken:
             raise SqlError(-743, token=called, offset=name.offset)
         owner = (name.owner if name is not None else "") or self.table.owner
-        constraint = Constraint(constrid, called, owner, kind, columns, is_disabled=node.is_disabled)
+        constraint = Constraint(
+            constrid, called, owner, kind, columns, is_disabled=node.is_disabled, filtering=node.filtering
+        )
         self._put(constraint)
         return constraint
 

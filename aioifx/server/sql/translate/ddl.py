@@ -21,7 +21,7 @@ from aioifx.server.sql.translate.external_tables import (
 )
 from aioifx.server.sql.translate.from_clause import FromClause
 from aioifx.server.sql.translate.index_keys import index_part
-from aioifx.server.sql.translate.object_modes import definable
+from aioifx.server.sql.translate.object_modes import FILTERING_OF_DUPLICATES, definable
 from aioifx.server.sql.translate.scopes import MAIN, Context, ResolvedNames, Scope
 from aioifx.server.sql.translate.select import Place, QueryTranslator
 from aioifx.server.sql.translate.select_plan import filling, finished, result_columns
@@ -305,8 +305,10 @@ def _create_index(node: nodes.CreateIndex, context: Context) -> Plan:
     parts = tuple(index_part(part, table, context) for part in node.parts)
     if any(index.parts == parts for index in table.indexes):
         raise SqlError(-350, offset=node.offset)
-    if node.is_disabled and table.is_temp:
+    if (node.is_disabled or node.filtering) and table.is_temp:
         raise SqlError(-891, offset=node.offset)
+    if node.filtering and not node.is_unique:
+        raise SqlError(-999, token=FILTERING_OF_DUPLICATES, offset=node.offset)
     owner = node.index.owner or context.settings.user
     index = Index(
         node.index.name,
@@ -316,6 +318,7 @@ def _create_index(node: nodes.CreateIndex, context: Context) -> Plan:
         node.is_clustered,
         node.is_disabled,
         node.fragments,
+        node.filtering,
     )
     steps = tuple(index_steps(table, index, duplicate=(-371, -100, "")))
     changed = replace(table, indexes=(*table.indexes, index))

@@ -29,6 +29,7 @@ from aioifx.server.sql.sqlite.tree import (
 )
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.expressions import Expressions
+from aioifx.server.sql.translate.filtering import Written, filtering, is_filtered
 from aioifx.server.sql.translate.large_objects import NOT_LARGE, check_large
 from aioifx.server.sql.translate.scopes import Context, Scope, stored_rows
 from aioifx.server.sql.translate.select import Place, QueryTranslator
@@ -84,11 +85,16 @@ def stored(value: Typed, column: ColumnDef, table: Table) -> Node:
     if is_large(column.type) or (value.type is not None and is_large(value.type)):
         check_large(value, column.type)
     made = assigned(value, column.type)
-    if column.is_nullable or column.is_serial or value.constant is not None:
-        return made
+    return made if value.constant is not None else _required(made, column, table)
+
+
+def _required(value: Node, column: ColumnDef, table: Table) -> Node:
+    """A value that is refused if it is NULL in a NOT NULL column."""
+    if column.is_nullable or column.is_serial:
+        return value
     if column.is_declared_not_null:
-        return call("ifx_required", made, table.path_of(column.name), _NULL_INTO_COLUMN)
-    return call("ifx_required", made, table.name, _NULL_INTO_PRIMARY_KEY)
+        return call("ifx_required", value, table.path_of(column.name), _NULL_INTO_COLUMN)
+    return call("ifx_required", value, table.name, _NULL_INTO_PRIMARY_KEY)
 
 
 def _described(columns: Sequence[ColumnDef]) -> tuple[Column, ...]:
@@ -113,11 +119,13 @@ class _Insertion:
         body = self._body(names, [*values, *(value for _, value in left)], rows)
         insert = Composed(Insert(table.source, names, body))
         event = Event(TriggerEvent.INSERT, tuple(column.name for column in targets))
-        by_row = ByRow(None, insert)
+        by_row, row = ByRow(None, insert), body
         if rows is not None:
-            by_row = ByRow(Composed(body), Composed(Insert(table.source, names, bound_row(len(names)))))
+            row = bound_row(table, names)
+            by_row = ByRow(Composed(body), Composed(Insert(table.source, names, row)))
         change = Change(Verb.INSERT, insert, table, search=search, locked_tables=self.context.locked_tables)
-        change = activating(replace(change, events=(event,)), by_row)
+        change = replace(change, events=(event,))
+        change = activating(change, by_row, self.context, lambda source: Insert(source, names, row))
         described = _described(self.target.shown(targets))
         return finished(StatementType.INSERT, change, self.node, self.context, described)
 
@@ -239,12 +247,16 @@ def _update(statement: nodes.Update, context: Context) -> Plan:
         targets = _updated_columns(target, assignment)
         columns += targets
         values += _assignment_values(numbering, assignment, targets, table)
-    head = sql("UPDATE {} AS {} SET {}", table.source, alias, listed(_checked(target, values, statement)))
+    assigned_values = listed(_checked(target, values, statement))
+
+    def head(source: str) -> Node:
+        return sql("UPDATE {} AS {} SET {}", source, alias, assigned_values)
+
     where, cursor, type_ = _where(statement.where, translator, target, statement)
     names = tuple(column.name for column in columns)
     change = Change(
         Verb.UPDATE,
-        Composed(sql("{}{}", head, where)),
+        Composed(sql("{}{}", head(table.source), where)),
         table,
         cursor,
         names,
@@ -252,7 +264,7 @@ def _update(statement: nodes.Update, context: Context) -> Plan:
         context.locked_tables,
         (Event(TriggerEvent.UPDATE, names),),
     )
-    change = _by_rowid(change, head, where, alias, statement)
+    change = _by_rowid(change, head, where, alias, statement, context)
     types = (StatementType.UPDATE, StatementType.UPDATE_CURRENT, StatementType.UPDATE_ALL)
     return finished(types[type_], change, statement, context, _described(target.shown(columns)))
 
@@ -367,11 +379,15 @@ def _several(
 def _delete(statement: nodes.Delete, context: Context) -> Plan:
     target, translator = _changed(statement.table, context)
     where, cursor, type_ = _where(statement.where, translator, target, statement)
-    head = sql("DELETE FROM {} AS {}", target.table.source, target.source.alias)
+    alias = target.source.alias
+
+    def head(source: str) -> Node:
+        return sql("DELETE FROM {} AS {}", source, alias)
+
     search = None if cursor else _search(target, (), where)
     change = Change(
         Verb.DELETE,
-        Composed(sql("{}{}", head, where)),
+        Composed(sql("{}{}", head(target.table.source), where)),
         target.table,
         cursor,
         (),
@@ -379,33 +395,50 @@ def _delete(statement: nodes.Delete, context: Context) -> Plan:
         context.locked_tables,
         (Event(TriggerEvent.DELETE),),
     )
-    change = _by_rowid(change, head, where, target.source.alias, statement)
+    change = _by_rowid(change, head, where, alias, statement, context)
     types = (StatementType.DELETE, StatementType.DELETE_CURRENT, StatementType.DELETE_ALL)
     return finished(types[type_], change, statement, context)
 
 
-def activating(change: Change, by_row: ByRow) -> Change:
-    """The change, which is run row by row if it activates triggers."""
+def activating(change: Change, by_row: ByRow, context: Context, written: Written | None = None) -> Change:
+    """The change, which is run row by row if it activates triggers, or if its rows may be filtered.
+
+    Args:
+        written: see `filtering`.
+    """
+    if is_filtered(change.table, change.verb, context.schema):
+        return filtering(change, by_row, written, context)
     for event in change.events:
         if any(trigger.is_fired_by(event.kind, event.columns) for trigger in change.table.triggers):
             return replace(change, by_row=by_row)
     return change
 
 
-def bound_row(width: int) -> tree.Query:
-    """The values of a row of `ByRow.search` in an INSERT."""
-    return query_sql("VALUES ({})", listed(Parameter(number) for number in range(1, width + 1)))
+def bound_row(table: Table, names: Sequence[str]) -> tree.Query:
+    """The values of a row of `ByRow.search` in an INSERT into columns, of which one may be ROWID."""
+    values = [(Parameter(number), table.column(name)) for number, name in enumerate(names, start=1)]
+    return query_sql(
+        "VALUES ({})",
+        listed(_required(value, column, table) if column else value for value, column in values),
+    )
 
 
-def _by_rowid(change: Change, head: Node, where: Piece, alias: str, statement: nodes.Node) -> Change:
+def _by_rowid(
+    change: Change, head: Written, where: Piece, alias: str, statement: nodes.Node, context: Context
+) -> Change:
     """An UPDATE or DELETE that consists of *head* and *where*, as `activating`."""
-    if not change.table.triggers:
+    table = change.table
+    if not table.triggers and not is_filtered(table, change.verb, context.schema):
         return change
     width = nodes.bound_count(statement)
     rowid = unquoted(alias, "rowid")
-    search = query_sql("SELECT {} FROM {}{}", rowid, stored_rows(change.table, alias), where)
-    each = sql("{} WHERE {} = {}", head, rowid, Parameter(width + 1))
-    return activating(change, ByRow(Composed(search), Composed(each), width))
+    search = query_sql("SELECT {} FROM {}{}", rowid, stored_rows(table, alias), where)
+
+    def written(source: str) -> Node:
+        return sql("{} WHERE {} = {}", head(source), rowid, Parameter(width + 1))
+
+    by_row = ByRow(Composed(search), Composed(written(table.source)), width)
+    return activating(change, by_row, context, None if change.verb is Verb.DELETE else written)
 
 
 def _where(

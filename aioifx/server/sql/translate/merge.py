@@ -6,7 +6,7 @@ that it matches. SQLite inserts it, or updates if the rowid exists (documented: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from aioifx.server.sql.builtin_types import BYTE, TEXT
@@ -84,7 +84,7 @@ class _Merge:
                 locked_tables=self.context.locked_tables,
                 events=(Event(TriggerEvent.DELETE),),
             )
-            return activating(change, by_row)
+            return activating(change, by_row, self.context)
         new = Expressions(self.context, source_scope, queries, sequences=-999)
         updates = dict(
             assignment_values(
@@ -108,9 +108,12 @@ class _Merge:
             locked_tables=self.context.locked_tables,
             events=tuple(self._events(updates, inserts)),
         )
-        each = tree.Insert(self.table.source, names, bound_row(len(names)))
+        row = bound_row(self.table, names)
+        each = tree.Insert(self.table.source, names, row)
         by_row = ByRow(Composed(rows), Composed(tree.sql("{}{}", each, conflict)), is_merge=True)
-        return activating(change, by_row)
+        # The rowid is that of a matched row. In the violations table a new row has a rowid of its own.
+        filed = tree.query_sql("SELECT {} FROM ({})", _columns_of(range(2, len(names) + 1)), row)
+        return activating(change, by_row, self.context, lambda source: tree.Insert(source, names[1:], filed))
 
     def _events(self, updates: dict[str, tree.Node], inserts: dict[str, tree.Node]) -> Iterator[Event]:
         if updates:
@@ -164,6 +167,11 @@ class _Merge:
             yield column.name, inserted(column, assigned_value(new, column, value), self.table)
         for column, value_left_out in left_out(self.table, targets):
             yield column.name, value_left_out
+
+
+def _columns_of(numbers: Iterable[int]) -> tree.Node:
+    """Columns of VALUES, by their numbers."""
+    return tree.listed(tree.unquoted("", f"column{number}") for number in numbers)
 
 
 def _conflict(updates: dict[str, tree.Node]) -> tree.Piece:

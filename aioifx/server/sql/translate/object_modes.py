@@ -1,4 +1,4 @@
-"""SET CONSTRAINTS, INDEXES, TRIGGERS .. ENABLED or DISABLED -> a Plan. Never: deferred constraints, new objects.
+"""SET CONSTRAINTS, INDEXES, TRIGGERS and a mode -> a Plan. Never: deferred constraints, new objects, filtered rows.
 
 Invariants:
 1. An implicit index has the mode of its constraint: it is disabled with the last enabled constraint that uses it.
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Definition, Plan, PutTable, Step
+from aioifx.server.sql.model.plan import Definition, Plan, PutTable, Step, Verified
 from aioifx.server.sql.model.schema import (
     ColumnDef,
     Constraint,
@@ -27,6 +27,7 @@ from aioifx.server.sql.model.schema import (
 )
 from aioifx.server.sql.sqlite.render import filled, identifier, string
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.filtering import tables_of
 from aioifx.server.sql.translate.scopes import MAIN, Context
 from aioifx.server.sql.translate.sqlite_ddl import (
     check_steps,
@@ -39,6 +40,9 @@ from aioifx.wire.opcodes import StatementType
 
 TOO_MANY_DUPLICATES: Final = (-371, -100, "")
 """SQLCODE, ISAM code and token of a unique index over rows with equal keys (documented)."""
+
+FILTERING_OF_DUPLICATES: Final = "FILTERING of an index that allows duplicates"
+"""What -999 refuses: such an index has no such mode (documented), and the SQLCODE is not known."""
 
 _ORPHAN: Final = -525
 """Existing rows violate a referential constraint that is added or enabled (documented)."""
@@ -115,11 +119,13 @@ def nullability_steps(before: Table, after: Table) -> Iterator[Step]:
 
 
 _NOT_NULL: Final = frozenset({ConstraintKind.PRIMARY, ConstraintKind.NOT_NULL})
+_CHECKED: Final = frozenset({ConstraintKind.CHECK, ConstraintKind.REFERENCES})
+"""Those that NOVALIDATE enables without a check of the rows."""
 _KEYS: Final = frozenset({ConstraintKind.PRIMARY, ConstraintKind.UNIQUE})
 
 
 def mode_plan(node: nodes.SetObjectMode, context: Context) -> Plan:
-    """The plan of a SET that enables or disables objects.
+    """The plan of a SET of the mode of objects.
 
     Raises:
         SqlError: -349, no database is open; -206, no such table; -894, no such object. -891, its table is temporary.
@@ -127,7 +133,9 @@ def mode_plan(node: nodes.SetObjectMode, context: Context) -> Plan:
     """
     if not context.schema.database:
         raise SqlError(-349)
-    change = _ModeChange(context, node.is_disabled, not node.is_not_validated)
+    change = _ModeChange(
+        context, node.is_disabled, node.filtering, node.table is None, not node.is_not_validated
+    )
     if node.table is not None:
         table = context.table(node.table)
         if table.kind is not TableKind.VIEW or table.is_system or node.kinds != ("triggers",):
@@ -146,7 +154,8 @@ def mode_plan(node: nodes.SetObjectMode, context: Context) -> Plan:
     for changed, name in triggers if "triggers" in node.kinds else ():
         change.set_trigger(changed.tabid, name)
     changes = tuple(PutTable(table) for table in change.tables.values())
-    return Plan(StatementType.SET_OBJECT_MODE, Definition(tuple(change.steps), changes))
+    verified = tuple(change.verified())
+    return Plan(StatementType.SET_OBJECT_MODE, Definition(tuple(change.steps), changes, verified=verified))
 
 
 def _found(context: Context, node: nodes.SetObjectMode, kind: nodes.ObjectKind) -> list[tuple[Table, str]]:
@@ -174,13 +183,25 @@ def _found(context: Context, node: nodes.SetObjectMode, kind: nodes.ObjectKind) 
 class _ModeChange:
     context: Context
     is_disabled: bool
+    filtering: str
+    is_named: bool
+    """Whether the objects are named, not all of a table."""
     validates: bool
     tables: dict[int, Table] = field(default_factory=dict[int, Table])
     """The changed tables, by tabid."""
     steps: list[Step] = field(default_factory=list[Step])
+    enabled: dict[int, list[Constraint | Index]] = field(default_factory=dict[int, list[Constraint | Index]])
+    """What rows must not violate, by tabid."""
+
+    def verified(self) -> Iterator[Verified]:
+        """What is enabled on tables that have violations tables."""
+        for tabid, items in self.enabled.items():
+            table = self.context.schema.table_of(tabid)
+            if table is not None and table.violations is not None:
+                yield Verified(table, tuple(items), tables_of(table, self.context.schema))
 
     def require_permanent(self, table: Table, offset: int = 0) -> None:
-        if table.is_temp and self.is_disabled:
+        if table.is_temp and (self.is_disabled or self.filtering):
             raise SqlError(-891, offset=offset)
 
     def apply(self, constraints: Iterable[tuple[Table, str]], indexes: Iterable[tuple[Table, str]]) -> None:
@@ -211,12 +232,13 @@ class _ModeChange:
     def _set_constraint(self, tabid: int, name: str) -> None:
         table = self._table(tabid)
         constraint = next((c for c in table.constraints if c.name == name), None) if table else None
-        if table is None or constraint is None or constraint.is_disabled == self.is_disabled:
+        if table is None or constraint is None:
             return  # a temporary table, whose constraints are enabled
-        if self.is_disabled:
-            self._disable(table, constraint)
-        else:
-            self._enable(table, constraint)
+        if constraint.is_disabled != self.is_disabled:
+            (self._disable if self.is_disabled else self._enable)(table, constraint)
+        if constraint.filtering != self.filtering:
+            mode = replace(constraint, is_disabled=self.is_disabled, filtering=self.filtering)
+            self.tables[tabid] = _with_constraint(self.tables.get(tabid, table), mode)
 
     def _disable(self, table: Table, constraint: Constraint) -> None:
         if constraint.kind in _KEYS and any(
@@ -225,7 +247,7 @@ class _ModeChange:
             for key in (self._table(reference.child.tabid) or reference.child).foreign_keys
         ):
             raise SqlError(-892, token=constraint.name)
-        after = loosened(_with_mode(table, constraint, is_disabled=True), constraint)
+        after = loosened(_with_constraint(table, replace(constraint, is_disabled=True)), constraint)
         self.tables[table.tabid] = after
         if constraint.kind is ConstraintKind.CHECK:
             self.steps += drop_check_steps(table, constraint)
@@ -247,10 +269,12 @@ class _ModeChange:
             self._set_index(table, index)
             table = self.tables[table.tabid]
         enabled = replace(constraint, is_disabled=False)
-        after = _with_mode(table, constraint, is_disabled=False)
+        after = _with_constraint(table, enabled)
         if constraint.kind in _NOT_NULL:
             after = self._required(after, constraint)
         self.tables[table.tabid] = after
+        if self.validates or constraint.kind not in _CHECKED:
+            self.enabled.setdefault(table.tabid, []).append(enabled)
         self.steps += nullability_steps(table, after)
         self.steps += activation_steps(after, enabled, self._table, validates=self.validates)
 
@@ -275,20 +299,28 @@ class _ModeChange:
             self.require_permanent(table)
             current = self._table(table.tabid)
             index = next((i for i in current.indexes if i.name == name), None) if current else None
-            if current is None or index is None or index.is_disabled == self.is_disabled:
+            if current is None or index is None:
                 continue
-            if self.is_disabled and _is_used(current, index):
+            if self.is_disabled and not index.is_disabled and _is_used(current, index):
                 raise SqlError(-892, token=index.name)
-            self._set_index(current, index)
+            if self.filtering and not index.is_unique and self.is_named:
+                raise SqlError(-999, token=FILTERING_OF_DUPLICATES)
+            filtering = self.filtering if index.is_unique and not index.is_implicit else ""
+            if (index.is_disabled, index.filtering) != (self.is_disabled, filtering):
+                self._set_index(current, index, filtering)
 
-    def _set_index(self, table: Table, index: Index) -> None:
-        changed = replace(index, is_disabled=self.is_disabled)
+    def _set_index(self, table: Table, index: Index, filtering: str = "") -> None:
+        changed = replace(index, is_disabled=self.is_disabled, filtering=filtering)
         indexes = tuple(changed if each.name == index.name else each for each in table.indexes)
         self.tables[table.tabid] = replace(table, indexes=indexes)
+        if index.is_disabled == self.is_disabled:
+            return
         if self.is_disabled:
             self.steps += drop_index_steps(table, index)
-        else:
-            self.steps += index_steps(table, changed, TOO_MANY_DUPLICATES)
+            return
+        self.steps += index_steps(table, changed, TOO_MANY_DUPLICATES)
+        if index.is_unique and not index.is_implicit:
+            self.enabled.setdefault(table.tabid, []).append(changed)
 
 
 def _is_foreign_key(table: Table, name: str) -> bool:
@@ -304,11 +336,8 @@ def _index_of(table: Table, constraint: Constraint) -> Index | None:
     return next((index for index in table.indexes if index.name == constraint.index), None)
 
 
-def _with_mode(table: Table, constraint: Constraint, *, is_disabled: bool) -> Table:
-    changed = replace(constraint, is_disabled=is_disabled)
-    constraints = tuple(
-        changed if each.constrid == constraint.constrid else each for each in table.constraints
-    )
+def _with_constraint(table: Table, changed: Constraint) -> Table:
+    constraints = tuple(changed if each.constrid == changed.constrid else each for each in table.constraints)
     return replace(table, constraints=constraints)
 
 

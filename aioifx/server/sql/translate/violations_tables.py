@@ -1,4 +1,4 @@
-"""START and STOP VIOLATIONS TABLE -> Plans, and what they prevent. Never: rows in them, since FILTERING is refused.
+"""START and STOP VIOLATIONS TABLE -> Plans, and what they prevent. Never: the rows in them (`filtering`).
 
 Source: documented: START VIOLATIONS TABLE and STOP VIOLATIONS TABLE statements; -886, -895 to -898. assumed: a renamed
 column is an altered one

@@ -190,7 +190,7 @@ def test_tables(text: str, expected: str) -> None:
         ("create table t (a int null ^not null)", (-201, "")),
         ("create table t (a int ^constraint pk primary key)", (-201, "")),
         ("create table t (a int, ^constraint pk primary key (a))", (-201, "")),
-        ("create table t (a int primary key constraint c ^filtering with error)", (-999, "FILTERING")),
+        ("create table t (a int primary key constraint c filtering ^enabled)", (-201, "")),
         ("create table t (a int primary key constraint c ^novalidate)", (-201, "")),
         ("create table t (a int references p disabled ^enabled)", (-201, "")),
         ("create table t (a int) ^as select 1 from u", (-201, "")),

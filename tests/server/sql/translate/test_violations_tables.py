@@ -88,7 +88,6 @@ def test_no_name_is_left_for_an_added_column() -> None:
         ("RENAME COLUMN t.n TO m", (-898, "t", 15)),
         ("ALTER TABLE t_dia ADD c INT", (-897, "t_dia", 13)),
         ("DROP TABLE t_vio", (-897, "t_vio", 12)),
-        ("SET CONSTRAINTS FOR t FILTERING", (-999, "FILTERING", 23)),
     ],
 )
 def test_what_violations_tables_prevent_is_refused(
