@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from aioifx.errors import visible
 
 
@@ -42,3 +45,13 @@ class SqlError(Exception):
         if self.offset:
             parts.append(f"offset {self.offset}")
         return ", ".join(parts)
+
+
+@contextmanager
+def placed_at(offset: int) -> Generator[None, None, None]:
+    """Context of the translation of a text that a view has stored: its errors are at *offset* of the statement."""
+    try:
+        yield
+    except SqlError as error:
+        error.offset = offset
+        raise

@@ -14,7 +14,7 @@ from typing import Final
 
 from aioifx.server.sql.builtin_types import bson
 from aioifx.server.sql.complex_types import ComplexType, TypeName, is_named, with_parts
-from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.errors import SqlError, placed_at
 from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.schema import ColumnDef, Schema, Table, TableKind
@@ -27,6 +27,7 @@ from aioifx.server.sql.syntax.parser import parse
 from aioifx.sqltypes import SqlType
 
 MAIN = ("main", "temp")
+ROWID: Final = "rowid"
 _DEEPEST_VIEW: Final = 32
 _SHORTEST_OWNED: Final = 2
 """Parts of ``table.column``; a longer name begins with an owner."""
@@ -96,9 +97,12 @@ class Source:
         for column in columns:
             if column.name == name:
                 return column
-        if name == "rowid" and self.table is not None and not self.table.generated:
-            return SourceColumn("rowid", unquoted(self.alias, "rowid"), INTEGER, is_nullable=False)
-        return None
+        return next(self.rowid(), None) if name == ROWID else None
+
+    def rowid(self) -> Iterator[SourceColumn]:
+        """ROWID of a stored table."""
+        if self.table is not None and not self.table.generated:
+            yield SourceColumn(ROWID, unquoted(self.alias, ROWID), INTEGER, is_nullable=False)
 
     def supplied_by_join(self) -> None:
         """The source with nullable columns, because an outer join may lack a row of it."""
@@ -211,9 +215,11 @@ class Scope:
     def resolved(self, node: nodes.Column | nodes.FieldAccess) -> ResolvedColumn:
         """What a name means, as `find`."""
         scope, column = self.find(node)
-        name = node.name if isinstance(node, nodes.Column) else ""
-        own = (source for source in scope.sources if name and column in (*source.columns, *source.pseudo))
-        return ResolvedColumn(node, column, next(own, None), self)
+        for source in scope.sources:
+            for each in (*source.columns, *source.pseudo, *source.rowid()):
+                if column == each or (column.base is not None and column.base == each.sql):
+                    return ResolvedColumn(node, column, source, self, each)
+        return ResolvedColumn(node, column, None, self, column)
 
     def starred(self, star: nodes.Star) -> Iterator[SourceColumn]:
         """The columns that ``*`` or ``table.*`` stands for."""
@@ -264,14 +270,30 @@ class ResolvedColumn(Frozen):
     node: nodes.Column | nodes.FieldAccess
     column: SourceColumn
     source: Source | None
-    """None for a field."""
+    """None for a field of a document."""
     scope: Scope
     """Where it is named."""
+    base: SourceColumn
+    """The column; for a field, the one whose field it is."""
+
+    @property
+    def is_field(self) -> bool:
+        """Whether it is a field of a column."""
+        return self.column != self.base
+
+    @property
+    def is_rowid(self) -> bool:
+        """Whether it is ROWID, not a column of that name."""
+        return self.source is not None and self.base in self.source.rowid()
 
     @property
     def is_qualified(self) -> bool:
         """Whether the text names the source as well."""
-        return isinstance(self.node, nodes.FieldAccess) or self.node.table is not None
+        name = self.node.operand if isinstance(self.node, nodes.FieldAccess) else self.node
+        if not self.is_field:
+            return name.table is not None
+        first = (name.table.owner or name.table.name) if name.table is not None else name.name
+        return first != self.base.name
 
     def others(self, *, is_gone: bool) -> Iterator[Source]:
         """The other sources that the name may refer to if they have such a column.
@@ -328,14 +350,15 @@ class Context:
         """Context of the translation of a view.
 
         Raises:
-            SqlError: -999, views are nested too deeply, or a view contains itself.
+            SqlError: -999, views are nested too deeply, or a view contains itself; others, in the text of the view.
         """
         if self.views >= _DEEPEST_VIEW:
             raise SqlError(-999, token="VIEW", offset=offset)
         self.views += 1
         names, self.names = self.names, None  # of another text
         try:
-            yield
+            with placed_at(offset):
+                yield
         finally:
             self.views -= 1
             self.names = names

@@ -24,7 +24,14 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.primaries import VALUE_WORDS
 from aioifx.server.sql.syntax.tokens import Token, TokenKind, tokenize
 from aioifx.server.sql.translate.relations import Relation
-from aioifx.server.sql.translate.scopes import Context, ResolvedColumn, ResolvedNames, Source, view_statement
+from aioifx.server.sql.translate.scopes import (
+    ROWID,
+    Context,
+    ResolvedColumn,
+    ResolvedNames,
+    Source,
+    view_statement,
+)
 from aioifx.server.sql.translate.select import Place, QueryTranslator
 
 Edit: TypeAlias = tuple[int, int, str]
@@ -151,9 +158,16 @@ class _Labels:
         """New aliases by the offsets of entries of FROM, whose labels do not tell them from others."""
 
     def told_apart(self, names: ResolvedNames) -> Iterator[Edit]:
-        """New aliases, and the names of columns that are not renamed."""
+        """New aliases, and the names of columns that are not renamed.
+
+        Raises:
+            SqlError: -999, ROWID of the table has no other name, and a column is to have that name.
+        """
+        takes_rowid = ROWID in self._changed and self._table.column(ROWID) is None
         for each in names.columns:
             source, rivals = each.source, list(self._rivals(each))
+            if takes_rowid and each.is_rowid and source is not None and source.table == self._table:
+                raise SqlError(-999, token=f"ROWID in view {self._statement.view.name}")
             if source is not None and source.offset not in self._aliases:
                 labels = [rival.label for rival in rivals]
                 if (each.is_qualified or rivals) and (
@@ -165,8 +179,8 @@ class _Labels:
                 yield self._text.alias(item, self._aliases[item.offset])
         for each in names.columns:
             label = self.of(each)
-            if label and self._name(each) == each.column.name:
-                name = each.column.name
+            if label and self._name(each) == each.base.name:
+                name = each.base.name
                 yield from self._text.column(each, label, name, name, is_labelled=True)
 
     def of(self, resolved: ResolvedColumn) -> str:
@@ -176,14 +190,14 @@ class _Labels:
             return ""
         if source.offset in self._aliases:
             return self._aliases[source.offset]
-        is_needed = resolved.node.offset in self._ordering and self._name(resolved) != resolved.column.name
+        is_needed = resolved.node.offset in self._ordering and self._name(resolved) != resolved.base.name
         is_needed = is_needed or any(self._rivals(resolved))
         return source.label if is_needed and not resolved.is_qualified else ""
 
     def _name(self, resolved: ResolvedColumn) -> str:
         """Its name after the change."""
-        name = resolved.column.name
-        is_own = resolved.column.origin == (self._table.tabid, name)
+        name = resolved.base.name
+        is_own = resolved.base.origin == (self._table.tabid, name)
         return self._renamed.get(name, name) if is_own else name
 
     def _rivals(self, resolved: ResolvedColumn) -> Iterator[Source]:
@@ -194,8 +208,8 @@ class _Labels:
         name, source = self._name(resolved), resolved.source
         if source is None or name not in self._changed:
             return
-        is_gone = resolved.column.origin == (self._table.tabid, name)
-        if name != resolved.column.name and any(each.name == name for each in source.pseudo):
+        is_gone = resolved.base.origin == (self._table.tabid, name)
+        if name != resolved.base.name and any(each.name == name for each in source.pseudo):
             yield replace(source, label="")
         for other in resolved.others(is_gone=is_gone):
             if is_gone or other.column(name) is not None or _is_of(other, self._table):
@@ -374,8 +388,7 @@ class _Text:
         """
         path = self._path(resolved.node)
         found = [place for place in path if self._tokens[place].text == old]
-        is_field = resolved.column.name != old or isinstance(resolved.node, nodes.FieldAccess)
-        token = self._tokens[found[0] if is_field else found[-1]]
+        token = self._tokens[found[0] if resolved.is_field else found[-1]]
         start = self._tokens[path[0]].offset if label else token.offset
         yield start, token.end, f"{delimited(label)}.{delimited(new)}" if label else delimited(new)
         if not is_labelled:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.errors import SqlError, placed_at
 from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
 from aioifx.server.sql.sqlite.tree import Case, Column, Node, call, logic, sql
@@ -84,7 +84,8 @@ def target_of(name: nodes.QualifiedName, label: str, context: Context, queries: 
     table = context.table(name)
     if table.kind is not TableKind.VIEW or table.is_system:
         return table_target(require_writable(table, name), context.source(table, label))
-    level = _expanded(table, label, name, context, queries, context.source)
+    with placed_at(name.offset):
+        level = _expanded(table, label, name, context, queries, context.source)
     alias = level.source.alias
     own: dict[Node, ColumnDef] = {Column(alias, column.name): column for column in level.table.columns}
     columns = {column.name: own.get(column.sql) for column in level.source.columns}
