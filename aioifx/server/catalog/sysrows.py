@@ -254,10 +254,27 @@ def _length_of(type_: SqlType) -> int:
     return type_.length - 0x10000 if type_.length > 0x7FFF else type_.length
 
 
+_NOT_NULL_BY_KEY: Final = 128
+"""The bit PK_NOTNULL of syscolumns.colattr (documented)."""
+
+
 def _syscolumns_row(table: Table, number: int, column: ColumnDef) -> tuple[str | int | None, ...]:
     code = _code_of(column.type) | (0 if column.is_nullable else NOT_NULL)
-    length = _length_of(column.type)
-    return (column.name, table.tabid, number, code, length, None, None, column.type.extended_id, None, 0)
+    length, key = _length_of(column.type), table.primary_key
+    is_required = not column.is_nullable and not column.is_declared_not_null
+    attributes = _NOT_NULL_BY_KEY if is_required and key and column.name in key.columns else 0
+    return (
+        column.name,
+        table.tabid,
+        number,
+        code,
+        length,
+        None,
+        None,
+        column.type.extended_id,
+        None,
+        attributes,
+    )
 
 
 def _syssequences_row(tabid: int, sequence: SequenceDef) -> tuple[str | int | None, ...]:

@@ -39,6 +39,7 @@ BENCH = Workbench(
          " FROM sysindices WHERE tabid = 101 ORDER BY idxname DESC",
          [("-4 [1], 5 [1]", -4, 0), ("2 [1]", 2, 0), ("3 [1], 2 [1]", 3, 0)]),
         ("SELECT colmin, colmax FROM syscolumns WHERE tabid = 101 AND colno = 1", [(None, None)]),
+        ("SELECT tabid, colname FROM syscolumns WHERE colattr = 128", [(100, "a")]),
         ("SELECT constrid, constrname, constrtype, idxname FROM sysconstraints WHERE tabid = 101 ORDER BY 1",
          [(2, "nn", "N", None), (3, "uq", "U", " 101_3"), (4, "fk", "R", " 101_4"), (5, "ck", "C", None)]),
         ("SELECT constrid, primary, ptabid, delrule FROM sysreferences", [(4, 1, 100, "C")]),
