@@ -248,6 +248,11 @@ class Cursor(NotCopied):
         return self._cursor.lastrowid
 
     @property
+    def serials(self) -> tuple[int | None, ...]:
+        """The serial values of the rows of the last `executemany`; see `ExecuteResult`."""
+        return self._cursor.serials
+
+    @property
     def rownumber(self) -> int | None:
         """0-based number of the next row; None without a result, or if unknown."""
         number = self._cursor.rownumber

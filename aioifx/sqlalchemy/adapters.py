@@ -58,7 +58,7 @@ _EXCEPTIONS: Final = (
 class AdaptedCursor(AsyncAdapt_dbapi_cursor):
     """A cursor that fetches all rows when it is executed, and keeps what it knows of the statement."""
 
-    __slots__ = ("_description", "_lastrowid", "_rowcount")
+    __slots__ = ("_description", "_lastrowid", "_rowcount", "serials")
 
     # The client's cursor is closed when its rows are here.
     _awaitable_cursor_close = False
@@ -66,6 +66,8 @@ class AdaptedCursor(AsyncAdapt_dbapi_cursor):
     def __init__(self, adapt_connection: AsyncAdapt_dbapi_connection) -> None:
         super().__init__(adapt_connection)
         self._keep(None, -1, None)
+        self.serials: tuple[int | None, ...] = ()
+        """The serial values of the rows of an executemany."""
 
     @property
     def connection(self) -> Any:
@@ -108,6 +110,7 @@ class AdaptedCursor(AsyncAdapt_dbapi_cursor):
         cursor = cast(Cursor[Any], self._cursor)
         await cursor.executemany(operation, seq_of_parameters)
         self._keep(None, cursor.rowcount, cursor.lastrowid)
+        self.serials = cursor.serials
 
 
 class AdaptedStreamCursor(AsyncAdapt_dbapi_ss_cursor):

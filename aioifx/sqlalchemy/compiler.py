@@ -299,6 +299,8 @@ class InformixCompiler(FunctionCompiler):
             return self._merge(insert_stmt, **kw)
         if insert_stmt._multi_values:
             return self._insert_rows(insert_stmt, **kw)
+        if insert_stmt._return_defaults and not insert_stmt._returning:
+            self.for_executemany = False  # the replies have the keys of many rows as that of one
         text = super().visit_insert(insert_stmt, *args, **kw)
         head, empty, _ = text.partition(" () VALUES ()")
         return f"{head}{self._values_of_no_columns(insert_stmt.table)}" if empty else text

@@ -128,6 +128,14 @@ class InformixExecutionContext(default.DefaultExecutionContext):
         """The SERIAL of the last row inserted."""
         return self.cursor.lastrowid
 
+    def _setup_ins_pk_from_lastrowid(self) -> Any:
+        """The primary key of each row that was inserted: SQLAlchemy's own is for one row."""
+        if not self.executemany:
+            return super()._setup_ins_pk_from_lastrowid()  # type: ignore[no-untyped-call]
+        compiled: Any = self.compiled
+        key_of: Callable[..., Any] = compiled._inserted_primary_key_from_lastrowid_getter
+        return list(map(key_of, self.cursor.serials, self.compiled_parameters))
+
     def fire_sequence(self, seq: Any, type_: Any) -> Any:
         """The next value of a sequence."""
         name = self.identifier_preparer.format_sequence(seq)
@@ -162,6 +170,8 @@ class InformixDialect(InformixReflection):
     supports_multivalues_insert = True  # as a query
     postfetch_lastrowid = True
     insert_returning = update_returning = delete_returning = False
+    # The ORM asks so whether an executemany gives keys in the order of its rows: the replies have the serial values.
+    insert_executemany_returning_sort_by_parameter_order: Any = True
     use_insertmanyvalues = False
     div_is_floordiv = False  # 7 / 2 is 3.5
     requires_name_normalize = False

@@ -11,7 +11,16 @@ from typing import Final
 
 from aioifx.errors import ProtocolError
 from aioifx.wire.capabilities import Capabilities
-from aioifx.wire.completion import DONE_COST, INSERTDONE, XACTSTAT_EOT, Done, Serials, ServerError, serials_at
+from aioifx.wire.completion import (
+    DONE_COST,
+    INSERTDONE,
+    XACTSTAT_EOT,
+    Done,
+    Serials,
+    ServerError,
+    serial_of,
+    serials_at,
+)
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import Op
 from aioifx.wire.replies import MAX_WARNINGS, Reply, read_reply
@@ -26,7 +35,7 @@ _MANY: Final = 12
 class _Layout:
     """The positions of the fields in usual replies of one form, which have one size."""
 
-    __slots__ = ("begin", "done", "rows", "size", "tags", "warnings")
+    __slots__ = ("begin", "done", "rows", "serial", "size", "tags", "warnings")
 
     def __init__(self, capabilities: Capabilities, has_serials: bool, has_state: bool) -> None:
         done_cost = DONE_COST[capabilities.long_rowid]
@@ -53,6 +62,8 @@ class _Layout:
             range(at, at + width),
             Struct(f">{at}x{'q' if width == 8 else 'i'}{self.size - at - width}x"),
         )
+        at += 2 * width
+        self.serial = Struct(f">{at}xi{self.size - at - 4}x")
 
 
 @lru_cache
@@ -78,6 +89,8 @@ class BatchTally:
     """How many more there were."""
     failures: list[tuple[int, ServerError]] = field(default_factory=list[tuple[int, ServerError]])
     """Index and error of each that failed."""
+    each_serial: list[int] | None = None
+    """The serial value of each, 0 without one; None: they are not kept."""
 
     def add(self, reply: Reply) -> None:
         """Count one reply."""
@@ -90,6 +103,9 @@ class BatchTally:
             self.warnings |= reply.done.warnings
             self.done = reply.done
             self.serials = reply.serials or self.serials
+        if self.each_serial is not None:
+            done = reply.done if reply.error is None else None
+            self.each_serial.append(serial_of(done.serial, reply.serials) if done else 0)
         self.answered += 1
 
     def extend(self, other: BatchTally) -> None:
@@ -180,7 +196,18 @@ def _count_uniform(inbox: Inbox, capabilities: Capabilities, most: int, tally: B
         tally.rowcount += sum(chain.from_iterable(rows.iter_unpack(run)))
     if layout.begin:
         tally.serials = serials_at(capabilities, run, last)
+    if tally.each_serial is not None:
+        tally.each_serial += _serials_in(run, layout, capabilities)
     inbox.pos = pos + count * size
+
+
+def _serials_in(run: bytes, layout: _Layout, capabilities: Capabilities) -> list[int]:
+    """The serial value of each reply in *run*."""
+    size, serials = layout.size, list(chain.from_iterable(layout.serial.iter_unpack(run)))
+    if all(run[at::size].count(0) == len(serials) for at in range(2, layout.begin)):
+        return serials
+    places = enumerate(serials)
+    return [serial_of(serial, serials_at(capabilities, run, at * size)) for at, serial in places]
 
 
 def _layout_at(data: bytearray, pos: int, capabilities: Capabilities) -> _Layout:
@@ -211,6 +238,7 @@ def _count_usual(inbox: Inbox, capabilities: Capabilities, end: int, tally: Batc
     insertdone, done_cost = INSERTDONE[capabilities.bigint], DONE_COST[capabilities.long_rowid]
     unpack, size = done_cost.unpack_from, done_cost.size
     answered, rowcount, bits, done, inserted = tally.answered, 0, 0, None, -1
+    each = tally.each_serial
     while answered < end:
         at = pos
         if stop - at > insertdone.size and data[at + 1] == Op.INSERTDONE and not data[at]:
@@ -232,6 +260,9 @@ def _count_usual(inbox: Inbox, capabilities: Capabilities, end: int, tally: Batc
         answered += 1
         rowcount += rows
         bits |= warnings
+        if each is not None:
+            large = serials_at(capabilities, data, pos) if begin > pos and not serial else None
+            each.append(serial_of(serial, large))
         done = (warnings, rows, rowid, serial)
         pos = at
     if done is not None:

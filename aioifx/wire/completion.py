@@ -73,6 +73,16 @@ def serials_at(capabilities: Capabilities, data: bytes | bytearray, pos: int) ->
     return Serials(int8_of(sign, low, high), *bigserial)
 
 
+def serial_of(serial: int, large: Serials | None) -> int:
+    """The value that an INSERT took, of any serial type; 0 if the table has no such column.
+
+    The NULL of BIGINT counts as none; see the quirk null-serials.
+    """
+    if serial or large is None:
+        return serial
+    return large.serial8 if large.bigserial in (0, -(2**63)) else large.bigserial
+
+
 async def read_done(inbox: Inbox, capabilities: Capabilities) -> Done:
     """SQ_DONE.
 

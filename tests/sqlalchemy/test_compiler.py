@@ -296,6 +296,30 @@ async def test_the_serial_of_an_insert(engine: AsyncEngine) -> None:
     assert keys == [(4,), (40,), (41,)]
 
 
+async def test_many_rows_have_their_keys(engine: AsyncEngine) -> None:
+    """Of the replies to one executemany, together with keys of the client and of sequences."""
+    await load(engine)
+    meta = sa.MetaData()
+    both = sa.Table("both", meta, sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=True),
+                    sa.Column("part", sa.String(9), primary_key=True, default="x"))  # fmt: skip
+    numbered = sa.Table("numbered", meta, sa.Column("id", sa.Integer, sa.Sequence("sq_numbered"), primary_key=True),
+                        sa.Column("n", sa.Integer))  # fmt: skip
+    lone = sa.Table("lone", meta, sa.Column("id", sa.Integer, primary_key=True))
+    async with engine.begin() as conn:
+        await conn.run_sync(meta.create_all)
+
+        async def keys(table: sa.Table, rows: list[dict[str, Any]]) -> list[Any]:
+            result = await conn.execute(table.insert().return_defaults(), rows)
+            return [tuple(key or ()) for key in result.inserted_primary_key_rows]
+
+        assert await keys(ITEM, [{"name": name} for name in "abc"]) == [(4,), (5,), (6,)]
+        assert await keys(ITEM, [{"id": 50, "name": "d"}, {"id": 40, "name": "e"}]) == [(50,), (40,)]
+        assert await keys(both, [{"part": "a"}, {"part": "b"}]) == [(1, "a"), (2, "b")]
+        assert await keys(both, [{"id": 9}, {"id": 8}]) == [(9, "x"), (8, "x")]
+        assert await keys(numbered, [{"n": 1}, {"n": 2}]) == [(1,), (2,)]
+        assert await keys(lone, [{}, {}, {}]) == [(1,), (2,), (3,)]
+
+
 @pytest.mark.parametrize(
     ("statement", "message"),
     [

@@ -73,7 +73,7 @@ def sent(answers: Sequence[Answer], capabilities: Capabilities) -> bytes:
 async def _counted(
     inbox: Inbox, capabilities: Capabilities, count: int, seen: list[Reply] | None = None
 ) -> BatchTally:
-    tally = BatchTally()
+    tally = BatchTally(each_serial=[])
     observe = (lambda reply: None) if seen is None else seen.append
     await read_executions(inbox, capabilities, count, tally, observe)
     return tally
@@ -81,7 +81,7 @@ async def _counted(
 
 async def _one_by_one(inbox: Inbox, capabilities: Capabilities, count: int) -> BatchTally:
     """The law's other side: every group is read by the general reader."""
-    tally = BatchTally()
+    tally = BatchTally(each_serial=[])
     for _ in range(count):
         tally.add(await read_reply(inbox, capabilities))
     return tally
@@ -278,7 +278,7 @@ def test_an_error_is_kept_with_its_place_and_the_others_count(
 
 def test_of_an_answer_with_an_error_nothing_else_counts() -> None:
     tally = counted([Answer(Serials(9, 9), Done(3, 5), error=DUPLICATE)])
-    assert tally == BatchTally(answered=1, failures=[(0, DUPLICATE)])
+    assert tally == BatchTally(answered=1, failures=[(0, DUPLICATE)], each_serial=[0])
 
 
 def test_answers_of_every_form_follow_each_other() -> None:
@@ -304,6 +304,16 @@ def test_only_what_is_unusual_is_shown() -> None:
     with pytest.raises(StopIteration):
         _counted(inbox, DIALECTS[0], 4, seen).send(None)
     assert [reply.error for reply in seen] == [DUPLICATE, None]
+
+
+@pytest.mark.parametrize("count", [3, 40])
+@pytest.mark.parametrize("capabilities", DIALECTS)
+def test_each_execution_has_its_serial(capabilities: Capabilities, count: int) -> None:
+    large = 2**40 if capabilities.bigint else 0
+    answers = [Answer(Serials(bigserial=large), Done(rows=1, serial=n * 7)) for n in range(count)]
+    assert counted(answers, capabilities).each_serial == [large, *range(7, count * 7, 7)]
+    answers = [Answer(Serials(serial8=2**50 + n), Done(rows=1)) for n in range(count)]
+    assert counted(answers, capabilities).each_serial == [*range(2**50, 2**50 + count)]
 
 
 def test_two_writes_are_counted_together() -> None:

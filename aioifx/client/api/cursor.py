@@ -132,6 +132,11 @@ class Cursor(NotCopied, Generic[R]):
         return self._result.serial if self._result is not None else None
 
     @property
+    def serials(self) -> tuple[int | None, ...]:
+        """The serial values of the rows of the last `executemany`; see `ExecuteResult`."""
+        return self._result.serials if self._result is not None else ()
+
+    @property
     def rownumber(self) -> int | None:
         """0-based number of the next row; None without a result, or if unknown."""
         if self._convert is None:

@@ -325,7 +325,19 @@ def _summary(statement: Statement, tally: BatchTally, errors: tuple[DatabaseErro
         left_out=tally.warnings_left_out,
         rowcount=tally.rowcount,
         errors=errors,
+        each_serial=_serials_of(tally, errors),
     )
+
+
+def _serials_of(tally: BatchTally, errors: tuple[DatabaseError, ...]) -> tuple[int | None, ...]:
+    """One a row, also for rows that failed or were not sent; empty if no row has one."""
+    if not tally.each_serial or not any(tally.each_serial):
+        return ()
+    serials = [serial or None for serial in tally.each_serial]
+    for error in errors:
+        if error.row_index is not None and not error.sqlcode:  # a row that was not sent has no reply
+            serials.insert(error.row_index, None)
+    return tuple(serials)
 
 
 # -- arguments and results of users -----------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from aioifx.errors import (
 )
 from aioifx.sqltypes import Value
 from aioifx.wire.batch_replies import BatchTally, ExecutionsReader
+from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
 
@@ -63,7 +64,7 @@ ANSWER_TIMEOUT: Final = 30.0
 class _ExecutePipeline:
     statement: Statement
     collect: bool
-    tally: BatchTally = field(default_factory=BatchTally)
+    tally: BatchTally
     outbox: Outbox = field(default_factory=Outbox)
     in_flight: deque[InFlight[None]] = field(default_factory=deque[InFlight[None]])
     queued: int = 0
@@ -318,8 +319,12 @@ def is_single_use(rows: BatchRows, session: Session) -> bool:
     """Whether the rows cannot be sent again after another PREPARE: they are consumed, or may be stored already."""
     if isinstance(rows, ArrowData):
         return not (rows.is_repeatable and session.database.is_logged)
-    source = rows.source if isinstance(rows, NamedRows) else rows
-    return not (isinstance(source, (list, tuple)) and session.database.is_logged)
+    return not (_is_in_memory(rows) and session.database.is_logged)
+
+
+def _is_in_memory(rows: BatchRows) -> bool:
+    """Whether the user holds all rows."""
+    return isinstance(rows.source if isinstance(rows, NamedRows) else rows, (list, tuple))
 
 
 async def run_pipeline(
@@ -346,7 +351,8 @@ async def run_pipeline(
         raise NotSupportedError(
             "executemany: expected a statement without files of the client; use execute", sql=statement.sql
         )
-    pipeline = _ExecutePipeline(statement, collect)
+    each: list[int] | None = [] if statement.kind == StatementType.INSERT and _is_in_memory(rows) else None
+    pipeline = _ExecutePipeline(statement, collect, BatchTally(each_serial=each))
     statement.session.dispatcher.note_holder()  # *rows* may be the user's async iterable
     try:
         try:

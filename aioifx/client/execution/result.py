@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from aioifx.errors import DatabaseError, Warning, visible
-from aioifx.wire.completion import Done, Serials, ServerError
+from aioifx.wire.completion import Done, Serials, ServerError, serial_of
 from aioifx.wire.opcodes import StatementType
 
 
@@ -21,6 +21,8 @@ class ExecuteResult:
         rowid:    ROWID of the last row, as sent by the server; 0 if not sent.
         warnings: the server's warnings, each with its sqlstate.
         errors:   for an executemany that collects errors: one for each failed row, with its row_index.
+        serials:  for an executemany of a list or tuple: the serial value of each row, None for one that failed. Empty
+            if the table has no such column, and for other iterables, whose rows are not kept in memory.
     """
 
     rowcount: int = 0
@@ -28,6 +30,7 @@ class ExecuteResult:
     rowid: int = 0
     warnings: tuple[Warning, ...] = ()
     errors: tuple[DatabaseError, ...] = ()
+    serials: tuple[int | None, ...] = ()
 
 
 # Bits of SQ_DONE's warnings (documented: sqlwarn1..7; wire.md 7.9, errors.md 12).
@@ -64,6 +67,7 @@ def result_of(
     left_out: int = 0,
     rowcount: int | None = None,
     errors: tuple[DatabaseError, ...] = (),
+    each_serial: tuple[int | None, ...] = (),
 ) -> ExecuteResult:
     """The result for the last SQ_DONE and SQ_INSERTDONE of an execution.
 
@@ -76,10 +80,12 @@ def result_of(
     done = done or Done()
     serial: int | None = None
     if kind == StatementType.INSERT:
-        serial = done.serial or (serials and (serials.bigserial or serials.serial8)) or None
+        serial = serial_of(done.serial, serials) or None
     bits = 0 if kind in DATABASE_TYPES else done.warnings | warnings
     warned_of = warnings_of(bits) if bits else ()
     warned_of += tuple(Warning(visible(one.text or one.token), one.sqlstate) for one in warned)
     if left_out:
         warned_of += (Warning(f"{left_out} more warnings were left out"),)
-    return ExecuteResult(done.rows if rowcount is None else rowcount, serial, done.rowid, warned_of, errors)
+    return ExecuteResult(
+        done.rows if rowcount is None else rowcount, serial, done.rowid, warned_of, errors, each_serial
+    )

@@ -158,6 +158,22 @@ async def rows_of(*rows: Any) -> AsyncIterator[Any]:
         yield row
 
 
+async def test_executemany_has_the_serial_of_each_row(db: Queries) -> None:
+    await db.execute("create table numbered (id serial, n int check (n < 100))")
+    insert = "insert into numbered (n) values (?)"
+    rows = [(n,) for n in range(30)]
+    assert (await db.executemany(insert, rows)).serials == (*range(1, 31),)
+    assert (await db.executemany(insert, named=None, rows=tuple(rows[:2]))).serials == (31, 32)
+    result = await db.executemany(insert, [(1,), (2**40,), (100,), (4,)], on_error="collect")
+    assert [error.row_index for error in result.errors] == [1, 2]
+    first, *failed, last = result.serials
+    assert failed == [None, None]
+    assert first is not None and last is not None and 32 < first < last
+    assert (await db.executemany(insert, iter(rows))).serials == (), "an iterator's rows are not kept"
+    assert (await db.executemany("update numbered set n = ?", [(1,), (2,)])).serials == ()
+    assert (await db.executemany("insert into item values (?, ?)", [(4, "four"), (5, "five")])).serials == ()
+
+
 async def test_executemany_with_mappings(db: Queries) -> None:
     insert = "insert into item (name, id) values (:name, :id)"
     rows = [{"id": 4, "name": "four"}, {"name": "five", "id": 5}]

@@ -21,6 +21,7 @@ def test_the_count_given_wins_over_the_last_done() -> None:
 @pytest.mark.parametrize(
     ("done", "serials", "serial"),
     [
+        (Done(), Serials(0, -(2**63)), None),  # the NULL of BIGINT
         (Done(serial=5), Serials(6, 7), 5),
         (Done(), Serials(6, 7), 7),
         (Done(), Serials(6, 0), 6),

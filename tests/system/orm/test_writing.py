@@ -32,6 +32,7 @@ def an_item(number: int) -> Item:
 async def test_each_new_object_gets_its_serial(db: Database) -> None:
     items = [an_item(number) for number in range(50)]
     await db.run(lambda session: session.add_all(items))
+    assert len(db.statements) == 1, "all rows in one executemany"
 
     def keys(session: Session) -> dict[str, int]:
         return {sku: key for sku, key in session.execute(select(Item.sku, Item.id))}
