@@ -204,7 +204,10 @@ def _count_uniform(inbox: Inbox, capabilities: Capabilities, most: int, tally: B
 def _serials_in(run: bytes, layout: _Layout, capabilities: Capabilities) -> list[int]:
     """The serial value of each reply in *run*."""
     size, serials = layout.size, list(chain.from_iterable(layout.serial.iter_unpack(run)))
-    if all(run[at::size].count(0) == len(serials) for at in range(2, layout.begin)):
+    count, large = len(serials), serials_at(capabilities, run, 0) if layout.begin else None
+    if not serial_of(0, large) and all(
+        run[at::size].count(run[at]) == count for at in range(2, layout.begin)
+    ):
         return serials
     places = enumerate(serials)
     return [serial_of(serial, serials_at(capabilities, run, at * size)) for at, serial in places]
