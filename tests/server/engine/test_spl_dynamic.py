@@ -42,6 +42,10 @@ ALL = "PREPARE s FROM 'SELECT a FROM t ORDER BY a'; DECLARE c CURSOR FOR s;"
         (f"DEFINE n, i INT; {ALL} OPEN c; FOR i = 1 TO 5 FETCH c INTO n; END FOR; RETURN SQLCODE; ", [(100,)]),
         (f"DEFINE n, i INT; {ALL} OPEN c; FOR i = 1 TO 5 FETCH c INTO n; END FOR; CLOSE c; RETURN n; ", [(3,)]),
         (f"DEFINE n, i INT; {ALL} FOR i = 1 TO 3 OPEN c; FETCH c INTO n; CLOSE c; END FOR; RETURN n;", [(1,)]),
+        ("DEFINE s CHAR(5); PREPARE s1 FROM 'SELECT c FROM t ORDER BY a'; DECLARE c CURSOR FOR s1; OPEN c;"
+         " LET s = '12345'; FETCH c INTO s[3,4]; IF s = '12x15' THEN RETURN 1; END IF; RETURN 0;", [(1,)]),
+        ("DEFINE s CHAR(5); PREPARE s1 FROM 'SELECT c FROM t WHERE a = 9'; DECLARE c CURSOR FOR s1; OPEN c;"
+         " LET s = '12345'; FETCH c INTO s[3,4]; IF s = '12345' THEN RETURN 1; END IF; RETURN 0;", [(1,)]),
         ("DEFINE n INT; DEFINE q VARCHAR(40); FOREACH SELECT 'SELECT SUM(' || colname || ') FROM t' INTO q"
          " FROM syscolumns c, systables t WHERE c.tabid = t.tabid AND tabname = 't' AND colname = 'a'"
          " PREPARE s FROM q; DECLARE c CURSOR FOR s; OPEN c; FETCH c INTO n; CLOSE c; FREE c; FREE s;"

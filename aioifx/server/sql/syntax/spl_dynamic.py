@@ -44,6 +44,6 @@ def _statement(s: TokenStream) -> Dynamic:
             return OpenCursor(verb.offset, name, s.listed(TokenStream.name) if s.accept("using") else ())
         case "fetch":
             s.expect("into")
-            return FetchCursor(verb.offset, name, s.listed(TokenStream.name))
+            return FetchCursor(verb.offset, name, s.listed(TokenStream.target))
         case _:
             return EndCursor(verb.offset, "close" if verb.text == "close" else "free", name)

@@ -362,7 +362,7 @@ def _call(s: TokenStream) -> CallRoutine:
     offset = s.expect("call").offset
     routine = parse_qualified_name(s)
     call = Execute(offset, "procedure", routine, parse_arguments(s))
-    targets = s.listed(TokenStream.name) if s.accept("returning") else ()
+    targets = s.listed(TokenStream.target) if s.accept("returning") else ()
     s.expect(";")
     return CallRoutine(offset, call, targets)
 

@@ -400,6 +400,9 @@ class RoutineCompiler(GotoSource):
         source = node.source
         if node.cursor and isinstance(source, nodes.Query) and changes_current_of(node.body, node.cursor):
             source = for_update(source)
+        if isinstance(source, nodes.Execute) and (routine := self._outputs_of(source)):
+            source, outputs = self._with_outputs(source, routine)
+            targets += outputs
         for each in targets:
             if each.source in self._undefined:  # as after a SELECT without rows
                 self._line(f"if {each.source} is _missing: {each.source} = None")

@@ -48,7 +48,9 @@ class DynamicSource(LoopSource):
         types = self._types([target.type for target in targets])
         self._line(f"{row} = _dynamic.fetch({node.cursor.text!r}, {types})")
         places = "".join(f"{target.source}, " for target in targets)
-        self._line(f"if {row} is not None: {places} = {row}")
+        with self._indented(f"if {row} is not None:"), self._branch():
+            self._line(f"{places} = {row}")
+            self._gets_value(*targets)
 
     def _new(self, name: nodes.Name) -> str:
         """The name of a statement or cursor, which is not that of a variable (documented: DECLARE statement)."""

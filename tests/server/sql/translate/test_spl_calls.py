@@ -60,6 +60,8 @@ def test_a_client_gets_outputs_after_the_results(
         ("EXECUTE FUNCTION f(1, z = b, y = a) INTO r;", 226),
         ("LET r = 0; LET a = 0; CALL sums(3, b);", 11),
         ("LET r = 0; EXECUTE PROCEDURE p(a, s);", 45),
+        ("FOREACH EXECUTE FUNCTION f(1, a, b) INTO r LET r = r + 1; END FOREACH;", 326),
+        ("LET s = 'abcd'; CALL f(1, a, b) RETURNING s[2,3]; LET r = LENGTH(s); LET b = s[2];", 422),
     ],
 )
 def test_a_routine_gets_outputs_in_its_variables(routines: Engine, call: str, value: int) -> None:
