@@ -280,7 +280,7 @@ class Run:
                 holds = values[statement.source] < statement.number
                 self._body(statement.then if holds else statement.otherwise, blocks, level)
             case For():
-                self._loop(statement, blocks, level)
+                self._loop(statement, (*blocks, Block((), ())), len(blocks) + 1)  # the BEGIN of its variable
             case Block():
                 try:
                     self._body(statement.body, (*blocks, statement), len(blocks) + 1)
