@@ -584,14 +584,14 @@ async def test_batches_are_read_as_they_are_sent_and_released(people: aioifx.Con
         for _ in range(20):
             made += 1
             live = max(live, pa.total_allocated_bytes() - before)
-            yield pa.record_batch({"id": pa.array(range(10_000), pa.int32())})
+            yield pa.record_batch({"name": pa.array(["x" * 20] * 1_000)})
 
     gc.collect()  # what earlier tests have left is not counted
     before = pa.total_allocated_bytes()
-    reader = pa.RecordBatchReader.from_batches(pa.schema({"id": pa.int32()}), batches())
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"name": pa.string()}), batches())
     done = await people.load("people", reader)
-    assert (done.rowcount, made) == (200_000, 20)
-    assert live < 10 * 40_000, "the blocks in flight hold a few batches"
+    assert (done.rowcount, made) == (20_000, 20)
+    assert live < 10 * 24_000, "the blocks in flight hold a few batches"
     del reader
     assert pa.total_allocated_bytes() <= before
 

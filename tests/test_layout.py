@@ -274,17 +274,26 @@ ON_USE = {Path("__init__.py"), Path("testing/__init__.py"), Path("testing/plugin
 """Modules whose `__getattr__` imports the names that they show to type checkers."""
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and the statements in it, without the expressions, which are most of a tree."""
+    yield node
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        parts = getattr(node, name, ())
+        for part in parts if isinstance(parts, list) else ():
+            yield from statements(part)
+
+
 def imported_names(module: Path) -> Iterator[str]:
     """What a module imports, also within functions and for type checkers; not names that `__getattr__` imports."""
     tree = tree_of(module)
     unseen = {
         id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and module in ON_USE and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for node in (statements(tree) if module in ON_USE else ())
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
         for statement in node.body
         for inner in ast.walk(statement)
     }
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in unseen:
             start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
             yield from (start + alias.name for alias in node.names)

@@ -63,6 +63,7 @@ def test_wrong_arguments_are_explained(
     assert raised.value.code == 2 and arguments[0] in capsys.readouterr().err
 
 
+@pytest.mark.exhaustive
 def test_a_table_tells_how_many_seeds_find_each_past_defect(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

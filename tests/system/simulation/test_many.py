@@ -38,6 +38,7 @@ def test_an_error_of_the_simulation_has_its_seed(monkeypatch: pytest.MonkeyPatch
     assert [seed for seed, _ in run_seeds(range(5, 7)).failures] == [5, 6]
 
 
+@pytest.mark.exhaustive
 def test_a_process_that_died_is_a_failure_with_its_seed() -> None:
     def kill(summary: Summary) -> None:
         for process in multiprocessing.active_children():
@@ -49,6 +50,7 @@ def test_a_process_that_died_is_a_failure_with_its_seed() -> None:
     assert seed == NO_SEED or 100 <= seed < 100_100
 
 
+@pytest.mark.exhaustive
 def test_an_interrupted_run_keeps_its_summary() -> None:
     def interrupt(summary: Summary) -> None:
         raise KeyboardInterrupt

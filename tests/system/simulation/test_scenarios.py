@@ -39,7 +39,7 @@ PROGRAM = """
 from tests.system.simulation.generate import generate
 from tests.system.simulation.run import run
 from tests.system.simulation.trace import TextTracer
-for seed in range(5000, 5040):
+for seed in range(5000, 5010):
     run(generate(seed), TextTracer(lambda line: print(line) if "process_id" not in line else None))
 """
 
