@@ -30,7 +30,14 @@ import aioifx.diagnosis
 import aioifx.server
 import aioifx.verify
 from tests.client.conftest import ON_SOCKETS
-from tests.sampling import LARGE, MOST, left_out, not_in_the_sample, repeated_on_other_transports
+from tests.sampling import (
+    LARGE,
+    MOST,
+    MOST_OF_SYSTEM,
+    left_out,
+    not_in_the_sample,
+    repeated_on_other_transports,
+)
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "aioifx"
@@ -299,6 +306,7 @@ def imported_names(module: Path) -> Iterator[str]:
             yield from (start + alias.name for alias in node.names)
 
 
+@pytest.mark.exhaustive
 def test_no_import_circle_exists_not_even_within_functions() -> None:
     paths = {
         ".".join(["aioifx", *path.with_suffix("").parts]).removesuffix(".__init__"): path
@@ -411,6 +419,7 @@ def test_the_default_suite_keeps_a_case_of_each_table_and_of_each_test_of_the_wh
     assert LARGE // 2 - 1 <= kept(LARGE - 2) < LARGE - 2  # those on asyncio
     assert 1 <= kept(LARGE - 2, is_system=True) <= kept(LARGE) <= LARGE // 4
     assert kept(len(cases)) == MOST
+    assert kept(len(cases), is_system=True) == MOST_OF_SYSTEM
     for case in cases[::2]:
         assert left_out([case], is_system=True) == []
 

@@ -372,9 +372,10 @@ def test_databases_on_a_real_server_are_dropped(pytester: pytest.Pytester, argum
     assert "secret" not in result.stdout.str()
 
 
+@EXHAUSTIVE
 @pytest.mark.parametrize(
     "place",
-    [pytest.param("", marks=EXHAUSTIVE), "ifx_connection", pytest.param("ifx_rollback", marks=EXHAUSTIVE)],
+    ["", "ifx_connection", "ifx_rollback"],
 )
 def test_databases_on_a_real_server_are_dropped_after_an_interrupt(
     pytester: pytest.Pytester, place: str
