@@ -38,7 +38,7 @@ DECISIONS: Final = {
 }
 """Modules on what a pool decides. What it does to connections meets all quirks in test_lifecycle and test_pool."""
 
-ONE_OF: Final = 4
+ONE_OF: Final = 8
 """The default suite repeats one of so many tests."""
 
 APART: Final = (

@@ -11,8 +11,8 @@ from hypothesis import settings
 LARGE = 16
 """A family of so many cases is a table of values, vectors or types, of which the default suite keeps a few."""
 
-MOST = 25
-"""Cases that it keeps of the largest tables."""
+MOST, MOST_OF_SYSTEM = 25, 8
+"""Cases that it keeps of the largest tables, and of the largest tests of the whole system."""
 
 
 def not_in_the_sample(cases: Sequence[pytest.Function]) -> list[pytest.Function]:
@@ -41,7 +41,7 @@ def left_out(family: Sequence[pytest.Function], *, is_system: bool) -> list[pyte
         is_table = len(family) >= LARGE or hasattr(family[0].obj, "hypothesis")
     if is_table or is_system:
         kept = sorted((case for case in family if case not in left), key=_number_of)
-        left += kept[min(max(len(kept) // 4, 1), MOST) :]
+        left += kept[min(max(len(kept) // 4, 1), MOST_OF_SYSTEM if is_system else MOST) :]
     return left
 
 

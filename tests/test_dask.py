@@ -58,13 +58,19 @@ def cluster() -> Iterator[Any]:
         yield client
 
 
-async def computed(bag: Any, client: Any = None) -> list[Any]:
+@pytest.fixture(params=["here", pytest.param("workers", marks=pytest.mark.exhaustive)])
+def client(request: pytest.FixtureRequest) -> Any:
+    """The client of the cluster, or None: the work is done here, with tasks that were pickled as well."""
+    return request.getfixturevalue("cluster") if request.param == "workers" else None
+
+
+async def computed(collection: Any, client: Any = None) -> Any:
     """Compute beside the event loop, which serves the workers."""
 
-    def compute() -> list[Any]:
+    def compute() -> Any:
         if client is None:
-            return list(bag.compute(scheduler="synchronous"))
-        return list(client.compute(bag).result(timeout=40))
+            return pickle.loads(pickle.dumps(collection)).compute(scheduler="synchronous")
+        return client.compute(collection).result(timeout=40)
 
     return await asyncio.to_thread(compute)
 
@@ -82,21 +88,19 @@ async def test_workers_read_every_row_once(server: Server, rows: list[Row], clus
     assert server.stats.logins == before + 7
 
 
-async def test_workers_read_a_query_with_parameters(server: Server, rows: list[Row], cluster: Any) -> None:
+async def test_workers_read_a_query_with_parameters(server: Server, rows: list[Row], client: Any) -> None:
     query = "SELECT id, name FROM item WHERE name LIKE ?"
     bag = await bag_of(server, query, bounds=[300, 900], params=["name 1%"])
     assert bag.npartitions == 3
     expected = [{"id": row[0], "name": row[1]} for row in rows if row[1].startswith("name 1")]
-    assert sorted(await computed(bag, cluster), key=str) == sorted(expected, key=str)
+    assert sorted(await computed(bag, client), key=str) == sorted(expected, key=str)
 
 
 @pytest.mark.exhaustive
 async def test_dasks_other_methods_work_on_the_result(server: Server, rows: list[Row], cluster: Any) -> None:
     bag = await bag_of(server, partitions=4, columns=["id", "price"])
     total = bag.pluck("price").sum()
-    assert await asyncio.to_thread(lambda: cluster.compute(total).result(timeout=40)) == sum(
-        row[2] for row in rows
-    )
+    assert await computed(total, cluster) == sum(row[2] for row in rows)
 
 
 @pytest.fixture
@@ -107,14 +111,12 @@ def frames() -> None:
 
 
 @pytest.mark.usefixtures("frames")
-async def test_workers_read_a_data_frame_of_arrow_types(
-    server: Server, rows: list[Row], cluster: Any
-) -> None:
+async def test_workers_read_a_data_frame_of_arrow_types(server: Server, rows: list[Row], client: Any) -> None:
     frame = await asyncio.to_thread(lambda: read_dataframe(server.dsn, "item", "id", partitions=5))
     assert frame.npartitions == 5
     types = {"id": "int32[pyarrow]", "price": "decimal128(8, 2)[pyarrow]", "added": "date32[day][pyarrow]"}
     assert {name: str(frame.dtypes[name]) for name in types} == types
-    table = (await asyncio.to_thread(lambda: cluster.compute(frame).result(timeout=40))).astype(object)
+    table = (await computed(frame, client)).astype(object)
     missing = table.isna().to_numpy()
     values = table.to_numpy()
     found = [
@@ -125,7 +127,7 @@ async def test_workers_read_a_data_frame_of_arrow_types(
 
 
 @pytest.mark.usefixtures("frames")
-async def test_partitions_without_rows_have_the_types_of_the_others(server: Server, cluster: Any) -> None:
+async def test_partitions_without_rows_have_the_types_of_the_others(server: Server, client: Any) -> None:
     query = "SELECT id, price, name FROM item WHERE id >= ?"
     frame = await asyncio.to_thread(
         lambda: read_dataframe(
@@ -134,24 +136,24 @@ async def test_partitions_without_rows_have_the_types_of_the_others(server: Serv
     )
     total = frame.id.sum()
     expected = sum(key * 3 for key in range(300, COUNT) if key % 50)
-    assert await asyncio.to_thread(lambda: cluster.compute(total).result(timeout=40)) == expected
+    assert await computed(total, client) == expected
     assert "geheim" not in f"{frame.dask!r} {dict(frame.__dask_graph__())!r} {frame!r}"
 
 
-async def test_a_failure_comes_back_with_its_class_and_numbers(server: Server, cluster: Any) -> None:
+async def test_a_failure_comes_back_with_its_class_and_numbers(server: Server, client: Any) -> None:
     bag = await bag_of(server, bounds=[100], columns=["nothing"])
     with pytest.raises(aioifx.UndefinedColumn) as caught:
-        await computed(bag, cluster)
+        await computed(bag, client)
     assert caught.value.sqlcode == -217
     assert PASSWORD not in str(caught.value)
 
 
-async def test_a_server_that_went_away_is_a_connect_error(cluster: Any) -> None:
+async def test_a_server_that_went_away_is_a_connect_error(client: Any) -> None:
     async with serve() as server:
         gone = server.dsn
     bag = read_bag(gone, "item", "id", bounds=[100], connect_timeout=5)
     with pytest.raises(aioifx.ConnectError):
-        await computed(bag, cluster)
+        await computed(bag, client)
     with pytest.raises(aioifx.ConnectError):
         await asyncio.to_thread(lambda: read_bag(gone, "item", "id", partitions=2, connect_timeout=5))
 

@@ -30,7 +30,14 @@ import aioifx.diagnosis
 import aioifx.server
 import aioifx.verify
 from tests.client.conftest import ON_SOCKETS
-from tests.sampling import LARGE, MOST, left_out, not_in_the_sample, repeated_on_other_transports
+from tests.sampling import (
+    LARGE,
+    MOST,
+    MOST_OF_SYSTEM,
+    left_out,
+    not_in_the_sample,
+    repeated_on_other_transports,
+)
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "aioifx"
@@ -274,22 +281,32 @@ ON_USE = {Path("__init__.py"), Path("testing/__init__.py"), Path("testing/plugin
 """Modules whose `__getattr__` imports the names that they show to type checkers."""
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and the statements in it, without the expressions, which are most of a tree."""
+    yield node
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        parts = getattr(node, name, ())
+        for part in parts if isinstance(parts, list) else ():
+            yield from statements(part)
+
+
 def imported_names(module: Path) -> Iterator[str]:
     """What a module imports, also within functions and for type checkers; not names that `__getattr__` imports."""
     tree = tree_of(module)
     unseen = {
         id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and module in ON_USE and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for node in (statements(tree) if module in ON_USE else ())
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
         for statement in node.body
         for inner in ast.walk(statement)
     }
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in unseen:
             start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
             yield from (start + alias.name for alias in node.names)
 
 
+@pytest.mark.exhaustive
 def test_no_import_circle_exists_not_even_within_functions() -> None:
     paths = {
         ".".join(["aioifx", *path.with_suffix("").parts]).removesuffix(".__init__"): path
@@ -402,6 +419,7 @@ def test_the_default_suite_keeps_a_case_of_each_table_and_of_each_test_of_the_wh
     assert LARGE // 2 - 1 <= kept(LARGE - 2) < LARGE - 2  # those on asyncio
     assert 1 <= kept(LARGE - 2, is_system=True) <= kept(LARGE) <= LARGE // 4
     assert kept(len(cases)) == MOST
+    assert kept(len(cases), is_system=True) == MOST_OF_SYSTEM
     for case in cases[::2]:
         assert left_out([case], is_system=True) == []
 

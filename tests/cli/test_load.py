@@ -137,6 +137,7 @@ async def test_wrong_commands(
     assert found.code == code and message in found.err, found.err
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 async def test_an_interrupt_while_a_pipe_is_silent_leaves_nothing(server: Server, run: Run) -> None:
     process = await asyncio.create_subprocess_exec(

@@ -56,6 +56,7 @@ async def test_a_refuted_check_is_explained_and_reported(
     assert outcomes == ["refuted", "held", "could not be tried"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 async def test_sigterm_cancels_the_checks(server: Server) -> None:
     process = await asyncio.create_subprocess_exec(

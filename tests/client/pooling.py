@@ -12,7 +12,7 @@ from aioifx import Connection, Pool, create_pool
 from aioifx.server import Server, ServerOptions, serve
 from tests.injection import eventually
 
-ROWS = 900
+ROWS = 400
 """In the table that is read: several blocks of 4096 bytes."""
 
 SESSION = "select dbinfo('sessionid') from systables where tabid = 1"

@@ -487,7 +487,6 @@ def growth(act: Callable[[], object]) -> float:
         return (_traced() - before) / 50
     finally:
         tracemalloc.stop()
-        gc.unfreeze()
 
 
 def _traced() -> int:

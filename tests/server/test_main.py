@@ -116,7 +116,9 @@ async def test_the_password_is_not_printed() -> None:
         assert (rest, errors) == (b"", b"")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.exhaustive), signal.SIGTERM]
+)
 async def test_it_says_when_it_is_ready_and_stops_when_asked(number: signal.Signals) -> None:
     async with program("--port", "0", "--database", "shop") as process:
         assert process.stdout is not None
@@ -153,6 +155,7 @@ async def test_what_keeps_it_from_starting_is_one_line() -> None:
     assert errors.count(b"\n") == 1
 
 
+@pytest.mark.exhaustive
 async def test_a_directory_is_free_again_when_its_server_was_killed(tmp_path: Path) -> None:
     arguments = ("--port", "0", "--directory", str(tmp_path))
     async with program(*arguments) as first:

@@ -157,7 +157,7 @@ async def test_pre_ping_replaces_a_connection_that_the_server_has_closed(url: st
     await engine.dispose()
 
 
-@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("is_async", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
 async def test_pre_ping_replaces_the_connections_of_a_forks_parent(url: str, is_async: bool) -> None:
     program = f"""

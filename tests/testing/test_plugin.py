@@ -1,4 +1,4 @@
-"""The plugin as projects see it: pytest runs in a process of its own."""
+"""The plugin as projects see it, with other plugins beside it or alone."""
 
 from __future__ import annotations
 
@@ -358,7 +358,7 @@ def test_real(ifx_server):
 """
 
 
-@pytest.mark.parametrize("arguments", [pytest.param([], marks=EXHAUSTIVE), ["-n2"]])
+@pytest.mark.parametrize("arguments", [[], pytest.param(["-n2"], marks=EXHAUSTIVE)])
 def test_databases_on_a_real_server_are_dropped(pytester: pytest.Pytester, arguments: list[str]) -> None:
     (pytester.path / "schema.sql").write_text(SCHEMA)
     pytester.makepyfile(REAL)
@@ -372,9 +372,10 @@ def test_databases_on_a_real_server_are_dropped(pytester: pytest.Pytester, argum
     assert "secret" not in result.stdout.str()
 
 
+@EXHAUSTIVE
 @pytest.mark.parametrize(
     "place",
-    [pytest.param("", marks=EXHAUSTIVE), "ifx_connection", pytest.param("ifx_rollback", marks=EXHAUSTIVE)],
+    ["", "ifx_connection", "ifx_rollback"],
 )
 def test_databases_on_a_real_server_are_dropped_after_an_interrupt(
     pytester: pytest.Pytester, place: str
@@ -396,7 +397,11 @@ def test_databases_on_a_real_server_are_dropped_after_an_interrupt(
     """)
     with remote_server() as remote:
         result = run_pytest(
-            pytester, f"--informix-dsn={remote.server.dsn}", plugins=[ASYNCIO], ini="asyncio_mode = auto"
+            pytester,
+            f"--informix-dsn={remote.server.dsn}",
+            plugins=[ASYNCIO],
+            ini="asyncio_mode = auto",
+            apart=True,
         )
         result.stdout.fnmatch_lines("*KeyboardInterrupt*")
         assert result.ret == pytest.ExitCode.INTERRUPTED
@@ -427,7 +432,9 @@ def test_the_page_of_the_reference_is_a_project(pytester: pytest.Pytester) -> No
     )
     for name in ("customers.sql", "reports.sql"):
         (scripts / name).write_text("UPDATE customer SET name = UPPER(name)")
-    result = run_pytest(pytester, plugins=[ASYNCIO], ini=ini.replace("[pytest]", "").replace(SCOPE, ""))
+    result = run_pytest(
+        pytester, plugins=[ASYNCIO], ini=ini.replace("[pytest]", "").replace(SCOPE, ""), apart=True
+    )
     result.assert_outcomes(passed=4)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -139,7 +139,7 @@ def steps_of(definition: Definition) -> list[Step]:
 def _steps_of_type(change: TypeChange) -> Iterator[Step]:
     known = change.type
     if isinstance(change, PutType):
-        noun = json.dumps(asdict(known), separators=(",", ":"))
+        noun = json.dumps(known, separators=(",", ":"), default=_fields_of)
         yield Step('INSERT INTO main."ifx_types" VALUES (?, ?)', (known.extended_id, noun))
         yield from sysrows.rows_of_type(known)
     else:
@@ -385,7 +385,12 @@ _SYSMASTER: Final = Snapshot(SYSMASTER, "", "", FIRST_USER_TABID, _FIRST_TEMP_TA
 
 def table_to_json(table: Table) -> str:
     """A table in the form stored in ``ifx_tables``."""
-    return json.dumps(asdict(replace(table, catalog="")), separators=(",", ":"))
+    return json.dumps(replace(table, catalog=""), separators=(",", ":"), default=_fields_of)
+
+
+def _fields_of(part: Any) -> _Fields:
+    """Those of a part of a table, by name. `dataclasses.asdict` copies each value first."""
+    return {each.name: getattr(part, each.name) for each in fields(part)}
 
 
 @lru_cache(maxsize=4096)  # most tables are unchanged when the schema is read again

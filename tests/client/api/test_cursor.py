@@ -463,7 +463,7 @@ async def test_a_cancelled_execute_leaves_no_result() -> None:
 @pytest.mark.parametrize("end", ["commit", "rollback"])
 async def test_a_held_cursor_outlives_its_transaction_and_another_does_not(dsn: str, end: str) -> None:
     async with aioifx.connect(dsn, fetch_size=4096) as conn:
-        await numbered(conn, 3000)
+        await numbered(conn, 1500)
         transaction = conn.transaction()
         await transaction.start()
         held, bound = conn.cursor(hold=True), conn.cursor()
@@ -471,7 +471,7 @@ async def test_a_held_cursor_outlives_its_transaction_and_another_does_not(dsn: 
             await cursor.execute("SELECT n FROM t ORDER BY n")
             assert await cursor.fetchone() == (0,)
         await getattr(transaction, end)()
-        assert await held.fetchall() == [(n,) for n in range(1, 3000)]
+        assert await held.fetchall() == [(n,) for n in range(1, 1500)]
         with pytest.raises(DatabaseError) as caught:
             await bound.fetchall()
         assert caught.value.sqlcode == -267

@@ -341,13 +341,13 @@ async def test_a_cancellation_at_any_await_leaves_the_connection_usable(
 ) -> None:
     path = tmp_path / "t.unl"
     path.write_text(expected(400), "utf-8")
-    async with table(900) as conn:
+    async with table(600) as conn:
         await conn.execute("create table copy (id integer primary key, name varchar(40), day date)")
         for point in range(1, 80):
             if not await is_cancelled(lambda: call(conn, path), manner, point):
                 break
             async with asyncio.timeout(20):
-                assert await conn.fetchval("select count(*) from t") == 900
+                assert await conn.fetchval("select count(*) from t") == 600
                 assert not conn.is_in_transaction()
                 assert await conn.fetchval("select count(*) from copy") in (0, 400)
                 await conn.execute("delete from copy")

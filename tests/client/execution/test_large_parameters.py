@@ -441,7 +441,7 @@ TABLE = "create table large (id int, photo byte in table, note text in table)"
 
 
 async def test_values_of_every_size_come_back(dsn: str) -> None:
-    sizes = [0, 1, 1023, 1024, 1025, 10_000_000]
+    sizes = [0, 1, 1023, 1024, 1025, 2_000_000]
     async with aioifx.connect(dsn) as conn:
         await conn.execute(TABLE)
         for size in sizes:

@@ -656,7 +656,9 @@ async def test_owners_unions_and_the_catalog_take_parameters(
 @pytest.mark.parametrize(
     ("text", "sqlcode"),
     [
-        pytest.param(f"SELECT {','.join(['n'] * 32768)} FROM t", -528, id="columns"),
+        pytest.param(
+            f"SELECT {','.join(['n'] * 32768)} FROM t", -528, id="columns", marks=pytest.mark.exhaustive
+        ),
         pytest.param(f"SELECT {','.join(['n'] * 3000)} FROM t", -999, id="columns served"),
         pytest.param(f"SELECT {','.join(['t.*'] * 667)} FROM t", -999, id="starred columns"),
         pytest.param(f"CREATE TABLE w ({','.join(f'c{n} INT' for n in range(5000))})", -999, id="table"),

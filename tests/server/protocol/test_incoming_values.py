@@ -93,13 +93,13 @@ def test_rows_before_an_invalid_one_are_taken() -> None:
 
 def test_all_puts_of_a_group_are_answered_by_one_done(talk: Talk) -> None:
     statement_id, columns = opened(talk, "CREATE TABLE t (a INTEGER, b VARCHAR(9))")
-    rows = [(number, f"n{number}") for number in range(30_000)]
+    rows = [(number, f"n{number}") for number in range(6_000)]
     reply = talk.say(requests.Id(statement_id), *puts(columns, rows))
-    assert reply.dones == [Done(0, 30_000)]
-    assert put(talk, statement_id, columns, *rows).dones == [Done(0, 30_000)]
+    assert reply.dones == [Done(0, 6_000)]
+    assert put(talk, statement_id, columns, *rows).dones == [Done(0, 6_000)]
     assert talk.say(requests.Id(statement_id)).dones == []  # JDBC's bare SQ_ID after a SQ_PUT of many rows
     talk.say(session_requests.Commit())
-    assert talk.select("SELECT COUNT(*), COUNT(DISTINCT b), MAX(a) FROM t") == [(60_000, 30_000, 29_999)]
+    assert talk.select("SELECT COUNT(*), COUNT(DISTINCT b), MAX(a) FROM t") == [(12_000, 6_000, 5_999)]
 
 
 def test_a_group_may_open_put_close_and_commit(talk: Talk) -> None:

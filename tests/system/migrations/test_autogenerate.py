@@ -214,8 +214,9 @@ async def test_types_of_the_database_are_stable_with_an_owner_and_without(engine
         await connection.run_sync(created_twice, types)
 
 
-async def test_every_change_is_stable_there_and_back(engine: AsyncEngine) -> None:
-    tables = {f"t{number}": change(f"t{number}") for number, change in enumerate(CHANGES.values())}
+async def test_every_change_is_stable_there_and_back(engine: AsyncEngine, is_exhaustive: bool) -> None:
+    tried = [*CHANGES.values()][:: 1 if is_exhaustive else 3]
+    tables = {f"t{number}": change(f"t{number}") for number, change in enumerate(tried)}
     before, after = (model({name: pair[side] for name, pair in tables.items()}) for side in (0, 1))
     async with engine.connect() as connection:
         await connection.run_sync(there_and_back, before, after)

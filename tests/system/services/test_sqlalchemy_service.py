@@ -241,6 +241,7 @@ async def test_a_statement_whose_client_hangs_up_is_interrupted(
     assert (await client.post("/transfers", json=transfer(1, 10))).status_code == 201
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_storm_of_clients_that_hang_up_leaves_nothing_behind(

@@ -36,7 +36,7 @@ TRANSFERS = tuple(
 
 
 def test_nothing_is_violated_without_a_mistake() -> None:
-    for seed in range(20):
+    for seed in range(10):
         report = run(Scenario(seed, pools=(POOL,), callers=TRANSFERS))
         assert not report.violations and report.outcomes["done"] >= 3
 

@@ -63,6 +63,7 @@ def test_wrong_arguments_are_explained(
     assert raised.value.code == 2 and arguments[0] in capsys.readouterr().err
 
 
+@pytest.mark.exhaustive
 def test_a_table_tells_how_many_seeds_find_each_past_defect(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_table_tells_how_many_seeds_find_each_past_defect(
     assert len(lines) == 2 and all(1 <= int(line[40:47]) <= 50 for line in lines)
 
 
+@pytest.mark.exhaustive
 def test_a_past_defect_that_no_seed_finds_is_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

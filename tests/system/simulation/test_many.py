@@ -19,8 +19,8 @@ from tests.system.simulation.world import Entry, World
 
 
 def test_processes_count_what_one_process_counts() -> None:
-    alone, together = run_seeds(range(20)), run_many(0, count=20, jobs=1)
-    assert together.scenarios == 20 and not together.failures
+    alone, together = run_seeds(range(8)), run_many(0, count=8, jobs=1)
+    assert together.scenarios == 8 and not together.failures
     assert (together.steps, together.groups, together.outcomes) == (alone.steps, alone.groups, alone.outcomes)
 
 
@@ -38,6 +38,7 @@ def test_an_error_of_the_simulation_has_its_seed(monkeypatch: pytest.MonkeyPatch
     assert [seed for seed, _ in run_seeds(range(5, 7)).failures] == [5, 6]
 
 
+@pytest.mark.exhaustive
 def test_a_process_that_died_is_a_failure_with_its_seed() -> None:
     def kill(summary: Summary) -> None:
         for process in multiprocessing.active_children():
@@ -49,6 +50,7 @@ def test_a_process_that_died_is_a_failure_with_its_seed() -> None:
     assert seed == NO_SEED or 100 <= seed < 100_100
 
 
+@pytest.mark.exhaustive
 def test_an_interrupted_run_keeps_its_summary() -> None:
     def interrupt(summary: Summary) -> None:
         raise KeyboardInterrupt

@@ -35,18 +35,22 @@ def test_a_scenario_survives_json() -> None:
         assert Scenario.from_json(scenario.to_json()) == scenario
 
 
-PROGRAM = """
+SEEDS = range(5000, 5010)
+PROGRAM = f"""
 from tests.system.simulation.generate import generate
 from tests.system.simulation.run import run
 from tests.system.simulation.trace import TextTracer
-for seed in range(5000, 5040):
+for seed in {SEEDS}:
     run(generate(seed), TextTracer(lambda line: print(line) if "process_id" not in line else None))
 """
 
 
-def test_a_seed_has_the_same_trace_in_every_process() -> None:
-    traces = set()
-    for hashes in ("1", "2"):
+def test_a_seed_has_the_same_trace_in_every_process(is_exhaustive: bool) -> None:
+    lines: list[str] = []
+    for seed in SEEDS:
+        run(generate(seed), TextTracer(lambda line: lines.append(line) if "process_id" not in line else None))
+    traces = {"".join(f"{line}\n" for line in lines)}
+    for hashes in ("1", "2") if is_exhaustive else ("1",):
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM],
             capture_output=True,

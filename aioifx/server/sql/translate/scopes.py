@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 from aioifx.server.sql.builtin_types import bson
@@ -259,7 +260,12 @@ def _meant(source: Source, name: nodes.QualifiedName) -> bool:
 
 def view_statement(view: Table) -> nodes.CreateView:
     """The statement that a view is stored as."""
-    statement = parse(view.view, delimident=view.is_delimident)
+    return _view_statement(view.view, view.is_delimident)
+
+
+@lru_cache(maxsize=256)
+def _view_statement(text: str, is_delimident: bool) -> nodes.CreateView:
+    statement = parse(text, delimident=is_delimident)
     assert isinstance(statement, nodes.CreateView)
     return statement
 

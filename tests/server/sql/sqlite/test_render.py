@@ -175,6 +175,7 @@ def read(source: str) -> list[str]:
     return found
 
 
+@pytest.mark.exhaustive
 def test_only_render_writes_sqlites_queries_and_nothing_reads_them() -> None:
     for path in sorted((SERVER / "sql" / "translate").glob("*.py")):
         if path.stem not in OF_DDL:
