@@ -42,6 +42,9 @@ class Connection(NotCopied):
     In a forked process its methods raise InterfaceError, and `close` closes that process's descriptor alone. At the
     interpreter's exit open connections are closed. One that is garbage-collected before causes a ResourceWarning.
 
+    Finalizers, such as those of pools, run in any thread. In the background event loop `rollback`, `close` and
+    `terminate` wait for nothing: they are done before the next call. Other methods raise InterfaceError there.
+
     As a context manager it commits at the end of the block, or rolls back after an exception, and then closes.
     """
 
@@ -93,7 +96,7 @@ class Connection(NotCopied):
 
     def rollback(self) -> None:
         """ROLLBACK WORK. Sends nothing if no transaction is open."""
-        self.run(AsyncConnection.rollback)
+        self._finish(AsyncConnection.rollback)
 
     @property
     def autocommit(self) -> bool:
@@ -164,7 +167,7 @@ class Connection(NotCopied):
         if self._thread.binding.is_inherited:
             self._connection.terminate()
         elif not self._thread.has_ended:
-            self.run(AsyncConnection.close)
+            self._finish(AsyncConnection.close)
 
     def terminate(self) -> None:
         """Drop the connection immediately, without a message to the server. Idempotent.
@@ -178,7 +181,11 @@ class Connection(NotCopied):
         if self._thread.binding.is_inherited:
             self._connection.terminate()
         elif not self._thread.has_ended:
-            self.run(work)
+            self._finish(work)
+
+    def _finish(self, function: Callable[[AsyncConnection[Any]], Awaitable[object]]) -> None:
+        connection = self._connection
+        self._thread.finish(lambda: function(connection))
 
     def __enter__(self) -> Self:
         return self
@@ -268,7 +275,7 @@ class Cursor(NotCopied):
     def execute(
         self,
         operation: str,
-        parameters: Sequence[Value] | None = (),
+        parameters: Sequence[Value] | Mapping[str, Value] | None = (),
         *,
         named: NamedValues | None = None,
         timeout: float | None = None,
@@ -279,9 +286,13 @@ class Cursor(NotCopied):
 
         Args:
             operation: one statement.
-            parameters: the values of its placeholders, ``?``.
-            named: instead, those of its ``:name`` or ``:1``.
+            parameters: the values of its placeholders, ``?``; or a mapping of those of its ``:name``, which may have
+                others.
+            named: instead, the values of its ``:name`` or ``:1``, and no others.
             timeout: seconds for this call; None: command_timeout.
+
+        Raises:
+            ProgrammingError: a mapping lacks a value; names the parameter.
         """
         cursor = self._cursor
         values = () if parameters is None else parameters
@@ -299,7 +310,7 @@ class Cursor(NotCopied):
     def executemany(
         self,
         operation: str,
-        seq_of_parameters: ParamRows | ArrowTable | None = None,
+        seq_of_parameters: ParamRows | MappingRows | ArrowTable | None = None,
         *,
         named: MappingRows | ArrowTable | None = None,
         on_error: OnError = "raise",
@@ -307,7 +318,8 @@ class Cursor(NotCopied):
     ) -> Self:
         """Run a statement once for each row, pipelined. See `aioifx.Connection.executemany`.
 
-        An iterable is iterated in the calling thread, so it may block, and use this module on another connection.
+        If the statement has ``:name``, the rows are mappings as in `execute`. An iterable is iterated in the calling
+        thread, so it may block, and use this module on another connection.
         """
         self._check_open()
         self._reset()
@@ -396,7 +408,7 @@ class Cursor(NotCopied):
             thread = self._thread
             # What has been read to its end is closed at the server already.
             if self._cursor.is_fetching and not (thread.binding.is_inherited or thread.has_ended):
-                thread.run(self._cursor.close)
+                thread.finish(self._cursor.close)
 
     def __enter__(self) -> Self:
         return self
