@@ -59,6 +59,11 @@ class InformixCompiler(FunctionCompiler):
         has_where = bool(getattr(self.stack[-1]["selectable"], "_where_criteria", ()))
         return f" FROM (SELECT tabid{NO_TABLE}) AS one_row" if has_where else NO_TABLE
 
+    def visit_textclause(self, textclause: Any, *args: Any, **kw: Any) -> str:
+        """The text as it is; but ``SELECT 1``, by which libraries ask whether a database is there, gets its FROM."""
+        text = super().visit_textclause(textclause, *args, **kw)
+        return text + NO_TABLE if text.strip().lower() == "select 1" else text
+
     def visit_select(
         self, select_stmt: Any, asfrom: bool = False, place: str | None = None, **kw: Any
     ) -> str:

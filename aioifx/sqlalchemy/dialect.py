@@ -218,14 +218,14 @@ class InformixDialect(InformixReflection):
             "json_loads": self._json_deserializer
         }
 
+    # Asked of the client: a query needs a database, and CREATE DATABASE has none.
+
     def _get_server_version_info(self, connection: Connection) -> tuple[int, ...] | None:
-        sql = "SELECT DBINFO('version', 'full') FROM informix.systables WHERE tabid = 1"
-        found = re.search(r"(\d+)\.(\d+)", str(connection.exec_driver_sql(sql).scalar()))
+        found = re.search(r"(\d+)\.(\d+)", _connection_of(connection.connection).run(_version_of))
         return (int(found[1]), int(found[2])) if found else None
 
     def _get_default_schema_name(self, connection: Connection) -> str:
-        sql = "SELECT USER FROM informix.systables WHERE tabid = 1"
-        return str(connection.exec_driver_sql(sql).scalar()).rstrip()
+        return str(_connection_of(connection.connection).run(_user_of))
 
     def _check_max_identifier_length(self, connection: Connection) -> None:
         return None
@@ -320,6 +320,14 @@ class AsyncInformixDialect(InformixDialect):
 def _connection_of(connection: Any) -> Any:
     """The connection of PEP 249, of which SQLAlchemy's pool may pass a proxy."""
     return getattr(connection, "dbapi_connection", connection)
+
+
+async def _version_of(connection: Client[Any]) -> str:
+    return connection.server_version
+
+
+async def _user_of(connection: Client[Any]) -> str:
+    return connection.user
 
 
 async def _isolation_of(connection: Client[Any]) -> str:

@@ -95,10 +95,10 @@ class INT8(sqltypes.BigInteger):
     __visit_name__ = "INT8"
 
 
-class SERIAL(SchemaEventTarget, sqltypes.Integer):
+class SERIAL(SchemaEventTarget, _Integer):
     """SERIAL(start): an INTEGER that the server numbers, for columns other than the primary key.
 
-    Its columns are NOT NULL, and INSERT leaves them out unless they have a value.
+    Its columns are NOT NULL, and INSERT leaves them out unless they have a value. None stands for the next number.
     """
 
     __visit_name__ = "SERIAL"
@@ -111,10 +111,19 @@ class SERIAL(SchemaEventTarget, sqltypes.Integer):
         parent.nullable = False
         parent._on_table_attach(_fetch_number)
 
+    def bind_processor(self, dialect: Dialect) -> Process | None:
+        """0, the next number, for None: what the ORM inserts into a reflected column without a value."""
+        return lambda value: 0 if value is None else value
+
 
 def _fetch_number(column: Any, table: Any) -> None:
-    """Tell INSERT that the server numbers a column; of a primary key SQLAlchemy knows it."""
-    if not column.primary_key and column.default is None and column.server_default is None:
+    """Tell INSERT that the server numbers a column; of a primary key SQLAlchemy knows it.
+
+    A reflected column has `autoincrement` instead: a default would be in the text of code generators.
+    """
+    if column.primary_key or column.autoincrement is True:
+        return
+    if column.default is None and column.server_default is None:
         FetchedValue()._set_parent(column)
 
 
