@@ -301,7 +301,7 @@ class InformixCompiler(FunctionCompiler):
         """INSERT; an upsert is a MERGE, and several rows are a query."""
         kw["place"] = "value"
         if insert_stmt._post_values_clause is not None:
-            return self._merge(insert_stmt, **kw)
+            return self._merge(insert_stmt, **{**kw, "place": "source"})
         if insert_stmt._multi_values:
             return self._insert_rows(insert_stmt, **kw)
         if insert_stmt._return_defaults and not insert_stmt._returning:
@@ -406,7 +406,7 @@ class InformixCompiler(FunctionCompiler):
             )
             text = values.get(value.name) if of_source else None
             if isinstance(value, elements.BindParameter) and value.type._isnull:
-                value = value._with_binary_element_type(columns[name].type)
+                value = self.bounded(value._with_binary_element_type(columns[name].type), name)
             changes.append(f"{self.preparer.quote(name)} = {text or self.process(value.self_group(), **kw)}")
         return changes
 

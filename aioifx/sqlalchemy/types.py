@@ -28,6 +28,7 @@ from sqlalchemy.sql.base import SchemaEventTarget
 from sqlalchemy.sql.sqltypes import _AbstractInterval
 
 from aioifx.codecs.temporal_text import interval_formatter
+from aioifx.sqlalchemy.binary import BINARY, VARBINARY, LargeBinary
 from aioifx.sqlalchemy.composites import Process, quoted
 from aioifx.sqltypes import (
     Datetime,
@@ -178,7 +179,7 @@ class MONEY(_Numeric):
     __visit_name__ = "MONEY"
 
 
-# --- text and bytes -------------------------------------------------------------------------------------------------
+# --- text ----------------------------------------------------------------------------------------------------------
 
 
 class VARCHAR(sqltypes.VARCHAR):
@@ -208,33 +209,6 @@ class TEXT(sqltypes.TEXT):
 
     def __init__(self, length: int | None = None, space: str | None = None, **kw: Any) -> None:
         super().__init__(length, **kw)
-        self.space = space
-
-
-class _LargeBinary(sqltypes.LargeBinary):
-    """Bytes. Files and iterables of chunks are sent as aioifx sends them. There are no literals."""
-
-    def bind_processor(self, dialect: Dialect) -> Process | None:
-        return _to_bytes
-
-    def result_processor(self, dialect: Dialect, coltype: object) -> Process | None:
-        return None
-
-    def literal_processor(self, dialect: Dialect) -> Process | None:
-        return None
-
-
-def _to_bytes(value: Any) -> Any:
-    return bytes(value) if isinstance(value, (bytearray, memoryview)) else value
-
-
-class BYTE(_LargeBinary):
-    """BYTE, stored in the table or in the blobspace *space*."""
-
-    __visit_name__ = "BYTE"
-
-    def __init__(self, length: int | None = None, space: str | None = None) -> None:
-        super().__init__(length)
         self.space = space
 
 
@@ -478,7 +452,9 @@ COLSPECS: Final[dict[type[sqltypes.TypeEngine[Any]], type[sqltypes.TypeEngine[An
     sqltypes.Integer: _Integer,
     sqltypes.Numeric: _Numeric,
     sqltypes.Float: sqltypes.Float,
-    sqltypes.LargeBinary: _LargeBinary,
+    sqltypes.LargeBinary: LargeBinary,
+    sqltypes.BINARY: BINARY,
+    sqltypes.VARBINARY: VARBINARY,
     sqltypes.Boolean: _Boolean,
     sqltypes.Date: _Date,
     sqltypes.DateTime: _DateTime,

@@ -447,6 +447,19 @@ async def test_named_values_that_do_not_fit_are_not_sent(named: Any) -> None:
         assert conn.stats.round_trips == 0
 
 
+async def test_an_error_of_a_value_has_the_column_that_it_is_stored_into() -> None:
+    async with running("shop") as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("create temp table t (a int, b varchar(3))")
+        for sql in (
+            "insert into t (a, b) values (?, ?)",
+            "update t set a = ?, b = ?",
+            "update t set a = ?, b = ? where a = 1",
+        ):
+            with pytest.raises(aioifx.DataError) as caught:
+                await conn.execute(sql, 1, "long")
+            assert caught.value.column == "b"
+
+
 # -- the statement in an error ----------------------------------------------------------------------------------------
 
 DATES = "insert into born (name, day) values (?, ?)"
