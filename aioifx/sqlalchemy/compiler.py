@@ -385,6 +385,7 @@ class InformixCompiler(FunctionCompiler):
         names = {column.name: name for column, name, _, _ in row}
         text = f"MERGE INTO {table} USING (SELECT {', '.join(source)}{NO_TABLE}) AS {SOURCE} ON ("
         text += " AND ".join(f"{table}.{names[key]} = {values[key]}" for key in merging.keys) + ")"
+        kw["place"] = "value"
         changes = self._merge_changes(statement, merging, values, **kw) if merging.updates else []
         if changes:
             text += f" WHEN MATCHED THEN UPDATE SET {', '.join(changes)}"
@@ -405,7 +406,7 @@ class InformixCompiler(FunctionCompiler):
                 isinstance(value, elements.ColumnClause) and getattr(value.table, "name", None) == SOURCE
             )
             text = values.get(value.name) if of_source else None
-            if isinstance(value, elements.BindParameter) and value.type._isnull:
+            if isinstance(value, elements.BindParameter):
                 value = self.bounded(value._with_binary_element_type(columns[name].type), name)
             changes.append(f"{self.preparer.quote(name)} = {text or self.process(value.self_group(), **kw)}")
         return changes

@@ -184,7 +184,7 @@ class ExpressionCompiler(compiler.SQLCompiler):
 
     def visit_bindparam(self, bindparam: Any, place: str | None = None, **kw: Any) -> str:
         if place == "source":
-            bindparam = self.bounded(bindparam, bindparam.key)
+            bindparam = self.bounded(bindparam, self._truncate_bindparam(bindparam))
         if place not in ("item", "typed") or bindparam.expanding:
             return super().visit_bindparam(bindparam, **kw)
         if kw.get("literal_binds"):
