@@ -10,10 +10,11 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterat
 from itertools import islice
 from operator import length_hint
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from aioifx import errors
 from aioifx.client.api.connection import Connection as AsyncConnection
+from aioifx.client.api.connection import statements_of
 from aioifx.client.api.cursor import ColumnDescription, fetch_block
 from aioifx.client.api.cursor import Cursor as AsyncCursor
 from aioifx.client.execution.arrow_reader import ArrowTable
@@ -26,6 +27,9 @@ from aioifx.dbapi.loop_thread import Call, LoopThread
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
 from aioifx.sqltypes import Value
+
+if TYPE_CHECKING:
+    from aioifx.dbapi.adbc import IngestMode
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -394,6 +398,68 @@ class Cursor(NotCopied):
             IndexError: there is no such row; the cursor has not moved.
         """
         self._run(lambda: self._cursor.scroll(value, mode))
+
+    # -- Arrow, by the names of ADBC ----------------------------------------------------------------------------------
+
+    def fetch_arrow_table(self) -> Any:
+        """The remaining rows as a `pyarrow.Table`. It needs pyarrow.
+
+        `aioifx.arrow` is faster, because it makes no rows; see `fetch_record_batch`.
+        """
+        return self.fetch_record_batch().read_all()
+
+    def fetch_record_batch(self) -> Any:
+        """The remaining rows as a `pyarrow.RecordBatchReader`, which fetches them as it is read.
+
+        Raises:
+            InterfaceError: the last statement had no result; when read, rows are not tuples, by the row factory.
+            NotSupportedError: a column has objects, such as JSON and collections.
+        """
+        from aioifx.dbapi.adbc import reader_of
+
+        self._check_open()
+        session = statements_of(self.connection._connection).base_session
+        return reader_of(self._cursor.columns, session, self.fetchmany)
+
+    fetch_arrow = fetch_record_batch
+
+    def adbc_ingest(
+        self,
+        table_name: str,
+        data: Any,
+        mode: IngestMode = "create",
+        *,
+        catalog_name: str | None = None,
+        db_schema_name: str | None = None,
+        temporary: bool = False,
+    ) -> int:
+        """Load Arrow data or a data frame into a table, by an insert cursor. It needs pyarrow.
+
+        Text becomes LVARCHAR(2048) in a table that is created. Create it before, and append, for other types.
+
+        Args:
+            table_name: the table.
+            data: what has Arrow's PyCapsule interface. Its columns have the names of the table's.
+            mode: "create" the table, "append" to it, "replace" it, or "create_append": create it if there is none.
+            catalog_name: the database that it is in; None: the open one.
+            db_schema_name: its owner.
+            temporary: create it for the session only.
+
+        Returns:
+            The number of rows.
+
+        Raises:
+            NotSupportedError: no SQL type is for one of Arrow's.
+        """
+        from aioifx.dbapi import adbc
+
+        self._check_open()
+        name = adbc.table_name(table_name, catalog_name, db_schema_name)
+        reader = adbc.open_data(data)
+        for sql in adbc.create_statements(name, reader.schema, mode, temporary=temporary):
+            self.execute(sql)
+        self._reset()
+        return self.connection.run(AsyncConnection.load, name, reader).rowcount
 
     # -- close --------------------------------------------------------------------------------------------------------
 
