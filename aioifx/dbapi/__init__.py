@@ -68,6 +68,7 @@ apilevel: Final = "2.0"
 threadsafety: Final = 2
 """Threads may share the module and connections."""
 paramstyle: Final = "qmark"
+"""A statement may have names, too: its parameters are then a mapping."""
 
 for _definition in (Connection, Cursor, connect, DateFromTicks, TimeFromTicks, TimestampFromTicks):
     _definition.__module__ = __name__

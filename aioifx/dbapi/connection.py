@@ -10,10 +10,11 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterat
 from itertools import islice
 from operator import length_hint
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from aioifx import errors
 from aioifx.client.api.connection import Connection as AsyncConnection
+from aioifx.client.api.connection import statements_of
 from aioifx.client.api.cursor import ColumnDescription, fetch_block
 from aioifx.client.api.cursor import Cursor as AsyncCursor
 from aioifx.client.execution.arrow_reader import ArrowTable
@@ -26,6 +27,9 @@ from aioifx.dbapi.loop_thread import Call, LoopThread
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
 from aioifx.sqltypes import Value
+
+if TYPE_CHECKING:
+    from aioifx.dbapi.adbc import IngestMode
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,6 +45,9 @@ class Connection(NotCopied):
 
     In a forked process its methods raise InterfaceError, and `close` closes that process's descriptor alone. At the
     interpreter's exit open connections are closed. One that is garbage-collected before causes a ResourceWarning.
+
+    Finalizers, such as those of pools, run in any thread. In the background event loop `rollback`, `close` and
+    `terminate` wait for nothing: they are done before the next call. Other methods raise InterfaceError there.
 
     As a context manager it commits at the end of the block, or rolls back after an exception, and then closes.
     """
@@ -93,7 +100,7 @@ class Connection(NotCopied):
 
     def rollback(self) -> None:
         """ROLLBACK WORK. Sends nothing if no transaction is open."""
-        self.run(AsyncConnection.rollback)
+        self._finish(AsyncConnection.rollback)
 
     @property
     def autocommit(self) -> bool:
@@ -164,7 +171,7 @@ class Connection(NotCopied):
         if self._thread.binding.is_inherited:
             self._connection.terminate()
         elif not self._thread.has_ended:
-            self.run(AsyncConnection.close)
+            self._finish(AsyncConnection.close)
 
     def terminate(self) -> None:
         """Drop the connection immediately, without a message to the server. Idempotent.
@@ -178,7 +185,11 @@ class Connection(NotCopied):
         if self._thread.binding.is_inherited:
             self._connection.terminate()
         elif not self._thread.has_ended:
-            self.run(work)
+            self._finish(work)
+
+    def _finish(self, function: Callable[[AsyncConnection[Any]], Awaitable[object]]) -> None:
+        connection = self._connection
+        self._thread.finish(lambda: function(connection))
 
     def __enter__(self) -> Self:
         return self
@@ -268,7 +279,7 @@ class Cursor(NotCopied):
     def execute(
         self,
         operation: str,
-        parameters: Sequence[Value] | None = (),
+        parameters: Sequence[Value] | Mapping[str, Value] | None = (),
         *,
         named: NamedValues | None = None,
         timeout: float | None = None,
@@ -279,9 +290,13 @@ class Cursor(NotCopied):
 
         Args:
             operation: one statement.
-            parameters: the values of its placeholders, ``?``.
-            named: instead, those of its ``:name`` or ``:1``.
+            parameters: the values of its placeholders, ``?``; or a mapping of those of its ``:name``, which may have
+                others.
+            named: instead, the values of its ``:name`` or ``:1``, and no others.
             timeout: seconds for this call; None: command_timeout.
+
+        Raises:
+            ProgrammingError: a mapping lacks a value; names the parameter.
         """
         cursor = self._cursor
         values = () if parameters is None else parameters
@@ -299,7 +314,7 @@ class Cursor(NotCopied):
     def executemany(
         self,
         operation: str,
-        seq_of_parameters: ParamRows | ArrowTable | None = None,
+        seq_of_parameters: ParamRows | MappingRows | ArrowTable | None = None,
         *,
         named: MappingRows | ArrowTable | None = None,
         on_error: OnError = "raise",
@@ -307,7 +322,8 @@ class Cursor(NotCopied):
     ) -> Self:
         """Run a statement once for each row, pipelined. See `aioifx.Connection.executemany`.
 
-        An iterable is iterated in the calling thread, so it may block, and use this module on another connection.
+        If the statement has ``:name``, the rows are mappings as in `execute`. An iterable is iterated in the calling
+        thread, so it may block, and use this module on another connection.
         """
         self._check_open()
         self._reset()
@@ -383,6 +399,68 @@ class Cursor(NotCopied):
         """
         self._run(lambda: self._cursor.scroll(value, mode))
 
+    # -- Arrow, by the names of ADBC ----------------------------------------------------------------------------------
+
+    def fetch_arrow_table(self) -> Any:
+        """The remaining rows as a `pyarrow.Table`. It needs pyarrow.
+
+        `aioifx.arrow` is faster, because it makes no rows; see `fetch_record_batch`.
+        """
+        return self.fetch_record_batch().read_all()
+
+    def fetch_record_batch(self) -> Any:
+        """The remaining rows as a `pyarrow.RecordBatchReader`, which fetches them as it is read.
+
+        Raises:
+            InterfaceError: the last statement had no result; when read, rows are not tuples, by the row factory.
+            NotSupportedError: a column has objects, such as JSON and collections.
+        """
+        from aioifx.dbapi.adbc import reader_of
+
+        self._check_open()
+        session = statements_of(self.connection._connection).base_session
+        return reader_of(self._cursor.columns, session, self.fetchmany)
+
+    fetch_arrow = fetch_record_batch
+
+    def adbc_ingest(
+        self,
+        table_name: str,
+        data: Any,
+        mode: IngestMode = "create",
+        *,
+        catalog_name: str | None = None,
+        db_schema_name: str | None = None,
+        temporary: bool = False,
+    ) -> int:
+        """Load Arrow data or a data frame into a table, by an insert cursor. It needs pyarrow.
+
+        Text becomes LVARCHAR(2048) in a table that is created. Create it before, and append, for other types.
+
+        Args:
+            table_name: the table.
+            data: what has Arrow's PyCapsule interface. Its columns have the names of the table's.
+            mode: "create" the table, "append" to it, "replace" it, or "create_append": create it if there is none.
+            catalog_name: the database that it is in; None: the open one.
+            db_schema_name: its owner.
+            temporary: create it for the session only.
+
+        Returns:
+            The number of rows.
+
+        Raises:
+            NotSupportedError: no SQL type is for one of Arrow's.
+        """
+        from aioifx.dbapi import adbc
+
+        self._check_open()
+        name = adbc.table_name(table_name, catalog_name, db_schema_name)
+        reader = adbc.open_data(data)
+        for sql in adbc.create_statements(name, reader.schema, mode, temporary=temporary):
+            self.execute(sql)
+        self._reset()
+        return self.connection.run(AsyncConnection.load, name, reader).rowcount
+
     # -- close --------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -396,7 +474,7 @@ class Cursor(NotCopied):
             thread = self._thread
             # What has been read to its end is closed at the server already.
             if self._cursor.is_fetching and not (thread.binding.is_inherited or thread.has_ended):
-                thread.run(self._cursor.close)
+                thread.finish(self._cursor.close)
 
     def __enter__(self) -> Self:
         return self

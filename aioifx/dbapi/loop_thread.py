@@ -51,6 +51,8 @@ class LoopThread:
         self.binding = LoopBinding("the connection", self.loop)
         self.connections: WeakSet[Connection[Any]] = WeakSet()
         """Connections to close at exit; only the thread itself uses it."""
+        self._started = set[asyncio.Task[None]]()
+        """What `finish` has started: the loop itself has weak references."""
         self._is_ending = False
         # A daemon, because the interpreter joins other threads before it calls `atexit` functions.
         self._thread = threading.Thread(target=self._main, name="aioifx.dbapi", daemon=True)
@@ -77,6 +79,22 @@ class LoopThread:
         """Await ``work()`` in the loop, and return its result or raise its exception."""
         call: Call[T] = Call(self)  # a subscript would cost as much as the rest of this
         return call.run(work)
+
+    def finish(self, work: Callable[[], Awaitable[object]]) -> None:
+        """As `run`, but in the thread itself start it and wait for nothing, because finalizers run in any thread.
+
+        It precedes calls that are made later. Its error is logged.
+        """
+        if threading.get_ident() == self._thread.ident:
+            # Not create_task: the collector may run at any allocation of the loop.
+            self.loop.call_soon_threadsafe(self._start, work)
+        else:
+            self.run(work)
+
+    def _start(self, work: Callable[[], Awaitable[object]]) -> None:
+        task = self.loop.create_task(_logged(work))
+        self._started.add(task)
+        task.add_done_callback(self._started.discard)
 
     def check(self) -> None:
         """Raise InterfaceError if the calling code cannot wait for the loop."""
@@ -106,6 +124,13 @@ class LoopThread:
         finally:
             self._is_ending = True
             self.loop.stop()
+
+
+async def _logged(work: Callable[[], Awaitable[object]]) -> None:
+    try:
+        await work()
+    except Exception:
+        logger.warning("a connection that was garbage-collected could not be cleaned up", exc_info=True)
 
 
 async def _end_connection(connection: Connection[Any]) -> None:

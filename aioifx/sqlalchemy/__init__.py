@@ -6,12 +6,12 @@ create_engine("informix+aioifx://app:secret@db1:9088/shop?server=ol_shop")
 
 from __future__ import annotations
 
+from aioifx.sqlalchemy.binary import BYTE
 from aioifx.sqlalchemy.composites import LIST, MULTISET, ROW, SET, NamedType
 from aioifx.sqlalchemy.dialect import AsyncInformixDialect, InformixDialect
 from aioifx.sqlalchemy.types import (
     BIGSERIAL,
     BSON,
-    BYTE,
     DATETIME,
     INT8,
     INTERVAL,

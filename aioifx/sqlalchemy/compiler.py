@@ -59,6 +59,11 @@ class InformixCompiler(FunctionCompiler):
         has_where = bool(getattr(self.stack[-1]["selectable"], "_where_criteria", ()))
         return f" FROM (SELECT tabid{NO_TABLE}) AS one_row" if has_where else NO_TABLE
 
+    def visit_textclause(self, textclause: Any, *args: Any, **kw: Any) -> str:
+        """The text as it is; but ``SELECT 1``, by which libraries ask whether a database is there, gets its FROM."""
+        text = super().visit_textclause(textclause, *args, **kw)
+        return text + NO_TABLE if text.strip().lower() == "select 1" else text
+
     def visit_select(
         self, select_stmt: Any, asfrom: bool = False, place: str | None = None, **kw: Any
     ) -> str:
@@ -296,7 +301,7 @@ class InformixCompiler(FunctionCompiler):
         """INSERT; an upsert is a MERGE, and several rows are a query."""
         kw["place"] = "value"
         if insert_stmt._post_values_clause is not None:
-            return self._merge(insert_stmt, **kw)
+            return self._merge(insert_stmt, **{**kw, "place": "source"})
         if insert_stmt._multi_values:
             return self._insert_rows(insert_stmt, **kw)
         if insert_stmt._return_defaults and not insert_stmt._returning:
@@ -380,6 +385,7 @@ class InformixCompiler(FunctionCompiler):
         names = {column.name: name for column, name, _, _ in row}
         text = f"MERGE INTO {table} USING (SELECT {', '.join(source)}{NO_TABLE}) AS {SOURCE} ON ("
         text += " AND ".join(f"{table}.{names[key]} = {values[key]}" for key in merging.keys) + ")"
+        kw["place"] = "value"
         changes = self._merge_changes(statement, merging, values, **kw) if merging.updates else []
         if changes:
             text += f" WHEN MATCHED THEN UPDATE SET {', '.join(changes)}"
@@ -400,8 +406,8 @@ class InformixCompiler(FunctionCompiler):
                 isinstance(value, elements.ColumnClause) and getattr(value.table, "name", None) == SOURCE
             )
             text = values.get(value.name) if of_source else None
-            if isinstance(value, elements.BindParameter) and value.type._isnull:
-                value = value._with_binary_element_type(columns[name].type)
+            if isinstance(value, elements.BindParameter):
+                value = self.bounded(value._with_binary_element_type(columns[name].type), name)
             changes.append(f"{self.preparer.quote(name)} = {text or self.process(value.self_group(), **kw)}")
         return changes
 

@@ -28,6 +28,7 @@ from aioifx.sqlalchemy.adapters import AdaptedConnection, AdaptedModule
 from aioifx.sqlalchemy.compiler import InformixCompiler
 from aioifx.sqlalchemy.ddl import CONSTRUCT_ARGUMENTS, InformixDDLCompiler, InformixTypeCompiler
 from aioifx.sqlalchemy.reflection import InformixReflection
+from aioifx.sqlalchemy.type_compiler import DEFAULT_LVARCHAR, MAX_LVARCHAR
 from aioifx.sqlalchemy.types import COLSPECS
 
 
@@ -85,6 +86,9 @@ _ISOLATION_LEVELS: Final = (
     "CURSOR STABILITY",
     "REPEATABLE READ",
 )
+
+_LARGE_REFUSED: Final = range(-616, -609)
+"""BYTE and TEXT with an index, GROUP BY, DISTINCT, ORDER BY, and in expressions (documented)."""
 
 _DEFAULTS: Final = {"lobs": "inline", "DELIMIDENT": "y"}
 """Options of a connection unless the URL has them. SQLAlchemy reads complete values and quotes names."""
@@ -147,6 +151,13 @@ class InformixDialect(InformixReflection):
     """The dialect of `create_engine`: it runs on aioifx.dbapi.
 
     Its arguments are those of `create_engine`; *options* are those of SQLAlchemy's `DefaultDialect`.
+
+    Args:
+        text_type: what Text and UnicodeText are: "text", which is the default; "lvarchar", of 2,048 bytes; or
+            "lvarchar(n)". It may be in the URL's query instead.
+
+    Raises:
+        sqlalchemy.exc.ArgumentError: *text_type* is none of these.
     """
 
     name = "informix"
@@ -184,13 +195,19 @@ class InformixDialect(InformixReflection):
     colspecs = dict(COLSPECS)  # noqa: RUF012 - as in the base class
     construct_arguments = CONSTRUCT_ARGUMENTS
 
+    text_length: int | None = None
+    """Bytes of the LVARCHAR that generic Text is; None: it is TEXT."""
+
     def __init__(
         self,
+        text_type: str | None = None,
         json_serializer: Callable[[Any], str] | None = None,
         json_deserializer: Callable[[str], Any] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
+        self._text_type = text_type
+        self.text_length = _text_length(text_type)
         self._json_serializer = json_serializer
         self._json_deserializer = json_deserializer
         self._schema = SchemaChanges()
@@ -214,18 +231,21 @@ class InformixDialect(InformixReflection):
 
         The connection decodes JSON, so it gets the engine's function.
         """
+        if self._text_type is None:  # libraries make engines themselves, from a URL
+            self.text_length = _text_length(url.query.get("text_type"))
+        url = url.difference_update_query(["text_type"])
         return [dsn_of(url)], {} if self._json_deserializer is None else {
             "json_loads": self._json_deserializer
         }
 
+    # Asked of the client: a query needs a database, and CREATE DATABASE has none.
+
     def _get_server_version_info(self, connection: Connection) -> tuple[int, ...] | None:
-        sql = "SELECT DBINFO('version', 'full') FROM informix.systables WHERE tabid = 1"
-        found = re.search(r"(\d+)\.(\d+)", str(connection.exec_driver_sql(sql).scalar()))
+        found = re.search(r"(\d+)\.(\d+)", _connection_of(connection.connection).run(_version_of))
         return (int(found[1]), int(found[2])) if found else None
 
     def _get_default_schema_name(self, connection: Connection) -> str:
-        sql = "SELECT USER FROM informix.systables WHERE tabid = 1"
-        return str(connection.exec_driver_sql(sql).scalar()).rstrip()
+        return str(_connection_of(connection.connection).run(_user_of))
 
     def _check_max_identifier_length(self, connection: Connection) -> None:
         return None
@@ -237,13 +257,21 @@ class InformixDialect(InformixReflection):
             return
         connection = cursor.connection
         self._schema.before_execute(connection)
-        cursor.execute(statement, parameters)
+        try:
+            cursor.execute(statement, parameters)
+        except errors.DatabaseError as error:
+            _explain(error)
+            raise
         if cursor.description is None:
             self._schema.on_executed(connection, statement)
 
     def do_executemany(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
         self._schema.before_execute(cursor.connection)
-        cursor.executemany(statement, parameters)
+        try:
+            cursor.executemany(statement, parameters)
+        except errors.DatabaseError as error:
+            _explain(error)
+            raise
 
     def do_commit(self, dbapi_connection: Any) -> None:
         super().do_commit(dbapi_connection)  # type: ignore[no-untyped-call]
@@ -322,9 +350,42 @@ def _connection_of(connection: Any) -> Any:
     return getattr(connection, "dbapi_connection", connection)
 
 
+async def _version_of(connection: Client[Any]) -> str:
+    return connection.server_version
+
+
+async def _user_of(connection: Client[Any]) -> str:
+    return connection.user
+
+
 async def _isolation_of(connection: Client[Any]) -> str:
     """The isolation level by its name in SQL."""
     return connection.isolation.replace("_", " ").upper()
+
+
+_TEXT_TYPE: Final = re.compile(r"text|lvarchar(?:\((\d{1,5})\))?", re.IGNORECASE)
+
+
+def _text_length(text_type: object) -> int | None:
+    if text_type is None:
+        return None
+    found = _TEXT_TYPE.fullmatch(text_type) if isinstance(text_type, str) else None
+    length = int((found and found[1]) or DEFAULT_LVARCHAR)
+    if found is None or not 1 <= length <= MAX_LVARCHAR:
+        raise exc.ArgumentError(
+            f"text_type: expected text, lvarchar or lvarchar(n) with n from 1 to {MAX_LVARCHAR}, got {text_type!r:.40}"
+        )
+    return None if found[0].lower() == "text" else length
+
+
+def _explain(error: errors.DatabaseError) -> None:
+    """Complete the message, because SQLAlchemy shows neither attributes nor notes."""
+    if isinstance(error, errors.DataError) and error.column is not None:
+        error.args = (f"column {error.column}, {error}",)
+    elif error.sqlcode in _LARGE_REFUSED:
+        error.args = (
+            f"{error}; as LVARCHAR Text can be compared: create its table with text_type=lvarchar in the URL",
+        )
 
 
 def dsn_of(url: URL) -> str:

@@ -5,9 +5,10 @@ Where an expression stands decides its text, and travels down the tree as the ke
 - `item`: by itself in a select list. A parameter and NULL need a type there: ``?::INTEGER``, ``NULL::LVARCHAR``.
 - `typed`: inside an item, or a result of CASE. Parameters get a cast; NULL does not.
 - `value`: an operand, or what INSERT and UPDATE store. Parameters take their type from the other operand.
+- `source`: what MERGE stores, by way of a cast.
 - none: a condition, or unknown.
 
-In the first three a condition becomes ``CASE WHEN .. THEN 't'::BOOLEAN ..``: Informix has no conditions as values.
+In the first four a condition becomes ``CASE WHEN .. THEN 't'::BOOLEAN ..``: Informix has no conditions as values.
 
 Source: documented (Guide to SQL: Syntax, "Expressions in the Select List": variables by themselves are not allowed
 there; Guide to SQL: Reference, BOOLEAN). DECODE takes two NULLs as equal (Syntax, "DECODE Function").
@@ -21,12 +22,15 @@ there; Guide to SQL: Reference, BOOLEAN). DECODE takes two NULLs as equal (Synta
 
 from __future__ import annotations
 
-from typing import Any, Final
+import re
+from typing import Any, Final, cast
 
 from sqlalchemy import exc
 from sqlalchemy import types as sqltypes
 from sqlalchemy.sql import compiler, elements, operators
 from sqlalchemy.util import memoized_property
+
+from aioifx.errors import DataError
 
 NO_TABLE: Final = " FROM informix.systables WHERE tabid = 1"
 """The one row that a SELECT without FROM reads, with a condition already.
@@ -39,6 +43,7 @@ _TEXT_CAST: Final = "LVARCHAR"
 _MAX_TEXT: Final = 2048
 """Bytes of an LVARCHAR without a length. A row has at most 32,767, so that the greatest length would fit once."""
 
+_TEXT_LENGTH: Final = re.compile(r"(?:N?CHAR|L?VARCHAR|NVARCHAR)(?:\((\d+)|$)")
 _MAX_PRECISION: Final = 32
 
 ITEM_OPERATORS: Final = frozenset(
@@ -78,28 +83,38 @@ def _never_null(element: Any) -> bool:
     return getattr(element, "operator", None) in (operators.exists, operators.is_, operators.is_not)
 
 
-class _ShortText(sqltypes.TypeDecorator[Any]):
-    """The type of text that is cast to LVARCHAR, which would cut longer text silently."""
+class _Bounded(sqltypes.TypeDecorator[Any]):
+    """The type of text that is cast to a type of *limit* bytes, which would cut longer text silently.
+
+    Args:
+        column: what the text is stored into; empty: it is in a select list.
+    """
 
     impl = sqltypes.String
     cache_ok = True
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, limit: int = _MAX_TEXT, column: str = "") -> None:
         super().__init__()
-        self.inner = inner
+        self.inner, self.limit, self.column = inner, limit, column
 
     def bind_processor(self, dialect: Any) -> Any:
         process = self.inner._cached_bind_processor(dialect)
 
         def checked(value: Any) -> Any:
             value = value if process is None else process(value)
-            if isinstance(value, str) and len(value.encode()) > _MAX_TEXT:
-                raise ValueError(
-                    f"text in a select list: expected at most {_MAX_TEXT} bytes; give literal() a String(length)"
-                )
+            if isinstance(value, str) and (size := len(value.encode())) > self.limit:
+                raise self._error(size)
             return value
 
         return checked
+
+    def _error(self, size: int) -> Exception:
+        if self.column:
+            text = f"column {self.column}: text of {size} bytes does not fit {self.limit} bytes"
+            return DataError(text, column=self.column)
+        return ValueError(
+            f"text in a select list: expected at most {self.limit} bytes; give literal() a String(length)"
+        )
 
 
 class ExpressionCompiler(compiler.SQLCompiler):
@@ -114,9 +129,16 @@ class ExpressionCompiler(compiler.SQLCompiler):
             return None
         if self.is_large(type_):
             return f"{_TEXT_CAST}(32739)" if isinstance(impl, sqltypes.String) else None
-        if isinstance(impl, sqltypes.String) and impl.length is None:
+        if isinstance(impl, sqltypes.String) and impl.length is None and not self._is_lvarchar(impl):
             return _TEXT_CAST
         return self._typed(elements.TypeClause(type_))
+
+    def _is_lvarchar(self, impl: Any) -> bool:
+        """Whether a Text is LVARCHAR, by the option text_type."""
+        return cast(Any, self.dialect).text_length is not None and impl.__visit_name__ in (
+            "text",
+            "unicode_text",
+        )
 
     def is_large(self, type_: Any) -> bool:
         """Whether a column of *type_* is a large object, which nothing is cast to."""
@@ -151,7 +173,18 @@ class ExpressionCompiler(compiler.SQLCompiler):
 
     # -- parameters and constants -------------------------------------------------------------------------------------
 
+    def bounded(self, parameter: Any, column: str) -> Any:
+        """A parameter whose text is checked against its type, for where the server would cut it silently."""
+        length = _TEXT_LENGTH.match(self.cast_type(parameter.type) or "")
+        if length is None:
+            return parameter
+        return parameter._with_binary_element_type(
+            _Bounded(parameter.type, int(length[1] or _MAX_TEXT), column)
+        )
+
     def visit_bindparam(self, bindparam: Any, place: str | None = None, **kw: Any) -> str:
+        if place == "source":
+            bindparam = self.bounded(bindparam, self._truncate_bindparam(bindparam))
         if place not in ("item", "typed") or bindparam.expanding:
             return super().visit_bindparam(bindparam, **kw)
         if kw.get("literal_binds"):
@@ -164,7 +197,7 @@ class ExpressionCompiler(compiler.SQLCompiler):
             return f"{text}::{self.cast_type(bindparam.type)}" if is_text else text
         type_text = _TEXT_CAST if bindparam.type._isnull else self.cast_type(bindparam.type)
         if type_text == _TEXT_CAST:
-            bindparam = bindparam._with_binary_element_type(_ShortText(bindparam.type))
+            bindparam = bindparam._with_binary_element_type(_Bounded(bindparam.type))
         text = super().visit_bindparam(bindparam, **kw)
         return f"{text}::{type_text}" if type_text else text
 

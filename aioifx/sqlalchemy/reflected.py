@@ -13,13 +13,13 @@ from sqlalchemy import util
 from sqlalchemy.engine.interfaces import ReflectedColumn, ReflectedForeignKeyConstraint, ReflectedIndex
 from sqlalchemy.sql import sqltypes
 
+from aioifx.sqlalchemy.binary import BYTE
 from aioifx.sqlalchemy.catalog import ColumnEntry, ConstraintEntry, IndexEntry, TableEntry
 from aioifx.sqlalchemy.catalog_text import Key, default_sql
 from aioifx.sqlalchemy.composites import LIST, MULTISET, ROW, SET, NamedType
 from aioifx.sqlalchemy.types import (
     BIGSERIAL,
     BSON,
-    BYTE,
     DATETIME,
     INT8,
     INTERVAL,

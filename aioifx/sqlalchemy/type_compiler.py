@@ -8,14 +8,16 @@ Source: names, limits and defaults are documented (Guide to SQL: Reference, data
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sqlalchemy import exc
 from sqlalchemy.sql import compiler, elements, sqltypes
 
+from aioifx.sqlalchemy.binary import is_hex
 from aioifx.sqlalchemy.types import HOUR_TO_FRACTION, YEAR_TO_FRACTION
 
 MAX_VARCHAR: Final = 255
+DEFAULT_LVARCHAR: Final = 2048
 MAX_LVARCHAR: Final = 32_739
 MAX_PRECISION: Final = 32
 
@@ -112,12 +114,30 @@ class InformixTypeCompiler(compiler.GenericTypeCompiler):
             return self._text("LVARCHAR", type_, MAX_LVARCHAR)
         return self._text("TEXT", type_, None) + _space_of(type_)
 
+    def visit_text(self, type_: Any, **kw: Any) -> str:
+        """TEXT, or LVARCHAR by the option text_type."""
+        length: int | None = cast(Any, self.dialect).text_length
+        if length is None:
+            return self.visit_TEXT(type_, **kw)
+        return self._text("LVARCHAR", type_, min(type_.length or length, MAX_LVARCHAR))
+
+    visit_unicode_text = visit_text
+
     def visit_BYTE(self, type_: Any, **kw: Any) -> str:
         if _is_cast(kw):
             raise exc.CompileError("BYTE: Informix has no cast to it")
         return "BYTE" + _space_of(type_)
 
-    visit_BINARY = visit_VARBINARY = visit_large_binary = visit_BYTE
+    visit_large_binary = visit_BYTE
+
+    def visit_BINARY(self, type_: Any, **kw: Any) -> str:
+        """Hexadecimal text, which can be a key and be compared; without a length BYTE. See `binary`."""
+        return f"CHAR({2 * type_.length})" if is_hex(type_) else self.visit_BYTE(type_, **kw)
+
+    def visit_VARBINARY(self, type_: Any, **kw: Any) -> str:
+        if not is_hex(type_):
+            return self.visit_BYTE(type_, **kw)
+        return self._varying("VARCHAR", sqltypes.VARCHAR(2 * type_.length), kw)
 
     def visit_NCLOB(self, type_: Any, **kw: Any) -> str:
         return "CLOB"

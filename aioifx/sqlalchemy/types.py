@@ -28,6 +28,7 @@ from sqlalchemy.sql.base import SchemaEventTarget
 from sqlalchemy.sql.sqltypes import _AbstractInterval
 
 from aioifx.codecs.temporal_text import interval_formatter
+from aioifx.sqlalchemy.binary import BINARY, VARBINARY, LargeBinary
 from aioifx.sqlalchemy.composites import Process, quoted
 from aioifx.sqltypes import (
     Datetime,
@@ -95,10 +96,10 @@ class INT8(sqltypes.BigInteger):
     __visit_name__ = "INT8"
 
 
-class SERIAL(SchemaEventTarget, sqltypes.Integer):
+class SERIAL(SchemaEventTarget, _Integer):
     """SERIAL(start): an INTEGER that the server numbers, for columns other than the primary key.
 
-    Its columns are NOT NULL, and INSERT leaves them out unless they have a value.
+    Its columns are NOT NULL, and INSERT leaves them out unless they have a value. None stands for the next number.
     """
 
     __visit_name__ = "SERIAL"
@@ -111,10 +112,19 @@ class SERIAL(SchemaEventTarget, sqltypes.Integer):
         parent.nullable = False
         parent._on_table_attach(_fetch_number)
 
+    def bind_processor(self, dialect: Dialect) -> Process | None:
+        """0, the next number, for None: what the ORM inserts into a reflected column without a value."""
+        return lambda value: 0 if value is None else value
+
 
 def _fetch_number(column: Any, table: Any) -> None:
-    """Tell INSERT that the server numbers a column; of a primary key SQLAlchemy knows it."""
-    if not column.primary_key and column.default is None and column.server_default is None:
+    """Tell INSERT that the server numbers a column; of a primary key SQLAlchemy knows it.
+
+    A reflected column has `autoincrement` instead: a default would be in the text of code generators.
+    """
+    if column.primary_key or column.autoincrement is True:
+        return
+    if column.default is None and column.server_default is None:
         FetchedValue()._set_parent(column)
 
 
@@ -169,7 +179,7 @@ class MONEY(_Numeric):
     __visit_name__ = "MONEY"
 
 
-# --- text and bytes -------------------------------------------------------------------------------------------------
+# --- text ----------------------------------------------------------------------------------------------------------
 
 
 class VARCHAR(sqltypes.VARCHAR):
@@ -199,33 +209,6 @@ class TEXT(sqltypes.TEXT):
 
     def __init__(self, length: int | None = None, space: str | None = None, **kw: Any) -> None:
         super().__init__(length, **kw)
-        self.space = space
-
-
-class _LargeBinary(sqltypes.LargeBinary):
-    """Bytes. Files and iterables of chunks are sent as aioifx sends them. There are no literals."""
-
-    def bind_processor(self, dialect: Dialect) -> Process | None:
-        return _to_bytes
-
-    def result_processor(self, dialect: Dialect, coltype: object) -> Process | None:
-        return None
-
-    def literal_processor(self, dialect: Dialect) -> Process | None:
-        return None
-
-
-def _to_bytes(value: Any) -> Any:
-    return bytes(value) if isinstance(value, (bytearray, memoryview)) else value
-
-
-class BYTE(_LargeBinary):
-    """BYTE, stored in the table or in the blobspace *space*."""
-
-    __visit_name__ = "BYTE"
-
-    def __init__(self, length: int | None = None, space: str | None = None) -> None:
-        super().__init__(length)
         self.space = space
 
 
@@ -469,7 +452,9 @@ COLSPECS: Final[dict[type[sqltypes.TypeEngine[Any]], type[sqltypes.TypeEngine[An
     sqltypes.Integer: _Integer,
     sqltypes.Numeric: _Numeric,
     sqltypes.Float: sqltypes.Float,
-    sqltypes.LargeBinary: _LargeBinary,
+    sqltypes.LargeBinary: LargeBinary,
+    sqltypes.BINARY: BINARY,
+    sqltypes.VARBINARY: VARBINARY,
     sqltypes.Boolean: _Boolean,
     sqltypes.Date: _Date,
     sqltypes.DateTime: _DateTime,

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from operator import length_hint
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import aioifx
@@ -116,6 +117,50 @@ def test_named_values_time_limits_and_row_factories_are_those_of_the_client(conn
     assert cursor.fetchall() == [{"n": 2}, {"n": 4}]
     with pytest.raises(dbapi.InterfaceError, match=r"^timeout: "):
         cursor.execute("select n from number", timeout=-1)
+
+
+@pytest.mark.parametrize(
+    ("sql", "parameters", "rows"),
+    [
+        ("select n from number where n = :n", {"n": 3}, [(3,)]),
+        ("select n from number where n = :n or n = :n", {"n": 3, "unused": 4}, [(3,)]),
+        ("select n from number where n in (:ns) order by n", {"ns": [4, 2]}, [(2,), (4,)]),
+        ("select n from number where n = 3", {}, [(3,)]),
+        ("select n from number where n = 3", {"unused": 4}, [(3,)]),
+        ("select n::varchar(9) from shop:number where n = 3 and ':a' > '9' -- :b", {}, [("3",)]),
+        ("select n {:a} from number where n = 3 /* :b */", {}, [(3,)]),
+    ],
+)
+def test_a_mapping_has_the_values_of_names_as_in_sqlite3(
+    conn: dbapi.Connection, sql: str, parameters: dict[str, Any], rows: list[Any]
+) -> None:
+    assert conn.cursor().execute(sql, parameters).fetchall() == rows
+
+
+def test_a_mapping_that_lacks_a_value_is_an_error_that_names_it(conn: dbapi.Connection) -> None:
+    cursor = conn.cursor()
+    with pytest.raises(dbapi.ProgrammingError, match=r"^no value for parameter :n$"):
+        cursor.execute("select n from number where n = :n", {"m": 3})
+    with pytest.raises(dbapi.InterfaceError, match=r"^parameters: expected a sequence, got dict"):
+        cursor.execute("select n from number where n = ?", {"n": 3})
+    with pytest.raises(dbapi.InterfaceError, match=r"^named: cannot be combined"):
+        cursor.execute("select n from number where n = :n", {"n": 3}, named={"n": 3})
+    assert cursor.execute("select n from number where n = :n", {"n": 3}).fetchone() == (3,)
+
+
+def test_executemany_takes_mappings_if_the_statement_has_names(conn: dbapi.Connection, table: str) -> None:
+    cursor = conn.cursor()
+    insert = f"insert into {table} (note) values (:note)"
+    notes: list[dict[str, Any]] = [{"note": "a", "unused": 0}, {"note": "b"}]
+    assert cursor.executemany(insert, notes).rowcount == 2
+    assert cursor.executemany(insert, ({"note": note} for note in "cd")).rowcount == 2
+    assert cursor.executemany(insert, pa.table({"note": ["e"]})).rowcount == 1
+    with pytest.raises(dbapi.ProgrammingError, match=r"^row 1: no value for parameter :note"):
+        cursor.executemany(insert, [{"note": "f"}, {"n": "f"}])
+    with pytest.raises(dbapi.InterfaceError, match=r"^row 0: expected a mapping, got tuple$"):
+        cursor.executemany(insert, [("f",)])
+    with pytest.raises(dbapi.InterfaceError, match=r"^rows: expected an iterable"):
+        cursor.executemany(insert, {"note": "f"})
 
 
 def test_arguments_have_the_names_of_pep_249(conn: dbapi.Connection, table: str) -> None:

@@ -79,6 +79,54 @@ def test_code_that_runs_in_the_thread_has_the_context_of_the_caller(conn: dbapi.
     assert seen == [("of the caller", "aioifx.dbapi")]
 
 
+def test_a_connection_that_is_collected_in_the_thread_is_rolled_back_or_closed_there(
+    host: Host, conn: dbapi.Connection
+) -> None:
+    left = dbapi.connect(host.dsn)
+    left.cursor().execute("create temp table t (n int)")
+    cursor = left.cursor().execute("select a.n from number a, number b")
+
+    def in_thread(*calls: Callable[[], None]) -> None:
+        async def work(_: object) -> None:
+            for call in calls:
+                call()
+
+        conn.run(work)
+
+    in_thread(cursor.close, left.rollback)
+    with pytest.raises(dbapi.InterfaceError, match="the cursor is closed"):
+        cursor.fetchone()
+    left.ping()
+    assert not left.is_in_transaction()
+    with pytest.raises(dbapi.InterfaceError, match="a blocking call cannot be made"):
+        in_thread(left.commit)
+    in_thread(left.close)
+    with pytest.raises(dbapi.Error):
+        left.ping()
+    assert left.is_closed()
+    other = dbapi.connect(host.dsn)
+    in_thread(other.terminate)
+    with pytest.raises(dbapi.Error):
+        other.ping()
+    assert other.is_closed()
+
+
+def test_what_fails_in_the_thread_after_a_collection_is_logged(
+    host: Host, conn: dbapi.Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(_: object) -> None:
+        conn._thread.finish(fail)  # pyright: ignore[reportPrivateUsage]
+
+    async def fail() -> None:
+        raise dbapi.OperationalError("no reply")
+
+    conn.run(work)
+    conn.ping()
+    assert [record.message for record in caplog.records] == [
+        "a connection that was garbage-collected could not be cleaned up"
+    ]
+
+
 def test_code_that_runs_in_the_thread_cannot_block_it(host: Host, conn: dbapi.Connection) -> None:
     def factory(columns: Any) -> Callable[[Any], Any]:
         conn.cursor().execute("select n from number")

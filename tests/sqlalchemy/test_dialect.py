@@ -90,6 +90,22 @@ async def test_the_first_connection_tells_version_and_owner(engine: AsyncEngine)
         assert engine.dialect.default_schema_name == "informix"
 
 
+@pytest.mark.parametrize("log", ["", " WITH LOG"])
+async def test_without_a_database_one_is_made_and_dropped(url: str, log: str) -> None:
+    """Without AUTOCOMMIT, as setup scripts and sqlalchemy_utils do."""
+    engine = create_async_engine(make_url(url).set(database=None))
+    async with engine.begin() as conn:
+        await conn.execute(sa.text(f"CREATE DATABASE made{log}"))
+        await conn.execute(sa.text("CLOSE DATABASE"))
+    made = create_async_engine(make_url(url).set(database="made"))
+    async with made.begin() as conn:
+        assert await conn.scalar(sa.text("SELECT 1")) == 1
+    await made.dispose()
+    async with engine.begin() as conn:
+        await conn.execute(sa.text("DROP DATABASE made"))
+    await engine.dispose()
+
+
 @pytest.mark.parametrize(
     ("schema", "name"),
     [

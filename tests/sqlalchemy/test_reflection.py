@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import ObjectKind, ObjectScope
 from sqlalchemy.engine.default import DefaultDialect
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 from sqlalchemy.ext.automap import automap_base
 from sqlalchemy.orm import Session
 
@@ -192,6 +192,23 @@ async def test_serial_columns(engine: AsyncEngine) -> None:
         (sa.INTEGER, None, False),
     ]
     assert ifx.BIGSERIAL not in {type(one["type"]) for one in a}
+
+
+async def test_a_reflected_serial_has_no_default_and_is_numbered(engine: AsyncEngine) -> None:
+    """A default would be in the text of code generators, and without one the ORM inserts NULL."""
+    async with engine.begin() as conn:
+        await conn.exec_driver_sql("CREATE TABLE a (id INT PRIMARY KEY, n SERIAL(7), m SERIAL8)")
+        await conn.exec_driver_sql("CREATE VIEW v (id, n) AS SELECT id, n FROM a")
+        base = automap_base()
+        await conn.run_sync(base.metadata.reflect, views=True)
+    base.prepare()
+    for table in base.metadata.tables.values():
+        assert [column.server_default for column in table.c] == [None] * len(table.c)
+    async with AsyncSession(engine) as session:
+        session.add_all([base.classes.a(id=1), base.classes.a(id=2)])
+        await session.flush()
+        assert (await session.execute(sa.select(base.metadata.tables["a"]))).all() == [(1, 7, 1), (2, 8, 2)]
+        assert (await session.execute(sa.select(base.metadata.tables["v"]))).all() == [(1, 7), (2, 8)]
 
 
 async def test_defaults_and_nulls(engine: AsyncEngine) -> None:

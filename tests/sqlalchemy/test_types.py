@@ -37,6 +37,7 @@ from aioifx.sqlalchemy import (
     TIME,
     VARCHAR,
     InformixDialect,
+    insert,
 )  # fmt: skip
 from aioifx.sqlalchemy.types import COLSPECS
 from aioifx.sqltypes import SqlType, TypeCode
@@ -410,3 +411,87 @@ async def test_values_of_documents(engine: AsyncEngine) -> None:
 def test_a_value_has_a_type(expression: Any) -> None:
     with pytest.raises(exc.CompileError, match=r"JSON: expected as_string\(\)"):
         sql(select(expression))
+
+
+# -- text_type --------------------------------------------------------------------------------------------------------
+
+
+TEXTS = sa.Table(
+    "note",
+    sa.MetaData(),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.Text),
+    sa.Column("title", sa.UnicodeText(5)),
+    sa.Column("blob", sa.TEXT),
+    sa.Index("ix_body", "title"),
+)
+
+
+@pytest.mark.parametrize("is_argument", [True, False])
+async def test_generic_text_may_be_lvarchar(url: str, is_argument: bool) -> None:
+    option = "lvarchar(4000)"
+    engine = (
+        create_async_engine(url, text_type=option)
+        if is_argument
+        else create_async_engine(sa.make_url(url).update_query_dict({"text_type": option}))
+    )
+    async with engine.begin() as conn:
+        await conn.run_sync(TEXTS.metadata.create_all)
+        columns = await conn.run_sync(lambda sync: sa.inspect(sync).get_columns("note"))
+        assert [str(column["type"].compile(engine.dialect)) for column in columns[1:]] == [
+            "LVARCHAR(4000)",
+            "LVARCHAR(5)",
+            "TEXT",
+        ]
+        long = "x" * 4000
+        await conn.execute(TEXTS.insert(), [{"id": 1, "body": long}, {"id": 2, "body": "b", "title": "t"}])
+        await conn.execute(TEXTS.insert().values([{"id": 3, "body": long}, {"id": 4, "body": "c"}]))
+        found = (
+            sa.select(TEXTS.c.id, sa.literal(long, sa.Text))
+            .where(TEXTS.c.body == long)
+            .order_by(TEXTS.c.body)
+        )
+        assert (await conn.execute(found)).all() == [(1, long), (3, long)]
+        upsert = insert(TEXTS).on_conflict_do_update()
+        await conn.execute(upsert, {"id": 1, "body": long[1:]})
+        assert await conn.scalar(sa.select(TEXTS.c.body).where(TEXTS.c.id == 1)) == long[1:]
+        for statement in (
+            TEXTS.insert().values(id=5, body=long + "y"),
+            TEXTS.update().values(body=long + "y"),
+            upsert.values(id=1, body=long + "y"),
+            insert(TEXTS).values(id=1, body="b").on_conflict_do_update(set_={"body": long + "y"}),
+        ):
+            with pytest.raises(exc.DataError, match=r"column body(, parameter|: text of 4001 bytes)"):
+                await conn.execute(statement)
+    await engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("option", "text"), [(None, "TEXT"), ("text", "TEXT"), ("LVARCHAR", "LVARCHAR(2048)")]
+)
+def test_text_is_text_unless_the_option_says_lvarchar(option: str | None, text: str) -> None:
+    assert sa.Text().compile(InformixDialect(text_type=option)) == text
+    if option:
+        dialect = InformixDialect()
+        dialect.create_connect_args(sa.make_url(f"informix://db1/shop?text_type={option}"))
+        assert sa.Text().compile(dialect) == text
+
+
+@pytest.mark.parametrize("option", ["varchar", "lvarchar(0)", "lvarchar(32740)", "lvarchar(x)", "", 7])
+def test_another_text_type_is_an_error_that_names_the_option(option: Any) -> None:
+    with pytest.raises(exc.ArgumentError, match=r"^text_type: expected text, lvarchar or lvarchar\(n\)"):
+        InformixDialect(text_type=option)
+
+
+async def test_a_comparison_of_text_is_an_error_that_names_the_option(engine: AsyncEngine) -> None:
+    async with engine.connect() as conn:
+        await conn.exec_driver_sql("CREATE TABLE note (id INT, body TEXT)")
+        for statement in (
+            sa.select(TEXTS.c.id).where(TEXTS.c.body == "b"),
+            sa.select(TEXTS.c.id).order_by(TEXTS.c.body),
+            sa.select(TEXTS.c.body).distinct(),
+        ):
+            with pytest.raises(
+                exc.ProgrammingError, match="create its table with text_type=lvarchar in the URL"
+            ):
+                await conn.execute(statement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import Any, Generic, Self, TypeAlias, TypeVar
@@ -13,14 +13,14 @@ from aioifx.client.execution.arrow_reader import ArrowTable
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
     OnError,
+    by_name_or_position,
     by_position,
     check_on_error,
     execute_statement,
     executemany,
-    rows_by_position,
+    rows_by_name_or_position,
     start,
 )
-from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.row_plan import LobRows, RowPlans, converted
@@ -176,7 +176,7 @@ class Cursor(NotCopied, Generic[R]):
     async def execute(
         self,
         sql: str,
-        params: Sequence[Value] = (),
+        params: Sequence[Value] | Mapping[str, Value] = (),
         *,
         named: NamedValues | None = None,
         timeout: float | None = None,
@@ -187,21 +187,24 @@ class Cursor(NotCopied, Generic[R]):
 
         Args:
             sql: one statement.
-            params: the values of its placeholders, ``?``.
-            named: instead, those of its ``:name`` or ``:1``.
+            params: the values of its placeholders, ``?``; or a mapping of those of its ``:name``, and perhaps others.
+            named: instead, the values of its ``:name`` or ``:1``, and no others.
             timeout: seconds for this call; None: command_timeout.
+
+        Raises:
+            ProgrammingError: a mapping lacks a value; names the parameter.
         """
-        check_sequence(params, "parameters")
+        sql, values = by_name_or_position(sql, params)
         if named is not None:
-            sql, params = by_position(sql, params, named)
+            sql, values = by_position(sql, values, named)
         self._reset()
         session = self._session
         if session.observation is None:
-            await self._execute(sql, params, timeout)
+            await self._execute(sql, values, timeout)
             return self
-        watch = self._watch = Watch(session.observation, "cursor", sql, len(params), session)
+        watch = self._watch = Watch(session.observation, "cursor", sql, len(values), session)
         try:
-            await watch.run(self._execute(sql, params, timeout))
+            await watch.run(self._execute(sql, values, timeout))
         except BaseException as error:
             watch.end(error)
             raise
@@ -247,14 +250,17 @@ class Cursor(NotCopied, Generic[R]):
     async def executemany(
         self,
         sql: str,
-        rows: ParamRows | ArrowTable | None = None,
+        rows: ParamRows | MappingRows | ArrowTable | None = None,
         *,
         named: MappingRows | ArrowTable | None = None,
         on_error: OnError = "raise",
         timeout: float | None = None,
     ) -> Self:
-        """Run a statement once for each row, pipelined. See `Connection.executemany`."""
-        sql, source = rows_by_position(sql, rows, named)
+        """Run a statement once for each row, pipelined. See `Connection.executemany`.
+
+        If the statement has ``:name``, the rows are mappings as in `execute`.
+        """
+        sql, source = rows_by_name_or_position(sql, rows, named)
         collect = check_on_error(on_error)
         self._reset()
         size = len(rows) if isinstance(rows, (list, tuple)) else None

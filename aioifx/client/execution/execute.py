@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 from aioifx.client.config.options import MIN_FETCH_SIZE
 from aioifx.client.execution.arrow_reader import ArrowData, ArrowTable, is_arrow
-from aioifx.client.execution.parameters import check_rows
+from aioifx.client.execution.parameters import check_rows, check_sequence
 from aioifx.client.execution.pipeline import BatchRows, ParamRows, is_single_use, run_pipeline
 from aioifx.client.execution.read_again import fill
 from aioifx.client.execution.result import ExecuteResult, result_of
@@ -25,6 +25,7 @@ from aioifx.client.sql.placeholders import (
     NamedRows,
     NamedStatement,
     NamedValues,
+    bind_mapping,
     bind_named,
     named_statement,
 )
@@ -368,6 +369,30 @@ def by_position(sql: str, args: Sequence[Value], named: NamedValues) -> tuple[st
     return bind_named(sql, named)
 
 
+def by_name_or_position(
+    sql: str, params: Sequence[Value] | Mapping[str, Value]
+) -> tuple[str, Sequence[Value]]:
+    """PEP 249: parameters are a sequence for ``?``, or else a mapping; decided by text and value, as in sqlite3."""
+    if isinstance(params, Mapping) and not scan(sql).placeholders:
+        return bind_mapping(sql, params)
+    check_sequence(params, "parameters")
+    return sql, cast("Sequence[Value]", params)
+
+
+def rows_by_name_or_position(
+    sql: str, rows: ParamRows | MappingRows | ArrowTable | None, named: MappingRows | ArrowTable | None
+) -> tuple[str, BatchRows]:
+    """PEP 249: as `rows_by_position`; rows are mappings if the text names its parameters."""
+    by_name = named is None and not scan(sql).placeholders and named_statement(sql).names
+    if not by_name:
+        return rows_by_position(sql, cast("ParamRows | ArrowTable | None", rows), named)
+    statement = named_statement(sql)
+    if is_arrow(rows):
+        return statement.sql, named_rows(statement, rows)
+    check_rows(rows)
+    return statement.sql, NamedRows(cast("MappingRows", rows), statement.values_in)
+
+
 def rows_by_position(
     sql: str, rows: ParamRows | ArrowTable | None, named: MappingRows | ArrowTable | None
 ) -> tuple[str, BatchRows]:
@@ -387,7 +412,7 @@ def named_rows(statement: NamedStatement, named: MappingRows | ArrowTable) -> Na
     """The rows of mappings, or of Arrow data by the names of its columns, by position."""
     if is_arrow(named):
         return ArrowData(named, statement.indices)
-    return NamedRows(statement, cast("MappingRows", named))
+    return NamedRows(cast("MappingRows", named), statement.values)
 
 
 def check_on_error(on_error: str) -> bool:

@@ -26,6 +26,7 @@ from aioifx.wire.outbox import Outbox
 _PLAIN: Final = (tuple, list)
 """Accepted by the bulk encoder."""
 
+_UPDATES: Final = (StatementType.UPDATE, StatementType.UPDATE_ALL, StatementType.UPDATE_CURRENT)
 _KEPT: Final = (TypeCode.BOOLEAN, TypeCode.BYTE, TypeCode.TEXT)
 """Types whose values are not sent without them."""
 
@@ -133,8 +134,7 @@ class RequestEncoder:
             elif error.row_index is None and not takes_objects(self._types[number - 1]):
                 if hint := hint_for_values(self._sql, 1, params):
                     error.args = (f"{error}; {hint}",)
-            if column := self._columns().get(number - 1):
-                error.column = column.name
+            error.column = self._names().get(number - 1)
 
     def _encode_reference(self, params: Sequence[Value], row: int | None) -> bytes:
         if self._encoder is None:
@@ -170,8 +170,13 @@ class RequestEncoder:
         """``table.column`` for parameters that are stored into columns, by the parameter's index."""
         if not (table := target_table(self._sql)):
             return {}
-        names = assigned_columns(self._sql) or {index: found.name for index, found in self._columns().items()}
-        return {index: f"{table}.{name}" for index, name in names.items()}
+        return {index: f"{table}.{name}" for index, name in self._names().items()}
+
+    def _names(self) -> dict[int, str]:
+        """The names of the columns that parameters are stored into, as written, by the parameter's index."""
+        if self._kind in _UPDATES:
+            return assigned_columns(self._sql)
+        return {index: found.name for index, found in self._columns().items()}
 
     def _stored_indices(self) -> Collection[int]:
         """Indices of the parameters that are stored into the column describing them; the others are compared.
@@ -179,7 +184,7 @@ class RequestEncoder:
         Source: observed: an INSERT of parameters only describes every target column (wire.md, 7.3) assumed: so does one
         with other values among them
         """
-        if self._kind in (StatementType.UPDATE, StatementType.UPDATE_ALL, StatementType.UPDATE_CURRENT):
+        if self._kind in _UPDATES:
             return range(scan(self._sql).before_where)
         columns = self._columns()
         if len(self._targets) == len(self._types):

@@ -6,13 +6,13 @@ Invariant: no message shows a value.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aioifx.client.sql.hints import did_you_mean
 from aioifx.client.sql.scanner import TOKEN
-from aioifx.errors import InterfaceError
+from aioifx.errors import InterfaceError, ProgrammingError
 from aioifx.sqltypes import Value
 
 _CACHED: Final = 256
@@ -102,6 +102,18 @@ class NamedStatement(NamedTuple):
             raise InterfaceError(self._surplus(by_name))
         return values
 
+    def values_in(self, given: Mapping[str, Value]) -> tuple[Value, ...]:
+        """The values by position, of a mapping that may have others: as sqlite3 takes them.
+
+        Raises:
+            ProgrammingError: a value is missing; names the parameters.
+        """
+        by_name = self._by_name(given)
+        try:
+            return _by_name([by_name[name] for name in self.names], self.names)
+        except KeyError:
+            raise ProgrammingError(self._missing(by_name), sql=self.sql) from None
+
     def indices(self, names: Sequence[str]) -> tuple[int, ...]:
         """For each placeholder the index of its name in *names*, those of the columns of Arrow data.
 
@@ -153,11 +165,24 @@ def bind_named(sql: str, values: NamedValues) -> tuple[str, tuple[Value, ...]]:
         InterfaceError: see `named_statement`, `NamedStatement.values` and `NamedStatement.expanded`.
     """
     statement = named_statement(sql)
-    by_position = statement.values(values)
-    for value in by_position:
+    return _bound(statement, statement.values(values))
+
+
+def bind_mapping(sql: str, values: Mapping[str, Value]) -> tuple[str, tuple[Value, ...]]:
+    """As `bind_named`, for a mapping in PEP 249's place of a sequence; it may have values that the text does not name.
+
+    Raises:
+        ProgrammingError: see `NamedStatement.values_in`.
+    """
+    statement = named_statement(sql)
+    return _bound(statement, statement.values_in(values))
+
+
+def _bound(statement: NamedStatement, values: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
+    for value in values:
         if is_list(value):
-            return statement.expanded(by_position)
-    return statement.sql, by_position
+            return statement.expanded(values)
+    return statement.sql, values
 
 
 def _check_rows(rows: object) -> None:
@@ -182,15 +207,18 @@ def _is_in_list(sql: str, place: int) -> bool:
 class NamedRows:
     """Rows of values by name, for many executions.
 
+    Args:
+        values: the values of a mapping by position.
+
     Raises:
-        InterfaceError: *rows* cannot be iterated. When iterated: a row is not a mapping, or a value is missing or
-            surplus; names the row, counted from 0.
+        InterfaceError: *rows* cannot be iterated. When iterated: a row is not a mapping, or what *values* raises; names
+            the row, counted from 0.
     """
 
-    def __init__(self, statement: NamedStatement, rows: MappingRows) -> None:
+    def __init__(self, rows: MappingRows, values: Callable[[Mapping[str, Value]], tuple[Value, ...]]) -> None:
         _check_rows(rows)
         self.source = rows
-        self._statement = statement
+        self._values = values
 
     def by_position(self) -> Iterator[tuple[Value, ...]] | AsyncIterator[tuple[Value, ...]]:
         """The values of each row by position."""
@@ -211,9 +239,9 @@ class NamedRows:
         if not isinstance(row, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError(f"row {index}: expected a mapping, got {type(row).__name__}")
         try:
-            return self._statement.values(row)
-        except InterfaceError as error:
-            raise InterfaceError(f"row {index}: {error}") from None
+            return self._values(row)
+        except (InterfaceError, ProgrammingError) as error:
+            raise type(error)(f"row {index}: {error}") from None
 
 
 def _named_statement(sql: str) -> NamedStatement:

@@ -426,6 +426,17 @@ async def test_named_values_go_where_their_names_are() -> None:
         ]
 
 
+async def test_every_mapping_of_a_cursor_executes_the_statement_prepared_for_the_first() -> None:
+    async with running("shop") as dsn, aioifx.connect(dsn) as conn:
+        query = "select tabname from systables where tabid = :id"
+        assert await (await conn.cursor().execute(query, {"id": 1})).fetchall() == [("systables",)]
+        before = conn.stats.round_trips
+        assert await (await conn.cursor().execute(query, {"id": 2, "other": 0})).fetchall() == [
+            ("syscolumns",)
+        ]
+        assert conn.stats.round_trips == before + 1
+
+
 @pytest.mark.parametrize("named", [{}, {"b": 1}, {"a": 1, "b": 2}, 5])
 async def test_named_values_that_do_not_fit_are_not_sent(named: Any) -> None:
     async with talking() as (conn, _):
@@ -434,6 +445,19 @@ async def test_named_values_that_do_not_fit_are_not_sent(named: Any) -> None:
         with pytest.raises(InterfaceError, match="cannot be combined with"):
             await conn.fetch("select c1 from t where a = :a", 1, named={"a": 1})
         assert conn.stats.round_trips == 0
+
+
+async def test_an_error_of_a_value_has_the_column_that_it_is_stored_into() -> None:
+    async with running("shop") as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("create temp table t (a int, b varchar(3))")
+        for sql in (
+            "insert into t (a, b) values (?, ?)",
+            "update t set a = ?, b = ?",
+            "update t set a = ?, b = ? where a = 1",
+        ):
+            with pytest.raises(aioifx.DataError) as caught:
+                await conn.execute(sql, 1, "long")
+            assert caught.value.column == "b"
 
 
 # -- the statement in an error ----------------------------------------------------------------------------------------

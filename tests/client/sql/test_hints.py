@@ -85,7 +85,7 @@ async def test_a_mapping_where_a_sequence_is_expected_gets_a_hint() -> None:
     async with running("d") as dsn, aioifx.connect(dsn) as conn:
         await conn.execute("create temp table t (n integer)")
         with pytest.raises(InterfaceError, match=MAPPING):
-            await conn.cursor().execute("select n from t where n = :n", {"n": 1})  # type: ignore[arg-type]  # pyright: ignore
+            await conn.cursor().execute("select n from t where n = ?", {"n": 1})
         with pytest.raises(InterfaceError, match="row 0: .*" + MAPPING):
             await conn.executemany("insert into t values (?)", [{"n": 1}])  # type: ignore[list-item]  # pyright: ignore
         assert await conn.fetchval("select count(*) from t") == 0
