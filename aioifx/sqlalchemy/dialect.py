@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
@@ -24,6 +25,7 @@ from aioifx.client.api.connection import statements_of
 from aioifx.client.execution.statement_cache import DDL_VERBS
 from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.client.sql.scanner import scan
+from aioifx.codecs.time_zones import time_zone
 from aioifx.sqlalchemy.adapters import AdaptedConnection, AdaptedModule
 from aioifx.sqlalchemy.compiler import InformixCompiler
 from aioifx.sqlalchemy.ddl import CONSTRUCT_ARGUMENTS, InformixDDLCompiler, InformixTypeCompiler
@@ -204,9 +206,15 @@ class InformixDialect(InformixReflection):
 
         The connection decodes JSON, so it gets the engine's function.
         """
+        self.zone = time_zone(url.query.get("timezone"))
         return [dsn_of(url)], {} if self._json_deserializer is None else {
             "json_loads": self._json_deserializer
         }
+
+    def initialize(self, connection: Connection) -> None:
+        """Read what the first connection knows, with its time zone: `connect_args` have it too."""
+        self.zone = _connection_of(connection.connection).run(_zone_of)
+        super().initialize(connection)
 
     def _get_server_version_info(self, connection: Connection) -> tuple[int, ...] | None:
         sql = "SELECT DBINFO('version', 'full') FROM informix.systables WHERE tabid = 1"
@@ -310,6 +318,11 @@ class AsyncInformixDialect(InformixDialect):
 def _connection_of(connection: Any) -> Any:
     """The connection of PEP 249, of which SQLAlchemy's pool may pass a proxy."""
     return getattr(connection, "dbapi_connection", connection)
+
+
+async def _zone_of(connection: Client[Any]) -> dt.tzinfo | None:
+    """The time zone of DATETIMEs."""
+    return statements_of(connection).session.conversions.zone
 
 
 async def _isolation_of(connection: Client[Any]) -> str:
