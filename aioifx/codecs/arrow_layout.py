@@ -90,6 +90,12 @@ class Field:
         return _WIDTHS[self.layout]
 
     @property
+    def format(self) -> str:
+        """The type, as Arrow's C data interface spells it."""
+        unit = _UNITS.get(self.scale, "")
+        return _FORMATS[self.layout].format(unit=unit, precision=self.precision, scale=self.scale)
+
+    @property
     def native(self) -> tuple[Any, ...]:
         """The field for `_speedups/column_decoder.pyx`. The last item decodes fields that are unknown there."""
         codec, exponent, pairs = self.codec, 0, 0
@@ -131,6 +137,26 @@ _WIDTHS: Final = {
     Layout.UTF8: 4,
     Layout.BINARY: 4,
 }
+
+_FORMATS: Final = {
+    Layout.INT16: "s",
+    Layout.INT32: "i",
+    Layout.INT64: "l",
+    Layout.FLOAT32: "f",
+    Layout.FLOAT64: "g",
+    Layout.DECIMAL: "d:{precision},{scale}",
+    Layout.DATE: "tdD",
+    Layout.TIMESTAMP: "ts{unit}:",
+    Layout.CLOCK: "tt{unit}",
+    Layout.DURATION: "tD{unit}",
+    Layout.BOOL: "b",
+    Layout.UTF8: "u",
+    Layout.BINARY: "z",
+}
+"""Types as the C data interface spells them (documented: the Arrow C data interface)."""
+
+_UNITS: Final = {0: "s", 3: "m", 6: "u"}
+"""Letters of seconds, milliseconds and microseconds, by digits of a second."""
 
 _LETTERS: Final = {
     Layout.INT16: "h",
