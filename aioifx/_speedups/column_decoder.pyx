@@ -103,6 +103,11 @@ cdef class Memory:
     def __len__(self):
         return self.size
 
+    @property
+    def address(self):
+        """Of its first byte, valid as long as the object lives."""
+        return <size_t> self.at
+
     def __dealloc__(self):
         PyMem_RawFree(self.at)
 

@@ -17,51 +17,8 @@ from typing import Any, Final, TypeVar, cast
 from weakref import WeakSet
 
 from aioifx.codecs.arrow_rows import ArrowColumn, ArrowField
+from aioifx.codecs.arrow_structs import ArrayStruct, SchemaStruct, StreamStruct
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
-
-
-class _Schema(ctypes.Structure):
-    pass
-
-
-class _Array(ctypes.Structure):
-    pass
-
-
-class _Stream(ctypes.Structure):
-    pass
-
-
-_Schema._fields_ = [
-    ("format", ctypes.c_char_p),
-    ("name", ctypes.c_char_p),
-    ("metadata", ctypes.c_void_p),
-    ("flags", ctypes.c_int64),
-    ("n_children", ctypes.c_int64),
-    ("children", ctypes.POINTER(ctypes.POINTER(_Schema))),
-    ("dictionary", ctypes.POINTER(_Schema)),
-    ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(_Schema))),
-    ("private_data", ctypes.c_void_p),
-]
-_Array._fields_ = [
-    ("length", ctypes.c_int64),
-    ("null_count", ctypes.c_int64),
-    ("offset", ctypes.c_int64),
-    ("n_buffers", ctypes.c_int64),
-    ("n_children", ctypes.c_int64),
-    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
-    ("children", ctypes.POINTER(ctypes.POINTER(_Array))),
-    ("dictionary", ctypes.POINTER(_Array)),
-    ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(_Array))),
-    ("private_data", ctypes.c_void_p),
-]
-_Stream._fields_ = [
-    ("get_schema", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.POINTER(_Schema))),
-    ("get_next", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.POINTER(_Array))),
-    ("get_last_error", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_Stream))),
-    ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(_Stream))),
-    ("private_data", ctypes.c_void_p),
-]
 
 _STRUCT: Final = "+s"
 
@@ -75,7 +32,7 @@ class ArrowBatch:
         owner: what keeps *array* alive.
     """
 
-    def __init__(self, array: _Array, fields: tuple[ArrowField, ...], owner: object = None) -> None:
+    def __init__(self, array: ArrayStruct, fields: tuple[ArrowField, ...], owner: object = None) -> None:
         self._array = array
         self._owner = owner
         self._release: Callable[[Any], None] | None = array.release
@@ -108,7 +65,7 @@ class ArrowSource:
     def __init__(self, data: object) -> None:
         exporter: Any = data
         self._batches: WeakSet[ArrowBatch] = WeakSet()
-        self._stream: _Stream | None = None
+        self._stream: StreamStruct | None = None
         self._single: ArrowBatch | None = None
         self._is_at_end = False
         if hasattr(type(data), "__arrow_c_array__"):
@@ -117,18 +74,18 @@ class ArrowSource:
             if not isinstance(pair, tuple) or len(cast("tuple[object, ...]", pair)) != 2:
                 raise InterfaceError(f"Arrow data: expected two PyCapsules, got {kind}")
             schema, array = cast("tuple[object, object]", pair)
-            self.fields = _columns_of(_field(_Schema.from_address(_address(schema, b"arrow_schema"))))
-            found = _unreleased(_Array.from_address(_address(array, b"arrow_array")), "a record batch")
+            self.fields = _columns_of(_field(SchemaStruct.from_address(_address(schema, b"arrow_schema"))))
+            found = _unreleased(ArrayStruct.from_address(_address(array, b"arrow_array")), "a record batch")
             self._single = ArrowBatch(found, self.fields, array)
             self._batches.add(self._single)
         else:
             self._capsule = exporter.__arrow_c_stream__()
-            stream = _Stream.from_address(_address(self._capsule, b"arrow_array_stream"))
+            stream = StreamStruct.from_address(_address(self._capsule, b"arrow_array_stream"))
             self._stream = _unreleased(stream, "a stream")
             self.fields = self._read_schema(self._stream)
 
-    def _read_schema(self, stream: _Stream) -> tuple[ArrowField, ...]:
-        schema = _Schema()
+    def _read_schema(self, stream: StreamStruct) -> tuple[ArrowField, ...]:
+        schema = SchemaStruct()
         self._check(stream, stream.get_schema(ctypes.byref(stream), ctypes.byref(schema)))
         try:
             return _columns_of(_field(schema))
@@ -142,7 +99,7 @@ class ArrowSource:
             return single if single.rows else None
         stream = self._stream
         while stream is not None and not self._is_at_end:
-            array = _Array()
+            array = ArrayStruct()
             self._check(stream, stream.get_next(ctypes.byref(stream), ctypes.byref(array)))
             if not array.release:
                 self._is_at_end = True
@@ -153,7 +110,7 @@ class ArrowSource:
                 return batch
         return None
 
-    def _check(self, stream: _Stream, code: int) -> None:
+    def _check(self, stream: StreamStruct, code: int) -> None:
         """Raise the error of a callback; its text may quote data, so it is the cause only."""
         if code:
             text: int | None = stream.get_last_error(ctypes.byref(stream))
@@ -205,7 +162,7 @@ def _children(one: Any) -> list[Any]:
     return [one.children[index].contents for index in range(one.n_children)]
 
 
-def _field(schema: _Schema) -> ArrowField:
+def _field(schema: SchemaStruct) -> ArrowField:
     _unreleased(schema, "a schema")
     return ArrowField(
         (schema.name or b"").decode("utf-8", "replace"),
@@ -223,14 +180,14 @@ def _columns_of(field: ArrowField) -> tuple[ArrowField, ...]:
     return field.children
 
 
-def _check_range(array: _Array) -> None:
+def _check_range(array: ArrayStruct) -> None:
     if array.length < 0 or array.offset < 0:
         raise InterfaceError(
             f"Arrow data: expected a range of rows, got {array.length} from {array.offset} on"
         )
 
 
-def _column(array: _Array, field: ArrowField, first: int, length: int) -> ArrowColumn:
+def _column(array: ArrayStruct, field: ArrowField, first: int, length: int) -> ArrowColumn:
     """The column of a batch whose rows are *length* values from *first* on."""
     _check_range(array)
     if array.n_buffers > 0 and not array.buffers:
@@ -254,7 +211,7 @@ def _column(array: _Array, field: ArrowField, first: int, length: int) -> ArrowC
     )
 
 
-def _has_null(array: _Array) -> bool:
+def _has_null(array: ArrayStruct) -> bool:
     """Whether the validity bitmap has a zero; its number may be unknown."""
     if not (array.n_buffers and array.buffers[0]):
         return False

@@ -25,6 +25,7 @@ from aioifx.codecs.numbers import digits_of
 from aioifx.codecs.registry import codecs_for
 from aioifx.codecs.temporal import PER_UNIT, highest_pair, pair_count, qualifier_of
 from aioifx.codecs.text import CodeSet
+from aioifx.codecs.time_zones import arrow_zone
 from aioifx.errors import DataError
 from aioifx.sqltypes import Column, Qualifier, SqlType, TypeCode, Unit, Value
 
@@ -96,6 +97,13 @@ class Field:
         return _WIDTHS[self.layout]
 
     @property
+    def format(self) -> str:
+        """The type, as Arrow's C data interface spells it."""
+        unit = _UNITS.get(self.scale, "")
+        zone = "" if self.zone is None else arrow_zone(self.zone)
+        return _FORMATS[self.layout].format(unit=unit, zone=zone, precision=self.precision, scale=self.scale)
+
+    @property
     def native(self) -> tuple[Any, ...]:
         """The field for `_speedups/column_decoder.pyx`. The last item decodes fields that are unknown there."""
         codec, exponent, pairs = self.codec, 0, 0
@@ -139,6 +147,26 @@ _WIDTHS: Final = {
     Layout.UTF8: 4,
     Layout.BINARY: 4,
 }
+
+_FORMATS: Final = {
+    Layout.INT16: "s",
+    Layout.INT32: "i",
+    Layout.INT64: "l",
+    Layout.FLOAT32: "f",
+    Layout.FLOAT64: "g",
+    Layout.DECIMAL: "d:{precision},{scale}",
+    Layout.DATE: "tdD",
+    Layout.TIMESTAMP: "ts{unit}:{zone}",
+    Layout.CLOCK: "tt{unit}",
+    Layout.DURATION: "tD{unit}",
+    Layout.BOOL: "b",
+    Layout.UTF8: "u",
+    Layout.BINARY: "z",
+}
+"""Types as the C data interface spells them (documented: the Arrow C data interface)."""
+
+_UNITS: Final = {0: "s", 3: "m", 6: "u"}
+"""Letters of seconds, milliseconds and microseconds, by digits of a second."""
 
 _LETTERS: Final = {
     Layout.INT16: "h",

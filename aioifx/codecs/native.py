@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from aioifx.codecs import row_codegen
 from aioifx.codecs.base import MAX_BYTES, Codec
@@ -38,6 +38,7 @@ def _native_is_here() -> bool:
     try:
         from aioifx._speedups import (
             arrow_encoder,
+            arrow_release,
             column_decoder,
             param_encoder,
             reply_reader,
@@ -46,7 +47,16 @@ def _native_is_here() -> bool:
         )
     except ImportError:
         return False
-    return all((arrow_encoder, column_decoder, param_encoder, reply_reader, row_decoder, row_encoder))
+    kernels = (
+        arrow_encoder,
+        arrow_release,
+        column_decoder,
+        param_encoder,
+        reply_reader,
+        row_decoder,
+        row_encoder,
+    )
+    return all(kernels)
 
 
 MAX_COMPILED: Final = 500
@@ -262,3 +272,24 @@ make_fast_reader: Final = native_fast_reader if NATIVE else pure_fast_reader
 
 Replies that are incomplete or of another form are left to `wire.replies.read_reply`.
 """
+
+
+# --- structures that consumers release ------------------------------------------------------------------------------
+
+
+def native_arrow_releases() -> Any:
+    """See `arrow_releases`; only where the kernel is built."""
+    from aioifx._speedups import arrow_release
+
+    return arrow_release
+
+
+def pure_arrow_releases() -> Any:
+    """See `arrow_releases`."""
+    from aioifx.codecs import arrow_release
+
+    return arrow_release
+
+
+arrow_releases: Final = native_arrow_releases if NATIVE else pure_arrow_releases
+"""The module whose functions consumers call to release what `aioifx.codecs.arrow_export` exports."""

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from aioifx.codecs.arrow_c_data import _Array, _Schema, _Stream  # pyright: ignore[reportPrivateUsage]
+from aioifx.codecs.arrow_structs import ArrayStruct, SchemaStruct, StreamStruct
 
 _NEW = ctypes.pythonapi.PyCapsule_New
 _NEW.argtypes, _NEW.restype = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p), ctypes.py_object
@@ -43,7 +43,7 @@ class Exporter:
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         self.exported += 1
         upcoming = [*self.batches]
-        stream = _Stream()
+        stream = StreamStruct()
 
         def get_schema(_: Any, into: Any) -> int:
             self._put_schema(into.contents)
@@ -83,24 +83,24 @@ class Exporter:
         self._kept += (stream, destructor)
         return _NEW(ctypes.addressof(stream), _STREAM, ctypes.cast(destructor, ctypes.c_void_p))
 
-    def _put_schema(self, schema: _Schema) -> None:
-        children = [_Schema() for _ in self.formats]
+    def _put_schema(self, schema: SchemaStruct) -> None:
+        children = [SchemaStruct() for _ in self.formats]
         for child, form in zip(children, self.formats, strict=True):
             child.format, child.name = form, b"number"
             child.release = self._callback(child, "child of schema")
         schema.format, schema.n_children = b"+s", len(children)
-        schema.children = self._pointers(_Schema, children)
+        schema.children = self._pointers(SchemaStruct, children)
         schema.release = self._callback(schema, "schema")
 
-    def _put_batch(self, array: _Array, values: list[int]) -> None:
+    def _put_batch(self, array: ArrayStruct, values: list[int]) -> None:
         data = (ctypes.c_int32 * len(values))(*values)
         self._kept.append(data)
-        child = _Array(length=len(values), n_buffers=2)
+        child = ArrayStruct(length=len(values), n_buffers=2)
         child.buffers = (ctypes.c_void_p * 2)(None, ctypes.addressof(data))
         child.release = self._callback(child, "child of batch")
         array.length, array.n_buffers, array.n_children = len(values), 1, self.children
         array.buffers = (ctypes.c_void_p * 1)(None)
-        array.children = self._pointers(_Array, [child] * self.children)
+        array.children = self._pointers(ArrayStruct, [child] * self.children)
         array.release = self._callback(array, "batch")
 
     def _callback(self, one: Any, name: str) -> Any:

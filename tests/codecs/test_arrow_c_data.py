@@ -14,10 +14,10 @@ from aioifx.codecs.arrow_c_data import (  # pyright: ignore[reportPrivateUsage]
     ArrowBatch,
     ArrowSource,
     _address,
-    _Array,
     validity,
 )
 from aioifx.codecs.arrow_rows import ArrowField
+from aioifx.codecs.arrow_structs import ArrayStruct
 from aioifx.errors import DataError, InterfaceError
 from tests.codecs.exporter import Exporter
 
@@ -179,7 +179,7 @@ class Pair:
 
     def __init__(self, data: Any) -> None:
         self.capsules = data.__arrow_c_array__()
-        self.array = _Array.from_address(_address(self.capsules[1], b"arrow_array"))
+        self.array = ArrayStruct.from_address(_address(self.capsules[1], b"arrow_array"))
         self.column = self.array.children[0].contents
 
     def __arrow_c_array__(self, requested_schema: object = None) -> Any:

@@ -18,10 +18,10 @@ from aioifx.codecs import native, rows
 from aioifx.codecs.arrow_c_data import (  # pyright: ignore[reportPrivateUsage]
     ArrowSource,
     _address,
-    _Array,
 )
 from aioifx.codecs.arrow_plan import Source, WireForm, field_plan, param_plan
 from aioifx.codecs.arrow_rows import ArrowField, ArrowRows
+from aioifx.codecs.arrow_structs import ArrayStruct
 from aioifx.codecs.arrow_values import row_column
 from aioifx.codecs.conversions import STANDARD, Adapter
 from aioifx.codecs.native import NATIVE, arrow_params, leave_all, native_arrow_encoder, pure_arrow_encoder
@@ -303,7 +303,7 @@ class Longer:
 
     def __init__(self, array: Any, count: int) -> None:
         self.capsules = pa.record_batch([array], ["c0"]).__arrow_c_array__()
-        found = _Array.from_address(_address(self.capsules[1], b"arrow_array"))
+        found = ArrayStruct.from_address(_address(self.capsules[1], b"arrow_array"))
         found.length = found.children[0].contents.length = count
 
     def __arrow_c_array__(self, requested_schema: object = None) -> Any:

@@ -1,0 +1,2 @@
+LIVE: dict[int, object]
+ADDRESSES: tuple[int, int, int, int]

@@ -1,0 +1,81 @@
+"""Rows of a result in Arrow's layout, for every library that reads Arrow. Never: pyarrow, a request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aioifx.codecs.arrow_layout import Field
+from aioifx.codecs.column_buffers import Block
+from aioifx.rows import unique_names
+from aioifx.sqltypes import Column
+
+
+class Schema:
+    """Names and types of columns.
+
+    Every field is nullable: it is not known whether servers describe columns of an outer join as nullable. A field's
+    metadata has the column's type in SQL, as ``sql_type``.
+    """
+
+    def __init__(self, columns: Sequence[Column], fields: Sequence[Field]) -> None:
+        from aioifx.codecs.arrow_export import field_text  # ctypes is for those who export
+
+        self.names = unique_names(columns)
+        """The columns' names. The second column of a name is ``name_2``, since most readers accept each only once."""
+        self.fields = [
+            field_text(name, field.format, sql_type=str(column.type))
+            for name, column, field in zip(self.names, columns, fields, strict=True)
+        ]
+
+    def __arrow_c_schema__(self) -> object:
+        from aioifx.codecs.arrow_export import export_schema
+
+        return export_schema(self.fields)
+
+
+class RecordBatch:
+    """Some rows of a result, column by column.
+
+    It has Arrow's PyCapsule interface: `polars.from_arrow`, `pyarrow.record_batch` and others take it without a copy.
+    """
+
+    def __init__(self, schema: Schema, block: Block) -> None:
+        self.schema = schema
+        self.block = block
+        """The buffers of its columns."""
+
+    def __len__(self) -> int:
+        return self.block.rows
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Capsules of the schema and the columns. *requested_schema* has no effect."""
+        from aioifx.codecs.arrow_export import export_block, export_schema
+
+        return export_schema(self.schema.fields), export_block(self.block)
+
+
+class ArrowResult:
+    """All rows of a result, as `Connection.fetch_arrow` returns them.
+
+    It has Arrow's PyCapsule interface: `polars.DataFrame`, `duckdb.from_arrow`, `pyarrow.table` and others take it, as
+    often as needed, without a copy.
+    """
+
+    def __init__(self, schema: Schema, batches: Sequence[RecordBatch]) -> None:
+        self.schema = schema
+        self.batches = tuple(batches)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.batches))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A capsule of a stream of the batches. *requested_schema* has no effect."""
+        from aioifx.codecs.arrow_export import export_stream
+
+        rest = iter(self.batches)
+
+        def next_block() -> Block | None:
+            batch = next(rest, None)
+            return None if batch is None else batch.block
+
+        return export_stream(self.schema.fields, next_block)
