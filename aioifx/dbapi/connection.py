@@ -418,8 +418,8 @@ class Cursor(NotCopied):
         from aioifx.dbapi.adbc import reader_of
 
         self._check_open()
-        session = statements_of(self.connection._connection).base_session
-        return reader_of(self._cursor.columns, session, self.fetchmany)
+        client = self.connection._connection  # pyright: ignore[reportPrivateUsage] - of this module
+        return reader_of(self._cursor.columns, statements_of(client).base_session, self.fetchmany)
 
     fetch_arrow = fetch_record_batch
 

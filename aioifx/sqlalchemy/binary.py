@@ -1,7 +1,7 @@
 """Types of bytes: BYTE, and BINARY and VARBINARY as hexadecimal text. Never: a type's text in DDL."""
 
 # pyright: reportUnknownMemberType=false, reportPrivateUsage=false, reportIncompatibleMethodOverride=false
-# pyright: reportMissingTypeArgument=false
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false
 # SQLAlchemy annotates its types in part. The base class of BINARY and VARBINARY has a private name.
 
 from __future__ import annotations
