@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import settings
 
-LARGE = 16
+LARGE = 8
 """A family of so many cases is a table of values, vectors or types, of which the default suite keeps a few."""
 
 MOST, MOST_OF_SYSTEM = 25, 8

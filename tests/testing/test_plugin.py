@@ -432,9 +432,7 @@ def test_the_page_of_the_reference_is_a_project(pytester: pytest.Pytester) -> No
     )
     for name in ("customers.sql", "reports.sql"):
         (scripts / name).write_text("UPDATE customer SET name = UPPER(name)")
-    result = run_pytest(
-        pytester, plugins=[ASYNCIO], ini=ini.replace("[pytest]", "").replace(SCOPE, ""), apart=True
-    )
+    result = run_pytest(pytester, plugins=[ASYNCIO], ini=ini.replace("[pytest]", "").replace(SCOPE, ""))
     result.assert_outcomes(passed=4)
 
 

@@ -432,7 +432,7 @@ async def test_an_invalid_choice_is_refused_before_anything_is_sent(lobs: Any) -
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000, 32_000])
 def test_a_value_in_small_pieces_takes_little_more_than_its_size_until_it_is_joined(size: int) -> None:
-    whole = 200_000
+    whole = 100_000
     owner: Any = SimpleNamespace(max_size=2_000_000, fetching=SimpleNamespace(session=None))
     owner.fetching.session = SimpleNamespace(conversation=None)
     values = _SimpleValues(owner, ())

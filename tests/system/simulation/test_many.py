@@ -18,6 +18,7 @@ from tests.system.simulation.scenario import Caller, Operation, Scenario
 from tests.system.simulation.world import Entry, World
 
 
+@pytest.mark.exhaustive
 def test_processes_count_what_one_process_counts() -> None:
     alone, together = run_seeds(range(8)), run_many(0, count=8, jobs=1)
     assert together.scenarios == 8 and not together.failures
