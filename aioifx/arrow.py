@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Final, overload
 
 from aioifx.client.api.connection import Connection
-from aioifx.client.api.prepared import PreparedStatement
+from aioifx.client.api.prepared import PreparedStatement, conversions_of
 from aioifx.client.config.checks import DEFAULT_LOCALE, check_whole
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.large_values import LargeValues
@@ -22,6 +22,7 @@ from aioifx.codecs.arrow_layout import MAX_DIGITS, Field, Floating, Layout, fiel
 from aioifx.codecs.column_buffers import Block
 from aioifx.codecs.columns import ColumnDecoder
 from aioifx.codecs.text import code_set_of
+from aioifx.codecs.time_zones import arrow_zone
 from aioifx.errors import InterfaceError
 from aioifx.rows import unique_names
 from aioifx.sqltypes import Column, Row, Value
@@ -152,7 +153,9 @@ def schema_of(statement: PreparedStatement[Any], /, *, floating_decimal: Floatin
         raise InterfaceError("statement: expected one that returns rows, got one that returns none")
     _check_floating(floating_decimal)
     code_set = code_set_of(DEFAULT_LOCALE)  # types do not depend on it
-    return _schema_of(statement.columns, fields_for(statement.columns, code_set, floating=floating_decimal))
+    conversions = conversions_of(statement).of_zone()
+    fields = fields_for(statement.columns, code_set, floating=floating_decimal, conversions=conversions)
+    return _schema_of(statement.columns, fields)
 
 
 @asynccontextmanager
@@ -214,6 +217,7 @@ class _BatchBuilder:
             session.code_set,
             strip_char=session.strip_char,
             floating=self._floating,
+            conversions=session.conversions.of_zone(),
         )
         self.schema = _schema_of(plans.columns, decoder.fields)
         self._large = plans.large_values("inline", plain=True)
@@ -263,7 +267,7 @@ def _type_of(field: Field) -> Any:
         case Layout.DECIMAL:
             return pa.decimal128(field.precision, field.scale)
         case Layout.TIMESTAMP:
-            return pa.timestamp(unit[field.scale])
+            return pa.timestamp(unit[field.scale], None if field.zone is None else arrow_zone(field.zone))
         case Layout.DURATION:
             return pa.duration(unit[field.scale])
         case Layout.CLOCK:

@@ -522,18 +522,11 @@ async def test_the_columns_of_a_load_are_checked(people: aioifx.Connection[Any])
     assert await stored(people) == []
 
 
-@pytest.mark.parametrize(
-    ("column", "message"),
-    [
-        (pa.array([[1]]), "column 'id': Arrow's type list is not supported"),
-        (pa.array([0], pa.timestamp("s", "UTC")), "column 'id': timestamp of the time zone 'UTC': .*"),
-    ],
-)
 async def test_unsupported_columns_are_refused_before_anything_is_sent(
-    people: aioifx.Connection[Any], column: Any, message: str
+    people: aioifx.Connection[Any],
 ) -> None:
     sent = people.stats.round_trips
-    data = pa.table({"id": column})
+    data, message = pa.table({"id": pa.array([[1]])}), "column 'id': Arrow's type list is not supported"
     with pytest.raises(aioifx.NotSupportedError, match=f"^{message}$"):
         await people.load("people", data)
     with pytest.raises(aioifx.NotSupportedError, match=f"^{message}$"):
@@ -655,3 +648,37 @@ async def test_an_executemany_that_is_rejected_releases_every_batch(people: aioi
         await people.executemany("INSERT INTO people (id) VALUES (?)", data)
     assert data.released.count("stream") == 1
     assert await people.fetchval("SELECT COUNT(*) FROM people") == 0
+
+
+# --- the option timezone --------------------------------------------------------------------------------------------
+
+INSTANTS = [dt.datetime(2026, 3, 29, 1, 30, 0, 123_450, tzinfo=dt.UTC), None]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+@pytest.mark.parametrize("of_data", ["UTC", "America/New_York"])
+async def test_timestamps_of_a_zone_are_instants(dsn: str, zone: str, of_data: str) -> None:
+    data = pa.table({"at": pa.array(INSTANTS, pa.timestamp("us", of_data))})
+    async with aioifx.connect(dsn, timezone=zone) as conn:
+        await conn.execute(
+            "CREATE TEMP TABLE seen (at DATETIME YEAR TO FRACTION(5), day DATETIME YEAR TO DAY)"
+        )
+        await conn.load("seen", data, columns=["at"])
+        await conn.executemany("INSERT INTO seen (at) VALUES (?)", data)
+        found = await fetch_arrow(conn, "SELECT at FROM seen")
+        async with await conn.prepare("SELECT at, day FROM seen") as statement:
+            assert [field.type for field in schema_of(statement)] == [pa.timestamp("us", zone), pa.date32()]
+        assert found.schema.field("at").type == pa.timestamp("us", zone)
+        assert found.column("at").to_pylist() == INSTANTS * 2
+        text = "2026-03-29 01:30:00.12345" if zone == "UTC" else "2026-03-29 03:30:00.12345"
+        assert await conn.fetchval("SELECT MAX(at)::LVARCHAR FROM seen") == text
+
+
+async def test_timestamps_of_a_zone_need_the_option(people: aioifx.Connection[Any]) -> None:
+    await people.execute("CREATE TEMP TABLE seen (at DATETIME YEAR TO FRACTION(5))")
+    data = pa.table({"at": pa.array(INSTANTS, pa.timestamp("us", "UTC"))})
+    with pytest.raises(aioifx.DataError, match=r"^row 0, column 'at': aware datetime: .*option timezone"):
+        await people.load("seen", data)
+    with pytest.raises(aioifx.DataError, match=r"^row 0, parameter 1: aware datetime: .*option timezone"):
+        await people.executemany("INSERT INTO seen (at) VALUES (?)", data)
+    assert await people.fetchval("SELECT COUNT(*) FROM seen") == 0

@@ -71,7 +71,7 @@ ATTRIBUTES = {
 FENCE = re.compile(r"^( *)```(\w+)[^\n]*\n(.*?)^\1```$", re.M | re.S)
 HAS_RAY = importlib.util.find_spec("ray") is not None
 CONNECTED_TO_EXAMPLE = re.compile(
-    r"""(\b(?:connect|create_pool|create_(?:async_)?engine)\(\s*)(["'])(informix(?:\+aioifx)?)://.*?\2""",
+    r"""(\b(?:connect|create_pool|create_(?:async_)?engine)\(\s*)(["'])(informix(?:\+aioifx)?)://.*?(&[^"']*)?\2""",
     re.S,
 )
 
@@ -110,7 +110,7 @@ async def test_python_blocks_run_against_the_embedded_server(
     names: dict[str, Any] = {"__name__": "__main__", "dsn": dsn}
     for line, block in blocks(page, "python"):
         source = CONNECTED_TO_EXAMPLE.sub(
-            lambda match: f"{match[1]}{dsn.replace('informix', match[3], 1)!r}", block
+            lambda match: f"{match[1]}{dsn.replace('informix', match[3], 1) + (match[4] or '')!r}", block
         )
         code = compile(
             "\n" * (line - 1) + source,  # so that a traceback points into the page

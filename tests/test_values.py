@@ -15,6 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pydantic
@@ -162,6 +163,52 @@ async def test_a_decimal_of_scale_0_comes_as_int(dsn: str) -> None:
         async with plain as conn:
             (row,) = await conn.fetch(query, row_factory=tuple_row)
             assert [*map(type, row)] == [Decimal] * 5
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", ZoneInfo("America/New_York"), dt.UTC])
+async def test_datetimes_of_a_time_zone_are_instants(dsn: str, zone: Any) -> None:
+    there = dt.datetime(2026, 7, 1, 12, 30, 5, 123_450, tzinfo=dt.timezone(dt.timedelta(hours=-5)))
+    async with aioifx.connect(dsn, timezone=zone) as conn:
+        await conn.execute("CREATE TABLE seen (n INTEGER, at DATETIME YEAR TO FRACTION(5), day DATE)")
+        await conn.execute("INSERT INTO seen (n, at) VALUES (1, ?)", there)
+        await conn.executemany("INSERT INTO seen (n, at) VALUES (?, ?)", [(2, there), (3, None)])
+        await conn.load("seen", [(4, there, None), (5, there, dt.date(2026, 7, 1))])
+        found = await conn.fetch("SELECT at FROM seen ORDER BY n", row_factory=tuple_row)
+        assert found == [(there,), (there,), (None,), (there,), (there,)]
+        assert found[0][0].utcoffset() == there.astimezone(zone_of(zone)).utcoffset()
+        assert await conn.fetchval("SELECT COUNT(*) FROM seen WHERE at = ?", there) == 4
+        assert (
+            await conn.fetchval("SELECT COUNT(*) FROM seen WHERE at = ?", found[0][0].replace(tzinfo=None))
+            == 4
+        )
+        async with conn.cursor() as cursor:
+            await cursor.execute("SELECT at, day FROM seen WHERE n = 5")
+            assert await cursor.fetchone() == (there, dt.date(2026, 7, 1))
+        text: list[bytes] = []
+        await conn.unload("SELECT at FROM seen WHERE n = 1", text.append)  # files hold what is stored
+        stored = there.astimezone(zone_of(zone)).replace(tzinfo=None)
+        assert b"".join(text) == f"{stored.isoformat(' ')[:-1]}|\n".encode()
+        await conn.load("seen", text, columns=["at"], format="unload")
+        assert await conn.fetchval("SELECT COUNT(*) FROM seen WHERE at = ?", there) == 5
+        conn.set_type_codec("datetime", decoder=str)
+        assert await conn.fetchval("SELECT at FROM seen WHERE n = 1") == str(found[0][0])
+
+
+def zone_of(zone: Any) -> dt.tzinfo:
+    return ZoneInfo(zone) if isinstance(zone, str) else zone
+
+
+async def test_an_aware_datetime_needs_the_option(dsn: str) -> None:
+    async with aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE TEMP TABLE seen (at DATETIME YEAR TO SECOND)")
+        with pytest.raises(
+            aioifx.DataError, match=r"^parameter 1: aware datetime: .*; set the option timezone, or "
+        ):
+            await conn.execute("INSERT INTO seen VALUES (?)", dt.datetime(2026, 7, 1, tzinfo=dt.UTC))
+    with pytest.raises(
+        aioifx.InterfaceError, match=r"^timezone: expected an IANA name .*, got 'Mars/Olympus'$"
+    ):
+        await aioifx.connect(f"{dsn}&timezone=Mars/Olympus")
 
 
 # --- type codecs and adapters ---------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from datetime import tzinfo
 from typing import Protocol, TypeVar
 
 _Row = TypeVar("_Row", bound=tuple[object, ...])
@@ -12,6 +13,8 @@ class _Codec(Protocol):
     def width(self) -> int: ...
     @property
     def detail(self) -> int: ...
+    @property
+    def zone(self) -> tzinfo | None: ...
     def decode(self, field: bytes, /) -> object: ...
 
 class _CodeSet(Protocol):

@@ -74,7 +74,6 @@ cdef extern from "Python.h":
 cdef extern from "datetime.h":
     PyObject* PyDate_FromDate(int, int, int)
     PyObject* PyTime_FromTime(int, int, int, int)
-    PyObject* PyDateTime_FromDateAndTime(int, int, int, int, int, int, int)
     PyObject* PyDelta_FromDSU(int, int, int)
 
 cdef extern from *:
@@ -84,6 +83,9 @@ cdef extern from *:
     #else
     #define AIOIFX_REMEMBERS 1
     #endif
+    #define AIOIFX_DATETIME_IN(year, month, day, hour, minute, second, micro, zone) \\
+        PyDateTimeAPI->DateTime_FromDateAndTime( \\
+            year, month, day, hour, minute, second, micro, zone, PyDateTimeAPI->DateTimeType)
     /* Since 3.14 a tuple stores its hash; zeroed memory would be taken for one. */
     #if PY_VERSION_HEX >= 0x030E0000
     #define AIOIFX_FORGET_HASH(row) (((PyTupleObject *)(row))->ob_hash = -1)
@@ -92,6 +94,7 @@ cdef extern from *:
     #endif
     """
     bint REMEMBERS "AIOIFX_REMEMBERS"
+    PyObject* datetime_in "AIOIFX_DATETIME_IN"(int, int, int, int, int, int, int, PyObject*)
     void forget_hash "AIOIFX_FORGET_HASH"(PyObject*)
 
 import_datetime()
@@ -138,6 +141,7 @@ cdef struct Field:
     int last
     int fraction  # pairs after the point
     PyObject* decode  # of the codec; the decoder holds a reference
+    PyObject* zone  # the same: the tzinfo of datetimes, or None
 
 
 
@@ -370,9 +374,9 @@ cdef PyObject* moment_of(const Field* field, const uint8_t* p) noexcept:
         return PyTime_FromTime(pairs[0], pairs[1], pairs[2], microseconds(pairs + 3, field.fraction))
     if field.way == WAY_OF_DAY:
         return PyDate_FromDate(pairs[0] * 100 + pairs[1], pairs[2], pairs[3])
-    return PyDateTime_FromDateAndTime(
+    return datetime_in(
         pairs[0] * 100 + pairs[1], pairs[2], pairs[3], pairs[4], pairs[5], pairs[6],
-        microseconds(pairs + 7, field.fraction)
+        microseconds(pairs + 7, field.fraction), field.zone
     )
 
 
@@ -506,6 +510,7 @@ cdef class Decoder:
     cdef object fallback_errors
     cdef object row_type
     cdef tuple decoders  # what Field.decode points to
+    cdef tuple zones  # the same for Field.zone
     cdef bint plain  # rows are tuples and no subclass
 
     def __cinit__(self, codecs, code_set, row_type, fallback_errors):
@@ -517,6 +522,7 @@ cdef class Decoder:
         self.in_code_set = code_set.decode
         self.text = _text_of(code_set)
         self.decoders = tuple([codec.decode for codec in codecs])
+        self.zones = tuple([codec.zone for codec in codecs])
         self.count = len(self.decoders)
         self.least = 0
         self.fields = <Field*>PyMem_Calloc(self.count + 1, sizeof(Field))
@@ -525,6 +531,7 @@ cdef class Decoder:
         for index, codec in enumerate(codecs):
             _plan(&self.fields[index], codec)
             self.fields[index].decode = <PyObject*>self.decoders[index]
+            self.fields[index].zone = <PyObject*>self.zones[index]
             self.least += self.fields[index].width
 
     def __dealloc__(self):

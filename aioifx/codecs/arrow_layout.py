@@ -19,6 +19,7 @@ from struct import error as StructError
 from typing import Any, Final, Literal, TypeAlias
 
 from aioifx.codecs.base import Codec, Kind
+from aioifx.codecs.conversions import PLAIN, Conversions
 from aioifx.codecs.large_objects import is_character_object, is_large_object
 from aioifx.codecs.numbers import digits_of
 from aioifx.codecs.registry import codecs_for
@@ -83,6 +84,11 @@ class Field:
         return None if value is None else self.store(value)
 
     @property
+    def zone(self) -> dt.tzinfo | None:
+        """Of the timestamps, which then count from 1970 in UTC."""
+        return self.codec.zone if self.layout == Layout.TIMESTAMP else None
+
+    @property
     def width(self) -> int:
         """Bytes of a value, or of an offset; 0 for a bitmap."""
         if self.layout == Layout.CLOCK:
@@ -101,8 +107,10 @@ class Field:
                 weights = _pair_weights(qualifier)
                 if sum(weights) * 99 >> (8 * self.width - 1):
                     weights = ()
+        # What is stored of another zone is not the stored time.
+        kind = codec.kind if self.zone in (None, dt.UTC) else Kind.OTHER
         return (
-            int(codec.kind),
+            int(kind),
             int(self.layout),
             codec.head,
             codec.width,
@@ -195,11 +203,12 @@ def _days(value: dt.date) -> int:
     return value.toordinal() - _EPOCH_DAY
 
 
-def _since_epoch(scale: int) -> Callable[[Value], int]:
+def _since_epoch(scale: int, zone: dt.tzinfo | None) -> Callable[[Value], int]:
     step = dt.timedelta(microseconds=10 ** (6 - scale))
+    epoch = _EPOCH if zone is None else _EPOCH.replace(tzinfo=dt.UTC)
 
     def number(value: dt.datetime) -> int:
-        count: int = (value - _EPOCH) // step
+        count: int = (value - epoch) // step
         return count
 
     return number
@@ -277,17 +286,23 @@ def fields_for(
     strip_char: bool = False,
     padded_varchar: bool = False,
     floating: Floating = "float",
+    conversions: Conversions = PLAIN,
 ) -> tuple[Field, ...]:
     """The columns of a result in Arrow's layout.
 
     Opaque types other than JSON are bytes, since a column of Arrow cannot be text in one row and bytes in another. The
     fields of large objects store whole values; a row holds none of them.
 
+    Args:
+        conversions: those of a time zone alone.
+
     Raises:
         NotSupportedError: a column's type has no codec; names both.
     """
     plain = [replace(column, type=_plain(column.type)) for column in columns]
-    codecs = codecs_for(plain, code_set, strip_char=strip_char, padded_varchar=padded_varchar)
+    codecs = codecs_for(
+        plain, code_set, strip_char=strip_char, padded_varchar=padded_varchar, conversions=conversions
+    )
     return tuple(_field(column, codec, floating) for column, codec in zip(plain, codecs, strict=True))
 
 
@@ -362,7 +377,7 @@ def _moment_field(column: Column, codec: Codec, qualifier: Qualifier) -> Field:
     if standard is dt.date:
         return _counted_field(column, Layout.DATE, codec, _days)
     if standard is dt.datetime:
-        return _counted_field(column, Layout.TIMESTAMP, codec, _since_epoch(scale), scale)
+        return _counted_field(column, Layout.TIMESTAMP, codec, _since_epoch(scale, codec.zone), scale)
     if standard is dt.time:
         return _counted_field(column, Layout.CLOCK, codec, _since_midnight(scale), scale)
     return Field(column, Layout.UTF8, codec, _literal)

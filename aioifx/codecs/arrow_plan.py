@@ -186,13 +186,13 @@ _WIDTHS: Final = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
 
 
 def field_plan(field: ArrowField, codec: Codec, adapter: Adapter, code_set: CodeSet) -> Plan:
-    """How a column becomes a field of a row; *codec* applies the adapter."""
+    """How a column becomes a field of a row. An option timezone concerns no Arrow type but timestamps of a zone."""
     plan = Plan(codec.encode, codec.encode(None))
     if field.dictionary is not None:
         return plan._replace(source=_INTEGERS[field.format])
-    if not adapter.is_standard:
+    if not adapter.is_standard and adapter.only_zone is None:
         return plan
-    form, kind = field.format, codec.kind
+    form, kind = _stored_form(field.format, adapter.only_zone), codec.kind
     if form in _INTEGERS and kind in (*_WIDTHS, Kind.INT8):
         width = codec.width if kind in _WIDTHS else 8
         shape = WireForm.INTEGER if kind in _WIDTHS else WireForm.SPLIT
@@ -218,6 +218,11 @@ def field_plan(field: ArrowField, codec: Codec, adapter: Adapter, code_set: Code
     if form in _TEXTS and code_set.keeps_ascii:
         return _text_field(plan._replace(source=_TEXTS[form]), codec)
     return plan
+
+
+def _stored_form(form: str, zone: dt.tzinfo | None) -> str:
+    """The type itself; for a timestamp of a zone that of one without, if the option timezone is UTC as well."""
+    return form[:4] if zone is dt.UTC and form[:4] in _MOMENTS else form
 
 
 def _times(plan: Plan, form: str, step: int, width: int) -> Plan:
@@ -254,13 +259,17 @@ def _text_field(plan: Plan, codec: Codec) -> Plan:
 _PACKED: Final = {PackOp.SMALL: 2, PackOp.INT: 4, PackOp.LONG: 8}
 
 
-def param_plan(field: ArrowField, rules: PackRules, code_set: CodeSet) -> Plan:
-    """How a column becomes the entry of a parameter."""
+def param_plan(field: ArrowField, rules: PackRules, code_set: CodeSet, zone: dt.tzinfo | None = None) -> Plan:
+    """How a column becomes the entry of a parameter.
+
+    Args:
+        zone: the option timezone, which *rules* leave out.
+    """
     bind = rules.rest.bind
     plan = Plan(bind, bind(None))
     if field.dictionary is not None:
         return plan._replace(source=_INTEGERS[field.format])
-    form = field.format
+    form = _stored_form(field.format, zone)
     if form in _INTEGERS:
         return _whole_param(plan, field, rules.for_class(int))
     if form in _FLOATS:

@@ -179,6 +179,12 @@ def _moment(times: int, parts: int, value: int) -> Value:
         return _OUT_OF_RANGE
 
 
+def _instant(times: int, parts: int, value: int) -> Value:
+    """A timestamp of any time zone: all count from 1970 in UTC."""
+    moment = _moment(times, parts, value)
+    return moment.replace(tzinfo=dt.UTC) if isinstance(moment, dt.datetime) else moment
+
+
 def _clock(times: int, parts: int, value: int) -> Value:
     amount = value * times // parts
     if not 0 <= amount < _DAY:
@@ -275,11 +281,7 @@ def reader_for(field: ArrowField) -> ReadValues:
         if read is not None:
             return _converted(read, partial(_decimal, int(found_type[1])))
     if kind in ("tss", "tsm", "tsu", "tsn"):
-        raise NotSupportedError(
-            f"column {field.name!r}: timestamp of the time zone {details!r:.40}: a DATETIME has no time zone,"
-            " convert it first",
-            column=field.name,
-        )
+        return _converted(_fixed("q"), partial(_instant, *_TICKS[kind[2]]))
     name = next((name for start, name in _NAMES.items() if kind.startswith(start)), field.format[:40])
     raise NotSupportedError(f"column {field.name!r}: Arrow's type {name} is not supported", column=field.name)
 

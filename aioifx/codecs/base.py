@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import tzinfo
 from enum import IntEnum
 from typing import Final, TypeAlias
 
@@ -73,6 +74,7 @@ class Codec:
         width:  bytes of the whole field when it is fixed; else 0.
         detail: for *kind*: an encoded length, or whether blanks are stripped.
         capacity: the most bytes of a text of varying size; 0: no limit.
+        zone: of the datetimes that *decode* returns; None: they are naive.
     """
 
     kind: Kind
@@ -82,6 +84,7 @@ class Codec:
     encode: Encode
     detail: int = 0
     capacity: int = 0
+    zone: tzinfo | None = None
 
     def rest(self, head: bytes) -> int:
         """How many bytes of the field follow its first *self.head* bytes."""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from aioifx.codecs.arrow_layout import Field, Floating, fields_for
 from aioifx.codecs.base import MAX_BYTES
 from aioifx.codecs.column_buffers import Block, Chunk
+from aioifx.codecs.conversions import PLAIN, Conversions
 from aioifx.codecs.native import make_columns
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import CodeSet
@@ -29,6 +30,7 @@ class ColumnDecoder:
         padded_varchar: as for a RowDecoder.
         floating: how DECIMAL(p) is stored.
         most_bytes: of text or bytes in one column of a block.
+        conversions: as for `fields_for`.
 
     Raises:
         NotSupportedError: a column's type has no codec; names both.
@@ -45,15 +47,22 @@ class ColumnDecoder:
         padded_varchar: bool = False,
         floating: Floating = "float",
         most_bytes: int = MAX_BYTES,
+        conversions: Conversions = PLAIN,
     ) -> None:
         self.fields = fields_for(
-            columns, code_set, strip_char=strip_char, padded_varchar=padded_varchar, floating=floating
+            columns,
+            code_set,
+            strip_char=strip_char,
+            padded_varchar=padded_varchar,
+            floating=floating,
+            conversions=conversions,
         )
         self.reference = RowDecoder(
             [field.column for field in self.fields],
             code_set,
             strip_char=strip_char,
             padded_varchar=padded_varchar,
+            conversions=conversions,
         )
         self._columns = make_columns(self.fields, code_set, most_bytes)
         self._full: list[Block] = []

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
+from aioifx.codecs.time_zones import in_zone
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Datetime, IntervalYM, SqlType, TypeCode, Value
 
@@ -65,17 +66,28 @@ class Adapter:
     Args:
         adapters: by class.
         encoder: of the type named *name*; it is called first.
+        zone: of aware datetimes, which are converted last.
     """
 
     def __init__(
-        self, adapters: Mapping[type[Any], Convert], encoder: Convert | None = None, name: str = ""
+        self,
+        adapters: Mapping[type[Any], Convert],
+        encoder: Convert | None = None,
+        name: str = "",
+        zone: tzinfo | None = None,
     ) -> None:
         self._known = {**_STANDARD, **adapters}
         self._encoder = encoder
         self._name = name
-        self.is_standard = encoder is None and not adapters
+        self._zone = zone
+        is_plain = encoder is None and not adapters
+        self.is_standard = is_plain and zone is None
         """Whether there are no conversions."""
+        self.only_zone = zone if is_plain else None
+        """The zone, if aware datetimes are all that is converted."""
         kinds = ACCEPTED - adapters.keys() if encoder is None else frozenset[type[object]]()
+        if zone is not None:
+            kinds -= {datetime}
         self.as_is = kinds | {type(None)}
         """Classes whose own values, not those of subclasses, are unchanged."""
 
@@ -93,6 +105,8 @@ class Adapter:
             value = called(convert, value, f"the adapter of {kind.__name__}")
             if type(value) is kind:
                 break
+        if self._zone is not None and isinstance(value, datetime) and value.tzinfo is not None:
+            return in_zone(value, self._zone)
         return value
 
     def _found(self, kind: type[object]) -> Convert | None:
@@ -151,6 +165,7 @@ class Conversions:
         integral_decimals: whether DECIMAL and MONEY of scale 0 are decoded as int.
         json: for JSON. None: JSON, BSON, rows and collections stay text or bytes, as the server sends them.
         dbdate: the form of dates in literals.
+        zone: of DATETIMEs, whose values are then aware.
     """
 
     def __init__(
@@ -161,17 +176,19 @@ class Conversions:
         integral_decimals: bool = False,
         json: JsonFunctions | None = None,
         dbdate: str = "",
+        zone: tzinfo | None = None,
     ) -> None:
         self._codecs = dict(codecs or {})
         self._adapters = dict(adapters or {})
         self.integral_decimals = integral_decimals
         self.json = json
         self.dbdate = dbdate
+        self.zone = zone
         self.known_codecs: dict[object, dict[SqlType, Any]] = {}
         """The codecs of columns with these conversions, by the other options of `registry.codecs_for`. A cache."""
-        self._plain = Adapter(self._adapters) if self._adapters else STANDARD
+        self._plain = Adapter(self._adapters, zone=zone) if self._adapters or zone is not None else STANDARD
         self._by_codec = {
-            name: Adapter(self._adapters, codec.encoder, name) if codec.encoder else self._plain
+            name: Adapter(self._adapters, codec.encoder, name, zone) if codec.encoder else self._plain
             for name, codec in self._codecs.items()
         }
 
@@ -186,7 +203,12 @@ class Conversions:
             integral_decimals=self.integral_decimals,
             json=self.json,
             dbdate=self.dbdate,
+            zone=self.zone,
         )
+
+    def of_zone(self) -> Conversions:
+        """Those of *zone* alone."""
+        return PLAIN if self.zone is None else Conversions(zone=self.zone)
 
     def adapter_for(self, sql_type: SqlType | None) -> Adapter:
         """The adapter of parameters of this type; None if the server did not describe it."""
@@ -267,6 +289,7 @@ def checked_conversions(
     json_loads: object = None,
     json_dumps: object = None,
     dbdate: str = "",
+    zone: tzinfo | None = None,
 ) -> Conversions:
     """Conversions from what the options ``type_codecs``, ``adapters``, ``json_loads`` and ``json_dumps`` say.
 
@@ -287,7 +310,9 @@ def checked_conversions(
     json = JsonFunctions(
         _function(json_loads, "json_loads") or JSON.loads, _function(json_dumps, "json_dumps") or JSON.dumps
     )
-    return Conversions(by_name, by_class, integral_decimals=integral_decimals, json=json, dbdate=dbdate)
+    return Conversions(
+        by_name, by_class, integral_decimals=integral_decimals, json=json, dbdate=dbdate, zone=zone
+    )
 
 
 def _function(given: object, option: str) -> Callable[[Any], Any] | None:

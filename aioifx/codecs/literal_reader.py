@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 from aioifx.codecs.conversions import Conversions, Convert
 from aioifx.codecs.documents import document_decoder
 from aioifx.codecs.temporal_text import ParseField
+from aioifx.codecs.time_zones import attaching
 from aioifx.codecs.type_text import COLLECTIONS
 from aioifx.codecs.value_text import parser_for
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
@@ -265,6 +266,8 @@ def _parser(sql_type: SqlType, conversions: Conversions, strip: bool) -> ParseFi
         parse = parser_for(sql_type, conversions.dbdate)
     except (NotSupportedError, InterfaceError):
         return str  # a large object; a date in a form with two digits of the year
+    if conversions.zone is not None:
+        parse = attaching(parse, conversions.zone)
     if kind in (TypeCode.DATETIME, TypeCode.INTERVAL):
         return _without_keywords(parse)
     if strip and kind in (TypeCode.CHAR, TypeCode.NCHAR):

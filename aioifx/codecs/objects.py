@@ -21,6 +21,7 @@ class _ObjectAdapter(Adapter):
         self._before = before
         self._write = write
         self.is_standard = False
+        self.only_zone = None
         self.as_is = before.as_is & ({type(None), str} if is_text else {type(None)})
 
     def __call__(self, value: Value) -> Value:

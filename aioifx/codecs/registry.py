@@ -12,6 +12,7 @@ from aioifx.codecs.conversions import PLAIN, Conversions, Convert
 from aioifx.codecs.documents import document_decoder
 from aioifx.codecs.large_objects import is_large_object, is_smart_object
 from aioifx.codecs.text import CodeSet
+from aioifx.codecs.time_zones import attaching
 from aioifx.codecs.type_text import cached_by_type, may_be_large
 from aioifx.errors import NotSupportedError
 from aioifx.sqltypes import (
@@ -134,6 +135,8 @@ def _converted(codec: Codec, sql_type: SqlType, conversions: Conversions, strip_
         return codec  # its value is converted, not what the row holds
     if conversions.integral_decimals and codec.kind == Kind.DECIMAL and sql_type.scale == 0:
         codec = numbers.integral(codec)
+    if conversions.zone is not None and codec.kind == Kind.DATETIME:
+        codec = replace(codec, zone=conversions.zone, decode=attaching(codec.decode, conversions.zone))
     decoder = _decoder_of(sql_type, conversions, strip_char)
     if decoder is None:
         return codec

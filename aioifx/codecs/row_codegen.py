@@ -237,6 +237,9 @@ class _Decoder:
         values = ([f"YEARS[{names[0]}]", *names[1:]]) if maker == "datetime" else names
         if micro:
             values = [*values, micro]
+        if codec.zone is not None and maker == "datetime":
+            self.names[f"zone{index}"] = codec.zone
+            values = [*values, f"tzinfo=zone{index}"]
         head = 0xC0 + highest_pair(qualifier)
         return f"{maker}({', '.join(values)}) if e{index} == {head}{valid} else decode{index}(data[{start}:{stop}])"
 

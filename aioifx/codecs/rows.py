@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from aioifx.codecs.arrow_rows import ArrowRows
 from aioifx.codecs.base import Codec, Kind
@@ -195,7 +195,10 @@ class RowEncoder:
         adapters: Adapters = (),
     ) -> None:
         self.fields = field_plans(columns, code_set, padded_varchar=padded_varchar)
-        self._adapters = adapters or (STANDARD,) * len(columns)
+        self._adapters = tuple(
+            adapter if adapter.only_zone is None or plan.codec.kind in _MOMENTS else STANDARD
+            for plan, adapter in zip(self.fields, adapters or (STANDARD,) * len(columns), strict=True)
+        )
         self._code_set = code_set
         self._frame = frame
         self._encode: EncodeRows | None = None
@@ -236,8 +239,10 @@ class RowEncoder:
             size_at = -1 if self._frame is None else len(prefix)
             head = prefix + (b"" if self._frame is None else bytes(4)) + suffix
             plans = [
-                field_plan(column.field, codec, adapter, self._code_set)
-                for column, codec, adapter in zip(rows.row, self._codecs(), self._adapters, strict=False)
+                field_plan(column.field, plan.codec, adapter, self._code_set)._replace(encode=codec.encode)
+                for column, plan, codec, adapter in zip(
+                    rows.row, self.fields, self._codecs(), self._adapters, strict=False
+                )
             ]
             encode = leave_all
             if len(rows.row) == len(self.fields):
@@ -263,6 +268,10 @@ class RowEncoder:
         if self._frame is None:
             return framed
         return self._frame.prefix + len(payload).to_bytes(4, "big") + self._frame.suffix + framed
+
+
+_MOMENTS: Final = (Kind.DATE, Kind.DATETIME)
+"""Types that accept a datetime."""
 
 
 def _adapted(codec: Codec, adapt: Adapter) -> Codec:

@@ -147,7 +147,9 @@ def datetime_fields(value: Value) -> dict[Unit, int]:
     match value:
         case dt.datetime() if value == value:  # not pandas' NaT, whose fields are NaN
             if value.tzinfo is not None:
-                raise DataError("aware datetime: a DATETIME has no time zone, convert it first")
+                raise DataError(
+                    "aware datetime: a DATETIME has no time zone; set the option timezone, or convert it"
+                )
             moment = (value.year, value.month, value.day, value.hour, value.minute, value.second)
             return dict(zip(Unit, (*moment, value.microsecond), strict=True))
         case dt.date() if value == value:

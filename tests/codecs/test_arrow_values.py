@@ -6,6 +6,7 @@ import datetime as dt
 import math
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
@@ -155,14 +156,15 @@ def test_other_types_are_refused_by_name(name: str) -> None:
     assert error.value.column == "c"
 
 
-def test_timestamps_of_a_time_zone_are_refused() -> None:
-    source = ArrowSource(pa.table({"seen": pa.array([], pa.timestamp("us", "Europe/Berlin"))}))
-    message = (
-        "column 'seen': timestamp of the time zone 'Europe/Berlin': a DATETIME has no time zone,"
-        " convert it first"
-    )
-    with pytest.raises(NotSupportedError, match=f"^{message}$"):
-        reader_for(source.fields[0])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_timestamps_of_a_time_zone_are_in_utc(unit: str) -> None:
+    moment = dt.datetime(2026, 3, 29, 3, tzinfo=ZoneInfo("Europe/Berlin"))
+    array = pa.array([moment, None], pa.timestamp(unit, "Europe/Berlin"))
+    source = ArrowSource(pa.record_batch([array], ["seen"]))
+    batch = source.next()
+    assert batch is not None
+    found = reader_for(source.fields[0])(batch.columns[0], 0, 2)
+    assert found == [moment, None] and found[0].tzinfo is dt.UTC
 
 
 @pytest.mark.parametrize("form", ["i", "u", "b", "vu", "d:5,2", "tdD"])

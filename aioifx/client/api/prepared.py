@@ -34,6 +34,7 @@ from aioifx.client.session.failures import note_sql
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import MappingRows, NamedStatement, NamedValues, is_list
+from aioifx.codecs.conversions import Conversions
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Column, SqlType, Value
@@ -262,6 +263,11 @@ class PreparedStatement(NotCopied, Generic[Item]):
             return ArrowData(rows)
         check_rows(rows)
         return cast("ParamRows", rows)
+
+
+def conversions_of(statement: PreparedStatement[Any]) -> Conversions:
+    """The conversions of a statement's values; for modules of this package."""
+    return statement._own.statement.conversions  # pyright: ignore[reportPrivateUsage] - of this module
 
 
 class _OwnStatement:

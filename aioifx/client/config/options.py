@@ -11,6 +11,7 @@ import logging
 import ssl as tls
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import tzinfo
 from functools import lru_cache
 from typing import Any, Final, Literal, TypedDict
 
@@ -47,6 +48,7 @@ from aioifx.client.config.option_kinds import (
     kinds_of,
     lock_wait_from_text,
     option,
+    unchanged,
     value_checked,
     whole,
     word,
@@ -70,6 +72,7 @@ from aioifx.codecs.conversions import (
 )
 from aioifx.codecs.temporal_text import ISO_DATES
 from aioifx.codecs.text import CodeSet, code_set_of
+from aioifx.codecs.time_zones import time_zone
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
 from aioifx.tracing.events import TraceTarget
@@ -127,6 +130,7 @@ class OptionFields(TypedDict, total=False):
     keepalive: bool | tuple[int, int, int] | None
     strip_char: bool | None
     integral_decimals: bool | None
+    timezone: str | tzinfo | None
     lobs: Lobs | None
     max_lob_size: int | None
     client_files: ClientFiles | None
@@ -252,6 +256,9 @@ class ConnectOptions:
     """Whether trailing blanks of CHAR and NCHAR values are removed."""
     integral_decimals: bool = option(True, FLAG)
     """Whether DECIMAL and MONEY of scale 0, such as the result of COUNT, are returned as int instead of Decimal."""
+    timezone: str | tzinfo | None = option(None, Kind(value_checked(time_zone), unchanged))
+    """Zone of the times in DATETIME columns: an IANA name such as "UTC", or a tzinfo. Datetimes are then read as aware,
+    and aware ones are accepted. None: datetimes are naive, and aware ones are refused."""
     lobs: Lobs = option("handles", word(check_lobs))
     """"handles" returns BLOB and CLOB as handles, "inline" as bytes and str. Both return BYTE and TEXT as bytes and
     str. "stream" returns each value of a `stream` as a series of chunks; other calls then return handles."""
@@ -285,7 +292,7 @@ class ConnectOptions:
     """Whether the trace holds values, literals and passwords."""
     row_factory: RowFactory[Any] | None = option(None, in_code(check_row_factory))
     conversions: Conversions = field(default=PLAIN, init=False, repr=False, compare=False)
-    """Combines *integral_decimals*, *type_codecs*, *adapters*, *json_loads*, *json_dumps* and DBDATE."""
+    """Combines *integral_decimals*, *type_codecs*, *adapters*, *json_loads*, *json_dumps*, *timezone* and DBDATE."""
     code_set: CodeSet = field(init=False, repr=False, compare=False)
     """Encoding of text on this connection: the database's code set.
 
@@ -324,6 +331,7 @@ class ConnectOptions:
             integral_decimals=self.integral_decimals,
             json_loads=self.json_loads,
             json_dumps=self.json_dumps,
+            zone=time_zone(self.timezone),
             dbdate="" if "GL_DATE" in self.environment else self.environment.get("DBDATE", ISO_DATES),
         )
         object.__setattr__(self, "conversions", conversions)

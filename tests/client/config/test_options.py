@@ -98,6 +98,8 @@ def test_keywords_and_fields_are_the_same_names() -> None:
         ({"keepalive": (60, 10, 128)}, "keepalive: expected True, False, or three numbers"),
         ({"strip_char": "no"}, "strip_char: expected True or False"),
         ({"integral_decimals": 1}, "integral_decimals: expected True or False"),
+        ({"timezone": "Berlin"}, "timezone: expected an IANA name such as Europe/Berlin, got 'Berlin'"),
+        ({"timezone": 1}, "timezone: expected an IANA name or a tzinfo such as ZoneInfo, got builtins.int"),
         ({"type_codecs": [str]}, "type_codecs: expected a mapping, got list"),
         ({"type_codecs": {"DECIMAL(8,2)": (None, str)}}, "type_codecs: expected the name of an Informix type"),
         ({"adapters": {"UUID": str}}, "adapters: expected classes as keys, got str"),
