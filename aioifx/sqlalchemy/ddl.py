@@ -20,7 +20,7 @@ from sqlalchemy import exc, schema
 from sqlalchemy.sql import compiler, elements, functions, sqltypes
 
 from aioifx.sqlalchemy.type_compiler import InformixTypeCompiler, space_name
-from aioifx.sqlalchemy.types import datetime_literal
+from aioifx.sqlalchemy.types import datetime_literal, zone_of
 
 __all__ = ["CONSTRUCT_ARGUMENTS", "InformixDDLCompiler", "InformixTypeCompiler"]
 
@@ -165,7 +165,9 @@ class InformixDDLCompiler(compiler.DDLCompiler):
             return _TRUTHS.get(value.strip("' ").lower(), self.render_default_string(value))
         if isinstance(impl, sqltypes.DateTime):
             try:
-                return datetime_literal(dt.datetime.fromisoformat(value), _qualifier_of(impl))
+                return datetime_literal(
+                    dt.datetime.fromisoformat(value), _qualifier_of(impl), zone_of(self.dialect)
+                )
             except ValueError:
                 pass
         return self.render_default_string(value)

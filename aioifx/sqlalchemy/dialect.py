@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
@@ -24,6 +25,7 @@ from aioifx.client.api.connection import statements_of
 from aioifx.client.execution.statement_cache import DDL_VERBS
 from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.client.sql.scanner import scan
+from aioifx.codecs.time_zones import time_zone
 from aioifx.sqlalchemy.adapters import AdaptedConnection, AdaptedModule
 from aioifx.sqlalchemy.compiler import InformixCompiler
 from aioifx.sqlalchemy.ddl import CONSTRUCT_ARGUMENTS, InformixDDLCompiler, InformixTypeCompiler
@@ -234,9 +236,15 @@ class InformixDialect(InformixReflection):
         if self._text_type is None:  # libraries make engines themselves, from a URL
             self.text_length = _text_length(url.query.get("text_type"))
         url = url.difference_update_query(["text_type"])
+        self.zone = time_zone(url.query.get("timezone"))
         return [dsn_of(url)], {} if self._json_deserializer is None else {
             "json_loads": self._json_deserializer
         }
+
+    def initialize(self, connection: Connection) -> None:
+        """Read what the first connection knows, with its time zone: `connect_args` have it too."""
+        self.zone = _connection_of(connection.connection).run(_zone_of)
+        super().initialize(connection)
 
     # Asked of the client: a query needs a database, and CREATE DATABASE has none.
 
@@ -356,6 +364,11 @@ async def _version_of(connection: Client[Any]) -> str:
 
 async def _user_of(connection: Client[Any]) -> str:
     return connection.user
+
+
+async def _zone_of(connection: Client[Any]) -> dt.tzinfo | None:
+    """The time zone of DATETIMEs."""
+    return statements_of(connection).session.conversions.zone
 
 
 async def _isolation_of(connection: Client[Any]) -> str:

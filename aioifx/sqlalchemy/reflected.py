@@ -120,10 +120,17 @@ def names_of(keys: Iterable[Key]) -> list[str]:
     return [key.expression for key in keys]
 
 
-def column(entry: ColumnEntry, primary_key: Collection[str]) -> ReflectedColumn:
-    """A SERIAL column is an INTEGER with `autoincrement` in the primary key, and has the type SERIAL elsewhere."""
+def column(
+    entry: ColumnEntry, primary_key: Collection[str], zone: dt.tzinfo | None = None
+) -> ReflectedColumn:
+    """A SERIAL column is an INTEGER with `autoincrement` in the primary key, and has the type SERIAL elsewhere.
+
+    With an option timezone, datetimes are aware.
+    """
     serial = NUMBERED.get(TypeCode(entry.type.code)) if entry.type.code in NUMBERED else None
     sql_type = serial() if serial and entry.name not in primary_key else type_for(entry.type)
+    if isinstance(sql_type, DATETIME):
+        sql_type.timezone = zone is not None and sql_type.python_type is dt.datetime
     if isinstance(sql_type, sqltypes.NullType):
         util.warn(f"Did not recognize type {str(entry.type)!r} of column {entry.name!r}")
     found: ReflectedColumn = {

@@ -18,6 +18,7 @@ Invariants:
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
@@ -69,6 +70,8 @@ class InformixReflection(DefaultDialect):
     """The part of the dialect that reads the catalog."""
 
     inspector = InformixInspector
+    zone: dt.tzinfo | None = None
+    """The option timezone of the connections, as far as it is known: in the URL, or of the first connection."""
 
     # -- names --------------------------------------------------------------------------------------------------------
 
@@ -229,10 +232,10 @@ class InformixReflection(DefaultDialect):
             found = columns.get(entry.source, ())
             if entry.is_foreign:
                 found = described_columns(connection, self._full_name(*key))
-            yield key, [column(one, primary) for one in found]
+            yield key, [column(one, primary, self.zone) for one in found]
         for key in self._selected_temps(connection, catalog, kw):
             described = described_columns(connection, self.identifier_preparer.quote(key[1]))
-            yield key, [column(one, []) for one in described]
+            yield key, [column(one, [], self.zone) for one in described]
 
     def get_multi_pk_constraint(
         self, connection: Connection, **kw: Any

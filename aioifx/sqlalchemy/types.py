@@ -28,6 +28,7 @@ from sqlalchemy.sql.base import SchemaEventTarget
 from sqlalchemy.sql.sqltypes import _AbstractInterval
 
 from aioifx.codecs.temporal_text import interval_formatter
+from aioifx.codecs.time_zones import in_zone
 from aioifx.sqlalchemy.binary import BINARY, VARBINARY, LargeBinary
 from aioifx.sqlalchemy.composites import Process, quoted
 from aioifx.sqltypes import (
@@ -247,16 +248,22 @@ def _datetime_qualifier(first: str, last: str, fraction: int | None) -> Qualifie
     return datetime_qualifier(start, end, scale)
 
 
-def datetime_literal(value: Any, qualifier: Qualifier) -> str:
-    """``DATETIME(2026-05-04 09:30) YEAR TO MINUTE``; fields finer than the qualifier are cut, as in parameters."""
+def datetime_literal(value: Any, qualifier: Qualifier, zone: dt.tzinfo | None = None) -> str:
+    """``DATETIME(2026-05-04 09:30) YEAR TO MINUTE``; fields finer than the qualifier are cut, as in parameters.
+
+    Args:
+        zone: to which an aware datetime is converted, as in parameters.
+    """
     if isinstance(value, Datetime):
         return str(value)
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         value = dt.datetime.combine(value, dt.time())
     if isinstance(value, dt.time) and qualifier.first < Unit.HOUR:
         raise exc.CompileError(f"DATETIME {qualifier.datetime_text()} has no literal of a time")
+    if zone is not None and isinstance(value, dt.datetime) and value.tzinfo is not None:
+        value = in_zone(value, zone)
     if value.tzinfo is not None:
-        raise exc.CompileError("DATETIME has no time zone; got an aware value")
+        raise exc.CompileError("DATETIME has no time zone; set the option timezone for aware datetimes")
     names = ("year", "month", "day", "hour", "minute", "second", "microsecond")
     present = {
         name: getattr(value, name) for name, unit in zip(names, Unit, strict=True) if unit in qualifier.units
@@ -268,15 +275,31 @@ YEAR_TO_FRACTION: Final = datetime_qualifier(Unit.YEAR, Unit.FRACTION, 5)
 HOUR_TO_FRACTION: Final = datetime_qualifier(Unit.HOUR, Unit.FRACTION, 5)
 
 
+def zone_of(dialect: Dialect) -> dt.tzinfo | None:
+    """The option timezone of a dialect's connections."""
+    return getattr(dialect, "zone", None)
+
+
 class _DateTime(sqltypes.DateTime):
-    """DATETIME YEAR TO FRACTION(5), the most that Informix stores of a datetime."""
+    """DATETIME YEAR TO FRACTION(5), the most that Informix stores of a datetime.
+
+    With an option timezone, aioifx returns aware datetimes. Without ``timezone=True``, they become naive here.
+    """
 
     @property
     def qualifier(self) -> Qualifier:
         return YEAR_TO_FRACTION
 
     def literal_processor(self, dialect: Dialect) -> Process | None:
-        return lambda value: datetime_literal(value, self.qualifier)
+        zone = zone_of(dialect)
+        return lambda value: datetime_literal(value, self.qualifier, zone)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Process | None:
+        return None if self.timezone or zone_of(dialect) is None else _to_naive
+
+
+def _to_naive(value: Any) -> Any:
+    return value.replace(tzinfo=None) if isinstance(value, dt.datetime) else value
 
 
 class _Time(sqltypes.Time):
@@ -298,6 +321,7 @@ class DATETIME(_DateTime):
 
     Args:
         fraction: digits of FRACTION, 1 to 5; 3 if None, as in Informix.
+        timezone: whether datetimes are aware, as of SQLAlchemy's DateTime.
 
     Raises:
         sqlalchemy.exc.ArgumentError: unknown fields, or *first* is finer than *last*.
@@ -305,8 +329,14 @@ class DATETIME(_DateTime):
 
     __visit_name__ = "DATETIME"
 
-    def __init__(self, first: str = "year", last: str = "fraction", fraction: int | None = None) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        first: str = "year",
+        last: str = "fraction",
+        fraction: int | None = None,
+        timezone: bool = False,
+    ) -> None:
+        super().__init__(timezone)
         self.first, self.last, self.fraction = first.lower(), last.lower(), fraction
         self._qualifier = _datetime_qualifier(first, last, fraction)
 

@@ -249,9 +249,9 @@ async def test_an_aware_datetime_is_refused(engine: AsyncEngine) -> None:
     table = table_of(sa.DateTime(timezone=True))
     async with engine.connect() as conn:
         await conn.execute(sa.schema.CreateTable(table))
-        with pytest.raises(exc.DBAPIError, match="aware datetime"):
+        with pytest.raises(exc.DBAPIError, match=r"aware datetime: .* option timezone"):
             await conn.execute(table.insert().values(value=aware))
-        with pytest.raises(exc.CompileError, match="aware value"):
+        with pytest.raises(exc.CompileError, match="option timezone"):
             rendered(aware, sa.DateTime())
 
 
