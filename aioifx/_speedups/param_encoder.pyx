@@ -9,7 +9,7 @@ from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyBy
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.datetime cimport (
     date_day, date_month, date_year, datetime_day, datetime_hour, datetime_microsecond, datetime_minute,
-    datetime_month, datetime_second, datetime_tzinfo, datetime_year, import_datetime, time_hour, time_microsecond,
+    datetime_month, datetime_second, datetime_year, import_datetime, time_hour, time_microsecond,
     time_minute, time_second, time_tzinfo,
 )
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
@@ -35,6 +35,10 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
     double PyFloat_AS_DOUBLE(object number)
     PyTypeObject* Py_TYPE(object value)
+    PyObject* Py_None
+
+cdef extern from "datetime.h":
+    PyObject* datetime_zone "PyDateTime_DATE_GET_TZINFO"(object moment)
 
 import_datetime()
 
@@ -59,6 +63,7 @@ cdef struct PackRule:
     const char* head
     const char* other
     int64_t limit
+    PyObject* zone
 
 
 cdef struct PackRules:
@@ -75,12 +80,27 @@ cdef inline bint fits(object value, int64_t limit, int64_t* number) except -1:
     return not overflow and -limit <= number[0] <= limit
 
 
-cdef int put_fraction(Buffer* buffer, int64_t microseconds, int64_t step) noexcept:
-    microseconds -= microseconds % step
-    put_byte(buffer, <int>(microseconds // 10000))
-    put_byte(buffer, <int>(microseconds // 100 % 100))
-    put_byte(buffer, <int>(microseconds % 100))
-    return 0
+cdef bint put_moment(Buffer* buffer, PackRule* rule, object value) noexcept:
+    """A datetime that is naive, or of the rule's zone; False for another one."""
+    cdef uint8_t* at = buffer.data + buffer.used
+    cdef int year = datetime_year(value), micro = datetime_microsecond(value)
+    if datetime_zone(value) != Py_None and datetime_zone(value) != rule.zone:
+        return False
+    micro -= micro % <int>rule.limit
+    at[0] = 0xC7
+    at[1] = <uint8_t>(year // 100)
+    at[2] = <uint8_t>(year % 100)
+    at[3] = <uint8_t>datetime_month(value)
+    at[4] = <uint8_t>datetime_day(value)
+    at[5] = <uint8_t>datetime_hour(value)
+    at[6] = <uint8_t>datetime_minute(value)
+    at[7] = <uint8_t>datetime_second(value)
+    at[8] = <uint8_t>(micro // 10_000)
+    at[9] = <uint8_t>(micro // 100 % 100)
+    at[10] = <uint8_t>(micro % 100)
+    at[11] = 0
+    buffer.used += 12
+    return True
 
 
 cdef bint put_number(Buffer* buffer, PackRule* rule, const char* text, Py_ssize_t size) except -1:
@@ -215,6 +235,7 @@ cdef class Encoder:
                 rule = &rules.by_class[place]
                 rule.kind = <PyTypeObject*>self._keep(kind)
                 rule.op = described.op
+                rule.zone = self._keep(described.zone)
                 rule.refuses_nul = described.refuses_nul
                 # 1 << 63 does not fit an int64_t, so it is replaced by the greatest integer that does.
                 rule.limit = described.limit - 1 if described.op in INTEGERS else described.limit
@@ -346,19 +367,7 @@ cdef class Encoder:
         if rule.op == NUMBER:
             return self._put_number(buffer, rule, value)
         if rule.op == MOMENT:
-            if datetime_tzinfo(value) is not None:
-                return False
-            put_byte(buffer, 0xC7)
-            put_byte(buffer, datetime_year(value) // 100)
-            put_byte(buffer, datetime_year(value) % 100)
-            put_byte(buffer, datetime_month(value))
-            put_byte(buffer, datetime_day(value))
-            put_byte(buffer, datetime_hour(value))
-            put_byte(buffer, datetime_minute(value))
-            put_byte(buffer, datetime_second(value))
-            put_fraction(buffer, datetime_microsecond(value), rule.limit)
-            put_byte(buffer, 0)
-            return True
+            return put_moment(buffer, rule, value)
         if rule.op == CLOCK:
             if time_tzinfo(value) is not None or time_microsecond(value):
                 return False

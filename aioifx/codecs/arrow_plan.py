@@ -263,7 +263,7 @@ def param_plan(field: ArrowField, rules: PackRules, code_set: CodeSet, zone: dt.
     """How a column becomes the entry of a parameter.
 
     Args:
-        zone: the option timezone, which *rules* leave out.
+        zone: of the option timezone.
     """
     bind = rules.rest.bind
     plan = Plan(bind, bind(None))

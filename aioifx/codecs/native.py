@@ -212,11 +212,10 @@ def arrow_params(
         return leave_all
     from aioifx.codecs.arrow_plan import ArrowFrame, param_plan  # rarely needed
 
-    plans: list[Plan] = []
-    for column, (sql_type, adapter) in zip(row, with_adapters(types, adapters), strict=True):
-        rules, zone = rules_for(sql_type, code_set, adapter), adapter.only_zone
-        plain = rules if zone is None else rules_for(sql_type, code_set)
-        plans.append(param_plan(column.field, plain, code_set, zone)._replace(encode=rules.rest.bind))
+    plans = [
+        param_plan(column.field, rules_for(sql_type, code_set, adapter), code_set, adapter.only_zone)
+        for column, (sql_type, adapter) in zip(row, with_adapters(types, adapters), strict=True)
+    ]
     return make_arrow_encoder(plans, code_set, ArrowFrame(head, -1, tail))
 
 

@@ -50,7 +50,7 @@ class PackOp(IntEnum):
     DAY = 9
     """A date: days since DATE's day 0."""
     MOMENT = 10
-    """A naive datetime in eleven bytes and a pad, cut to *limit* microseconds."""
+    """A datetime, naive or of the rule's zone, in eleven bytes and a pad, cut to *limit* microseconds."""
     CLOCK = 11
     """A naive time without microseconds, in four bytes."""
     TRUTH = 12
@@ -75,6 +75,8 @@ class PackRule(NamedTuple):
     limit: int = 0
     refuses_nul: bool = False
     """Text must not begin with NUL."""
+    zone: dt.tzinfo | None = None
+    """Of aware datetimes that are stored as they are: that of the option timezone."""
 
 
 class PackRules(NamedTuple):
@@ -190,9 +192,10 @@ def rules_for(sql_type: SqlType | None, code_set: CodeSet, adapter: Adapter = ST
         described = _BY_TYPE.get(sql_type.kind)
         by_class |= described(sql_type, bind) if described else {}
     if not adapter.is_standard:
-        bind = binder_for(sql_type, code_set, adapter)
+        bind, zone = binder_for(sql_type, code_set, adapter), adapter.only_zone
+        as_is = adapter.as_is if zone is None else {*adapter.as_is, dt.datetime}
         by_class = {
-            kind: rule._replace(bind=bind) for kind, rule in by_class.items() if kind in adapter.as_is
+            kind: rule._replace(bind=bind, zone=zone) for kind, rule in by_class.items() if kind in as_is
         }
     return PackRules(by_class, PackRule(PackOp.OTHER, bind))
 

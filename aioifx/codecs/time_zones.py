@@ -52,7 +52,7 @@ def in_zone(value: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
         DataError: outside the years 1 to 9999 there.
     """
     try:
-        if value.utcoffset() is None:
+        if value.tzinfo is not zone and value.utcoffset() is None:
             return value
         return value.astimezone(zone).replace(tzinfo=None)
     except Exception as error:

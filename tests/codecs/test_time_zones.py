@@ -143,11 +143,13 @@ def test_parameters_of_every_kind_are_converted(target: SqlType | None) -> None:
         target = None
     expected = binder_for(target, LATIN1)(dt.datetime(2026, 7, 2, 3, 30))
     assert binder_for(target, LATIN1, adapter)(aware) == expected
+    utc = dt.datetime(2026, 7, 2, 3, 30, tzinfo=dt.UTC)
     for make in ("native_encoder", "pure_encoder") if NATIVE else ("pure_encoder",):
         out = bytearray()
         encode = getattr(native, make)([target], LATIN1, b"", b"", (adapter,))
-        assert encode(iter([(aware,), (aware.replace(tzinfo=None),)]), out, 1 << 20) == (2, None)
-        assert out.startswith(expected)
+        rows = [(aware,), (utc.replace(tzinfo=None),), (utc,), (utc.astimezone(BERLIN),)]
+        assert encode(iter(rows), out, 1 << 20) == (4, None)
+        assert out == expected * 4
 
 
 def test_other_conversions_come_first() -> None:
