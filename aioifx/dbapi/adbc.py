@@ -42,7 +42,8 @@ def reader_of(columns: Sequence[Column], session: Session, fetch: Callable[[int]
                 f"column {column.name}: {column.type} as Arrow needs Connection.run(aioifx.arrow.fetch_arrow, ...)",
                 column=column.name,
             )
-    decoder = ColumnDecoder(columns, session.code_set, strip_char=session.strip_char)
+    conversions = session.conversions.of_zone()
+    decoder = ColumnDecoder(columns, session.code_set, strip_char=session.strip_char, conversions=conversions)
     schema = Schema(columns, decoder.fields)
 
     def batches() -> Iterator[Any]:
@@ -79,7 +80,7 @@ _TIMES: Final = {
     "duration": "INTERVAL DAY(9) TO",
 }
 _LAST: Final = {"s": "SECOND", "ms": "FRACTION(3)", "us": "FRACTION(5)", "ns": "FRACTION(5)"}
-_TIME: Final = re.compile(rf"({'|'.join(_TIMES)})\[({'|'.join(_LAST)})\]")
+_TIME: Final = re.compile(rf"({'|'.join(_TIMES)})\[({'|'.join(_LAST)})(, tz=.*)?\]")
 _DECIMAL: Final = re.compile(r"decimal\d+(\(\d+, \d+\))")
 
 
