@@ -15,8 +15,9 @@ if _typing.TYPE_CHECKING:
     from aioifx.client.config.options import ConnectOptions
     from aioifx.client.config.resolve import parse_dsn
     from aioifx.client.connect.connect import connect
-    from aioifx.client.execution.block_reader import Stream
+    from aioifx.client.execution.arrow_stream import RecordBatches
     from aioifx.client.execution.result import ExecuteResult
+    from aioifx.client.execution.stream import Stream
     from aioifx.client.lobs.lob import Lob
     from aioifx.client.observation.operation import Observer, Operation, Stats
     from aioifx.client.pool.leases import Holder
@@ -24,6 +25,7 @@ if _typing.TYPE_CHECKING:
     from aioifx.client.pool.stats import Histogram, PoolStats
     from aioifx.codecs.conversions import TypeCodec
     from aioifx.codecs.native import speedups
+    from aioifx.codecs.record_batches import ArrowResult, RecordBatch
     from aioifx.errors import (
         AuthenticationError,
         CheckViolation,
@@ -67,6 +69,7 @@ if _typing.TYPE_CHECKING:
     """The version of the installed distribution."""
 
 __all__ = [
+    "ArrowResult",
     "AuthenticationError",
     "CheckViolation",
     "Column",
@@ -111,6 +114,8 @@ __all__ = [
     "QueryCanceled",
     "QueryTimeout",
     "Record",
+    "RecordBatch",
+    "RecordBatches",
     "Retry",
     "RowLocked",
     "SQLSyntaxError",
@@ -145,8 +150,9 @@ _SOURCES = {
     "aioifx.client.config.options": "ConnectOptions",
     "aioifx.client.config.resolve": "parse_dsn",
     "aioifx.client.connect.connect": "connect",
+    "aioifx.client.execution.arrow_stream": "RecordBatches",
     "aioifx.client.execution.result": "ExecuteResult",
-    "aioifx.client.execution.block_reader": "Stream",
+    "aioifx.client.execution.stream": "Stream",
     "aioifx.client.lobs.lob": "Lob",
     "aioifx.client.observation.operation": "Observer Operation Stats",
     "aioifx.client.pool.leases": "Holder",
@@ -154,6 +160,7 @@ _SOURCES = {
     "aioifx.client.pool.stats": "Histogram PoolStats",
     "aioifx.codecs.conversions": "TypeCodec",
     "aioifx.codecs.native": "speedups",
+    "aioifx.codecs.record_batches": "ArrowResult RecordBatch",
     "aioifx.errors": """
         AuthenticationError CheckViolation ConnectError ConnectionLost DataError DatabaseError Deadlock
         Error ForeignKeyViolation IntegrityError InterfaceError InternalError LocaleError LockError

@@ -5,38 +5,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator
 from importlib import import_module
-from typing import Any, Final, overload
+from typing import Any, overload
 
 from aioifx.client.api.connection import Connection
 from aioifx.client.api.prepared import PreparedStatement
-from aioifx.client.config.checks import DEFAULT_LOCALE, check_whole
-from aioifx.client.execution.block_reader import BlockReader
-from aioifx.client.execution.large_values import LargeValues
-from aioifx.client.execution.row_plan import RowPlan, RowPlans
+from aioifx.client.config.checks import DEFAULT_LOCALE
+from aioifx.client.execution.arrow_stream import BATCH_ROWS, RecordBatches, check_floating
 from aioifx.client.pool.pool import Pool
 from aioifx.client.sql.placeholders import NamedValues
-from aioifx.codecs.arrow_layout import MAX_DIGITS, Field, Floating, Layout, fields_for
+from aioifx.codecs.arrow_export import export_stream
+from aioifx.codecs.arrow_layout import fields_for
+from aioifx.codecs.base import Floating
 from aioifx.codecs.column_buffers import Block
-from aioifx.codecs.columns import ColumnDecoder
+from aioifx.codecs.record_batches import RecordBatch, Schema
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import InterfaceError
-from aioifx.rows import unique_names
-from aioifx.sqltypes import Column, Row, Value
-from aioifx.wire.tuples import read_in_runs
+from aioifx.sqltypes import Value
 
 try:
     pa: Any = import_module("pyarrow")  # type checkers know nothing of it
 except ImportError as error:
     raise ImportError("aioifx.arrow needs pyarrow: pip install 'aioifx[arrow]'", name="pyarrow") from error
-
-BATCH_ROWS: Final = 65_536
-
-_BATCH_BYTES: Final = 16 * 1024 * 1024
-_TABLE_ROWS: Final = 1024 * 1024
-_TABLE_BYTES: Final = 64 * 1024 * 1024
 
 
 @overload
@@ -76,14 +67,8 @@ async def fetch_arrow(
         NotSupportedError: a column's type cannot be fetched.
         InterfaceError: the statement returns no rows.
     """
-    builder = _BatchBuilder(_TABLE_ROWS, _TABLE_BYTES, floating_decimal)
-    batches: list[Any] = []
-    async with _reader_of(source, args, named, builder, prefetch=True) as reader:
-        async for rows in reader:
-            builder.add(rows)
-            batches += builder.batches()
-        batches += builder.batches(is_end=True)
-    return pa.Table.from_batches(batches, schema=builder.schema)
+    async with _batches_of(source, args, named, floating_decimal=floating_decimal) as batches:
+        return pa.table(await batches.read_all())
 
 
 @overload
@@ -119,7 +104,7 @@ async def fetch_batches(
 
     Nothing is sent until the first batch is requested. A result without rows has no batch. Close an iteration that is
     left early with `contextlib.aclosing`; otherwise garbage collection does. A pool's connection stays acquired until
-    then.
+    then, or until its last block has come.
 
     For the other arguments and for exceptions, see `fetch_arrow`.
 
@@ -128,15 +113,30 @@ async def fetch_batches(
             With 1, every block is a batch.
         prefetch: False requests a block only when it is needed, not while a batch is consumed.
     """
-    check_whole("batch_rows", batch_rows, 1)
-    builder = _BatchBuilder(batch_rows, _BATCH_BYTES, floating_decimal)
-    async with _reader_of(source, args, named, builder, prefetch=prefetch) as reader:
-        async for rows in reader:
-            builder.add(rows)
-            for batch in builder.batches(is_end=reader.is_closed):
-                yield batch
-        for batch in builder.batches(is_end=True):
-            yield batch
+    options: dict[str, Any] = {"batch_rows": batch_rows, "floating_decimal": floating_decimal}
+    async with _batches_of(source, args, named, prefetch=prefetch, **options) as batches:
+        feed: _Feed | None = None
+        async for batch in batches:
+            if feed is None:
+                feed = _Feed(batch.schema)
+            yield feed.imported(batch)
+
+
+class _Feed:
+    """Imports batches of one schema through one stream, so that pyarrow makes its schema once."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._upcoming: list[Block] = []
+        self._reader: Any = pa.RecordBatchReader.from_stream(self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return export_stream(self._schema.fields, self._upcoming.pop)
+
+    def imported(self, batch: RecordBatch) -> Any:
+        """The `pyarrow.RecordBatch`."""
+        self._upcoming.append(batch.block)
+        return self._reader.read_next_batch()
 
 
 def schema_of(statement: PreparedStatement[Any], /, *, floating_decimal: Floating = "float") -> Any:
@@ -150,150 +150,27 @@ def schema_of(statement: PreparedStatement[Any], /, *, floating_decimal: Floatin
     """
     if not statement.columns:
         raise InterfaceError("statement: expected one that returns rows, got one that returns none")
-    _check_floating(floating_decimal)
+    check_floating(floating_decimal)
     code_set = code_set_of(DEFAULT_LOCALE)  # types do not depend on it
-    return _schema_of(statement.columns, fields_for(statement.columns, code_set, floating=floating_decimal))
+    fields = fields_for(statement.columns, code_set, floating=floating_decimal)
+    return pa.schema(Schema(statement.columns, fields))
 
 
-@asynccontextmanager
-async def _reader_of(
+def _batches_of(
     source: Connection[Any] | Pool[Any] | PreparedStatement[Any],
     args: tuple[Value, ...],
     named: NamedValues | None,
-    builder: _BatchBuilder,
     *,
-    prefetch: bool,
-) -> AsyncGenerator[BlockReader, None]:
-    """A reader whose blocks go to *builder*; a pool's connection is acquired for it."""
-    if isinstance(source, Pool):
-        async with (
-            source.acquire() as conn,
-            _reader_of(conn, args, named, builder, prefetch=prefetch) as reader,
-        ):
-            yield reader
-        return
+    prefetch: bool = True,
+    **options: Any,
+) -> RecordBatches:
     if isinstance(source, PreparedStatement):
         if named is not None:
             raise InterfaceError(
                 "named: expected values by position for a prepared statement, got values by name"
             )
-        stream = source.stream(*args, prefetch=prefetch)
-    else:
-        sql, *values = args or (None,)
-        if not isinstance(sql, str):
-            raise InterfaceError(f"query: expected str, got {type(sql).__name__}")
-        stream = source.stream(sql, *values, named=named, prefetch=prefetch)
-    reader = stream.reader
-    reader.plan = builder.plan
-    async with reader:
-        yield reader
-
-
-class _BatchBuilder:
-    """Decodes the tuples of one query into columns, and cuts record batches from them.
-
-    Args:
-        rows: rows and bytes at which a batch ends.
-        size: rows and bytes at which a batch ends.
-    """
-
-    def __init__(self, rows: int, size: int, floating: Floating) -> None:
-        _check_floating(floating)
-        self._rows = rows
-        self._size = size
-        self._floating: Floating = floating
-        self._decoder: ColumnDecoder | None = None
-        self._large: LargeValues | None = None
-        self.schema: Any = None
-
-    def plan(self, plans: RowPlans) -> RowPlan:
-        """New columns for this statement; those of an earlier attempt are dropped."""
-        session = plans.fetching.session
-        self._decoder = decoder = ColumnDecoder(
-            plans.columns,
-            session.code_set,
-            strip_char=session.strip_char,
-            floating=self._floating,
-        )
-        self.schema = _schema_of(plans.columns, decoder.fields)
-        self._large = plans.large_values("inline", plain=True)
-        if self._large is not None:
-            return RowPlan(read_in_runs(decoder.reference), large=self._large)
-        return RowPlan(read_in_runs(decoder))
-
-    def add(self, rows: Sequence[Row]) -> None:
-        """Add a block of rows, unless they were decoded into columns as they arrived."""
-        if self._large is not None and self._decoder is not None:
-            for row in rows:
-                self._decoder.append(row)
-
-    def batches(self, *, is_end: bool = False) -> list[Any]:
-        """The batches that are full, and at the end also the rest."""
-        decoder = self._decoder
-        if decoder is None or not (is_end or decoder.rows >= self._rows or decoder.nbytes >= self._size):
-            return []
-        return [_batch(block, self.schema) for block in decoder.finish()]
-
-
-def _check_floating(floating: object) -> None:
-    if floating not in ("float", "text", *range(MAX_DIGITS + 1)) or isinstance(floating, bool):
-        raise InterfaceError(
-            f'floating_decimal: expected "float", "text" or 0 to {MAX_DIGITS}, got {floating!r:.40}'
-        )
-
-
-# --- what pyarrow makes of it ---------------------------------------------------------------------------------------
-
-_TYPES: Final[dict[Layout, Any]] = {
-    Layout.INT16: pa.int16(),
-    Layout.INT32: pa.int32(),
-    Layout.INT64: pa.int64(),
-    Layout.FLOAT32: pa.float32(),
-    Layout.FLOAT64: pa.float64(),
-    Layout.DATE: pa.date32(),
-    Layout.BOOL: pa.bool_(),
-    Layout.UTF8: pa.utf8(),
-    Layout.BINARY: pa.binary(),
-}
-
-
-def _type_of(field: Field) -> Any:
-    unit = {0: "s", 3: "ms", 6: "us"}
-    match field.layout:
-        case Layout.DECIMAL:
-            return pa.decimal128(field.precision, field.scale)
-        case Layout.TIMESTAMP:
-            return pa.timestamp(unit[field.scale])
-        case Layout.DURATION:
-            return pa.duration(unit[field.scale])
-        case Layout.CLOCK:
-            return pa.time64("us") if field.scale == 6 else pa.time32(unit[field.scale])
-        case layout:
-            return _TYPES[layout]
-
-
-def _schema_of(columns: Sequence[Column], fields: Sequence[Field]) -> Any:
-    """The schema; each field's metadata names its SQL type.
-
-    Every field is nullable: it is not known whether servers describe columns of an outer join as nullable.
-    """
-    names = unique_names(columns)
-    return pa.schema(
-        [
-            pa.field(name, _type_of(field), metadata={"sql_type": str(column.type)})
-            for name, column, field in zip(names, columns, fields, strict=True)
-        ]
-    )
-
-
-def _batch(block: Block, schema: Any) -> Any:
-    arrays: list[Any] = []
-    for chunk, field in zip(block.chunks, schema, strict=True):
-        buffers = [
-            None if chunk.validity is None else pa.py_buffer(chunk.validity),
-            pa.py_buffer(chunk.values),
-        ]
-        if chunk.data is not None:
-            buffers.append(pa.py_buffer(chunk.data))
-        arrays.append(pa.Array.from_buffers(field.type, block.rows, buffers, null_count=chunk.nulls))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        return source.stream(*args, prefetch=prefetch).arrow(**options)
+    sql, *values = args or (None,)
+    if not isinstance(sql, str):
+        raise InterfaceError(f"query: expected str, got {type(sql).__name__}")
+    return source.stream(sql, *values, named=named, prefetch=prefetch).arrow(**options)

@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
-from aioifx import arrow
 from aioifx.arrow import pa
+from aioifx.client.execution.arrow_stream import BATCH_ROWS
 from aioifx.client.session.session import Session
 from aioifx.client.sql.identifiers import column_name, object_name
 from aioifx.codecs.columns import ColumnDecoder
 from aioifx.codecs.objects import takes_objects
+from aioifx.codecs.record_batches import RecordBatch, Schema
 from aioifx.errors import InterfaceError, NotSupportedError
 from aioifx.sqltypes import Column
 
@@ -42,19 +43,19 @@ def reader_of(columns: Sequence[Column], session: Session, fetch: Callable[[int]
                 column=column.name,
             )
     decoder = ColumnDecoder(columns, session.code_set, strip_char=session.strip_char)
-    schema = arrow._schema_of(columns, decoder.fields)  # pyright: ignore[reportPrivateUsage]
+    schema = Schema(columns, decoder.fields)
 
     def batches() -> Iterator[Any]:
-        while rows := fetch(arrow.BATCH_ROWS):
+        while rows := fetch(BATCH_ROWS):
             if not isinstance(rows[0], tuple):
                 kind = type(rows[0]).__name__
                 raise InterfaceError(f"row_factory: expected one that makes tuples, for Arrow, got {kind}")
             for row in rows:
                 decoder.append(row)
             for block in decoder.finish():
-                yield arrow._batch(block, schema)  # pyright: ignore[reportPrivateUsage]
+                yield pa.record_batch(RecordBatch(schema, block))
 
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    return pa.RecordBatchReader.from_batches(pa.schema(schema), batches())
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
 from aioifx.client.api.queries import FetchOptions, StreamOptions
 from aioifx.client.config.checks import Lobs, check_lobs
 from aioifx.client.execution.arrow_reader import ArrowData, ArrowTable, is_arrow
-from aioifx.client.execution.block_reader import BlockReader, Stream
+from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
     Action,
     OnError,
@@ -28,12 +28,15 @@ from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.row_plan import LobRows, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, note_stale
+from aioifx.client.execution.stream import Stream
 from aioifx.client.observation.observation import Watch
 from aioifx.client.observation.operation import OperationName
 from aioifx.client.session.failures import note_sql
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import MappingRows, NamedStatement, NamedValues, is_list
+from aioifx.codecs.base import Floating
+from aioifx.codecs.record_batches import ArrowResult
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Column, SqlType, Value
@@ -205,6 +208,17 @@ class PreparedStatement(NotCopied, Generic[Item]):
         if session is not None and session.observation is not None:
             reader.watch = Watch(session.observation, "stream", self.sql, len(args), session)
         return Stream(reader)
+
+    async def fetch_arrow(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        floating_decimal: Floating = "float",
+        timeout: float | None = None,
+    ) -> ArrowResult:
+        """All rows in Arrow's layout; see `Connection.fetch_arrow`."""
+        stream = self.stream(*args, named=named, timeout=timeout)
+        return await stream.arrow(floating_decimal=floating_decimal).read_all()
 
     async def close(self) -> None:
         """Release the statement. Waits for nothing. Idempotent."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, over
 from aioifx.client.bulk.arguments import Commit, Format, Progress, RowSource, Target
 from aioifx.client.config.checks import Lobs, check_lobs, check_timeout
 from aioifx.client.execution.arrow_reader import ArrowTable
-from aioifx.client.execution.block_reader import BlockReader, Stream
+from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
     Action,
     OnError,
@@ -29,9 +29,12 @@ from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.row_plan import LobRows, RowPlan, RowPlans
 from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.execution.stream import Stream
 from aioifx.client.observation.operation import OperationName
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
 from aioifx.client.sql.scanner import check_sql
+from aioifx.codecs.base import Floating
+from aioifx.codecs.record_batches import ArrowResult
 from aioifx.codecs.temporal_text import ISO_DATES, check_dbdate
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row
@@ -246,6 +249,28 @@ class Queries(ABC, Generic[Item]):
         factory = self._factory if row_factory is None else row_factory
         plan = partial(RowPlans.of_stream, factory=factory, lobs=lobs, timeout=timeout)
         return Stream(self._block_reader(sql, args, plan, prefetch, timeout))
+
+    async def fetch_arrow(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        floating_decimal: Floating = "float",
+        timeout: float | None = None,
+    ) -> ArrowResult:
+        """Run a query and return all rows in Arrow's layout, for Polars, DuckDB and others. Needs no pyarrow.
+
+        Args:
+            floating_decimal: as for `Stream.arrow`.
+            timeout: seconds for each block; None: command_timeout.
+
+        Raises:
+            DataError: a value cannot be decoded, or Arrow's type cannot hold it; the message names the column.
+            NotSupportedError: a column's type cannot be fetched.
+            InterfaceError: the statement returns no rows.
+        """
+        stream = self.stream(sql, *args, named=named, timeout=timeout)
+        return await stream.arrow(floating_decimal=floating_decimal).read_all()
 
     # -- statements ---------------------------------------------------------------------------------------------------
 

@@ -46,9 +46,15 @@ ArrowTable: TypeAlias = ArrowArray | ArrowStream
 """An object with Arrow's PyCapsule interface: a table, a data frame, a record batch, a reader of batches."""
 
 
+class ExportsRows:
+    """Mixin of a class that exports Arrow's layout, and whose rows are used instead: they hold every value exactly."""
+
+
 def is_arrow(data: object) -> TypeGuard[ArrowTable]:
     """Whether *data* exports Arrow's layout: a pyarrow, pandas or Polars table, or a DuckDB relation."""
     kind = type(data)
+    if issubclass(kind, ExportsRows):
+        return False
     return hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__arrow_c_array__")
 
 

@@ -9,19 +9,17 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from itertools import chain
-from typing import Any, Generic, Self, TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Self
 
 from aioifx.client.config.checks import check_flag, check_timeout
 from aioifx.client.execution.execute import start
 from aioifx.client.execution.large_values import LargeValues
 from aioifx.client.execution.read_again import fill
-from aioifx.client.execution.row_plan import RowPlan, RowPlans, converted, converting
+from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementSource
 from aioifx.client.observation.observation import Watch
-from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.session.waiting import InFlight
 from aioifx.errors import InterfaceError
@@ -73,6 +71,8 @@ class BlockReader:
         self._closed = False
         self.was_closed_by_server = False
         """Whether the server closed the cursor with its last row."""
+        self.was_read_to_end = False
+        """Whether the last block was read."""
         self._interrupted = False
 
     @property
@@ -200,7 +200,7 @@ class BlockReader:
     def finish_if_exhausted(self) -> None:
         """Release the statement after its last block."""
         if self.statement is not None and self.statement.is_exhausted:
-            self._closed = True
+            self._closed = self.was_read_to_end = True
             self.was_closed_by_server = not self.statement.is_open
             self._finish()
 
@@ -263,69 +263,3 @@ def release_cursor(
         session.dispatcher.abandon(prefetched, interrupt=False)
     source.release(statement)
     session.transactions.commit_later()
-
-
-R = TypeVar("R")
-
-
-class Stream(NotCopied, Generic[R]):
-    """The rows of one query: ``async for row in stream``, or ``async for block in stream.blocks()``.
-
-    Nothing is sent until the first row is requested. At most two blocks are in memory: the current one, and the next
-    one, which is requested as soon as the connection is free. Other statements of the connection may run between two
-    blocks. After leaving an iteration early, close the stream with `aclose` or ``async with``. Otherwise garbage
-    collection closes it.
-
-    Raises:
-        InterfaceError: when iterated, the statement returns no rows, or an earlier iteration was cancelled in the
-            middle of a fetch, whose rows are lost.
-    """
-
-    def __init__(self, reader: BlockReader) -> None:
-        self.reader = reader
-        """Reads the blocks of this stream."""
-        self._rows: Iterator[R] = iter(())
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The columns of the result; empty before the first block."""
-        return self.reader.columns
-
-    def __aiter__(self) -> AsyncIterator[R]:
-        return self
-
-    async def __anext__(self) -> R:
-        for row in self._rows:
-            return row
-        while rows := await self.reader.next_block():
-            convert = self.reader.convert
-            # Another task may have fetched a block while this one waited for the lock.
-            self._rows = chain(self._rows, rows if convert is None else converting(rows, convert))  # type: ignore[arg-type]  # R is Row then
-            for row in self._rows:
-                return row
-        for row in self._rows:
-            return row
-        raise StopAsyncIteration
-
-    async def blocks(self) -> AsyncGenerator[list[R], None]:
-        """The rest of the rows, a list for each block of `fetch_size` bytes, without an await for each row."""
-        if rest := list(self._rows):
-            yield rest
-        while rows := await self.reader.next_block():
-            if self.reader.large is not None and self.reader.large.streams:
-                raise InterfaceError(
-                    'lobs: "stream" cannot be combined with blocks(), which has no current row'
-                )
-            convert = self.reader.convert
-            yield rows if convert is None else converted(rows, convert)  # type: ignore[misc]  # R is Row then
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """Close the cursor; remaining rows are not fetched. Waits for nothing."""
-        self.reader.close()
-        self._rows = iter(())

@@ -16,7 +16,7 @@ import aioifx.server
 from aioifx import rows
 from aioifx.client.api.connection import Connection
 from aioifx.client.api.cursor import Cursor, fetch_block
-from aioifx.client.execution.block_reader import Stream
+from aioifx.client.execution.stream import Stream
 from aioifx.errors import (
     ConnectionLost,
     DatabaseError,

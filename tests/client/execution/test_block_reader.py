@@ -10,8 +10,9 @@ import pytest
 
 from aioifx import rows
 from aioifx.client.api.connection import Connection, statements_of
-from aioifx.client.execution.block_reader import BlockReader, Stream
+from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
+from aioifx.client.execution.stream import Stream
 from aioifx.errors import ConnectionLost, Deadlock, InterfaceError, QueryTimeout, UndefinedTable
 from aioifx.testing.messages import CLOSED, EOT, LOGGED, UNLOGGED, described, done, error, executed, ints
 from aioifx.testing.script import (
