@@ -16,7 +16,8 @@ from aioifx.client.execution.arrow_stream import BATCH_ROWS, RecordBatches, chec
 from aioifx.client.pool.pool import Pool
 from aioifx.client.sql.placeholders import NamedValues
 from aioifx.codecs.arrow_export import export_stream
-from aioifx.codecs.arrow_layout import Floating, fields_for
+from aioifx.codecs.arrow_layout import fields_for
+from aioifx.codecs.base import Floating
 from aioifx.codecs.column_buffers import Block
 from aioifx.codecs.record_batches import RecordBatch, Schema
 from aioifx.codecs.text import code_set_of
@@ -103,7 +104,7 @@ async def fetch_batches(
 
     Nothing is sent until the first batch is requested. A result without rows has no batch. Close an iteration that is
     left early with `contextlib.aclosing`; otherwise garbage collection does. A pool's connection stays acquired until
-    then.
+    then, or until its last block has come.
 
     For the other arguments and for exceptions, see `fetch_arrow`.
 

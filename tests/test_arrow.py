@@ -207,14 +207,14 @@ async def test_prepared_statements_are_sources_too(conn: aioifx.Connection) -> N
 async def test_a_pool_acquires_and_releases_a_connection(dsn: str) -> None:
     async with aioifx.create_pool(dsn, min_size=1, max_size=1) as pool:
         async with pool.acquire() as conn:
-            query = await number_rows(conn, 6000)
-        assert (await fetch_arrow(pool, query)).num_rows == 6000
-        assert sum([batch.num_rows async for batch in fetch_batches(pool, query, batch_rows=1)]) == 6000
+            query = await number_rows(conn, 3000)
+        assert (await fetch_arrow(pool, query)).num_rows == 3000
+        assert sum([batch.num_rows async for batch in fetch_batches(pool, query, batch_rows=1)]) == 3000
         async with aclosing(fetch_batches(pool, query, batch_rows=1)) as batches:
             async for _ in batches:
                 assert pool.stats.in_use == 1
                 break
-        assert await pool.fetchval("SELECT COUNT(*) FROM numbers") == 6000
+        assert await pool.fetchval("SELECT COUNT(*) FROM numbers") == 3000
 
 
 # --- batches --------------------------------------------------------------------------------------------------------

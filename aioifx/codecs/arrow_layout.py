@@ -16,9 +16,9 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal
 from enum import IntEnum
 from struct import Struct, pack
 from struct import error as StructError
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
-from aioifx.codecs.base import Codec, Kind
+from aioifx.codecs.base import Codec, Floating, Kind
 from aioifx.codecs.conversions import PLAIN, Conversions
 from aioifx.codecs.large_objects import is_character_object, is_large_object
 from aioifx.codecs.numbers import digits_of
@@ -28,9 +28,6 @@ from aioifx.codecs.text import CodeSet
 from aioifx.codecs.time_zones import arrow_zone
 from aioifx.errors import DataError
 from aioifx.sqltypes import Column, Qualifier, SqlType, TypeCode, Unit, Value
-
-Floating: TypeAlias = Literal["float", "text"] | int
-"""How DECIMAL(p), whose point floats, is stored: as a double, as text, or with this many digits after the point."""
 
 MAX_DIGITS: Final = 38
 """The digits of a decimal128."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import tzinfo
 from enum import IntEnum
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from aioifx.errors import DataError
 from aioifx.sqltypes import Value
@@ -18,6 +18,9 @@ Decode: TypeAlias = Callable[[bytes], Value]
 
 Encode: TypeAlias = Callable[[Value], bytes]
 """A value, or None for NULL -> the whole field. Raises DataError for a value that the type cannot hold."""
+
+Floating: TypeAlias = Literal["float", "text"] | int
+"""How a column of Arrow stores DECIMAL(p): as a double, as text, or with this many digits after the point."""
 
 
 class Kind(IntEnum):

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aioifx.codecs.arrow_layout import Field, Floating, fields_for
-from aioifx.codecs.base import MAX_BYTES
+from aioifx.codecs.arrow_layout import Field, fields_for
+from aioifx.codecs.base import MAX_BYTES, Floating
 from aioifx.codecs.column_buffers import Block, Chunk
 from aioifx.codecs.conversions import PLAIN, Conversions
 from aioifx.codecs.native import make_columns

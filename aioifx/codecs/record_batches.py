@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from aioifx.codecs.arrow_layout import Field
-from aioifx.codecs.column_buffers import Block
 from aioifx.rows import unique_names
 from aioifx.sqltypes import Column
+
+if TYPE_CHECKING:  # loaded with the first result
+    from aioifx.codecs.arrow_layout import Field
+    from aioifx.codecs.column_buffers import Block
 
 
 class Schema:

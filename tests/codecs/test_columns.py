@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.codecs import columns as columns_module
-from aioifx.codecs.arrow_layout import Field, Floating, Layout
+from aioifx.codecs.arrow_layout import Field, Layout
+from aioifx.codecs.base import Floating
 from aioifx.codecs.column_buffers import Block, Chunk
 from aioifx.codecs.columns import ColumnDecoder
 from aioifx.codecs.native import native_columns, pure_columns

@@ -35,7 +35,9 @@ from aioifx.client.session.failures import note_sql
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import MappingRows, NamedStatement, NamedValues, is_list
+from aioifx.codecs.base import Floating
 from aioifx.codecs.conversions import Conversions
+from aioifx.codecs.record_batches import ArrowResult
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Column, SqlType, Value

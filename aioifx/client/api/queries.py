@@ -33,6 +33,8 @@ from aioifx.client.execution.stream import Stream
 from aioifx.client.observation.operation import OperationName
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
 from aioifx.client.sql.scanner import check_sql
+from aioifx.codecs.base import Floating
+from aioifx.codecs.record_batches import ArrowResult
 from aioifx.codecs.temporal_text import ISO_DATES, check_dbdate
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row

@@ -20,7 +20,8 @@ from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.large_values import LargeValues
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.session.loop_binding import LoopBinding, NotCopied
-from aioifx.codecs.arrow_layout import MAX_DIGITS, Floating
+from aioifx.codecs.arrow_layout import MAX_DIGITS
+from aioifx.codecs.base import Floating
 from aioifx.codecs.column_buffers import Block
 from aioifx.codecs.columns import ColumnDecoder
 from aioifx.codecs.record_batches import ArrowResult, RecordBatch, Schema

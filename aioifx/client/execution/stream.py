@@ -12,12 +12,12 @@ from aioifx.client.execution.arrow_reader import ExportsRows
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.row_plan import converted, converting
 from aioifx.client.session.loop_binding import LoopBinding, NotCopied
+from aioifx.codecs.base import Floating
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Column
 
 if TYPE_CHECKING:
     from aioifx.client.execution.arrow_stream import RecordBatches
-    from aioifx.codecs.arrow_layout import Floating
 
 R = TypeVar("R")
 
