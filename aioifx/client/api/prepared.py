@@ -43,7 +43,7 @@ from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Column, SqlType, Value
 
 if TYPE_CHECKING:
-    from aioifx.codecs.arrow_layout import Floating
+    from aioifx.codecs.base import Floating
     from aioifx.codecs.record_batches import ArrowResult
 
 R = TypeVar("R")

@@ -42,7 +42,7 @@ from aioifx.sqltypes import Value
 
 if TYPE_CHECKING:
     from aioifx.client.bulk.sources import SourceReader
-    from aioifx.codecs.arrow_layout import Floating
+    from aioifx.codecs.base import Floating
     from aioifx.codecs.record_batches import ArrowResult
 
 A = TypeVar("A")
