@@ -744,6 +744,17 @@ def test_a_dropped_column_is_dropped_from_the_triggering_columns(stock: Engine) 
     assert query(stock, "SELECT count(*) FROM log") == [(2,)]
 
 
+def test_an_insert_into_a_view_has_no_serial_number_of_another_statement(stock: Engine) -> None:
+    run_all(stock, "CREATE TABLE plain (q INT)", "CREATE VIEW seen (q) AS SELECT qty FROM item")
+    run(
+        stock,
+        "CREATE TRIGGER i INSTEAD OF INSERT ON seen REFERENCING NEW AS n FOR EACH ROW"
+        " (INSERT INTO plain VALUES (n.q), INSERT INTO item (qty) VALUES (n.q))",
+    )
+    assert run(stock, "INSERT INTO item (qty) VALUES (4)").serial
+    assert run(stock, "INSERT INTO seen VALUES (5)").serial == 0
+
+
 def test_a_statement_that_runs_again_has_the_same_serial_values(stock: Engine) -> None:
     run(stock, "CREATE TABLE parent (id INTEGER PRIMARY KEY)")
     run(stock, "CREATE TABLE child (id SERIAL, parent INTEGER REFERENCES parent)")
