@@ -245,7 +245,7 @@ class RowFilter:
             case ConstraintKind.CHECK:
                 return f"NOT {filled(constraint.check_sql, 'n')}", SqlError(-530, token=name)
             case ConstraintKind.REFERENCES:
-                return self._without_parent(constraint), SqlError(-691, NO_RECORD, name)
+                return self._without_parent(constraint, rowid), SqlError(-691, NO_RECORD, name)
             case ConstraintKind.PRIMARY | ConstraintKind.UNIQUE:
                 index = next(each for each in table.indexes if each.name == constraint.index)
                 condition, error = self._duplicate(index, rowid), SqlError(-268, DUPLICATE, name)
@@ -263,7 +263,7 @@ class RowFilter:
         same = " AND ".join(f"{mine} IS {other}" for mine, other in pairs)
         return f"EXISTS (SELECT 1 FROM {self.change.table.source} AS o WHERE o.rowid <> {rowid} AND {same})"
 
-    def _without_parent(self, key: Constraint) -> str:
+    def _without_parent(self, key: Constraint, rowid: int | str) -> str:
         table, schema = self.change.table, self.state.planner.schema(self.state.current)
         parent = table if key.parent == table.tabid else schema.table_of(key.parent)
         assert parent is not None
@@ -273,8 +273,10 @@ class RowFilter:
         ]
         given = " AND ".join(f"n.{mine} IS NOT NULL" for mine, _ in pairs)
         equal = " AND ".join(f"p.{other} = n.{mine}" for mine, other in pairs)
+        if parent is table:  # not to the row's old key; it may refer to its new one
+            equal += f" AND p.rowid <> {rowid}"
         missing = f"NOT EXISTS (SELECT 1 FROM {parent.source} AS p WHERE {equal})"
-        if parent is table:  # a row may refer to itself
+        if parent is table:
             missing += f" AND NOT ({' AND '.join(f'n.{other} = n.{mine}' for mine, other in pairs)})"
         return f"{given} AND {missing}"
 

@@ -78,6 +78,15 @@ def test_a_deleted_or_updated_parent_is_filed_for_its_own_table(shop: Engine) ->
     assert query(shop, "SELECT k FROM p") == [(1,)]
 
 
+def test_a_changed_key_that_its_own_row_refers_to_is_filed(engine: Engine) -> None:
+    run_all(engine, "CREATE TABLE n (id INT PRIMARY KEY, p INT REFERENCES n CONSTRAINT own)")
+    run_all(engine, "SET CONSTRAINTS own FILTERING", "START VIOLATIONS TABLE FOR n", "INSERT INTO n VALUES (1, 1)")
+    assert run(engine, "UPDATE n SET id = 2, p = 2").rows == 1
+    assert run(engine, "UPDATE n SET id = 3").rows == 0
+    assert query(engine, "SELECT id, p, informix_optype FROM n_vio") == [(2, 2, "O"), (3, 2, "N")]
+    assert query(engine, "SELECT objname FROM n_dia") == [("own",)]
+
+
 def test_without_a_violations_table_a_violation_is_an_error(engine: Engine) -> None:
     run_all(engine, *SCHEMA)
     for row, _ in INSERTS.values():
