@@ -392,6 +392,8 @@ SQLCODES: Final[dict[int, Rule]] = {
     -703: Rule(NotNullViolation, "23000", "primary key of table {} has a NULL"),
     -9978: Rule(NotNullViolation, "23000", "an element of a collection cannot be NULL"),  # assumed
     -772: Rule(IntegrityError, "23000", "row belongs to no fragment of its table or index"),
+    -896: Rule(IntegrityError, "IX000", "row violates an object in FILTERING mode; no violations table for {}"),
+    -899: Rule(IntegrityError, "IX000", "statement has more violations than MAX ROWS"),
     -971: Rule(IntegrityError, "23000", "constraint or index violations found"),
     # The text of the statement
     -201: Rule(SQLSyntaxError, "42000", "syntax error"),
@@ -566,8 +568,12 @@ SQLCODES: Final[dict[int, Rule]] = {
     -785: Rule(ProgrammingError, "42000", "column is used for fragmentation and cannot be dropped"),
     -886: Rule(ProgrammingError, "42000", "other objects depend on the table or view"),
     -893: Rule(ProgrammingError, "42000", "object {} depends on a disabled object"),
+    -895: Rule(ProgrammingError, "IX000", "violations tables for {} cannot be created"),
+    -897: Rule(ProgrammingError, "IX000", "violations or diagnostics table cannot be changed or dropped"),
+    -898: Rule(ProgrammingError, "IX000", "columns of a table with violations tables cannot be altered"),
     -948: Rule(ProgrammingError, "42000", "the index of a constraint cannot be renamed"),
     -972: Rule(OperationalError, "IX000", "table {} could not be altered", vague=True),
+    -973: Rule(ProgrammingError, "IX000", "rows of a violations table cannot be inserted into its own table"),
     -974: Rule(ProgrammingError, "42000", "NOT NULL cannot be dropped from a serial column"),
     -8302: Rule(ProgrammingError, "42000", "invalid value in the definition of a sequence"),
     -8304: Rule(ProgrammingError, "42000", "MAXVALUE is less than MINVALUE"),

@@ -157,6 +157,14 @@ Rows of another table refer to the row that is being deleted, or whose key is be
 The table or index is fragmented by expression, and the row matches none of the expressions.
 > Add a fragment for such values, or a REMAINDER fragment, or correct the value.
 
+-896
+A row violates a constraint or unique index in FILTERING mode, but the table has no violations table to file it in.
+> START VIOLATIONS TABLE FOR the table, or enable the constraint.
+
+-899
+The statement would add more rows to the diagnostics table than MAX ROWS allows. It has been undone.
+> Correct the rows, or stop the violations tables and start them with a higher MAX ROWS.
+
 -971
 Rows violate a constraint or unique index that is being enabled, or that is in filtering mode.
 > Read the violations and diagnostics tables, correct the rows, and enable it again.
@@ -585,6 +593,14 @@ A view, a constraint or another user's privilege depends on it, and RESTRICT was
 An object on which this one depends is disabled.
 > Enable that one first: SET CONSTRAINTS, INDEXES or TRIGGERS .. ENABLED.
 
+-895
+The table has violations tables, is one, or is temporary. Or a name is taken or too long, or MAX ROWS is out of range.
+> Name the two tables with USING; see sysviolations for those that are started.
+
+-897 -898
+While violations tables are started, neither their definition nor the columns of the table can change.
+> STOP VIOLATIONS TABLE FOR the table first.
+
 -948
 The index belongs to a constraint.
 > Rename the constraint instead.
@@ -592,6 +608,10 @@ The index belongs to a constraint.
 -972
 ALTER TABLE is valid but could not be carried out.
 > Look at the ISAM code: a lock, no space, or a long transaction.
+
+-973
+The table has objects in FILTERING mode, and the INSERT reads its violations table.
+> Copy the rows to a temporary table first, or stop the violations table.
 
 -974
 SERIAL is always NOT NULL.

@@ -140,7 +140,9 @@ class InformixExecutionContext(default.DefaultExecutionContext):
             return super()._setup_ins_pk_from_lastrowid()  # type: ignore[no-untyped-call]
         compiled: Any = self.compiled
         key_of: Callable[..., Any] = compiled._inserted_primary_key_from_lastrowid_getter
-        return list(map(key_of, self.cursor.serials, self.compiled_parameters))
+        rows = self.compiled_parameters
+        # Without a serial column, as for a view with INSTEAD OF, there are no serials.
+        return list(map(key_of, self.cursor.serials or (None,) * len(rows), rows))
 
     def fire_sequence(self, seq: Any, type_: Any) -> Any:
         """The next value of a sequence."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import exc, func, literal, select
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from aioifx.sqlalchemy.expressions import NO_TABLE
 from tests.sqlalchemy.stock import ITEM, PART, Case, differences, load, other_texts, sql
@@ -318,6 +319,31 @@ async def test_many_rows_have_their_keys(engine: AsyncEngine) -> None:
         assert await keys(both, [{"id": 9}, {"id": 8}]) == [(9, "x"), (8, "x")]
         assert await keys(numbered, [{"n": 1}, {"n": 2}]) == [(1,), (2,)]
         assert await keys(lone, [{}, {}, {}]) == [(1,), (2,), (3,)]
+        view = "CREATE VIEW seen (id, n) AS SELECT id, n FROM numbered"
+        action = "FOR EACH ROW (INSERT INTO numbered VALUES (new.n, new.n))"
+        await conn.execute(sa.text(view))
+        await conn.execute(sa.text(f"CREATE TRIGGER g INSTEAD OF INSERT ON seen REFERENCING NEW AS new {action}"))
+        seen = sa.Table("seen", meta, sa.Column("id", sa.Integer, primary_key=True), sa.Column("n", sa.Integer))
+        assert await keys(seen, [{"n": 5}, {"n": 6}]) == [(None,), (None,)]
+        assert await keys(seen, [{"id": 7, "n": 7}, {"id": 8, "n": 8}]) == [(7,), (8,)]
+
+
+async def test_keys_of_sql_are_inserted_row_by_row_without_implicit_returning(engine: AsyncEngine) -> None:
+    class Base(DeclarativeBase):
+        pass
+
+    class Item(Base):
+        __tablename__ = "counted"
+        __table_args__: ClassVar[Any] = {"implicit_returning": False}
+        id: Mapped[int] = mapped_column(
+            primary_key=True, default=sa.text("(SELECT NVL(MAX(id), 0) + 1 FROM counted)")
+        )
+
+    async with AsyncSession(engine) as session:
+        await (await session.connection()).run_sync(Base.metadata.create_all)
+        session.add_all(items := [Item(), Item()])
+        await session.flush()
+        assert [item.id for item in items] == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ class ExecuteResult:
         warnings: the server's warnings, each with its sqlstate.
         errors:   for an executemany that collects errors: one for each failed row, with its row_index.
         serials:  for an executemany of a list or tuple: the serial value of each row, None for one that failed. Empty
-            if the table has no such column, and for other iterables, whose rows are not kept in memory.
+            if no row has one, and for other iterables, whose rows are not kept in memory.
     """
 
     rowcount: int = 0

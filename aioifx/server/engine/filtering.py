@@ -4,7 +4,7 @@ A row that a statement cannot write is written into the violations table first. 
 If one of these objects is not in FILTERING mode, the statement fails with its error.
 
 Source: documented: SET Database Object Mode statement, "Filtering Modes"; START VIOLATIONS TABLE statement; -896, -899
-and -971. assumed: unique keys are checked after each row; a row that is filed does not count as changed, activates no
+and -971; Violations Table Messages: they are not deferred. assumed: unique keys are checked after each row; a row that is filed does not count as changed, activates no
 trigger, and does not use up a serial number twice; a foreign key is filed for the table whose row is deleted
 """
 
@@ -76,7 +76,7 @@ class RowFilter:
         state, serials = self.state, self.state.current.database.serials
         noted = serials.noted()
         try:
-            return self.run_row(state, self.change, sql, values)
+            return self._written(kind, sql, values, rowid)
         except sqlite3.IntegrityError as failed:
             error = sql_error_of(failed, self.change) if is_duplicate(failed) else None
             if error is None:
@@ -91,6 +91,27 @@ class RowFilter:
         with state.current.transactions.undone_alone():
             self._file(kind, values, rowid, error)
         return None
+
+    def _written(self, kind: TriggerEvent, sql: Composed, values: StoredRow, rowid: int) -> Written:
+        """Run the statement of the row. What is in FILTERING mode is not deferred, unlike foreign keys in SQLite."""
+        current = self.state.current
+        (defers,) = current.connection.execute("PRAGMA defer_foreign_keys").fetchone()
+        if not defers and not current.deferred.is_any:
+            return self.run_row(self.state, self.change, sql, values)
+        with current.transactions.undone_alone():
+            if kind is TriggerEvent.DELETE:
+                self._refuse_filtered(None, rowid)
+                return self.run_row(self.state, self.change, sql, values)
+            done = self.run_row(self.state, self.change, sql, values)
+            row = rowid or done.lastrowid or 0
+            self._refuse_filtered(row, row)
+            return done
+
+    def _refuse_filtered(self, new: int | None, rowid: int) -> None:
+        """Raise what a row of the table violates and is in FILTERING mode; arguments as `_violated`."""
+        for each in self._violated(self.change.table, new, rowid):
+            if each.item.filtering:
+                raise each.error
 
     def _require_started(self, error: SqlError) -> None:
         if self.filtering.violations is not None:
@@ -210,7 +231,8 @@ class RowFilter:
         """What a row violates.
 
         Args:
-            new: the rowid of the new row in the violations table; None for DELETE.
+            violations: the table that has the new row.
+            new: the rowid of the new row in it; None for DELETE.
             rowid: of the row that is updated or deleted.
         """
         row = f"{self.change.table.source} AS n WHERE n.rowid = {rowid}"
@@ -245,7 +267,7 @@ class RowFilter:
             case ConstraintKind.CHECK:
                 return f"NOT {filled(constraint.check_sql, 'n')}", SqlError(-530, token=name)
             case ConstraintKind.REFERENCES:
-                return self._without_parent(constraint), SqlError(-691, NO_RECORD, name)
+                return self._without_parent(constraint, rowid), SqlError(-691, NO_RECORD, name)
             case ConstraintKind.PRIMARY | ConstraintKind.UNIQUE:
                 index = next(each for each in table.indexes if each.name == constraint.index)
                 condition, error = self._duplicate(index, rowid), SqlError(-268, DUPLICATE, name)
@@ -263,7 +285,7 @@ class RowFilter:
         same = " AND ".join(f"{mine} IS {other}" for mine, other in pairs)
         return f"EXISTS (SELECT 1 FROM {self.change.table.source} AS o WHERE o.rowid <> {rowid} AND {same})"
 
-    def _without_parent(self, key: Constraint) -> str:
+    def _without_parent(self, key: Constraint, rowid: int | str) -> str:
         table, schema = self.change.table, self.state.planner.schema(self.state.current)
         parent = table if key.parent == table.tabid else schema.table_of(key.parent)
         assert parent is not None
@@ -273,8 +295,10 @@ class RowFilter:
         ]
         given = " AND ".join(f"n.{mine} IS NOT NULL" for mine, _ in pairs)
         equal = " AND ".join(f"p.{other} = n.{mine}" for mine, other in pairs)
+        if parent is table:  # not to the row's old key; it may refer to its new one
+            equal += f" AND p.rowid <> {rowid}"
         missing = f"NOT EXISTS (SELECT 1 FROM {parent.source} AS p WHERE {equal})"
-        if parent is table:  # a row may refer to itself
+        if parent is table:
             missing += f" AND NOT ({' AND '.join(f'n.{other} = n.{mine}' for mine, other in pairs)})"
         return f"{given} AND {missing}"
 

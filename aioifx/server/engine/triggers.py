@@ -161,6 +161,7 @@ class _Statement:
         if by_row is not None and by_row.filtering is not None:
             self.filter = RowFilter(state, self.change, by_row.filtering, self.run_row, by_row.is_merge)
         serials = state.current.assigned_serials
+        serials.clear()  # of the statement before, or of BEFORE actions
         result, assigned = StatementResult(), dict[int, int]()
         for row in self._changed_rows():
             result.rows += 1

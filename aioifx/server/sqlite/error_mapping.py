@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change, Verb
-from aioifx.server.sql.model.schema import Constraint, Index, Schema, Table
+from aioifx.server.sql.model.schema import Constraint, Index, Reference, Schema, Table
 from aioifx.server.sql.translate.sqlite_ddl import TWIN, drop_index_steps, index_steps, physical_index
 
 T = TypeVar("T")
@@ -177,10 +177,20 @@ def _first_broken(connection: sqlite3.Connection, change: Change, schema: Schema
     own = () if change.verb is Verb.DELETE else table.foreign_keys
     for constraint in broken_keys(connection, table, own):
         return SqlError(-691, NO_RECORD, constraint.full_name)
-    for reference in schema.references_to(table.tabid):
+    for reference in _references(table, schema):
         for constraint in broken_keys(connection, reference.child, (reference.constraint,)):
             return SqlError(-692, token=constraint.full_name)
     return SqlError(-691, NO_RECORD)
+
+
+def _references(table: Table, schema: Schema) -> Iterator[Reference]:
+    """The foreign keys that a DELETE may break: of the table's children, and of children that it cascades to."""
+    tables = [table]
+    for parent in tables:
+        for reference in schema.references_to(parent.tabid):
+            yield reference
+            if reference.constraint.cascades and reference.child not in tables:
+                tables.append(reference.child)
 
 
 def broken_references(
@@ -196,7 +206,7 @@ def broken_references(
         for constraint in broken_keys(connection, table, table.foreign_keys):
             yield SqlError(-691, NO_RECORD, constraint.full_name)
     for table in changed:
-        for reference in schema.references_to(table.tabid):
+        for reference in _references(table, schema):
             for constraint in broken_keys(connection, reference.child, (reference.constraint,)):
                 yield SqlError(-692, token=constraint.full_name)
 

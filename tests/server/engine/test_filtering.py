@@ -78,6 +78,39 @@ def test_a_deleted_or_updated_parent_is_filed_for_its_own_table(shop: Engine) ->
     assert query(shop, "SELECT k FROM p") == [(1,)]
 
 
+def test_a_changed_key_that_its_own_row_refers_to_is_filed(engine: Engine) -> None:
+    run_all(engine, "CREATE TABLE n (id INT PRIMARY KEY, p INT REFERENCES n CONSTRAINT own)")
+    run_all(engine, "SET CONSTRAINTS own FILTERING", "START VIOLATIONS TABLE FOR n", "INSERT INTO n VALUES (1, 1)")
+    assert run(engine, "UPDATE n SET id = 2, p = 2").rows == 1
+    assert run(engine, "UPDATE n SET id = 3").rows == 0
+    assert query(engine, "SELECT id, p, informix_optype FROM n_vio") == [(2, 2, "O"), (3, 2, "N")]
+    assert query(engine, "SELECT objname FROM n_dia") == [("own",)]
+
+
+@pytest.mark.parametrize("names", ["ALL", "r_f"])
+def test_foreign_keys_in_filtering_mode_are_not_deferred(shop: Engine, names: str) -> None:
+    run_all(shop, "START VIOLATIONS TABLE FOR p", "BEGIN WORK", f"SET CONSTRAINTS {names} DEFERRED")
+    assert run(shop, "INSERT INTO t VALUES (2, 2, 2, 2, 9)").rows == 0
+    assert run(shop, "UPDATE t SET r = 9").rows == 0
+    assert run(shop, "DELETE FROM p").rows == 0
+    assert run(shop, "INSERT INTO t VALUES (3, 3, 3, 3, 1)").rows == 1
+    run(shop, "COMMIT WORK")
+    assert [row[0] for row in query(shop, VIOLATIONS)] == [2, 1, 1]
+    assert query(shop, "SELECT k FROM p_vio") == [(1,)]
+    assert query(shop, "SELECT id, r FROM t") == [(1, 1), (3, 1)]
+
+
+def test_foreign_keys_are_filed_beside_actions_that_insert_parents(shop: Engine) -> None:
+    """The statement runs twice, the second time with foreign keys that SQLite defers."""
+    run_all(shop, "CREATE TABLE q (k INT PRIMARY KEY)", "CREATE TABLE child (k INT REFERENCES q)")
+    actions = "FOR EACH ROW (INSERT INTO child VALUES (n.id)) AFTER (INSERT INTO q VALUES (5))"
+    run(shop, f"CREATE TRIGGER g INSERT ON t REFERENCING NEW AS n {actions}")
+    run_all(shop, "CREATE TABLE s (i INT, r INT)", "INSERT INTO s VALUES (5, 1)", "INSERT INTO s VALUES (6, 9)")
+    run(shop, "INSERT INTO t SELECT i, i, i, i, r FROM s")
+    assert query(shop, "SELECT id FROM t") == [(1,), (5,)]
+    assert [row[0] for row in query(shop, VIOLATIONS)] == [6]
+
+
 def test_without_a_violations_table_a_violation_is_an_error(engine: Engine) -> None:
     run_all(engine, *SCHEMA)
     for row, _ in INSERTS.values():

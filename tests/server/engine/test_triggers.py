@@ -744,6 +744,31 @@ def test_a_dropped_column_is_dropped_from_the_triggering_columns(stock: Engine) 
     assert query(stock, "SELECT count(*) FROM log") == [(2,)]
 
 
+@pytest.mark.parametrize("has_trigger", [False, True])
+def test_a_row_that_a_delete_cascades_to_is_still_referenced(engine: Engine, has_trigger: bool) -> None:
+    run_all(engine, "CREATE TABLE top (k INT PRIMARY KEY)", "CREATE TABLE log (k INT)")
+    run(engine, "CREATE TABLE mid (k INT PRIMARY KEY, t INT REFERENCES top ON DELETE CASCADE)")
+    run(engine, "CREATE TABLE low (m INT REFERENCES mid CONSTRAINT r_low)")
+    run_all(engine, *(f"INSERT INTO {values}" for values in ("top VALUES (1)", "mid VALUES (2, 1)", "low VALUES (2)")))
+    if has_trigger:
+        action = "FOR EACH ROW (INSERT INTO log VALUES (o.k))"
+        run(engine, f"CREATE TRIGGER g DELETE ON top REFERENCING OLD AS o {action}")
+    assert codes(error_from(engine, "DELETE FROM top")) == (-692, 0, "anna.r_low")
+    assert query(engine, "SELECT m FROM low, mid, top WHERE m = mid.k AND t = top.k") == [(2,)]
+    assert query(engine, "SELECT * FROM log") == []
+
+
+def test_an_insert_into_a_view_has_no_serial_number_of_another_statement(stock: Engine) -> None:
+    run_all(stock, "CREATE TABLE plain (q INT)", "CREATE VIEW seen (q) AS SELECT qty FROM item")
+    run(
+        stock,
+        "CREATE TRIGGER i INSTEAD OF INSERT ON seen REFERENCING NEW AS n FOR EACH ROW"
+        " (INSERT INTO plain VALUES (n.q), INSERT INTO item (qty) VALUES (n.q))",
+    )
+    assert run(stock, "INSERT INTO item (qty) VALUES (4)").serial
+    assert run(stock, "INSERT INTO seen VALUES (5)").serial == 0
+
+
 def test_a_statement_that_runs_again_has_the_same_serial_values(stock: Engine) -> None:
     run(stock, "CREATE TABLE parent (id INTEGER PRIMARY KEY)")
     run(stock, "CREATE TABLE child (id SERIAL, parent INTEGER REFERENCES parent)")

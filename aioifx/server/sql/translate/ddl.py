@@ -19,6 +19,7 @@ from aioifx.server.sql.translate.external_tables import (
     drop_external_table,
     external_table,
 )
+from aioifx.server.sql.translate.filtering import require_no_violations_table
 from aioifx.server.sql.translate.from_clause import FromClause
 from aioifx.server.sql.translate.index_keys import index_part
 from aioifx.server.sql.translate.object_modes import FILTERING_OF_DUPLICATES, definable
@@ -309,6 +310,8 @@ def _create_index(node: nodes.CreateIndex, context: Context) -> Plan:
         raise SqlError(-891, offset=node.offset)
     if node.filtering and not node.is_unique:
         raise SqlError(-999, token=FILTERING_OF_DUPLICATES, offset=node.offset)
+    if node.filtering:
+        require_no_violations_table(table, node.table.offset, context)
     owner = node.index.owner or context.settings.user
     index = Index(
         node.index.name,

@@ -54,6 +54,22 @@ def tables_of(table: Table, schema: Schema) -> Filtering:
     return Filtering(violations, diagnostics)
 
 
+def is_violations_table(table: Table, context: Context) -> bool:
+    """Whether it is the violations or diagnostics table of another."""
+    pairs = (each.violations for each in context.schema.all_tables if each.violations is not None)
+    return not table.is_temp and any(table.tabid in pair[:2] for pair in pairs)
+
+
+def require_no_violations_table(table: Table, offset: int, context: Context) -> None:
+    """Refuse columns, constraints, triggers and unique indexes in FILTERING mode of such a table.
+
+    Raises:
+        SqlError: -897 (assumed: also for triggers and indexes).
+    """
+    if is_violations_table(table, context):
+        raise SqlError(-897, token=table.name, offset=offset)
+
+
 def filtering(change: Change, by_row: ByRow, written: Written | None, context: Context) -> Change:
     """The change, which is run row by row and files rows.
 

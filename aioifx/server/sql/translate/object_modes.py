@@ -27,7 +27,7 @@ from aioifx.server.sql.model.schema import (
 )
 from aioifx.server.sql.sqlite.render import filled, identifier, string
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.translate.filtering import tables_of
+from aioifx.server.sql.translate.filtering import require_no_violations_table, tables_of
 from aioifx.server.sql.translate.scopes import MAIN, Context
 from aioifx.server.sql.translate.sqlite_ddl import (
     check_steps,
@@ -129,7 +129,7 @@ def mode_plan(node: nodes.SetObjectMode, context: Context) -> Plan:
 
     Raises:
         SqlError: -349, no database is open; -206, no such table; -894, no such object. -891, its table is temporary.
-            -892 and -893, it depends on other objects, or they on it.
+            -892 and -893, it depends on other objects, or they on it. -897, it is a unique index of a violations table.
     """
     if not context.schema.database:
         raise SqlError(-349)
@@ -306,6 +306,8 @@ class _ModeChange:
             if self.filtering and not index.is_unique and self.is_named:
                 raise SqlError(-999, token=FILTERING_OF_DUPLICATES)
             filtering = self.filtering if index.is_unique and not index.is_implicit else ""
+            if filtering:
+                require_no_violations_table(current, 0, self.context)
             if (index.is_disabled, index.filtering) != (self.is_disabled, filtering):
                 self._set_index(current, index, filtering)
 

@@ -33,6 +33,7 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.dml import assigned_value, dml_plan, stored, targets_of
 from aioifx.server.sql.translate.expressions import Expressions
+from aioifx.server.sql.translate.filtering import require_no_violations_table
 from aioifx.server.sql.translate.routines import execution
 from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, Source, view_statement
 from aioifx.server.sql.translate.select import Place, QueryTranslator
@@ -226,6 +227,7 @@ def _triggering(node: nodes.CreateTrigger, context: Context) -> Table:
         raise SqlError(-999, token=str(node.table), offset=node.table.offset)
     if table.kind is not (TableKind.VIEW if node.is_instead else TableKind.TABLE):
         raise SqlError(-206, -111, token=table.name, offset=node.table.offset)
+    require_no_violations_table(table, node.table.offset, context)
     if table.view:
         if view_statement(table).has_check_option:
             raise SqlError(-999, token="WITH CHECK OPTION", offset=node.table.offset)

@@ -1,7 +1,7 @@
 """START and STOP VIOLATIONS TABLE -> Plans, and what they prevent. Never: the rows in them (`filtering`).
 
 Source: documented: START VIOLATIONS TABLE and STOP VIOLATIONS TABLE statements; -886, -895 to -898. assumed: a renamed
-column is an altered one
+column is an altered one; the SQLCODE for MAX ROWS 0
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Definition, Plan, PutTable
 from aioifx.server.sql.model.schema import ColumnDef, Table, Violations
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.filtering import is_violations_table, require_no_violations_table
 from aioifx.server.sql.translate.object_modes import definable
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.sqlite_ddl import creation_steps
@@ -47,14 +48,16 @@ def start_violations(node: nodes.StartViolations, context: Context) -> Plan:
     """START VIOLATIONS TABLE: both tables, and their connection with the table.
 
     Raises:
-        SqlError: -206, no such table. -895, it has such tables or is one, or is temporary; a name is taken.
+        SqlError: -206, no such table. -895, it has such tables or is one, or is temporary; a name is taken; the number
+            of rows is not from 1 to the largest INTEGER.
     """
     table = definable(node.table, context)
     name = table.name
     names = [each.text for each in node.names] if node.names else [f"{name}_vio", f"{name}_dia"]
+    is_limit = node.maximum is None or 1 <= node.maximum < 1 << 31
     is_taken = any(context.schema.table(each) is not None for each in names) or names[0] == names[1]
     is_unfit = table.is_temp or table.violations is not None or is_violations_table(table, context)
-    if is_taken or is_unfit or any(len(each) > _LONGEST for each in names):
+    if not is_limit or is_taken or is_unfit or any(len(each) > _LONGEST for each in names):
         raise SqlError(_NOT_CREATED, token=name, offset=node.table.offset)
     first = context.schema.next_tabid
     made = [
@@ -97,20 +100,13 @@ def stop_violations(node: nodes.StopViolations, context: Context) -> Plan:
     return Plan(StatementType.STOP_VIOLATIONS, Definition((), (stopped,)))
 
 
-def is_violations_table(table: Table, context: Context) -> bool:
-    """Whether it is the violations or diagnostics table of another."""
-    pairs = (each.violations for each in context.schema.all_tables if each.violations is not None)
-    return not table.is_temp and any(table.tabid in pair[:2] for pair in pairs)
-
-
 def check_alterable(table: Table, statement: nodes.AlterTable | nodes.RenameColumn, context: Context) -> None:
     """Refuse to alter a violations table, and the columns of a table that has one.
 
     Raises:
         SqlError: -897, -898.
     """
-    if is_violations_table(table, context):
-        raise SqlError(-897, token=table.name, offset=statement.table.offset)
+    require_no_violations_table(table, statement.table.offset, context)
     of_columns = (nodes.AddColumn, nodes.DropColumn, nodes.ModifyColumn)
     is_of_columns = isinstance(statement, nodes.RenameColumn) or any(
         isinstance(action, of_columns) for action in statement.actions
@@ -125,8 +121,7 @@ def violations_dropped_with(table: Table, node: nodes.Drop, context: Context) ->
     Raises:
         SqlError: -897, it is one itself. -886, RESTRICT and there are any.
     """
-    if is_violations_table(table, context):
-        raise SqlError(-897, token=table.name, offset=node.name.offset)
+    require_no_violations_table(table, node.name.offset, context)
     if table.violations is None:
         return
     if node.is_restricted:

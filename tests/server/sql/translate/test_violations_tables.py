@@ -88,6 +88,12 @@ def test_no_name_is_left_for_an_added_column() -> None:
         ("RENAME COLUMN t.n TO m", (-898, "t", 15)),
         ("ALTER TABLE t_dia ADD c INT", (-897, "t_dia", 13)),
         ("DROP TABLE t_vio", (-897, "t_vio", 12)),
+        ("CREATE TRIGGER g INSERT ON t_vio BEFORE (DELETE FROM u)", (-897, "t_vio", 28)),
+        ("CREATE UNIQUE INDEX i ON t_dia (objname) FILTERING", (-897, "t_dia", 26)),
+        ("SET INDEXES v_index FILTERING", (-897, "t_vio", 0)),
+        ("SET INDEXES FOR t_vio FILTERING WITH ERROR", (-897, "t_vio", 0)),
+        ("START VIOLATIONS TABLE FOR u MAX ROWS 0", (-895, "u", 28)),
+        ("START VIOLATIONS TABLE FOR u MAX ROWS 2147483648", (-895, "u", 28)),
     ],
 )
 def test_what_violations_tables_prevent_is_refused(
@@ -97,6 +103,7 @@ def test_what_violations_tables_prevent_is_refused(
         "CREATE TABLE u (a INT)",
         "CREATE TEMP TABLE temporary (a INT)",
         "START VIOLATIONS TABLE FOR t",
+        "CREATE UNIQUE INDEX v_index ON t_vio (informix_tupleid)",
     ):
         bench.run(statement)
     assert bench.error(text) == error
