@@ -153,7 +153,7 @@ REASONS = {
     "server/engine/external_tables.py": "it needs a file on the server's host",
     "server/sql/translate/external_tables.py": "it would write a file on the server's host",
     "server/engine/filtering.py": "it would change modes of objects on the server",
-    "server/sql/translate/filtering.py": "it would change modes of objects on the server",
+    "server/sql/translate/filtering.py: require_no_violations_table": "it would change modes of objects on the server",
     "server/sql/translate/violations_tables.py": "if it is refuted, tables are left behind",
     "server/sqlite/databases.py: Databases.create": "if it is refuted, a database is left behind",
     "codecs/text.py: _PYTHON_CODECS": "it needs a database of each such locale",
