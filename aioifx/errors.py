@@ -392,7 +392,9 @@ SQLCODES: Final[dict[int, Rule]] = {
     -703: Rule(NotNullViolation, "23000", "primary key of table {} has a NULL"),
     -9978: Rule(NotNullViolation, "23000", "an element of a collection cannot be NULL"),  # assumed
     -772: Rule(IntegrityError, "23000", "row belongs to no fragment of its table or index"),
-    -896: Rule(IntegrityError, "IX000", "row violates an object in FILTERING mode; no violations table for {}"),
+    -896: Rule(
+        IntegrityError, "IX000", "row violates an object in FILTERING mode; no violations table for {}"
+    ),
     -899: Rule(IntegrityError, "IX000", "statement has more violations than MAX ROWS"),
     -971: Rule(IntegrityError, "23000", "constraint or index violations found"),
     # The text of the statement

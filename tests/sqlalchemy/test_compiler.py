@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -322,8 +322,12 @@ async def test_many_rows_have_their_keys(engine: AsyncEngine) -> None:
         view = "CREATE VIEW seen (id, n) AS SELECT id, n FROM numbered"
         action = "FOR EACH ROW (INSERT INTO numbered VALUES (new.n, new.n))"
         await conn.execute(sa.text(view))
-        await conn.execute(sa.text(f"CREATE TRIGGER g INSTEAD OF INSERT ON seen REFERENCING NEW AS new {action}"))
-        seen = sa.Table("seen", meta, sa.Column("id", sa.Integer, primary_key=True), sa.Column("n", sa.Integer))
+        await conn.execute(
+            sa.text(f"CREATE TRIGGER g INSTEAD OF INSERT ON seen REFERENCING NEW AS new {action}")
+        )
+        seen = sa.Table(
+            "seen", meta, sa.Column("id", sa.Integer, primary_key=True), sa.Column("n", sa.Integer)
+        )
         assert await keys(seen, [{"n": 5}, {"n": 6}]) == [(None,), (None,)]
         assert await keys(seen, [{"id": 7, "n": 7}, {"id": 8, "n": 8}]) == [(7,), (8,)]
 
@@ -334,7 +338,7 @@ async def test_keys_of_sql_are_inserted_row_by_row_without_implicit_returning(en
 
     class Item(Base):
         __tablename__ = "counted"
-        __table_args__: ClassVar[Any] = {"implicit_returning": False}
+        __table_args__ = {"implicit_returning": False}  # noqa: RUF012 - as SQLAlchemy declares it
         id: Mapped[int] = mapped_column(
             primary_key=True, default=sa.text("(SELECT NVL(MAX(id), 0) + 1 FROM counted)")
         )

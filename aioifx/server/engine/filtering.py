@@ -3,9 +3,10 @@
 A row that a statement cannot write is written into the violations table first. There queries find all that it violates.
 If one of these objects is not in FILTERING mode, the statement fails with its error.
 
-Source: documented: SET Database Object Mode statement, "Filtering Modes"; START VIOLATIONS TABLE statement; -896, -899
-and -971; Violations Table Messages: they are not deferred. assumed: unique keys are checked after each row; a row that is filed does not count as changed, activates no
-trigger, and does not use up a serial number twice; a foreign key is filed for the table whose row is deleted
+Source: documented: SET Database Object Mode statement, "Filtering Modes"; START VIOLATIONS TABLE statement; -896,
+-899 and -971; Violations Table Messages: they are not deferred. assumed: unique keys are checked after each row; a
+row that is filed does not count as changed, activates no trigger, and does not use up a serial number twice; a
+foreign key is filed for the table whose row is deleted
 """
 
 from __future__ import annotations

@@ -80,7 +80,9 @@ def test_a_deleted_or_updated_parent_is_filed_for_its_own_table(shop: Engine) ->
 
 def test_a_changed_key_that_its_own_row_refers_to_is_filed(engine: Engine) -> None:
     run_all(engine, "CREATE TABLE n (id INT PRIMARY KEY, p INT REFERENCES n CONSTRAINT own)")
-    run_all(engine, "SET CONSTRAINTS own FILTERING", "START VIOLATIONS TABLE FOR n", "INSERT INTO n VALUES (1, 1)")
+    run_all(
+        engine, "SET CONSTRAINTS own FILTERING", "START VIOLATIONS TABLE FOR n", "INSERT INTO n VALUES (1, 1)"
+    )
     assert run(engine, "UPDATE n SET id = 2, p = 2").rows == 1
     assert run(engine, "UPDATE n SET id = 3").rows == 0
     assert query(engine, "SELECT id, p, informix_optype FROM n_vio") == [(2, 2, "O"), (3, 2, "N")]
@@ -105,7 +107,9 @@ def test_foreign_keys_are_filed_beside_actions_that_insert_parents(shop: Engine)
     run_all(shop, "CREATE TABLE q (k INT PRIMARY KEY)", "CREATE TABLE child (k INT REFERENCES q)")
     actions = "FOR EACH ROW (INSERT INTO child VALUES (n.id)) AFTER (INSERT INTO q VALUES (5))"
     run(shop, f"CREATE TRIGGER g INSERT ON t REFERENCING NEW AS n {actions}")
-    run_all(shop, "CREATE TABLE s (i INT, r INT)", "INSERT INTO s VALUES (5, 1)", "INSERT INTO s VALUES (6, 9)")
+    run_all(
+        shop, "CREATE TABLE s (i INT, r INT)", "INSERT INTO s VALUES (5, 1)", "INSERT INTO s VALUES (6, 9)"
+    )
     run(shop, "INSERT INTO t SELECT i, i, i, i, r FROM s")
     assert query(shop, "SELECT id FROM t") == [(1,), (5,)]
     assert [row[0] for row in query(shop, VIOLATIONS)] == [6]

@@ -749,7 +749,10 @@ def test_a_row_that_a_delete_cascades_to_is_still_referenced(engine: Engine, has
     run_all(engine, "CREATE TABLE top (k INT PRIMARY KEY)", "CREATE TABLE log (k INT)")
     run(engine, "CREATE TABLE mid (k INT PRIMARY KEY, t INT REFERENCES top ON DELETE CASCADE)")
     run(engine, "CREATE TABLE low (m INT REFERENCES mid CONSTRAINT r_low)")
-    run_all(engine, *(f"INSERT INTO {values}" for values in ("top VALUES (1)", "mid VALUES (2, 1)", "low VALUES (2)")))
+    run_all(
+        engine,
+        *(f"INSERT INTO {values}" for values in ("top VALUES (1)", "mid VALUES (2, 1)", "low VALUES (2)")),
+    )
     if has_trigger:
         action = "FOR EACH ROW (INSERT INTO log VALUES (o.k))"
         run(engine, f"CREATE TRIGGER g DELETE ON top REFERENCING OLD AS o {action}")
