@@ -70,22 +70,28 @@ cdef void drop(void *key) noexcept nogil:
         forget(key)
 
 
-cdef void release_schema(Schema *schema) noexcept nogil:
-    cdef int64_t place
-    for place in range(schema.n_children):
-        if schema.children[place].release != NULL:
-            schema.children[place].release(schema.children[place])
-    schema.release = NULL
-    drop(schema.private_data)
+ctypedef fused Struct:
+    Schema
+    Array
+    Stream
+
+ctypedef fused Parent:
+    Schema
+    Array
 
 
-cdef void release_array(Array *array) noexcept nogil:
+cdef inline void release_held(Struct *one) noexcept nogil:
+    """Release a structure, unless that was done."""
+    if one.release != NULL:
+        one.release(one)
+
+
+cdef void release_parent(Parent *one) noexcept nogil:
     cdef int64_t place
-    for place in range(array.n_children):
-        if array.children[place].release != NULL:
-            array.children[place].release(array.children[place])
-    array.release = NULL
-    drop(array.private_data)
+    for place in range(one.n_children):
+        release_held(one.children[place])
+    one.release = NULL
+    drop(one.private_data)
 
 
 cdef void release_stream(Stream *stream) noexcept nogil:
@@ -98,15 +104,15 @@ cdef void destroy(PyObject *capsule) noexcept:
     cdef const char *name = PyCapsule_GetName(capsule)
     cdef void *at = PyCapsule_GetPointer(capsule, name)
     if strcmp(name, "arrow_schema") == 0:
-        if (<Schema *> at).release != NULL:
-            (<Schema *> at).release(<Schema *> at)
+        release_held(<Schema *> at)
     elif strcmp(name, "arrow_array") == 0:
-        if (<Array *> at).release != NULL:
-            (<Array *> at).release(<Array *> at)
-    elif (<Stream *> at).release != NULL:
-        (<Stream *> at).release(<Stream *> at)
+        release_held(<Array *> at)
+    else:
+        release_held(<Stream *> at)
     drop(capsule)
 
 
-ADDRESSES = (<size_t> &release_schema, <size_t> &release_array, <size_t> &release_stream, <size_t> &destroy)
+ADDRESSES = (
+    <size_t> &release_parent[Schema], <size_t> &release_parent[Array], <size_t> &release_stream, <size_t> &destroy
+)
 """Of the functions that release a schema, an array and a stream, and of the destructor of a capsule."""

@@ -4,7 +4,7 @@ Source: documented: the Arrow C data interface, the Arrow C stream interface, an
 
 Invariants:
 1. Nothing is copied. A column's buffers live until the consumer releases its structure, and no longer.
-2. A structure is released once: by its consumer, or by its capsule if nobody has consumed it.
+2. A structure is released once: by its consumer, or by its capsule if it was not consumed.
 3. Consumers call in any thread. An exception becomes an error code and a text.
 """
 
