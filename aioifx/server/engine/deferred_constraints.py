@@ -138,9 +138,9 @@ class DeferredConstraints:
                 for each in schema.references_to(change.table.tabid)
             ):
                 raise SqlError(-999, token=f"DEFERRED {constraint.name}")
-            for index in change.table.indexes:
-                if index.name == constraint.index:
-                    self._run(drop_index_steps(change.table, index))
+            index = change.table.index_of(constraint)
+            if index is not None:
+                self._run(drop_index_steps(change.table, index))
         self._removed[constraint.constrid] = change.table.tabid
         return change
 
@@ -181,13 +181,13 @@ class DeferredConstraints:
                 raise SqlError(-530, token=constraint.full_name)
             self._run(drop_check_steps(table, constraint))
             self._run(check_steps(table, constraint))
-        for index in table.indexes:
-            if index.name == constraint.index and not index.is_disabled:
-                self._run(drop_index_steps(table, index))
-                try:
-                    self._run(index_steps(table, index))
-                except sqlite3.IntegrityError:
-                    raise SqlError(-268, DUPLICATE, constraint.full_name) from None
+        index = table.index_of(constraint)
+        if index is not None and not index.is_disabled:
+            self._run(drop_index_steps(table, index))
+            try:
+                self._run(index_steps(table, index))
+            except sqlite3.IntegrityError:
+                raise SqlError(-268, DUPLICATE, constraint.full_name) from None
 
     def _require_values(self, table: Table) -> None:
         for column in table.columns:

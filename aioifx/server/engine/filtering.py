@@ -22,6 +22,7 @@ from aioifx.server.sql.model.plan import Change, Filtering, Verb
 from aioifx.server.sql.model.schema import Constraint, ConstraintKind, Index, Reference, Table, TriggerEvent
 from aioifx.server.sql.sqlite.render import Composed, filled, identifier, identifiers
 from aioifx.server.sql.sqlite.tree import Parameter, Text, listed, sql
+from aioifx.server.sql.translate.object_modes import column_pairs, without_parent
 from aioifx.server.sqlite.dml import Written
 from aioifx.server.sqlite.error_mapping import DUPLICATE, NO_RECORD, is_duplicate, sql_error_of
 from aioifx.server.sqlite.spool import StoredRow
@@ -71,8 +72,8 @@ class RowFilter:
             rowid: of the row that is updated or deleted.
 
         Raises:
-            SqlError: an object that is not in FILTERING mode is violated; -896, there is no violations table. -899, the
-                statement has filed too many rows.
+            SqlError: the row violates an object that is not in FILTERING mode. -896, there is no violations table.
+                -899, the statement has filed too many rows.
         """
         state, serials = self.state, self.state.current.database.serials
         noted = serials.noted()
@@ -270,7 +271,8 @@ class RowFilter:
             case ConstraintKind.REFERENCES:
                 return self._without_parent(constraint, rowid), SqlError(-691, NO_RECORD, name)
             case ConstraintKind.PRIMARY | ConstraintKind.UNIQUE:
-                index = next(each for each in table.indexes if each.name == constraint.index)
+                index = table.index_of(constraint)
+                assert index is not None
                 condition, error = self._duplicate(index, rowid), SqlError(-268, DUPLICATE, name)
                 if constraint.kind is ConstraintKind.PRIMARY:
                     condition = f"{is_null} OR {condition}"
@@ -290,26 +292,16 @@ class RowFilter:
         table, schema = self.change.table, self.state.planner.schema(self.state.current)
         parent = table if key.parent == table.tabid else schema.table_of(key.parent)
         assert parent is not None
-        pairs = [
-            (identifier(mine), identifier(other))
-            for mine, other in zip(key.columns, key.parent_columns, strict=True)
-        ]
-        given = " AND ".join(f"n.{mine} IS NOT NULL" for mine, _ in pairs)
-        equal = " AND ".join(f"p.{other} = n.{mine}" for mine, other in pairs)
-        if parent is table:  # not to the row's old key; it may refer to its new one
-            equal += f" AND p.rowid <> {rowid}"
-        missing = f"NOT EXISTS (SELECT 1 FROM {parent.source} AS p WHERE {equal})"
-        if parent is table:
-            missing += f" AND NOT ({' AND '.join(f'n.{other} = n.{mine}' for mine, other in pairs)})"
-        return f"{given} AND {missing}"
+        if parent is not table:
+            return without_parent(key, parent, "n")
+        # The row may refer to its own new key, and not to its old one.
+        to_itself = " AND ".join(f"n.{other} = n.{mine}" for mine, other in column_pairs(key))
+        return f"{without_parent(key, parent, 'n', f' AND p.rowid <> {rowid}')} AND NOT ({to_itself})"
 
     def _referred_to(self, reference: Reference, new: int | None, rowid: int) -> str:
         """The condition that a row of another table, or another row, refers to the old row, whose key is gone."""
         key, child, table = reference.constraint, reference.child, self.change.table
-        pairs = [
-            (identifier(mine), identifier(other))
-            for mine, other in zip(key.columns, key.parent_columns, strict=True)
-        ]
+        pairs = column_pairs(key)
         equal = " AND ".join(f"c.{mine} = o.{other}" for mine, other in pairs)
         is_other = " AND c.rowid <> o.rowid" if child.tabid == table.tabid else ""
         rows = f"{child.source} AS c, {table.source} AS o WHERE o.rowid = {rowid} AND {equal}{is_other}"

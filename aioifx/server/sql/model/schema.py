@@ -352,6 +352,10 @@ class Table(Frozen):
         """The constraint that an index enforces."""
         return next((c for c in self.constraints if c.index == index), None)
 
+    def index_of(self, constraint: Constraint) -> Index | None:
+        """The index that enforces a constraint; None for one that has no index."""
+        return next((each for each in self.indexes if each.name == constraint.index), None)
+
     def key_of_index(self, index: str) -> Constraint | None:
         """The enabled primary key or unique constraint that an index enforces."""
         kinds = (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE)

@@ -60,11 +60,25 @@ def condition_check(table: Table, constraint: Constraint) -> Step:
 
 def parent_check(child: Table, key: Constraint, parent: Table) -> Step:
     """A step that fails with -525 if a row of *child* has no parent."""
-    pairs = list(zip(key.columns, key.parent_columns, strict=True))
-    present = " AND ".join(f"NEW.{identifier(mine)} IS NOT NULL" for mine, _ in pairs)
-    equal = " AND ".join(f"p.{identifier(theirs)} = NEW.{identifier(mine)}" for mine, theirs in pairs)
-    orphaned = f"{present} AND NOT EXISTS (SELECT 1 FROM {parent.source} AS p WHERE {equal})"
-    return _refusing(child, orphaned, _ORPHAN, key.full_name)
+    return _refusing(child, without_parent(key, parent, "NEW"), _ORPHAN, key.full_name)
+
+
+def without_parent(key: Constraint, parent: Table, row: str, excluded: str = "") -> str:
+    """The condition that *row* has no parent.
+
+    Args:
+        excluded: a further condition of the parent's row ``p``, beginning with AND.
+    """
+    pairs = column_pairs(key)
+    present = " AND ".join(f"{row}.{mine} IS NOT NULL" for mine, _ in pairs)
+    equal = " AND ".join(f"p.{theirs} = {row}.{mine}" for mine, theirs in pairs)
+    return f"{present} AND NOT EXISTS (SELECT 1 FROM {parent.source} AS p WHERE {equal}{excluded})"
+
+
+def column_pairs(key: Constraint) -> list[tuple[str, str]]:
+    """The columns of a foreign key and those of its parent, as SQLite's identifiers."""
+    pairs = zip(key.columns, key.parent_columns, strict=True)
+    return [(identifier(mine), identifier(theirs)) for mine, theirs in pairs]
 
 
 def _refusing(table: Table, condition: str, sqlcode: int, token: str) -> Step:
@@ -253,7 +267,7 @@ class _ModeChange:
             self.steps += drop_check_steps(table, constraint)
         if constraint.kind is ConstraintKind.REFERENCES:
             self.steps += redeclaration_steps(after, self._table)
-        index = _index_of(after, constraint)
+        index = after.index_of(constraint)
         if index is not None and index.is_implicit and not _is_used(after, index):
             self._set_index(after, index)
         self.steps += nullability_steps(table, self.tables[table.tabid])
@@ -264,7 +278,7 @@ class _ModeChange:
             c.constrid == constraint.parent_constrid and c.is_disabled for c in parent.constraints
         ):
             raise SqlError(-893, token=constraint.name)
-        index = _index_of(table, constraint)
+        index = table.index_of(constraint)
         if index is not None and index.is_disabled:
             self._set_index(table, index)
             table = self.tables[table.tabid]
@@ -332,10 +346,6 @@ def _is_foreign_key(table: Table, name: str) -> bool:
 def _is_used(table: Table, index: Index) -> bool:
     """Whether an enabled constraint uses an index."""
     return any(each.index == index.name and not each.is_disabled for each in table.constraints)
-
-
-def _index_of(table: Table, constraint: Constraint) -> Index | None:
-    return next((index for index in table.indexes if index.name == constraint.index), None)
 
 
 def _with_constraint(table: Table, changed: Constraint) -> Table:
