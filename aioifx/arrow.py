@@ -152,7 +152,7 @@ def schema_of(statement: PreparedStatement[Any], /, *, floating_decimal: Floatin
         raise InterfaceError("statement: expected one that returns rows, got one that returns none")
     check_floating(floating_decimal)
     code_set = code_set_of(DEFAULT_LOCALE)  # types do not depend on it
-    conversions = conversions_of(statement).of_zone()
+    conversions = conversions_of(statement).of_zone
     fields = fields_for(statement.columns, code_set, floating=floating_decimal, conversions=conversions)
     return pa.schema(Schema(statement.columns, fields))
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from aioifx.codecs.time_zones import in_zone
@@ -206,8 +206,9 @@ class Conversions:
             zone=self.zone,
         )
 
+    @cached_property
     def of_zone(self) -> Conversions:
-        """Those of *zone* alone."""
+        """Those of *zone* alone. One object, since it has a cache of its own."""
         return PLAIN if self.zone is None else Conversions(zone=self.zone)
 
     def adapter_for(self, sql_type: SqlType | None) -> Adapter:

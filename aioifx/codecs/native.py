@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from aioifx.codecs import row_codegen
@@ -31,32 +32,27 @@ SWITCH: Final = "AIOIFX_SPEEDUPS"
 """0 in the environment forces pure Python."""
 
 
+_KERNELS: Final = (
+    "arrow_encoder",
+    "arrow_release",
+    "column_decoder",
+    "param_encoder",
+    "reply_reader",
+    "row_decoder",
+    "row_encoder",
+)
+
+
 def _native_is_here() -> bool:
     """Whether the kernel is built and not switched off."""
     if os.environ.get(SWITCH) == "0":
         return False
     try:
-        from aioifx._speedups import (
-            arrow_encoder,
-            arrow_release,
-            column_decoder,
-            param_encoder,
-            reply_reader,
-            row_decoder,
-            row_encoder,
-        )
+        for kernel in _KERNELS:
+            import_module(f"aioifx._speedups.{kernel}")
     except ImportError:
         return False
-    kernels = (
-        arrow_encoder,
-        arrow_release,
-        column_decoder,
-        param_encoder,
-        reply_reader,
-        row_decoder,
-        row_encoder,
-    )
-    return all(kernels)
+    return True
 
 
 MAX_COMPILED: Final = 500

@@ -42,7 +42,7 @@ def reader_of(columns: Sequence[Column], session: Session, fetch: Callable[[int]
                 f"column {column.name}: {column.type} as Arrow needs Connection.run(aioifx.arrow.fetch_arrow, ...)",
                 column=column.name,
             )
-    conversions = session.conversions.of_zone()
+    conversions = session.conversions.of_zone
     decoder = ColumnDecoder(columns, session.code_set, strip_char=session.strip_char, conversions=conversions)
     schema = Schema(columns, decoder.fields)
 
@@ -116,7 +116,7 @@ def create_statements(table: str, schema: Any, mode: IngestMode, *, temporary: b
     """What is executed before the rows of *schema* are loaded.
 
     Raises:
-        InterfaceError: an unknown mode, or a column's name that is none in SQL.
+        InterfaceError: an unknown mode, or a column's name is not a name in SQL.
     """
     if mode not in _MODES:
         raise InterfaceError(f"mode: expected one of {', '.join(_MODES)}, got {mode!r:.40}")

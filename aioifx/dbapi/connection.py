@@ -449,7 +449,7 @@ class Cursor(NotCopied):
             The number of rows.
 
         Raises:
-            NotSupportedError: no SQL type is for one of Arrow's.
+            NotSupportedError: one of Arrow's types has no SQL type.
         """
         from aioifx.dbapi import adbc
 

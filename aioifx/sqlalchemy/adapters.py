@@ -66,8 +66,6 @@ class AdaptedCursor(AsyncAdapt_dbapi_cursor):
     def __init__(self, adapt_connection: AsyncAdapt_dbapi_connection) -> None:
         super().__init__(adapt_connection)
         self._keep(None, -1, None)
-        self.serials: tuple[int | None, ...] = ()
-        """The serial values of the rows of an executemany."""
 
     @property
     def connection(self) -> Any:
@@ -79,8 +77,11 @@ class AdaptedCursor(AsyncAdapt_dbapi_cursor):
     def _aenter_cursor(self, cursor: Any) -> Any:
         return cursor  # entering does nothing
 
-    def _keep(self, description: Any, rowcount: int, lastrowid: int | None) -> None:
+    def _keep(
+        self, description: Any, rowcount: int, lastrowid: int | None, serials: tuple[int | None, ...] = ()
+    ) -> None:
         self._description, self._rowcount, self._lastrowid = description, rowcount, lastrowid
+        self.serials = serials
 
     @property
     def description(self) -> Any:
@@ -109,8 +110,7 @@ class AdaptedCursor(AsyncAdapt_dbapi_cursor):
     async def _executemany_async(self, operation: Any, seq_of_parameters: Any) -> None:
         cursor = cast(Cursor[Any], self._cursor)
         await cursor.executemany(operation, seq_of_parameters)
-        self._keep(None, cursor.rowcount, cursor.lastrowid)
-        self.serials = cursor.serials
+        self._keep(None, cursor.rowcount, cursor.lastrowid, cursor.serials)
 
 
 class AdaptedStreamCursor(AsyncAdapt_dbapi_ss_cursor):

@@ -27,11 +27,8 @@ class LargeBinary(sqltypes.LargeBinary):
         return None
 
 
-_BUFFERS: Final[tuple[type[Any], ...]] = (bytearray, memoryview)
-
-
 def _to_bytes(value: Any) -> Any:
-    return bytes(value) if isinstance(value, _BUFFERS) else value
+    return bytes(value) if isinstance(value, (bytearray, memoryview)) else value
 
 
 class BYTE(LargeBinary):

@@ -96,32 +96,20 @@ def test_all_datetimes_are_aware_and_nothing_else_is(kernel: str) -> None:
     assert read_row(kernel, types, data, None) == (naive, naive, day, day, clock, 7, None)
 
 
+def half_past(month: int, day: int, hour: int, zone: dt.tzinfo | None = dt.UTC) -> dt.datetime:
+    return dt.datetime(2026, month, day, hour, 30, tzinfo=zone)
+
+
 @pytest.mark.parametrize(
     ("moment", "text", "read"),
     [
         # The clock goes back at 3:00, so 2:30 is twice; the second one is read as the first.
-        (
-            dt.datetime(2026, 10, 25, 2, 30, tzinfo=BERLIN),
-            "2:30",
-            dt.datetime(2026, 10, 25, 0, 30, tzinfo=dt.UTC),
-        ),
-        (
-            dt.datetime(2026, 10, 25, 1, 30, tzinfo=dt.UTC),
-            "2:30",
-            dt.datetime(2026, 10, 25, 0, 30, tzinfo=dt.UTC),
-        ),
+        (half_past(10, 25, 2, BERLIN), "2:30", half_past(10, 25, 0)),
+        (half_past(10, 25, 1), "2:30", half_past(10, 25, 0)),
         # It goes forward at 2:00, so there is no 2:30: a naive one is stored as it is.
-        (dt.datetime(2026, 3, 29, 2, 30), "2:30", dt.datetime(2026, 3, 29, 1, 30, tzinfo=dt.UTC)),
-        (
-            dt.datetime(2026, 3, 29, 2, 30, tzinfo=BERLIN),
-            "2:30",
-            dt.datetime(2026, 3, 29, 1, 30, tzinfo=dt.UTC),
-        ),
-        (
-            dt.datetime(2026, 3, 29, 1, 30, tzinfo=dt.UTC),
-            "3:30",
-            dt.datetime(2026, 3, 29, 1, 30, tzinfo=dt.UTC),
-        ),
+        (half_past(3, 29, 2, None), "2:30", half_past(3, 29, 1)),
+        (half_past(3, 29, 2, BERLIN), "2:30", half_past(3, 29, 1)),
+        (half_past(3, 29, 1), "3:30", half_past(3, 29, 1)),
     ],
 )
 @kernels

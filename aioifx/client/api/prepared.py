@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, overload
+from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
 
 from aioifx.client.api.queries import FetchOptions, StreamOptions
 from aioifx.client.config.checks import Lobs, check_lobs
@@ -41,10 +41,6 @@ from aioifx.codecs.record_batches import ArrowResult
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Column, SqlType, Value
-
-if TYPE_CHECKING:
-    from aioifx.codecs.base import Floating
-    from aioifx.codecs.record_batches import ArrowResult
 
 R = TypeVar("R")
 T = TypeVar("T")

@@ -42,8 +42,6 @@ from aioifx.sqltypes import Value
 
 if TYPE_CHECKING:
     from aioifx.client.bulk.sources import SourceReader
-    from aioifx.codecs.base import Floating
-    from aioifx.codecs.record_batches import ArrowResult
 
 A = TypeVar("A")
 R = TypeVar("R")

@@ -66,11 +66,10 @@ class RecordBatches(NotCopied):
         self._columns = _Columns(floating_decimal)
         self._ready: deque[RecordBatch] = deque()
         self._owner: object = None
-        """Stands for who reads the batches; None before the first one."""
+        """Identifies the reader of the batches; None before the first read."""
         self._is_at_end = False
-        reader.plan = (
-            self._columns.plan
-        )  # without a reference to this, so that both are freed when they are dropped
+        # Without a reference to this object, so that both are freed when they are dropped.
+        reader.plan = self._columns.plan
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -219,7 +218,7 @@ class _Columns:
             session.code_set,
             strip_char=session.strip_char,
             floating=self._floating,
-            conversions=session.conversions.of_zone(),
+            conversions=session.conversions.of_zone,
         )
         self.schema = Schema(plans.columns, decoder.fields)
         self._large = plans.large_values("inline", plain=True)

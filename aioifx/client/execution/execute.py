@@ -383,10 +383,9 @@ def rows_by_name_or_position(
     sql: str, rows: ParamRows | MappingRows | ArrowTable | None, named: MappingRows | ArrowTable | None
 ) -> tuple[str, BatchRows]:
     """PEP 249: as `rows_by_position`; rows are mappings if the text names its parameters."""
-    by_name = named is None and not scan(sql).placeholders and named_statement(sql).names
-    if not by_name:
+    statement = None if named is not None or scan(sql).placeholders else named_statement(sql)
+    if statement is None or not statement.names:
         return rows_by_position(sql, cast("ParamRows | ArrowTable | None", rows), named)
-    statement = named_statement(sql)
     if is_arrow(rows):
         return statement.sql, named_rows(statement, rows)
     check_rows(rows)
