@@ -429,6 +429,16 @@ def test_each_test_module_that_runs_on_both_loops_exists() -> None:
     assert ON_SOCKETS <= stems
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")
+def test_the_parts_of_ci_leave_out_what_others_run() -> None:
+    head = tomllib.loads((ROOT / ".ci" / "parts.toml").read_text("utf-8"))["head"]
+    script = f"{head}\nbelow --ignore=tests client server/sql; below . $layers $slow"
+    run = subprocess.run(["sh", "-euc", script], capture_output=True, text=True, check=True)
+    ignored, paths = run.stdout.split()[:2], run.stdout.split()[2:]
+    assert (ignored, run.stderr) == (["--ignore=tests/client", "--ignore=tests/server/sql"], "")
+    assert len(paths) > 5 and [path for path in paths if not (ROOT / path).is_dir()] == []
+
+
 def test_the_package_is_typed() -> None:
     assert (PACKAGE / "py.typed").is_file()
 
