@@ -130,6 +130,8 @@ REASONS = {
     "server/engine/sysmaster.py: _PROFILED": "aioifx reads none of them",
     "server/sql/runtime/sqlite_extras.py": "routines that JDBC alone calls",
     "wire/requests.py: _read_autogenkeys": "JDBC's request, which aioifx does not send",
+    "wire/routines.py": _MAKES_NO_ROUTINE,
+    "wire/routines.py: RoutineParameter.mode": _MAKES_NO_ROUTINE,
     "wire/objects.py: put_read_object": "a request that aioifx does not send",
     "server/protocol/fast_path.py": "no client uses them",
     "server/protocol/client_files.py: _failure": "no client was seen to show it",
