@@ -150,6 +150,7 @@ REASONS = {
     "server/engine/triggers.py: activated": "what triggers do on the server; aioifx creates none",
     "server/sql/translate/triggers.py": "what triggers do on the server; aioifx creates none",
     "server/sql/translate/routines.py: execution": "what triggers do on the server; aioifx creates none",
+    "server/sql/translate/select_triggers.py": "what triggers do on the server; aioifx creates none",
     "server/sql/translate/triggers.py: _Translator._into": "what triggers do on the server; aioifx creates none",
     "server/engine/engine.py: Engine._is_avoided": "it would write a file on the server's host",
     "server/engine/external_tables.py": "it needs a file on the server's host",

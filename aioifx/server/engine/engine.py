@@ -354,7 +354,7 @@ class Engine:
                 ),
                 token,
             )
-            if query.fires is not None and not scroll:
+            if query.fires and not scroll:
                 self._fire_selection(cursor, statement, values)
             return cursor
         except BaseException:
