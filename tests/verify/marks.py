@@ -121,6 +121,7 @@ REASONS = {
     "server/engine/spl_dynamic.py: prepared": _MAKES_NO_ROUTINE,
     "server/engine/workspace.py: Workspace.end_transaction": _MAKES_NO_ROUTINE,
     "server/sql/model/spl.py: SplRoutine.columns": _MAKES_NO_ROUTINE,
+    "server/sql/runtime/collection_variables.py": _MAKES_NO_ROUTINE,
     "server/sql/runtime/strings.py: with_part": _MAKES_NO_ROUTINE,
     "server/sql/translate/routines.py: creation": _MAKES_NO_ROUTINE,
     "server/sql/translate/spl_compiler.py: RoutineCompiler._resuming": _MAKES_NO_ROUTINE,
