@@ -1213,7 +1213,7 @@ A label of a routine is unknown, occurs twice, or is in an exception handler, wh
 
 -9752
 A routine with OUT or INOUT parameters was called with an expression, or inside one.
-> Use CALL, or LET of the call alone, with variables for these parameters.
+> In a routine, use CALL, or LET of the call alone, with variables for these parameters. In Python, use conn.call.
 
 -26051 -26056 -26058
 Dynamic SQL of a routine takes one statement, which is not NULL. Only a cursor of a query can be WITH HOLD.

@@ -18,7 +18,7 @@ from aioifx.client.api.connection import statements_of
 from aioifx.client.api.cursor import ColumnDescription, fetch_block
 from aioifx.client.api.cursor import Cursor as AsyncCursor
 from aioifx.client.execution.arrow_reader import ArrowTable
-from aioifx.client.execution.execute import OnError, call_of
+from aioifx.client.execution.execute import OnError
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.session.database import LogMode
 from aioifx.client.session.loop_binding import NotCopied
@@ -300,16 +300,22 @@ class Cursor(NotCopied):
         """
         cursor = self._cursor
         values = () if parameters is None else parameters
+        self._begin(lambda: cursor.execute(operation, values, named=named, timeout=timeout))
+        return self
 
-        async def work() -> list[Any]:
-            await cursor.execute(operation, values, named=named, timeout=timeout)
-            return await fetch_block(cursor) if self._reads_ahead and cursor.columns else []
+    def _begin(self, execute: Callable[[], Awaitable[T]]) -> T:
+        """Run a statement, and fetch the first block of its rows; returns what *execute* returns."""
+        cursor = self._cursor
+
+        async def work() -> tuple[T, list[Any]]:
+            result = await execute()
+            return result, await fetch_block(cursor) if self._reads_ahead and cursor.columns else []
 
         self._reset()
-        rows = self._run(work)
+        result, rows = self._run(work)
         self._rows, self._is_last = iter(rows), bool(cursor.columns) and not cursor.is_fetching
         self._collect_messages()
-        return self
+        return result
 
     def executemany(
         self,
@@ -339,14 +345,13 @@ class Cursor(NotCopied):
 
         Args:
             procname: ``[database:][owner.]name``.
-            parameters: its arguments by position.
+            parameters: its arguments by position; an OUT parameter needs one too, such as None.
 
         Returns:
-            A copy of *parameters*. Values of OUT and INOUT parameters are columns of the row, if the server sends them.
+            A copy of *parameters*, with the values of OUT and INOUT parameters, unless the routine has results, too.
         """
-        sql, values = call_of(procname, parameters, None)
-        self.execute(sql, values)
-        return [*values]
+        cursor = self._cursor
+        return self._begin(lambda: cursor.callproc(procname, parameters))
 
     def nextset(self) -> None:
         """None: a statement of Informix has one result.

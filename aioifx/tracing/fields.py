@@ -28,6 +28,7 @@ from aioifx.wire import (
     handshake,
     objects,
     requests,
+    routines,
     session_requests,
 )
 from aioifx.wire.fields import BindEntry
@@ -132,6 +133,9 @@ _PLAIN: Final[dict[type, tuple[str, ...]]] = {
     objects.BlobCount: ("values",),
     objects.ReadObject: ("handle", "size", "offset", "whence"),
     objects.CallRoutine: ("database", "routine", "arguments"),
+    routines.DescribeRoutine: ("routine",),
+    routines.FindNumbered: ("routine",),
+    routines.Outputs: ("described",),
     objects.Routine: ("database", "routine"),
     files.FileOpen: ("name", "mode", "flags", "offset"),
     files.FileRead: ("buffer", "amount"),
@@ -379,6 +383,10 @@ _BY_NAME: Final[dict[str, _Show]] = {
     "SQ_VERSION": lambda text, view: {"version": text},
     "SQ_PROTOCOLS": lambda mask, view: {"mask": mask.hex()},
     "SQ_IDESCRIBE": lambda types, view: {"types": [str(sql_type) for sql_type in types]},
+    "SQ_FPDESCRIPTION": lambda parameters, view: {
+        "parameters": [f"{parameter.name} {parameter.type}" for parameter in parameters]
+    },
+    "SQ_FPARAM": lambda outputs, view: {} if outputs is None else {"outputs": list(outputs)},
     "SQ_FPROUTINE": lambda entries, view: {"values": [_entry(entry, view) for entry in entries]},
 }
 """Replies whose contents have no class of their own."""

@@ -139,15 +139,20 @@ async def read_idescribe(inbox: Inbox, capabilities: Capabilities) -> tuple[SqlT
         await inbox.need(2)
         inbox.skip(2)  # always 0 (observed: JDBC)
     for _ in range(count):
-        await inbox.need(6)
-        code, extended_id = inbox.u16(), inbox.i32()
-        owner = await read_name(inbox, capabilities)
-        extended_name = await read_name(inbox, capabilities)
-        await inbox.need(12)
-        inbox.skip(4)  # reference and alignment
-        source, length = inbox.i32(), inbox.i32()
-        parameters.append(_type(code, length, extended_id, owner, extended_name, source))
+        parameters.append(await read_type(inbox, capabilities))
     return tuple(parameters)
+
+
+async def read_type(inbox: Inbox, capabilities: Capabilities) -> SqlType:
+    """The type of a parameter; see `read_idescribe`."""
+    await inbox.need(6)
+    code, extended_id = inbox.u16(), inbox.i32()
+    owner = await read_name(inbox, capabilities)
+    extended_name = await read_name(inbox, capabilities)
+    await inbox.need(12)
+    inbox.skip(4)  # reference and alignment
+    source, length = inbox.i32(), inbox.i32()
+    return _type(code, length, extended_id, owner, extended_name, source)
 
 
 def put_describe(outbox: Outbox, capabilities: Capabilities, description: Description) -> None:
@@ -171,11 +176,12 @@ def put_describe(outbox: Outbox, capabilities: Capabilities, description: Descri
     for place, column in zip(places, description.columns, strict=True):
         outbox.i32(place)
         outbox.i32(column.start)
-        _put_type(outbox, capabilities, column.type, 0 if column.nullable else NOT_NULL)
+        put_type(outbox, capabilities, column.type, 0 if column.nullable else NOT_NULL)
     outbox.block(bytes(names))
 
 
-def _put_type(outbox: Outbox, capabilities: Capabilities, sqltype: SqlType, flags: int = 0) -> None:
+def put_type(outbox: Outbox, capabilities: Capabilities, sqltype: SqlType, flags: int = 0) -> None:
+    """A type as SQ_DESCRIBE and SQ_IDESCRIBE have it, with *flags* in its code."""
     outbox.u16(sqltype.code | sqltype.flags | flags)
     outbox.i32(sqltype.extended_id)
     outbox.char(sqltype.owner.encode(capabilities.encoding, "replace"))
@@ -193,4 +199,4 @@ def put_idescribe(outbox: Outbox, capabilities: Capabilities, parameters: Sequen
     if parameters and capabilities.named_parameters:
         outbox.i16(0)
     for sqltype in parameters:
-        _put_type(outbox, capabilities, sqltype or SqlType(TypeCode.CHAR))
+        put_type(outbox, capabilities, sqltype or SqlType(TypeCode.CHAR))

@@ -242,7 +242,8 @@ async def _read_object_request(inbox: Inbox, capabilities: Capabilities) -> Read
     raise ProtocolError(f"SQ_LODATA of kind {kind}")
 
 
-async def _read_find_routine(inbox: Inbox, capabilities: Capabilities) -> FindRoutine:
+async def read_find_routine(inbox: Inbox, capabilities: Capabilities) -> FindRoutine:
+    """SQ_GETROUTINE with a signature, after its tag; see `put_find_routine`."""
     await inbox.need(1)
     flag = inbox.u8()
     signature = await read_long_char(inbox, capabilities)
@@ -262,10 +263,9 @@ REQUEST_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Objec
     Op.BLOB: _read_blob_piece,
     Op.BBIND: _read_blob_count,
     Op.LODATA: _read_object_request,
-    Op.GETROUTINE: _read_find_routine,
     Op.EXFPROUTINE: _read_call_routine,
 }
-"""Readers of the part after each tag of a client's messages."""
+"""Readers of the part after each tag of a client's messages; `routines` reads SQ_GETROUTINE."""
 
 
 # -- replies ----------------------------------------------------------------------------------------------------------
@@ -325,6 +325,13 @@ def put_returned(outbox: Outbox, values: Sequence[BindEntry]) -> None:
     outbox.i16(len(values))
     for entry in values:
         put_entry(outbox, entry)
+
+
+def put_encoded(outbox: Outbox, entries: Sequence[bytes]) -> None:
+    """SQ_FPROUTINE with values that are encoded, with their types; see `put_returned`."""
+    outbox.u16(Op.FPROUTINE)
+    outbox.i16(len(entries))
+    outbox.raw(b"".join(entries))
 
 
 async def read_returned(inbox: Inbox, capabilities: Capabilities) -> tuple[BindEntry, ...]:

@@ -56,6 +56,7 @@ class Op(IntEnum):
     GETROUTINE = 101
     EXFPROUTINE = 102
     FPROUTINE = 103
+    FPARAM = 104  # observed: JDBC; this name and the next two are ours
     FILE_READ = 106
     FILE_WRITE = 107
     AUTOFREE = 108
@@ -66,6 +67,8 @@ class Op(IntEnum):
     ACK = 128
     CHALLENGE = 129
     RESPONSE = 130
+    FPDESCRIBE = 131  # observed: JDBC
+    FPDESCRIPTION = 132  # observed: JDBC
     AUTOGENKEYS = 134  # observed: JDBC
     SETSVPT = 137
     RELSVPT = 138

@@ -39,6 +39,7 @@ from aioifx.wire.inbox import AT_ONCE, NO_LIMIT, Inbox, Parser
 from aioifx.wire.objects import ObjectData, Routine, read_object_data, read_returned, read_routine
 from aioifx.wire.opcodes import MAX_COLUMNS, Op
 from aioifx.wire.outbox import Outbox
+from aioifx.wire.routines import RoutineParameter, read_outputs, read_routine_parameters
 from aioifx.wire.tuples import DecoderError, RowReader, read_tuples, skip_tuple, try_read_tuples
 
 # As plain ints: looking up a member of an enum takes longer than the rest of a comparison.
@@ -85,6 +86,9 @@ class Reply:
     routine: Routine | None = None
     returned: tuple[BindEntry, ...] | None = None
     """SQ_FPROUTINE: what a routine returned."""
+    outputs: tuple[bool, ...] | None = None
+    """SQ_FPARAM: which parameters of the routine have values in `returned`."""
+    routine_parameters: tuple[RoutineParameter, ...] | None = None
     error: ServerError | None = None
     """The first error; the rest of the group was still read."""
     warnings: tuple[ServerError, ...] = ()
@@ -401,6 +405,8 @@ MESSAGE_READERS: Final[dict[int, tuple[str, Callable[[Inbox, Capabilities], Awai
     Op.XACTSTAT: ("transaction", read_xactstat),
     Op.GETROUTINE: ("routine", read_routine),
     Op.FPROUTINE: ("returned", read_returned),
+    Op.FPARAM: ("outputs", read_outputs),
+    Op.FPDESCRIPTION: ("routine_parameters", read_routine_parameters),
     Op.IDESCRIBE: ("parameters", read_idescribe),
     Op.PROTOCOLS: ("mask", _read_protocols),
 }

@@ -23,6 +23,8 @@ from aioifx.wire.objects import REQUEST_READERS as OBJECT_READERS
 from aioifx.wire.objects import ObjectRequest
 from aioifx.wire.opcodes import MAX_COLUMNS, Op
 from aioifx.wire.outbox import Outbox
+from aioifx.wire.routines import REQUEST_READERS as ROUTINE_READERS
+from aioifx.wire.routines import RoutineRequest
 from aioifx.wire.session_requests import BARE as SESSION_BARE
 from aioifx.wire.session_requests import REQUEST_READERS as SESSION_READERS
 from aioifx.wire.session_requests import Exit, SessionRequest
@@ -134,7 +136,7 @@ class AutoGenKeys(NamedTuple):
 Request: TypeAlias = (
     Prepare | Command | CurName | Id | Bind | Open | Execute | Fetch | ScrollFetch | Close | Release | Put
     | Describe | Scroll | Hold | AutoFree | WantDone | DescribeInput | RetType | AutoGenKeys
-    | SessionRequest | ObjectRequest | FileAnswer
+    | SessionRequest | ObjectRequest | RoutineRequest | FileAnswer
 )  # fmt: skip
 
 
@@ -418,6 +420,7 @@ MESSAGE_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Reque
     Op.RET_TYPE: _read_ret_type,
     Op.AUTOGENKEYS: _read_autogenkeys,
     **OBJECT_READERS,
+    **ROUTINE_READERS,
     **FILE_READERS,
     **SESSION_READERS,
 }

@@ -17,7 +17,7 @@ VECTORS = Path(__file__).parents[1] / "vectors"
 
 JDBC_FILES = (
     "batch", "callable", "cancel", "errors", "errors15", "lob", "login",
-    "metadata", "objects15", "owners15", "prepared", "protocols15", "put", "scroll", "select", "session",
+    "metadata", "objects15", "outputs15", "owners15", "prepared", "protocols15", "put", "scroll", "select", "session",
     "transactions", "types15",
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from aioifx.sqltypes import Row
-from aioifx.wire import completion, descriptions, objects, replies, requests, session_requests
+from aioifx.wire import completion, descriptions, objects, replies, requests, routines, session_requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import put_entry, put_long_char
 from aioifx.wire.inbox import Inbox, padded
@@ -144,6 +144,12 @@ def put_object_request(outbox: Outbox, capabilities: Capabilities, message: obje
             objects.put_find_routine(outbox, capabilities, signature)
         case objects.CallRoutine():
             objects.put_call_routine(outbox, message)
+        case routines.DescribeRoutine(numbered):
+            routines.put_describe_routine(outbox, numbered)
+        case routines.FindNumbered(numbered):
+            routines.put_find_numbered(outbox, capabilities, numbered)
+        case routines.Outputs():
+            routines.put_outputs_request(outbox, message)
         case _:
             raise AssertionError(f"nothing puts {message!r}")
 
@@ -228,6 +234,8 @@ _PUT: Final[dict[int, Callable[[Reply], tuple[bool, Callable[..., None], Any]]]]
     Op.LODATA: lambda reply: (False, objects.put_object_data, reply.object_data),
     Op.GETROUTINE: lambda reply: (False, objects.put_routine, reply.routine),
     Op.FPROUTINE: lambda reply: (False, objects.put_returned, reply.returned),
+    Op.FPARAM: lambda reply: (False, routines.put_outputs, reply.outputs),
+    Op.FPDESCRIPTION: lambda reply: (True, routines.put_routine_parameters, reply.routine_parameters),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from aioifx.sqltypes import Column, SqlType, TypeCode
-from aioifx.wire import completion, descriptions, objects, replies, requests, session_requests
+from aioifx.wire import completion, descriptions, objects, replies, requests, routines, session_requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import BindEntry, is_named
 from aioifx.wire.opcodes import MAX_TEXT, Op
@@ -122,6 +122,9 @@ def request_strategies(capabilities: Capabilities) -> list[st.SearchStrategy[Any
         st.builds(objects.WriteObject, i16, block, i16),
         block.map(objects.FindRoutine),
         st.builds(objects.CallRoutine, block, i32, i16, i16),
+        numbered.map(routines.DescribeRoutine),
+        numbered.map(routines.FindNumbered),
+        st.builds(routines.Outputs, st.booleans()),
         *_bares(),
     ]
 
@@ -166,6 +169,8 @@ sqltypes = st.one_of(
     _types(st.sampled_from(_LIMITED).map(int), st.integers(0, 0x20FF)),
 )
 columns = st.builds(Column, word, sqltypes, st.booleans(), i32)
+numbered = st.builds(objects.Routine, block, i32)
+parameters = st.builds(routines.RoutineParameter, st.integers(0, 255), text, sqltypes)
 
 
 def errors(*fields: st.SearchStrategy[Any]) -> st.SearchStrategy[completion.ServerError]:
@@ -218,6 +223,8 @@ def reply_strategies(capabilities: Capabilities) -> dict[int, st.SearchStrategy[
         Op.XACTSTAT: one("transaction", st.builds(completion.TransactionState, i16, i16, i16)),
         Op.GETROUTINE: one("routine", st.builds(objects.Routine, block, i32)),
         Op.FPROUTINE: one("returned", st.lists(entries(capabilities), max_size=3).map(tuple)),
+        Op.FPARAM: one("outputs", st.lists(st.booleans(), max_size=4).map(tuple)),
+        Op.FPDESCRIPTION: one("routine_parameters", st.lists(parameters, max_size=3).map(tuple)),
         Op.IDESCRIBE: one("parameters", st.lists(sqltypes, max_size=3).map(tuple)),
         Op.PROTOCOLS: one("mask", st.binary(min_size=1, max_size=12)),
     }

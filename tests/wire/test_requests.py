@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from aioifx.errors import ConnectionLost, ProtocolError
 from aioifx.sqltypes import SqlType
-from aioifx.wire import objects, requests, session_requests
+from aioifx.wire import objects, requests, routines, session_requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.outbox import Outbox
@@ -72,8 +72,8 @@ def test_everything_jdbc_sends_is_read_and_put_back_byte_for_byte(file: str) -> 
 # How many there are; a file that shrinks, or a loader that skips, must not pass unnoticed.
 CLIENT_FRAMES = {
     "batch": 94, "callable": 23, "cancel": 13, "errors": 44, "errors15": 21, "lob": 85, "login": 46,
-    "metadata": 200, "objects15": 72, "owners15": 42, "prepared": 86, "protocols15": 71, "put": 101, "scroll": 83,
-    "select": 238, "session": 225, "transactions": 60, "types15": 87,
+    "metadata": 200, "objects15": 72, "outputs15": 5, "owners15": 42, "prepared": 86, "protocols15": 71,
+    "put": 101, "scroll": 83, "select": 238, "session": 225, "transactions": 60, "types15": 87,
 }  # fmt: skip
 
 
@@ -99,6 +99,8 @@ NAMES: dict[type, str] = {
     requests.RetType: "RET_TYPE",
     objects.FetchBlob: "FETCHBLOB",
     objects.BlobCount: "BBIND",
+    routines.FindNumbered: "GETROUTINE",
+    routines.DescribeRoutine: "FPDESCRIBE",
     objects.Blob: "BLOB",
     requests.Command: "COMMAND",
     requests.CurName: "CURNAME",

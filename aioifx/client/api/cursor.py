@@ -15,12 +15,14 @@ from aioifx.client.execution.execute import (
     OnError,
     by_name_or_position,
     by_position,
+    call_of,
     check_on_error,
     execute_statement,
     executemany,
     rows_by_name_or_position,
     start,
 )
+from aioifx.client.execution.outputs import call_outputs, refused_routine
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.row_plan import LobRows, RowPlans, converted
@@ -31,7 +33,7 @@ from aioifx.client.observation.observation import Watch
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
-from aioifx.errors import InterfaceError
+from aioifx.errors import DatabaseError, InterfaceError
 from aioifx.rows import RowFactory, identity
 from aioifx.sqltypes import Column, Row, SqlType, Value
 
@@ -267,6 +269,30 @@ class Cursor(NotCopied, Generic[R]):
         work = executemany(self._statements, sql, source, collect=collect, timeout=timeout)
         self._result = await self._session.observed("executemany", work, sql, 0, size)
         return self
+
+    async def callproc(
+        self, procname: str, parameters: Sequence[Value] = (), *, timeout: float | None = None
+    ) -> list[Value]:
+        """Call a procedure or function; its results are the rows of this cursor.
+
+        Args:
+            procname: ``[database:][owner.]name``.
+            parameters: its arguments by position; an OUT parameter needs one too, such as None.
+            timeout: seconds; None: command_timeout.
+
+        Returns:
+            A copy of *parameters*, with the values of OUT and INOUT parameters, unless the routine has results, too.
+        """
+        sql, values = call_of(procname, parameters, None)
+        try:
+            await self.execute(sql, values, timeout=timeout)
+            return [*values]
+        except DatabaseError as error:
+            routine = refused_routine(error)
+            if routine is None:
+                raise
+        work = call_outputs(self._statements, routine, sql, values, timeout=timeout)
+        return (await self._session.observed("call", work, sql, len(values))).put_into(values)
 
     # -- fetch --------------------------------------------------------------------------------------------------------
 

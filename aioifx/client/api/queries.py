@@ -25,6 +25,7 @@ from aioifx.client.execution.execute import (
     rows_by_position,
     value_at,
 )
+from aioifx.client.execution.outputs import call_outputs, fetch_outputs, refused_routine
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.row_plan import LobRows, RowPlan, RowPlans
@@ -36,7 +37,7 @@ from aioifx.client.sql.scanner import check_sql
 from aioifx.codecs.base import Floating
 from aioifx.codecs.record_batches import ArrowResult
 from aioifx.codecs.temporal_text import ISO_DATES, check_dbdate
-from aioifx.errors import InterfaceError
+from aioifx.errors import DatabaseError, InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Value
 
@@ -302,17 +303,27 @@ class Queries(ABC, Generic[Item]):
     ) -> list[Any]:
         """Call a stored procedure or function and return its results as rows.
 
+        The values of OUT and INOUT parameters are columns of the row, with the names of the parameters. An OUT
+        parameter needs an argument too, such as None.
+
         Args:
             routine: ``[database:][owner.]name``.
             args: its arguments by position.
             named: instead, by their names.
-            timeout: as in `fetch`.
+            timeout: as in `fetch`; for each of two steps with OUT or INOUT parameters.
         """
-        sql, args = call_of(routine, args, named)
+        sql, values = call_of(routine, args, named)
         if timeout is not None:
             check_timeout(timeout)
         factory = self._factory if row_factory is None else row_factory
-        return await self._call("call", sql, args, fetch_all_rows, factory, timeout)
+        try:
+            return await self._call("call", sql, values, fetch_all_rows, factory, timeout)
+        except DatabaseError as error:
+            numbered = refused_routine(error)
+            if numbered is None:
+                raise
+        call = partial(call_outputs, routine=numbered, sql=sql, args=args, named=named, timeout=timeout)
+        return await self._run("call", sql, len(values), partial(fetch_outputs, factory=factory, call=call))
 
     async def execute(
         self,

@@ -16,9 +16,9 @@ from aioifx.client.session.cleanup import Cleanup
 from aioifx.client.session.conversation import Conversation
 from aioifx.client.session.failures import raise_for
 from aioifx.codecs.numbers import encode_int8
-from aioifx.errors import ProtocolError
+from aioifx.errors import DatabaseError, ProtocolError
 from aioifx.sqltypes import TypeCode
-from aioifx.wire import objects, requests
+from aioifx.wire import objects, requests, routines
 from aioifx.wire.fields import BindEntry, put_entry
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
@@ -106,6 +106,55 @@ class FastPath:
         )
         raise_for(reply)
         return convert(_returned(reply))
+
+    async def parameters_of(self, numbered: objects.Routine) -> tuple[routines.RoutineParameter, ...]:
+        """The parameters of a routine that the token of -9752 names by number.
+
+        Raises:
+            DatabaseError: the routine does not exist any longer.
+        """
+        outbox = Outbox()
+        routines.put_describe_routine(outbox, numbered)
+        reply = await self._conversation.exchange(outbox, on_success=_check_described)
+        raise_for(reply)
+        assert reply.routine_parameters is not None
+        return reply.routine_parameters
+
+    async def call_numbered(
+        self,
+        numbered: objects.Routine,
+        count: int,
+        put_arguments: Callable[[Outbox], None],
+        parameters: int,
+        on_lost: Callable[[DatabaseError], None],
+    ) -> tuple[tuple[bool, ...], Results]:
+        """Call such a routine: which of its parameters have values then, and these. Two round trips.
+
+        Args:
+            count: the number of arguments.
+            put_arguments: puts them as SQ_BIND.
+            parameters: how many parameters the routine has.
+            on_lost: called with the error if the reply to the call is lost.
+
+        Raises:
+            DatabaseError: the routine failed. Any exception of *put_arguments*.
+        """
+        outbox, call = Outbox(), Outbox()
+        routines.put_find_numbered(outbox, self._conversation.capabilities, numbered)
+        found = await self._conversation.exchange(outbox, on_success=_check_found)
+        raise_for(found)
+        assert found.routine is not None
+        objects.put_call_routine(
+            call,
+            objects.CallRoutine(found.routine.database, found.routine.routine, count, routines.BY_NUMBER),
+        )
+        put_arguments(call)
+        routines.put_outputs_request(call, routines.Outputs())
+        check = partial(_check_outputs, parameters)
+        reply = await self._conversation.exchange(call, interruptible=True, on_success=check, on_lost=on_lost)
+        raise_for(reply)
+        assert reply.outputs is not None
+        return reply.outputs, _returned(reply)
 
     def call_later(
         self, signature: bytes, *arguments: BindEntry, still_needed: Callable[[], bool] | None = None
@@ -195,6 +244,20 @@ def _check_found(reply: Reply) -> None:
     """Raise ProtocolError unless the reply has the routine's number; that ends the connection."""
     if reply.routine is None:
         raise ProtocolError("the server did not answer SQ_GETROUTINE")
+
+
+def _check_described(reply: Reply) -> None:
+    if reply.routine_parameters is None:
+        raise ProtocolError("the server did not answer SQ_FPDESCRIBE")
+
+
+def _check_outputs(parameters: int, reply: Reply) -> None:
+    """Likewise, unless it has a value for each OUT parameter."""
+    outputs = reply.outputs
+    if outputs is None:
+        raise ProtocolError("the server did not answer SQ_FPARAM")
+    if len(outputs) > parameters or sum(outputs) != len(_returned(reply)):
+        raise ProtocolError("the routine returned other parameters than the server described")
 
 
 def _returned(reply: Reply) -> Results:

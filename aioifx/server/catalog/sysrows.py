@@ -401,7 +401,7 @@ FIRST_PROCID: Final = 500
 _SPL: Final = 2
 """sysroutinelangs.langid of SPL (documented)."""
 _DATA_SIZE: Final = 256
-_ATTRIBUTES: Final = {"in": 1, "inout": 2, "out": 4}
+PARAMETER_ATTRIBUTES: Final = {"in": 1, "inout": 2, "out": 4}
 """sysproccolumns.paramattr of a parameter (documented)."""
 _RESULT: Final = 5
 _RESULT_OF_ROWS: Final = 3
@@ -453,7 +453,7 @@ def _sysprocedures_row(routine: SplRoutine) -> tuple[str | int | float | None, .
 
 def _columns_of(routine: SplRoutine) -> Iterator[tuple[str | int | None, ...]]:
     for parameter in routine.parameters:
-        yield (parameter.name, *_type_of(parameter.type), _ATTRIBUTES[parameter.mode])
+        yield (parameter.name, *_type_of(parameter.type), PARAMETER_ATTRIBUTES[parameter.mode])
     for name, type_ in routine.results:
         attribute = _RESULT if len(routine.results) == 1 else _RESULT_OF_ROWS
         yield (name or None, *_type_of(type_), attribute)

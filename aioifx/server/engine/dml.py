@@ -85,17 +85,20 @@ def fire_selection(state: SessionState, statement: Statement, values: Sequence[V
 
     def attempt() -> StatementResult:
         action = state.plan_of(statement).action
-        assert isinstance(action, Query) and action.fires is not None
+        assert isinstance(action, Query) and action.fires
         state.function_error = None
-        table, schema = action.fires.table, state.planner.schema(current)
-        with current.transactions.changing(table, schema):
-            return apply_change(state, action.fires, state.bind(statement, values))
+        result, schema = StatementResult(), state.planner.schema(current)
+        with current.transactions.changing(action.fires[0].table, schema):
+            for change in action.fires:
+                result = apply_change(state, change, state.bind(statement, values))
+        return result
 
     action = state.plan_of(statement).action
     assert isinstance(action, Query)
-    if action.fires is not None and not state.firing.is_active:
-        check_change(state, action.fires)
-        _run(state, action.fires, attempt)
+    if action.fires and not state.firing.is_active:
+        for change in action.fires:
+            check_change(state, change)
+        _run(state, action.fires[0], attempt)
 
 
 def insert_rows(state: SessionState, statement: Statement, rows: Sequence[Row]) -> StatementResult:

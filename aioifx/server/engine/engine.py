@@ -41,6 +41,7 @@ from aioifx.server.sql.model.plan import (
     Unload,
 )
 from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sql.translate.spl_program import EmbeddedExpression
@@ -353,7 +354,7 @@ class Engine:
                 ),
                 token,
             )
-            if query.fires is not None and not scroll:
+            if query.fires and not scroll:
                 self._fire_selection(cursor, statement, values)
             return cursor
         except BaseException:
@@ -457,6 +458,11 @@ class Engine:
             SqlError: -349, no database is open.
         """
         return self._state.current.objects
+
+    def routine(self, procid: int) -> SplRoutine | None:
+        """The routine of the current database with that number."""
+        schema = self._state.planner.schema(self._state.current)
+        return next((each for each in schema.routines if each.procid == procid), None)
 
     @contextmanager
     def routine_call(self) -> Generator[None, None, None]:

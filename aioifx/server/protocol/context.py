@@ -7,21 +7,24 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from aioifx.codecs.large_objects import LONG_DESCRIPTOR
+from aioifx.codecs.params import decode_value
 from aioifx.codecs.text import CodeSet
-from aioifx.errors import DataError
+from aioifx.errors import DataError, NotSupportedError
 from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.session_state import StatementResult, TransactionEvent
+from aioifx.server.protocol.complex_fields import collection_values, is_binary_collection
 from aioifx.server.protocol.fault_points import ENDING, Execution, FaultPoints
 from aioifx.server.protocol.row_blocks import MAX_BLOCK_BYTES, RowBlockWriter
 from aioifx.server.protocol.statement_log import Recorder, StatementRecord
-from aioifx.server.protocol.statement_table import PreparedStatement, StatementTable
+from aioifx.server.protocol.statement_table import PreparedStatement, RefusedCalls, StatementTable
 from aioifx.server.sql.builtin_types import BYTE, TEXT
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Query, RollbackWork
 from aioifx.server.sqlite.databases import Database, LogMode
-from aioifx.sqltypes import Column, SqlType
+from aioifx.sqltypes import Column, Row, SqlType
 from aioifx.wire import completion
 from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.fields import BindEntry
 from aioifx.wire.objects import CallRoutine
 from aioifx.wire.opcodes import OpenWarning
 from aioifx.wire.outbox import Outbox
@@ -98,6 +101,9 @@ class SessionContext:
         """The statement with SQ_PUT rows that have not been inserted yet."""
         self.calling: CallRoutine | None = None
         """The SQ_EXFPROUTINE whose arguments follow."""
+        self.arguments: Sequence[BindEntry] = ()
+        """Those of a routine with OUT parameters, until SQ_FPARAM."""
+        self.refused = RefusedCalls()
         self.transactions = 0
         """Number of ended transactions."""
         self.environment: dict[str, str] = {}
@@ -129,6 +135,27 @@ class SessionContext:
             return self.code_set.decode(data)
         except DataError:
             raise SqlError(_NOT_TEXT) from None
+
+    def values_of(self, entries: Sequence[BindEntry]) -> Row:
+        """The values of SQ_BIND.
+
+        Raises:
+            SqlError: -415, a value cannot be converted; -999, its type is not supported.
+        """
+        code_set = self.code_set
+        try:
+            return tuple(
+                [
+                    collection_values(data, code_set)
+                    if is_binary_collection(name, data)
+                    else decode_value(code & 0xFF, indicator, precision, data, code_set, name)
+                    for code, _, name, indicator, precision, data in entries
+                ]
+            )
+        except DataError:
+            raise SqlError(-415) from None
+        except NotSupportedError as error:
+            raise SqlError(-999, token=str(error)) from None
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 

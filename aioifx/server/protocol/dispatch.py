@@ -18,6 +18,7 @@ from aioifx.server.protocol import (
     cursor_handlers,
     fast_path,
     large_object_handlers,
+    output_parameters,
     session_handlers,
     statement_handlers,
 )
@@ -128,5 +129,6 @@ HANDLERS: Final[dict[type, Handler]] = {
     **cursor_handlers.HANDLERS,
     **large_object_handlers.HANDLERS,
     **fast_path.HANDLERS,
+    **output_parameters.HANDLERS,
 }
 """The handler of each message."""

@@ -18,6 +18,7 @@ from aioifx.server.sql.runtime.large_objects import locator_of, object_number
 from aioifx.sqltypes import TypeCode
 from aioifx.wire import objects
 from aioifx.wire.fields import BindEntry
+from aioifx.wire.routines import has_outputs
 
 Results: TypeAlias = list[BindEntry]
 _Routine: TypeAlias = Callable[..., Results]
@@ -49,19 +50,23 @@ def expect_arguments(context: SessionContext, message: objects.CallRoutine) -> N
     Raises:
         SqlError: -674, no such number.
     """
-    if not 1 <= message.routine <= len(_NAMES):
+    if not (1 <= message.routine <= len(_NAMES) or has_outputs(message)):
         raise SqlError(_NO_ROUTINE, token=str(message.routine))
     context.calling = message
 
 
 def call_routine(context: SessionContext, arguments: Sequence[BindEntry]) -> None:
-    """Call the routine of the last SQ_EXFPROUTINE.
+    """Call the routine of the last SQ_EXFPROUTINE; one with OUT parameters is called when SQ_FPARAM has come.
 
     Raises:
         SqlError: -674, wrong number of arguments; -9810, a bad descriptor or locator; others.
     """
-    call, context.calling = context.calling, None
+    call = context.calling
     assert call is not None
+    if has_outputs(call):
+        context.arguments = arguments
+        return
+    context.calling = None
     name = _NAMES[call.routine - 1]
     count, routine = _ROUTINES[name]
     if len(arguments) != count:

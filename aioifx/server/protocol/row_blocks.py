@@ -107,7 +107,7 @@ class RowBlockWriter:
         loaders = [
             _UNPADDED
             if (code := column.type.code) in _PADDED
-            else _loader_of(column.type, settings)
+            else sent_loader(column.type, settings)
             if code in _EXTENDED
             else loader(column.type)
             for column in columns
@@ -197,10 +197,11 @@ def _sent_type(type_: SqlType) -> SqlType:
     return SqlType(TypeCode.OPAQUE) if form_of(type_) in ENVELOPED else type_
 
 
-def _loader_of(type_: SqlType, settings: Settings) -> Callable[[Any], object] | None:
+def sent_loader(type_: SqlType, settings: Settings) -> Callable[[Any], Any] | None:
+    """Makes the value that is sent of a stored one, for a row or collection its text; None if they are the same."""
     if form_of(type_) is Form.COMPLEX:
         return lambda stored: as_text(stored, type_, settings)
     return loader(type_)
 
 
-__all__ = ["ENVELOPED", "MAX_BLOCK_BYTES", "FetchRows", "RowBlockWriter"]
+__all__ = ["ENVELOPED", "MAX_BLOCK_BYTES", "FetchRows", "RowBlockWriter", "sent_loader"]

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from aioifx.codecs.params import decode_value
-from aioifx.errors import DataError, NotSupportedError
 from aioifx.server.engine.planner import Statement
-from aioifx.server.protocol.complex_fields import collection_values, is_binary_collection
 from aioifx.server.protocol.context import Handler, SessionContext
 from aioifx.server.protocol.fast_path import call_routine
+from aioifx.server.protocol.output_parameters import refuse_outputs
 from aioifx.server.protocol.statement_log import sent_types
 from aioifx.server.protocol.statement_table import PreparedStatement
 from aioifx.server.sql.errors import SqlError
@@ -37,9 +35,15 @@ def finish(context: SessionContext) -> None:
 
 
 def prepare(context: SessionContext, message: requests.Prepare) -> None:
-    """SQ_PREPARE: checks and translates a statement without executing it."""
+    """SQ_PREPARE: checks and translates a statement without executing it.
+
+    Raises:
+        SqlError: as the statement; -9752, see `refuse_outputs`.
+    """
     finish(context)
-    context.prepared = context.statements.add(_translated(context, message.sql))
+    statement = _translated(context, message.sql)
+    refuse_outputs(context, statement)
+    context.prepared = context.statements.add(statement)
 
 
 def command(context: SessionContext, message: requests.Command) -> None:
@@ -117,21 +121,9 @@ def bind(context: SessionContext, message: requests.Bind) -> None:
     if context.calling is not None:
         call_routine(context, message.entries)
         return
-    prepared, code_set = context.current, context.code_set
+    prepared = context.current
     prepared.value_types = sent_types(message.entries)
-    try:
-        prepared.values = tuple(
-            [
-                collection_values(data, code_set)
-                if is_binary_collection(name, data)
-                else decode_value(code & 0xFF, indicator, precision, data, code_set, name)
-                for code, _, name, indicator, precision, data in message.entries
-            ]
-        )
-    except DataError:
-        raise SqlError(-415) from None
-    except NotSupportedError as error:
-        raise SqlError(-999, token=str(error)) from None
+    prepared.values = context.values_of(message.entries)
 
 
 def execute(context: SessionContext, message: requests.Execute) -> None:

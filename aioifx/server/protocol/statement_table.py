@@ -108,3 +108,37 @@ class StatementTable:
     def all(self) -> list[PreparedStatement]:
         """Every statement, in the order of ids."""
         return [self._used[statement_id] for statement_id in sorted(self._used)]
+
+
+_PROCIDS: Final = 1 << 20
+_STATEMENTS: Final = 1 << 11
+
+
+def procid_of(number: int) -> int:
+    """The routine's own number in one that `RefusedCalls` gave to a statement."""
+    return number % _PROCIDS
+
+
+class RefusedCalls:
+    """Numbers of routines with OUT parameters, one for each statement that was refused.
+
+    A client sends no id with such a call, and JDBC expects the parameters' modes in the reply to the first call of each
+    statement only (observed). It finds the routine again for another number.
+    """
+
+    def __init__(self) -> None:
+        self._refused = 0
+        self._repeated: set[int] = set()
+
+    def take(self, procid: int) -> int:
+        """A number for the next statement that calls the routine."""
+        self._refused = (self._refused + 1) % _STATEMENTS
+        number = self._refused * _PROCIDS + procid
+        self._repeated.discard(number)
+        return number
+
+    def call(self, number: int) -> bool:
+        """Note a call; returns whether it is the first of its statement."""
+        is_first = number not in self._repeated
+        self._repeated.add(number)
+        return is_first

@@ -44,6 +44,28 @@ create procedure remove_tag (p_tag varchar(10)) returning integer as contacts;
     return v_n;
 end procedure;
 
+create procedure tidy_calls (p_id integer, p_least integer) returning list(integer not null);
+    -- Deletes short calls, rounds long ones to tens, and puts the number of deleted ones in front; from 100 on, deletes all.
+    define v_calls list(integer not null);
+    define v_one, v_deleted integer;
+    select calls into v_calls from contact where id = p_id;
+    let v_deleted = 0;
+    foreach one for select * into v_one from table(v_calls)
+        if v_one < p_least then
+            delete from table(v_calls) where current of one;
+            let v_deleted = v_deleted + 1;
+        elif v_one > 9 then
+            update table(v_calls)(x) set x = round(v_one, -1) where current of one;
+        end if;
+    end foreach;
+    insert at 1 into table(v_calls) values (v_deleted);
+    if p_least > 99 then
+        delete from table(v_calls);
+    end if;
+    update contact set calls = v_calls where id = p_id;
+    return v_calls;
+end procedure;
+
 CREATE FUNCTION call_statistics (p_id INTEGER) RETURNING INTEGER AS n, INTEGER AS total, INTEGER AS longest;
     -- The elements one by one, and by a query over the variable.
     DEFINE v_calls LIST(INTEGER NOT NULL);
@@ -121,6 +143,16 @@ execute function call_statistics(1);
 --> 3|13|5|
 execute function call_statistics(2);
 --> 0|0||
+update contact set calls = list{3, 14, 2, 26, 3, 9} where id = 2;
+-- 3, 2 and 3 are deleted; 14 and 26 become 10 and 30; 9 stays
+execute procedure tidy_calls(2, 4);
+--> LIST{3,10,30,9}|
+execute procedure tidy_calls(2, 40);
+--> LIST{4}|
+execute procedure tidy_calls(2, 100);
+--> LIST{}|
+select cardinality(calls) from contact where id = 2;
+--> 0|
 execute procedure move_contact(1, '2 Hill', 'Accra', '00233');
 --> moved in Accra|
 execute procedure move_contact(2, '3 Bay', 'Sofia', '1000');

@@ -836,6 +836,49 @@ def test_a_select_runs_the_actions_once_for_each_row(
 
 
 @pytest.mark.parametrize(
+    ("sql", "keys"),
+    [
+        ("SELECT w.v, x.n FROM w, x WHERE w.k = x.k", [2, 3, 3]),
+        ("SELECT x.n, w.v FROM x LEFT JOIN w ON w.k = x.k", [2, 3, 3]),
+        ("SELECT a.v, b.v FROM w AS a, w AS b WHERE a.k = b.k + 1", [2, 3, 2]),
+        ("SELECT k FROM big WHERE k = 3", [3]),
+        ("SELECT FIRST 1 d.c FROM (SELECT v FROM w) AS d(c) ORDER BY c DESC", [3]),
+        ("SELECT (SELECT v FROM w WHERE w.k = x.k), n FROM x", [2, 3, 3]),
+    ],
+)
+def test_a_select_of_several_tables_runs_the_actions_for_each_row(
+    watched: Engine, sql: str, keys: list[int]
+) -> None:
+    run(watched, "CREATE TABLE x (k INT, n INT)")
+    for key, number in ((2, 20), (3, 30), (3, 31), (4, 40)):
+        run(watched, "INSERT INTO x VALUES (?, ?)", key, number)
+    run(watched, "CREATE VIEW big AS SELECT k, v FROM w WHERE k > 1")
+    query(watched, sql)
+    found = query(watched, SEEN)
+    assert [found[0], found[-1]] == [("before", 0), ("after", 0)]
+    assert [key for _, key in found[1:-1]] == keys
+
+
+def test_a_select_runs_the_actions_of_each_table_or_none(watched: Engine) -> None:
+    run(watched, "CREATE TABLE x (k INT)")
+    run(watched, "INSERT INTO x VALUES (3)")
+    run(
+        watched,
+        "CREATE TRIGGER t SELECT ON x REFERENCING OLD AS o FOR EACH ROW (INSERT INTO seen VALUES ('x', o.k))",
+    )
+    sql = "SELECT w.v, x.k FROM w, x WHERE w.k = x.k"
+    run(watched, "BEGIN WORK")
+    query(watched, sql)
+    assert query(watched, SEEN) == [("before", 0), ("c", 3), ("after", 0), ("x", 3)]
+    run(watched, "ROLLBACK WORK")
+    run(watched, "CREATE TRIGGER u SELECT ON x BEFORE (DELETE FROM x)")
+    run(watched, "BEGIN WORK")
+    assert error_from(watched, sql).sqlcode == -747
+    assert query(watched, SEEN) == []
+    run(watched, "ROLLBACK WORK")
+
+
+@pytest.mark.parametrize(
     "sql", ["SELECT k FROM w WHERE v = 'b' ORDER BY v", "SELECT COUNT(v) FROM w", "SELECT DISTINCT v FROM w"]
 )
 def test_other_selects_run_no_action(watched: Engine, sql: str) -> None:

@@ -6,7 +6,7 @@ from contextlib import closing
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.engine.planner import Statement
 from aioifx.server.protocol.incoming_values import Insertion
-from aioifx.server.protocol.statement_table import StatementTable
+from aioifx.server.protocol.statement_table import RefusedCalls, StatementTable, procid_of
 from aioifx.server.sql.model.plan import Nothing, Plan, PlanKey
 from aioifx.wire.opcodes import StatementType
 from tests.server.sql.kinds import error_of
@@ -68,3 +68,15 @@ def test_open_cursors_are_counted() -> None:
         assert statements.open_cursors == 2
         reading.close()
         released.close()
+
+
+def test_each_refused_statement_has_its_own_number_of_a_routine() -> None:
+    refused = RefusedCalls()
+    first, second = refused.take(500), refused.take(500)
+    assert first != second
+    assert {procid_of(first), procid_of(second)} == {500}
+    assert [refused.call(number) for number in (first, first, second, first)] == [True, False, True, False]
+    numbers = [refused.take(500) for _ in range(2048)]
+    assert len(set(numbers)) == 2048
+    assert all(0 < number < 2**31 for number in numbers)
+    assert refused.call(first)

@@ -8,6 +8,7 @@ import java.io.PrintStream;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.sql.BatchUpdateException;
+import java.sql.CallableStatement;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
@@ -57,6 +58,18 @@ public class JdbcShell {
             out.flush();
         }
         for (Connection connection : connections.values()) connection.close();
+    }
+
+    // The values of parameters after a call; each is given as its number, a colon and the name of its type.
+    static void outs(CallableStatement statement, List<String> parameters) throws Exception {
+        List<String> values = new ArrayList<>();
+        for (String parameter : parameters) {
+            String[] parts = parameter.split(":");
+            statement.registerOutParameter(Integer.parseInt(parts[0]), java.sql.JDBCType.valueOf(parts[1]).getVendorTypeNumber());
+        }
+        statement.execute();
+        for (String parameter : parameters) values.add(statement.getString(Integer.parseInt(parameter.split(":")[0])));
+        print(values);
     }
 
     static void run(List<String> f) throws Exception {
@@ -113,6 +126,7 @@ public class JdbcShell {
             case "set": set(statements.get(name), Integer.parseInt(f.get(2)), f.get(3), f.size() > 4 ? f.get(4) : null); break;
             case "run": print(List.of("" + statements.get(name).executeUpdate())); break;
             case "select": try (ResultSet r = statements.get(name).executeQuery()) { rows(r); } break;
+            case "outs": outs((CallableStatement) statements.get(name), f.subList(2, f.size())); break;
             case "large":
                 try (Statement s = connections.get(name).createStatement(); ResultSet r = s.executeQuery(f.get(2))) {
                     while (r.next()) print(LargeObjects.row(r, f.subList(3, f.size())));

@@ -192,7 +192,48 @@ async def test_functions_are_called_for_their_rows(
     await ask("release", "s")
 
 
-async def test_outputs_are_a_row(ask: Ask, calls: list[str]) -> None:
+async def test_outputs_are_registered_parameters(ask: Ask, calls: list[str]) -> None:
+    body = "LET size = LENGTH(text); LET text = text || '!';"
+    await ask(
+        "execute", "r", f"CREATE PROCEDURE measure(OUT size INT, INOUT text VARCHAR(20)) {body} END PROCEDURE"
+    )
+    await ask("call", "r", "first", "{call measure(?, ?)}")
+    await ask("call", "r", "second", "{call measure(?, ?)}")
+    wanted = "1:INTEGER", "2:VARCHAR"
+    for statement, text, values in (
+        ("first", "abc", ["3", "abc!"]),
+        ("first", "", ["0", "!"]),
+        ("second", "other", ["5", "other!"]),
+        ("first", None, [None, None]),
+        ("second", "again", ["5", "again!"]),
+    ):
+        await ask("set", statement, 2, "string", text)
+        assert await ask("outs", statement, *wanted) == [values]
+    await ask("release", "first")
+    await ask("release", "second")
+
+
+async def test_outputs_of_types(ask: Ask, calls: list[str]) -> None:
+    types = {
+        "SMALLINT": ("7", "SMALLINT", "7"), "BIGINT": ("12345678901", "BIGINT", "12345678901"),
+        "DECIMAL(10,2)": ("-12.50", "DECIMAL", "-12.5"), "DATE": ("MDY(12, 31, 2025)", "DATE", "2025-12-31"),
+        "DATETIME YEAR TO SECOND": ("'2025-12-31 10:11:12'", "TIMESTAMP", "2025-12-31 10:11:12.0"),
+        "CHAR(5)": ("'ab'", "CHAR", "ab   "), "LVARCHAR(100)": ("'long'", "VARCHAR", "long"),
+        "FLOAT": ("1.5", "DOUBLE", "1.5"), "BOOLEAN": ("'t'", "BOOLEAN", "t"),
+    }  # fmt: skip
+    names = [f"p{number}" for number in range(len(types))]
+    declared = ", ".join(f"OUT {name} {sql}" for name, sql in zip(names, types, strict=True))
+    lets = " ".join(
+        f"LET {name} = {value};" for name, (value, _, _) in zip(names, types.values(), strict=True)
+    )
+    await ask("execute", "r", f"CREATE PROCEDURE types({declared}) {lets} END PROCEDURE")
+    await ask("call", "r", "s", f"{{call types({', '.join('?' * len(types))})}}")
+    wanted = [f"{number}:{name}" for number, (_, name, _) in enumerate(types.values(), start=1)]
+    assert await ask("outs", "s", *wanted) == [[shown for _, _, shown in types.values()]]
+    await ask("release", "s")
+
+
+async def test_outputs_are_a_row_of_a_call_with_literals(ask: Ask, calls: list[str]) -> None:
     body = "LET size = LENGTH(text); LET text = text || '!';"
     await ask(
         "execute", "r", f"CREATE PROCEDURE p(OUT size INT, INOUT text VARCHAR(20)) {body} END PROCEDURE"

@@ -105,8 +105,8 @@ class Query(Frozen):
     """Those of `tables` that other sessions can change."""
     row_sql: Composed | None = None
     """`keyed_sql` for the row with one rowid, which is bound after all else; without SKIP and FIRST."""
-    fires: Change | None = None
-    """The run of the SELECT triggers that it activates."""
+    fires: tuple[Change, ...] = ()
+    """The runs of the SELECT triggers that it activates, one for each table."""
 
 
 class Event(Frozen):

@@ -4,7 +4,7 @@ Source: documented (Database Extensions Guide, "Regex pattern matching": basic a
 copts, limit, metacharacters). The match is the leftmost one, and the longest of those that begin there (POSIX).
 
 Expressions are not translated to those of `re`: it takes exponential time for some, and nothing ends it. Here a search
-visits each instruction at most once at each character, and checks for interrupts.
+visits each instruction at most once at each character outside matches, and checks for interrupts.
 """
 
 from __future__ import annotations
@@ -175,6 +175,10 @@ class _Search:
         self._text = text
         self._settings = settings
         self._steps = 0
+        self._seen: set[int] = set()
+        """What leads to no match: from one start, so from later ones, too."""
+        self._added: list[int] = []
+        """What of it was added since the last match."""
 
     def next(self, position: int) -> Match | None:
         """The leftmost match that begins at *position* or later.
@@ -182,21 +186,25 @@ class _Search:
         Raises:
             SqlError: -999, it takes too many steps; -213, interrupted.
         """
-        seen: set[int] = set()  # what leads to no match from one start, leads to none from a later one
         for start in range(position, len(self._text) + 1):
-            match = self._longest(start, seen)
+            match = self._longest(start)
             if match is not None:
+                # Behind the end of the longest match nothing has led to one; so it is not visited again.
+                behind = (match.end + 1) * (len(self._code) + 1)
+                self._seen.difference_update([key for key in self._added if key < behind])
+                self._added.clear()
                 return match
         return None
 
-    def _longest(self, start: int, seen: set[int]) -> Match | None:
-        code, text, best = self._code, self._text, None
+    def _longest(self, start: int) -> Match | None:
+        code, text, best, seen, added = self._code, self._text, None, self._seen, self._added
         last, width = len(code), len(code) + 1
         waiting: list[tuple[int, int, _Marks]] = [(0, start, None)]
         while waiting:
             at, position, marks = waiting.pop()
             while (key := position * width + at) not in seen:
                 seen.add(key)
+                added.append(key)
                 self._count()
                 if at == last:
                     if best is None or position > best.end:

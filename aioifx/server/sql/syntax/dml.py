@@ -20,7 +20,6 @@ T = TypeVar("T")
 def parse_insert(s: TokenStream) -> nodes.Insert:
     """Read INSERT, whose query is not a UNION (documented: INSERT statement, "Subset of SELECT Statement")."""
     offset = s.expect("insert", "into").offset
-    _refuse_variable(s)
     table = parse_qualified_name(s)
     columns = s.names_enclosed() if s.at("(") and not at_query(s, ahead=1) else ()
     values: tuple[nodes.Expression, ...] | None = None
@@ -41,7 +40,6 @@ def parse_insert(s: TokenStream) -> nodes.Insert:
 def parse_update(s: TokenStream) -> nodes.Update:
     """Read UPDATE of a table."""
     offset = s.expect("update").offset
-    _refuse_variable(s)
     table = parse_table_ref(s)
     s.expect("set")
     assignments = s.listed(qualified_by(table, _assignment))
@@ -52,15 +50,8 @@ def parse_delete(s: TokenStream) -> nodes.Delete:
     """Read DELETE, with or without FROM."""
     offset = s.expect("delete").offset
     s.accept("from")
-    _refuse_variable(s)
     table = parse_table_ref(s)
     return nodes.Delete(offset, table, _where(s))
-
-
-def _refuse_variable(s: TokenStream) -> None:
-    """Refuse a collection variable, whose elements a routine may change as rows (documented)."""
-    if s.in_routine and s.at("table", "("):
-        raise s.unsupported("TABLE(VARIABLE)")
 
 
 def parse_truncate(s: TokenStream) -> nodes.Truncate:

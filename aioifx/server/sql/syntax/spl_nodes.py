@@ -201,6 +201,16 @@ Dynamic: TypeAlias = Prepare | DeclareCursor | OpenCursor | FetchCursor | EndCur
 """Statements of dynamic SQL."""
 
 
+class ChangeElements(nodes.Node):
+    """INSERT [AT position] INTO, UPDATE or DELETE FROM ``TABLE(variable)``: all elements, or those of a cursor."""
+
+    verb: Literal["insert", "update", "delete"]
+    variable: nodes.Name
+    value: nodes.Expression | None = None
+    position: nodes.Expression | None = None
+    cursor: nodes.Name | None = None
+
+
 class Sql(nodes.Node):
     """An SQL statement, with the variables of INTO."""
 
@@ -228,6 +238,7 @@ SplStatement: TypeAlias = (
     | Immediate
     | System
     | Dynamic
+    | ChangeElements
     | Sql
     | Trace
 )

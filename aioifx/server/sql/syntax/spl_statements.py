@@ -18,6 +18,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.control import parse_arguments, parse_execute
 from aioifx.server.sql.syntax.nodes import Execute, Expression, Name, Query
 from aioifx.server.sql.syntax.primaries import at_query
+from aioifx.server.sql.syntax.spl_collections import at_elements, parse_elements
 from aioifx.server.sql.syntax.spl_dynamic import DYNAMIC, parse_dynamic
 from aioifx.server.sql.syntax.spl_nodes import (
     Block,
@@ -178,6 +179,8 @@ def _statement(s: TokenStream) -> SplStatement:
         if s.at_any(*_ENDS, "<"):
             raise s.refusal()
         return Labelled(offset, label, _statement(s))
+    if at_elements(s):
+        return parse_elements(s)
     plain = _STATEMENTS.get(s.token.text)
     if plain is not None and not s.at("close", "database"):
         return plain(s)

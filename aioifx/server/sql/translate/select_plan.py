@@ -52,7 +52,7 @@ def finished(
 def query_plan(query: nodes.Query, context: Context) -> Plan:
     """A SELECT."""
     relation = QueryTranslator(context).query(query, None, Place.STATEMENT)
-    fires = selection(query, relation, context)
+    fires = selection(query, context)
     if query.into_temp is not None:
         return _into_temp(query, query.into_temp, relation, context)
     described = relation.described()

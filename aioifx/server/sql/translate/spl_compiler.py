@@ -27,7 +27,8 @@ from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.select import QueryTranslator
 from aioifx.server.sql.translate.spl_calls import executed
-from aioifx.server.sql.translate.spl_goto import GotoSource, Statements
+from aioifx.server.sql.translate.spl_collections import CollectionSource
+from aioifx.server.sql.translate.spl_goto import Statements
 from aioifx.server.sql.translate.spl_program import Program
 from aioifx.server.sql.translate.spl_source import (
     Handler,
@@ -67,7 +68,7 @@ def compiled_tree(
     return RoutineCompiler(tree, routine, schema, settings).program()
 
 
-class RoutineCompiler(GotoSource):
+class RoutineCompiler(CollectionSource):
     """Compiles one routine."""
 
     def __init__(
@@ -302,6 +303,8 @@ class RoutineCompiler(GotoSource):
                 | spl_nodes.EndCursor()
             ):
                 self._dynamic(node)
+            case spl_nodes.ChangeElements():
+                self._change_elements(node)
             case spl_nodes.Sql():
                 self._sql(node)
             case spl_nodes.Block():
@@ -407,17 +410,20 @@ class RoutineCompiler(GotoSource):
             if each.source in self._undefined:  # as after a SELECT without rows
                 self._line(f"if {each.source} is _missing: {each.source} = None")
         self._gets_value(*(each for each in targets if each.whole is None))
-        rows = f"rows{self._number()}"
+        rows, elements = f"rows{self._number()}", self._open_elements(node)
         self._line(f"{rows} = {self._row_source('rows', source, targets, node.cursor, node.hold)}")
         with self._nested(node.offset):
             with self._indented("try:"):
                 row = f"row{self._number()}"
                 with self._loop(node, f"for {row} in {rows}:"):
+                    if elements:
+                        self._line(f"{elements}.step()")
                     self._line(f"{''.join(f'{each.source}, ' for each in targets)} = {row}")
                     self._gets_value(*targets)
                     self._block(node.body)
             with self._indented("finally:"):
                 self._line(f"{rows}.close()")
+        self._element_cursors.pop(node.cursor, None)
 
     def _leave(self, node: spl_nodes.Leave) -> None:
         loop = self._loop_of(node)

@@ -182,8 +182,15 @@ def test_an_expression_that_takes_exponential_time_elsewhere_does_not_here() -> 
 def test_the_steps_of_a_call_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(regex, "_MOST_STEPS", 50_000)
     with pytest.raises(SqlError) as caught:
-        regex.regex_replace(SETTINGS, "a" * 30_000, "a*a*b|a", "c")
+        regex.regex_match(SETTINGS, "a" * 30_000, "a*a*b")
     assert (caught.value.sqlcode, caught.value.token) == (-999, "REGEX")
+
+
+def test_the_text_behind_a_match_is_visited_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regex, "_MOST_STEPS", 1)  # 16,384: so often it is checked
+    text = "ab" * 1000
+    assert regex.regex_replace(SETTINGS, text, "a(.*z)?", "c") == "cb" * 1000
+    assert [*regex.regex_split(SETTINGS, text, "a(.*z)?")] == ["b"] * 1000
 
 
 def test_a_search_is_interrupted() -> None:
@@ -217,9 +224,12 @@ _ATOMS = st.sampled_from(["a", "b", "[ab]", "[^a]", "."])
     st.text(alphabet="abc", max_size=6),
 )
 def test_it_matches_where_re_matches(pattern: str, text: str) -> None:
-    match = re.search(pattern, text)
-    assert regex.regex_match(SETTINGS, text, pattern) == ("t" if match else "f")
-    if match:
-        longest = max(end for end in range(len(text) + 1) if re.fullmatch(pattern, text[match.start() : end]))
-        own = next(regex._matches(SETTINGS, text, pattern, 1, EXTENDED))
-        assert (own.start, own.end) == (match.start(), longest)
+    found: list[tuple[int, int]] = []
+    position = 0
+    while position <= len(text) and (match := re.compile(pattern).search(text, position)):
+        start = match.start()
+        longest = max(end for end in range(start, len(text) + 1) if re.fullmatch(pattern, text[start:end]))
+        found.append((start, longest))
+        position = longest + (longest == start)
+    assert [own[:2] for own in regex._matches(SETTINGS, text, pattern, 0, EXTENDED)] == found
+    assert regex.regex_match(SETTINGS, text, pattern) == ("t" if found else "f")

@@ -105,12 +105,12 @@ async def test_call_has_the_values_as_columns() -> None:
         assert await conn.call("p", named={"text": "x", "size": None}) == [(1, "x!")]
 
 
-async def test_callproc_has_the_values_as_a_row() -> None:
+async def test_callproc_returns_the_values() -> None:
     async with running() as dsn:
 
         def call() -> tuple[list[object], object]:
             with connect(dsn) as conn, conn.cursor() as cursor:
                 cursor.execute(ROUTINES[0])
-                return [*cursor.callproc("p", [None, "abc"])], cursor.fetchone()
+                return [*cursor.callproc("p", [None, "abc"])], cursor.description
 
-        assert await asyncio.to_thread(call) == ([None, "abc"], (3, "abc!"))
+        assert await asyncio.to_thread(call) == ([3, "abc!"], None)

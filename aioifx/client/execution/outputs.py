@@ -1,0 +1,133 @@
+"""Calls of routines with OUT and INOUT parameters, which the server refuses to prepare. Never: opcodes, the lock.
+
+Source: observed: JDBC, outputs15.json; see `wire.routines`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from aioifx.client.config.checks import row_maker
+from aioifx.client.execution.parameters import RequestEncoder
+from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.session.session import Session
+from aioifx.codecs.objects import adapters_for
+from aioifx.codecs.params import decode_value
+from aioifx.codecs.rows import RowDecoder, RowEncoder
+from aioifx.errors import DatabaseError, InterfaceError, NotSupportedError
+from aioifx.rows import RowFactory
+from aioifx.sqltypes import Column, Row, Value
+from aioifx.wire.fields import BindEntry
+from aioifx.wire.objects import Routine
+from aioifx.wire.opcodes import StatementType
+from aioifx.wire.routines import NEEDS_VARIABLE, RoutineParameter, routine_in
+
+_UNNAMED: Final = "named: the server did not name the parameters of the routine; pass them by position"
+
+
+class Outputs(NamedTuple):
+    """The values of a routine's OUT and INOUT parameters."""
+
+    columns: tuple[Column, ...]
+    """Their names and types."""
+    values: Row
+    positions: tuple[int, ...]
+    """The index of each among the parameters."""
+
+    def put_into(self, args: Sequence[Value]) -> list[Value]:
+        """A copy of the arguments with these values."""
+        found = dict(zip(self.positions, self.values, strict=True))
+        return [found.get(index, value) for index, value in enumerate(args)]
+
+
+def refused_routine(error: DatabaseError) -> Routine | None:
+    """The routine that a server refused to prepare because of its OUT parameters; None for any other error."""
+    return routine_in(error.token) if error.sqlcode == NEEDS_VARIABLE else None
+
+
+async def call_outputs(
+    statements: StatementCache,
+    routine: Routine,
+    sql: str,
+    args: Sequence[Value],
+    named: Mapping[str, Value] | None = None,
+    timeout: float | None = None,
+) -> Outputs:
+    """Call a routine by its number, in three round trips.
+
+    Args:
+        sql: the statement that was refused, for errors.
+        args: the values by position; *named* instead, by name.
+
+    Raises:
+        InterfaceError: *args* are too many, or *named* has other names than the first parameters.
+        NotSupportedError: a large object.
+        DatabaseError: the routine failed.
+    """
+    session = statements.session
+    async with session.turn(timeout):
+        transactions = session.transactions
+        await transactions.before_run(sql, StatementType.EXECUTE_ROUTINE)
+        parameters = await session.fast_path.parameters_of(routine)
+        values = _by_position(parameters, args, named)
+        types = [parameter.type for parameter in parameters[: len(values)]]
+        adapters = adapters_for(session.conversions, types, session.code_set)
+        encoder = RequestEncoder(sql, types, session.code_set, adapters, StatementType.EXECUTE_ROUTINE, ())
+        reply = await session.fast_path.call_numbered(
+            routine,
+            len(values),
+            partial(encoder.put, params=values),
+            len(parameters),
+            on_lost=partial(transactions.on_reply_lost, sql),
+        )
+        await transactions.commit_implicit()
+        return _read(session, parameters, *reply)
+
+
+async def fetch_outputs(
+    statements: StatementCache, factory: RowFactory[Any], call: Callable[[StatementCache], Awaitable[Outputs]]
+) -> list[Any]:
+    """The values of a call's parameters as its single row."""
+    outputs = await call(statements)
+    return [row_maker(factory, outputs.columns)(outputs.values)]
+
+
+def _by_position(
+    parameters: Sequence[RoutineParameter], args: Sequence[Value], named: Mapping[str, Value] | None
+) -> Sequence[Value]:
+    if named is None:
+        if len(args) > len(parameters):
+            raise InterfaceError(f"expected at most {len(parameters)} arguments, got {len(args)}")
+        return args
+    values = {name.lower(): value for name, value in named.items()}
+    names = [parameter.name.lower() for parameter in parameters]
+    if not any(names):
+        raise NotSupportedError(_UNNAMED)
+    first = names[: len(values)]
+    if set(first) != set(values):
+        raise InterfaceError(f"named: expected the parameters {', '.join(names)}, got {', '.join(named)}")
+    return [values[name] for name in first]
+
+
+def _read(
+    session: Session,
+    parameters: Sequence[RoutineParameter],
+    has_value: Sequence[bool],
+    returned: Sequence[BindEntry],
+) -> Outputs:
+    positions = tuple([index for index, found in enumerate(has_value) if found])
+    columns = tuple([Column(parameters[index].name, parameters[index].type) for index in positions])
+    values = tuple([_value(session, *pair) for pair in zip(columns, returned, strict=True)])
+    return Outputs(columns, values, positions)
+
+
+def _value(session: Session, column: Column, entry: BindEntry) -> Value:
+    """A value as the same column of a row has it, with the connection's conversions."""
+    code_set, columns = session.code_set, (column,)
+    value = decode_value(
+        entry.code & 0xFF, entry.indicator, entry.precision, entry.data, code_set, entry.name
+    )
+    decoder = RowDecoder(columns, code_set, strip_char=session.strip_char, conversions=session.conversions)
+    return decoder.decode_payload(RowEncoder(columns, code_set).encode_payload((value,)))[0]
