@@ -214,6 +214,8 @@ def put_reply_message(outbox: Outbox, capabilities: Capabilities, tag: int, repl
         case Op.ERR:
             (error,) = filter(None, (reply.error, reply.no_rows, *reply.warnings))
             completion.put_error(outbox, capabilities, error)
+        case Op.FPARAM:
+            routines.put_outputs(outbox, reply.outputs)
         case _:
             in_dialect, put, value = _PUT[tag](reply)
             assert value is not None
@@ -234,7 +236,6 @@ _PUT: Final[dict[int, Callable[[Reply], tuple[bool, Callable[..., None], Any]]]]
     Op.LODATA: lambda reply: (False, objects.put_object_data, reply.object_data),
     Op.GETROUTINE: lambda reply: (False, objects.put_routine, reply.routine),
     Op.FPROUTINE: lambda reply: (False, objects.put_returned, reply.returned),
-    Op.FPARAM: lambda reply: (False, routines.put_outputs, reply.outputs),
     Op.FPDESCRIPTION: lambda reply: (True, routines.put_routine_parameters, reply.routine_parameters),
 }
 
