@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from aioifx.server.catalog import catalog
+from aioifx.server.sqlite import write_statements
 from aioifx.server.sqlite.lock_manager import ROW_LOCKED, TABLE_LOCKED, Kind, LockMode
 from aioifx.server.sqlite.transactions import Transactions
 from tests.server.sqlite.parties import TABLE, MakeParty, Party, refused
@@ -146,7 +147,10 @@ def brief(party: Party, value: int) -> None:
     party.transactions.run(attempt, brief=True)
 
 
-def test_the_inserts_of_a_batch_share_a_transaction_of_sqlite(party: MakeParty) -> None:
+def test_the_inserts_of_a_batch_share_a_transaction_of_sqlite(
+    party: MakeParty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_statements, "monotonic", lambda: 0.0)
     one, two = party(), party()
     one.transactions.begin()
     with one.transactions.batch():
@@ -165,6 +169,25 @@ def test_the_inserts_of_a_batch_share_a_transaction_of_sqlite(party: MakeParty) 
     two.insert(7)
     assert refused(lambda: two.run("UPDATE t100 SET a = 0 WHERE a = 4")) == (ROW_LOCKED, Kind.ROW)
     assert one.values() == [1, 4, 7, 20]
+    one.transactions.rollback()
+    assert one.values() == [7]
+
+
+def test_a_batch_lets_other_sessions_write_after_a_time(
+    party: MakeParty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter((0.0, 0.019, 0.021, 1.0, 1.0))
+    monkeypatch.setattr(write_statements, "monotonic", lambda: next(clock))
+    one, two = party(), party()
+    one.transactions.begin()
+    with one.transactions.batch():
+        brief(one, 1)
+        assert one.transactions.is_inside
+        brief(one, 2)
+        assert not one.transactions.is_inside
+        two.insert(7)
+        brief(one, 3)
+        assert one.transactions.is_inside
     one.transactions.rollback()
     assert one.values() == [7]
 
