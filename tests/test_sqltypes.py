@@ -157,7 +157,7 @@ def test_a_datetime_becomes_one_of_pythons_with_the_fields_of_another() -> None:
     assert Datetime(hour=9).to_datetime() == dt.datetime(1900, 1, 1, 9)
     leap = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
     assert Datetime(month=2, day=29).to_datetime(default=leap) == leap.replace(month=2, day=29)
-    with pytest.raises(DataError, match="invalid Datetime: day is out of range for month"):
+    with pytest.raises(DataError, match="invalid Datetime: day "):
         Datetime(month=2, day=29).to_datetime()
 
 

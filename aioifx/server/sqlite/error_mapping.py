@@ -66,14 +66,15 @@ _LIMITS: Final = {
     "at most 64 tables": (-999, "more than 64 tables in a join"),
     "too many FROM clause terms": (-999, "more than 64 tables in a join"),
     "too many columns": (-999, "more than 2000 columns"),
-    "too many arguments": (-999, "more than 127 arguments"),
+    "too many arguments": (-999, "too many arguments"),
     "too many terms": (-999, "too many parts or keys of a query"),
     "too many SQL variables": (-999, "too many parameters"),
     "Expression tree is too large": (-999, "NESTING"),
     "parser stack overflow": (-999, "NESTING"),
+    "Recursion limit": (-999, "NESTING"),
     "too big": (-881, ""),
 }
-"""SQLite limits, by their messages (measured on 3.40); Informix has other limits."""
+"""SQLite limits, by their messages (measured on 3.40 and 3.53); Informix has other limits."""
 
 
 def _limit(message: str) -> SqlError | None:
