@@ -85,8 +85,14 @@ def other_pythons() -> dict[str, str]:
             print(*sys.version_info[:3])"""
     names = [Path(folder, f"python3.{minor}") for folder in os.get_exec_path() for minor in range(11, 30)]
     pyenv = Path(ENV.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions").glob("*/bin/python")
+    is_needed = not sys.argv[1:] or any(name.startswith("python") for name in sys.argv[1:])
+    command = [sys.executable, ROOT / ".build/pythons.py", *([] if is_needed else ["--cached"])]
+    made = subprocess.run(command, capture_output=True, text=True)
+    if made.returncode and is_needed:
+        print(f"=== newer CPythons cannot be had: {(made.stdout + made.stderr).strip().splitlines()[-1]}")
+    newer = map(Path, [] if made.returncode else made.stdout.split())
     found: dict[tuple[int, ...], str] = {}
-    for path in filter(Path.exists, (*names, *pyenv)):
+    for path in filter(Path.exists, (*names, *pyenv, *newer)):
         run = subprocess.run([path, "-c", code], capture_output=True, text=True)  # a shim may be of nothing
         if run.stdout and (version := (*map(int, run.stdout.split()),)) >= (3, 11):
             found[version] = str(path)
