@@ -675,10 +675,42 @@ async def test_timestamps_of_a_zone_are_instants(dsn: str, zone: str, of_data: s
 
 
 async def test_timestamps_of_a_zone_need_the_option(people: aioifx.Connection[Any]) -> None:
-    await people.execute("CREATE TEMP TABLE seen (at DATETIME YEAR TO FRACTION(5))")
+    await people.execute("CREATE TEMP TABLE seen (at DATETIME YEAR TO FRACTION(5), day DATE)")
     data = pa.table({"at": pa.array(INSTANTS, pa.timestamp("us", "UTC"))})
-    with pytest.raises(aioifx.DataError, match=r"^row 0, column 'at': aware datetime: .*option timezone"):
-        await people.load("seen", data)
-    with pytest.raises(aioifx.DataError, match=r"^row 0, parameter 1: aware datetime: .*option timezone"):
-        await people.executemany("INSERT INTO seen (at) VALUES (?)", data)
-    assert await people.fetchval("SELECT COUNT(*) FROM seen") == 0
+    by_name = "INSERT INTO seen (at) VALUES (:at)"
+    before = people.stats.round_trips
+    refused = pytest.raises(
+        aioifx.InterfaceError, match=r"^timezone: expected .* column 'at' .* zone 'UTC'; got None$"
+    )
+    for table in (data, pa.table({"at": data["at"].dictionary_encode()}), data[:0]):
+        for call in (
+            people.load("seen", table),
+            people.load("seen", named=table),
+            people.executemany("INSERT INTO seen (at) VALUES (?)", table),
+            people.executemany(by_name, named=table),
+        ):
+            with refused:
+                await call
+    assert people.stats.round_trips == before
+    day = pa.array([dt.date(2026, 3, 29), None], pa.date32())
+    await people.load("seen", named=data.append_column("day", day), columns=["day"])
+    assert await people.fetchval("SELECT COUNT(day) FROM seen") == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"adapters": {dt.datetime: lambda value: value.replace(tzinfo=None)}},
+        {"type_codecs": {"datetime": (lambda value: value and value.replace(tzinfo=None), None)}},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+async def test_timestamps_of_a_zone_are_stored_as_a_function_converts_them(
+    dsn: str, options: dict[str, Any]
+) -> None:
+    data = pa.table({"at": pa.array(INSTANTS, pa.timestamp("us", "UTC"))})
+    async with aioifx.connect(dsn, **options) as conn:
+        await conn.execute("CREATE TEMP TABLE seen (at DATETIME YEAR TO FRACTION(5))")
+        await conn.load("seen", data)
+        await conn.executemany("INSERT INTO seen (at) VALUES (?)", data)
+        assert await conn.fetchval("SELECT MIN(at)::LVARCHAR FROM seen") == "2026-03-29 01:30:00.12345"

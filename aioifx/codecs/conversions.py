@@ -211,6 +211,12 @@ class Conversions:
         """Those of *zone* alone. One object, since it has a cache of its own."""
         return PLAIN if self.zone is None else Conversions(zone=self.zone)
 
+    @property
+    def takes_aware(self) -> bool:
+        """Whether an aware datetime may be stored: by the option timezone, or after a function of the user."""
+        has_encoder = any(codec.encoder for codec in self._codecs.values())
+        return self.zone is not None or has_encoder or datetime in self._adapters
+
     def adapter_for(self, sql_type: SqlType | None) -> Adapter:
         """The adapter of parameters of this type; None if the server did not describe it."""
         if not self._codecs or sql_type is None:

@@ -39,6 +39,13 @@ _FIRST_USER_TABID: Final = 100
 _FIRST_PARTNUM: Final = 0x100000
 """The part numbers of pseudo tables are lower, and DBINFO('dbspace') rejects them (documented)."""
 
+_OWN_IN_ANSI: Final = "t.owner = USER OR t.owner = UPPER(USER)"
+"""The condition for tables of the user in an ANSI database.
+
+Source: documented: ANSIOWNER; unless it is set, the default owner in an ANSI database is the user in upper case, and
+USER keeps its case
+"""
+
 _HIDDEN: Final = 1
 """The bit of syscolumns.colattr for columns that ``SELECT *`` leaves out."""
 
@@ -174,12 +181,8 @@ class Catalog:
 
     @property
     def _is_own(self) -> str:
-        """The condition for tables of the user.
-
-        Source: documented: ANSIOWNER; unless it is set, the default owner in an ANSI database is the user in upper
-        case, and USER keeps its case
-        """
-        return "t.owner = USER OR t.owner = UPPER(USER)" if self._is_ansi else "t.owner = USER"
+        """The condition for tables of the user."""
+        return _OWN_IN_ANSI if self._is_ansi else "t.owner = USER"
 
     @property
     def _dbspace(self) -> str:
@@ -374,13 +377,13 @@ def owners(connection: Connection) -> list[str]:
     return sorted(owner for (value,) in rows if (owner := value.rstrip(" ")))
 
 
-def sequence_names(connection: Connection, place: Place) -> list[str]:
-    """The sequences of a place."""
-    sql = f"SELECT tabname FROM {place.catalog}systables WHERE tabtype = 'Q'"
+def sequence_names(connection: Connection, place: Place, *, is_ansi: bool) -> list[str]:
+    """The sequences of a place; without an owner, those of the user in an ANSI database."""
+    sql = f"SELECT t.tabname FROM {place.catalog}systables t WHERE t.tabtype = 'Q'"
     if place.owner is None:
-        rows = _rows(connection, sql, ())
+        rows = _rows(connection, f"{sql} AND ({_OWN_IN_ANSI})" if is_ansi else sql, ())
     else:
-        rows = _rows(connection, f"{sql} AND owner = ?", [place.owner])
+        rows = _rows(connection, f"{sql} AND t.owner = ?", [place.owner])
     return sorted(name for (name,) in rows)
 
 

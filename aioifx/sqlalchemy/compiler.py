@@ -263,6 +263,9 @@ class InformixCompiler(FunctionCompiler):
 
     def visit_update(self, update_stmt: Any, *args: Any, **kw: Any) -> str:
         """UPDATE. With another table it becomes a MERGE."""
+        state = update_stmt._compile_state_factory(update_stmt, self, **kw)
+        if state._extra_froms:
+            self._check_values(state)
         text = super().visit_update(update_stmt, *args, place="value", **kw)
         head, mark, condition = text.partition(_MARK)
         if not mark:
@@ -301,7 +304,7 @@ class InformixCompiler(FunctionCompiler):
         """INSERT; an upsert is a MERGE, and several rows are a query."""
         kw["place"] = "value"
         if insert_stmt._post_values_clause is not None:
-            return self._merge(insert_stmt, **{**kw, "place": "source"})
+            return self._merge(insert_stmt, **kw)
         if insert_stmt._multi_values:
             return self._insert_rows(insert_stmt, **kw)
         if insert_stmt._return_defaults and not insert_stmt._returning:
@@ -329,7 +332,7 @@ class InformixCompiler(FunctionCompiler):
         )
 
     def _values_of(self, insert_stmt: Any, **kw: Any) -> tuple[Any, Any, Any]:
-        """The statement, and its first row and all rows: column, name, text of the value."""
+        """The statement, and its first row and all rows: column, name, text of the value, which is to be cast."""
         state = insert_stmt._compile_state_factory(insert_stmt, self, **kw)
         toplevel = not self.stack
         if toplevel:
@@ -337,10 +340,22 @@ class InformixCompiler(FunctionCompiler):
             self.dml_compile_state = self.dml_compile_state or state
             self.compile_state = self.compile_state or state
         statement = state.statement
+        self._check_values(state)
         self.stack.append({"correlate_froms": set(), "asfrom_froms": set(), "selectable": statement})
         values = crud._get_crud_params(self, statement, state, toplevel, visited_bindparam=[], **kw)
         self.stack.pop(-1)
         return statement, values.single_params, values.all_multi_params
+
+    def _check_values(self, state: Any) -> None:
+        """Check the text of values that a MERGE, or a query with casts, would cut silently."""
+        columns = state.statement.table.c
+        self.stored = {column.key: column for column in columns}
+        for number, row in enumerate(state._multi_parameters or [state._dict_parameters or {}]):
+            for key, value in row.items():
+                column = columns.get(key) if isinstance(key, str) else key
+                if column is not None:
+                    is_parameter = isinstance(value, elements.BindParameter)
+                    self.stored[value.key if is_parameter else f"{column.key}_m{number}"] = column
 
     def _values_of_no_columns(self, table: Any) -> str:
         """Informix has no DEFAULT VALUES: 0 stands for the next SERIAL, and a column can be NULL anyway."""
@@ -385,7 +400,6 @@ class InformixCompiler(FunctionCompiler):
         names = {column.name: name for column, name, _, _ in row}
         text = f"MERGE INTO {table} USING (SELECT {', '.join(source)}{NO_TABLE}) AS {SOURCE} ON ("
         text += " AND ".join(f"{table}.{names[key]} = {values[key]}" for key in merging.keys) + ")"
-        kw["place"] = "value"
         changes = self._merge_changes(statement, merging, values, **kw) if merging.updates else []
         if changes:
             text += f" WHEN MATCHED THEN UPDATE SET {', '.join(changes)}"
@@ -406,8 +420,12 @@ class InformixCompiler(FunctionCompiler):
                 isinstance(value, elements.ColumnClause) and getattr(value.table, "name", None) == SOURCE
             )
             text = values.get(value.name) if of_source else None
+            if isinstance(value, elements.TypeCoerce):
+                value = value.typed_expression
+            elif isinstance(value, elements.BindParameter):
+                value = value._with_binary_element_type(columns[name].type)
             if isinstance(value, elements.BindParameter):
-                value = self.bounded(value._with_binary_element_type(columns[name].type), name)
+                value = self.bounded(value, columns[name])
             changes.append(f"{self.preparer.quote(name)} = {text or self.process(value.self_group(), **kw)}")
         return changes
 

@@ -173,18 +173,20 @@ class ExpressionCompiler(compiler.SQLCompiler):
 
     # -- parameters and constants -------------------------------------------------------------------------------------
 
-    def bounded(self, parameter: Any, column: str) -> Any:
-        """A parameter whose text is checked against its type, for where the server would cut it silently."""
-        length = _TEXT_LENGTH.match(self.cast_type(parameter.type) or "")
+    stored: dict[str, Any] = {}  # noqa: RUF012 - replaced before it is changed
+    """The columns of values in which the server would cut text silently, by the key of the parameter."""
+
+    def bounded(self, parameter: Any, column: Any) -> Any:
+        """A parameter whose text is checked against a column."""
+        length = _TEXT_LENGTH.match(self.cast_type(column.type) or "")
         if length is None:
             return parameter
-        return parameter._with_binary_element_type(
-            _Bounded(parameter.type, int(length[1] or _MAX_TEXT), column)
-        )
+        limited = _Bounded(parameter.type, int(length[1] or _MAX_TEXT), column.name)
+        return parameter._with_binary_element_type(limited)
 
     def visit_bindparam(self, bindparam: Any, place: str | None = None, **kw: Any) -> str:
-        if place == "source":
-            bindparam = self.bounded(bindparam, self._truncate_bindparam(bindparam))
+        if (column := self.stored.get(bindparam.key)) is not None:
+            bindparam = self.bounded(bindparam, column)
         if place not in ("item", "typed") or bindparam.expanding:
             return super().visit_bindparam(bindparam, **kw)
         if kw.get("literal_binds"):

@@ -95,7 +95,8 @@ class InformixReflection(DefaultDialect):
 
     @reflection.cache
     def get_sequence_names(self, connection: Connection, schema: str | None = None, **kw: Any) -> list[str]:
-        return sequence_names(connection, Place.of(schema))
+        place = Place.of(schema)
+        return sequence_names(connection, place, is_ansi=self._is_ansi(connection, place))
 
     @reflection.cache
     def get_temp_table_names(self, connection: Connection, schema: str | None = None, **kw: Any) -> list[str]:

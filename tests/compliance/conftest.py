@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy.dialects import registry
 
 from aioifx.server import running
-from tests.compliance.requirements import SKIPPED
+from tests.compliance.requirements import SKIPPED, Requirements, depends_on_schemas
 
 pytest_plugins = ["sqlalchemy.testing.plugin.pytestplugin"]
 
@@ -25,12 +25,12 @@ _open = ExitStack()
 
 
 @contextmanager
-def server() -> Iterator[str]:
+def server(log_mode: str) -> Iterator[str]:
     """An embedded server in a thread; gives its DSN."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    running_server = running(["test", "test_schema"], db_locale="en_US.utf8")
+    running_server = running(["test", "test_schema"], db_locale="en_US.utf8", log_mode=log_mode)
     try:
         yield asyncio.run_coroutine_threadsafe(running_server.__aenter__(), loop).result()
     finally:
@@ -43,16 +43,25 @@ def server() -> Iterator[str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sync", action="store_true", help="the dialect of create_engine")
+    parser.addoption("--ansi", action="store_true", help="what depends on schemas, in an ANSI database")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     driver = "aioifx" if config.getoption("--sync") else "aioifx_async"
-    address = _open.enter_context(server()).removeprefix("informix")
+    Requirements.is_ansi = config.getoption("--ansi")
+    address = _open.enter_context(server("ansi" if Requirements.is_ansi else "logged")).removeprefix(
+        "informix"
+    )
     config.option.dburi = [f"informix+{driver}{address}&lock_wait=5"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if Requirements.is_ansi:
+        chosen = {getattr(item, "cls", None) for item in items if depends_on_schemas(item)}
+        items[:] = [
+            item for item in items if getattr(item, "cls", None) in chosen or "Isolation" in item.nodeid
+        ]
     for item in items:
         class_name, _, name = item.nodeid.rpartition("suite.py::")[2].partition("::")
         case = f"{class_name.partition('_')[0]}::{name}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from sqlalchemy.testing import exclusions
@@ -37,9 +39,8 @@ LACKING = {
     "FLOAT has no infinity": "infinity_floats",
     "TEXT cannot be compared (-615)": "expressions_against_unbounded_text",
     # Tables and schemas (Guide to SQL: Syntax)
-    "an owner is not a namespace: in a database that is not MODE ANSI, names are unique for all owners":
-        "schemas cross_schema_fk_reflection default_schema_name_switch implicit_default_schema schema_create_delete "
-        "schema_reflection",
+    "the default schema is the user": "default_schema_name_switch",
+    "schemas are owners, and exist with their tables": "schema_create_delete",
     "a foreign key has ON DELETE CASCADE or nothing":
         "on_update_cascade foreign_key_constraint_option_reflection_onupdate "
         "fk_constraint_option_reflection_ondelete_noaction fk_constraint_option_reflection_ondelete_restrict "
@@ -84,12 +85,19 @@ OTHERS = {
 }  # fmt: skip
 """What is closed for other reasons."""
 
+OF_SCHEMAS = "schemas cross_schema_fk_reflection implicit_default_schema schema_reflection".split()
+"""Requirements that an ANSI database opens."""
+
+_NO_SCHEMAS = (
+    "an owner is not a namespace: in a database that is not MODE ANSI, names are unique for all owners"
+)
+
 _FOR_UPDATE = "FOR UPDATE needs a table that can be changed"
 _TUPLES = "no row values in text(), and the text of tuple_().in_() is AND and OR"
 _TEXT = "TEXT takes parameters, not literals (-617)"
 
 SKIPPED = {
-    "ComponentReflectionTest::test_get_unique_constraints[[]False*":
+    "ComponentReflectionTest::test_get_unique_constraints[[]*":
         "-577: two unique constraints on the same columns, in another order (ALTER TABLE, ADD CONSTRAINT)",
     "ComponentReflectionTestExtra::test_server_defaults[[]Boolean*": "the default of a BOOLEAN is 't'",
     "ComponentReflectionTestExtra::test_server_defaults[[]DateTime*": "func.now() is CURRENT YEAR TO FRACTION(5)",
@@ -107,14 +115,37 @@ SKIPPED = {
 class Requirements(SuiteRequirements):
     """The requirements of SQLAlchemy, opened and closed by the tables above."""
 
+    is_ansi = False
+    """Whether the database is an ANSI database; see `conftest`."""
+
     def get_isolation_levels(self, config: Any) -> dict[str, Any]:
         levels = config.db.dialect.get_isolation_level_values(None)
-        return {"default": "COMMITTED READ", "supported": levels}
+        return {"default": "REPEATABLE READ" if self.is_ansi else "COMMITTED READ", "supported": levels}
 
 
-def _set(name: str, rule: Any) -> None:
+def _schemas() -> Any:
+    return exclusions.skip_if(exclusions.BooleanPredicate(not Requirements.is_ansi, _NO_SCHEMAS))
+
+
+def _rules_of(item: Any) -> Iterator[Any]:
+    """What a case requires: by its class, by its function and by its parameters."""
+    for name in getattr(item.cls, "__requires__", ()):
+        yield getattr(Requirements(), name)
+    yield getattr(item.function, "_sa_exclusion_extend", None)
+    for value in item.callspec.params.values() if hasattr(item, "callspec") else ():
+        yield from value if isinstance(value, list) else ()
+
+
+def depends_on_schemas(item: Any) -> bool:
+    """Whether a case requires schemas."""
+    predicates = (each for rule in _rules_of(item) for each in getattr(rule, "skips", ()))
+    return any(getattr(each, "description", "") == _NO_SCHEMAS for each in predicates)
+
+
+def _set(name: str, rule: Callable[[], Any]) -> None:
     if hasattr(SuiteRequirements, name):  # each version of SQLAlchemy has some of its own
-        setattr(Requirements, name, property(lambda self: rule))
+        # A new rule each time, because SQLAlchemy extends the rule of one decorator by those of others.
+        setattr(Requirements, name, property(lambda self: rule()))
 
 
 def _unexplained() -> list[str]:
@@ -131,8 +162,10 @@ def _unexplained() -> list[str]:
 
 
 for name in OPEN:
-    _set(name, exclusions.open())
+    _set(name, exclusions.open)
+for name in OF_SCHEMAS:
+    _set(name, _schemas)
 for reason, names in {**LACKING, **OTHERS}.items():
     for name in names.split():
-        _set(name, exclusions.closed(reason))
+        _set(name, partial(exclusions.closed, reason))
 assert not _unexplained(), f"closed without a reason: {_unexplained()}"

@@ -880,7 +880,7 @@ DEFECTS: Final = (
     Defect(
         "view grows with its table",
         "aioifx/server/sql/translate/ddl.py",
-        "    node = without_stars(node, context.names)\n",
+        "    node = with_full_names(node, context.names, context.schema.default_owner)\n",
         "",
         SQL,
     ),

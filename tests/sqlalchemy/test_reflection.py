@@ -105,16 +105,18 @@ async def test_a_private_synonym_of_another_user_needs_its_owner() -> None:
 async def test_in_an_ansi_database_names_without_owner_are_those_of_the_user() -> None:
     ddl = ("CREATE TABLE a (k INT PRIMARY KEY)", 'CREATE TABLE "joe".b (k INT PRIMARY KEY)')
     keys = "CREATE TABLE c (k INT REFERENCES a, j INT REFERENCES joe.b)"
+    sequences = ("CREATE SEQUENCE s", 'CREATE SEQUENCE "joe".s')
 
     def read(inspector: sa.Inspector) -> object:
         parents = [(key["referred_schema"], key["referred_table"]) for key in inspector.get_foreign_keys("c")]
-        return inspector.get_table_names(), inspector.get_table_names("joe"), parents
+        sequences = inspector.get_sequence_names(), inspector.get_sequence_names("joe")
+        return inspector.get_table_names(), inspector.get_table_names("joe"), parents, sequences
 
     async with aioifx.server.running(log_mode="ansi") as dsn:
         engine = create_async_engine(dsn.replace("informix://", "informix+aioifx://"))
-        found = await reflected(engine, (*ddl, keys), read)
+        found = await reflected(engine, (*ddl, *sequences, keys), read)
         await engine.dispose()
-    assert found == (["a", "c"], ["b"], [(None, "a"), ("joe", "b")])
+    assert found == (["a", "c"], ["b"], [(None, "a"), ("joe", "b")], (["s"], ["s"]))
 
 
 async def test_in_an_ansi_database_the_user_in_upper_case_is_the_user() -> None:

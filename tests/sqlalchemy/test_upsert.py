@@ -83,6 +83,54 @@ async def test_defaults_of_the_model_are_inserted(engine: AsyncEngine) -> None:
         assert [tuple(row) for row in await conn.execute(select(table))] == [("a", 3, 0)]
 
 
+LONG = "x" * 21
+ITEM_ROW = insert(ITEM).values(id=1, name="new")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        insert(ITEM).values(id=1, name=LONG).on_conflict_do_update(),
+        insert(ITEM).values({I.id: 1, I.name: sa.literal(LONG)}).on_conflict_do_nothing(),
+        insert(ITEM).values(id=1, name=sa.bindparam("n", LONG)).on_conflict_do_nothing(),
+        ITEM_ROW.on_conflict_do_update(set_={"name": LONG}),
+        ITEM_ROW.on_conflict_do_update(set_={I.name: sa.literal(LONG, sa.String(40))}),
+        ITEM_ROW.on_conflict_do_update(set_={"name": sa.type_coerce(LONG, sa.String)}),
+        ITEM.insert().values([{"id": 8, "name": "new"}, {"id": 9, "name": LONG}]),
+        ITEM.update().values(name=LONG).where(I.id == PART.c.item),
+        ITEM.update().values({I.name: sa.bindparam("n", LONG)}).where(I.id == PART.c.item),
+    ],
+)
+async def test_text_that_the_server_would_cut_is_refused(engine: AsyncEngine, statement: Any) -> None:
+    await load(engine)
+    async with engine.connect() as conn:
+        with pytest.raises(exc.DataError, match="column name: text of 21 bytes does not fit 20 bytes"):
+            await conn.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda text: ITEM_ROW.on_conflict_do_update(set_={"name": text}),
+        lambda text: (
+            ITEM.update()
+            .values(name=text)
+            .where(I.id == PART.c.item, I.name != LONG, I.id == 1, PART.c.no == 1)
+        ),
+    ],
+)
+async def test_the_text_of_a_cached_statement_is_checked(engine: AsyncEngine, make: Any) -> None:
+    await load(engine)
+    async with engine.connect() as conn:
+        for text in ("a", LONG[1:], LONG, "b"):
+            if text == LONG:
+                with pytest.raises(exc.DataError, match="column name: text of 21 bytes"):
+                    await conn.execute(make(text))
+                continue
+            await conn.execute(make(text))
+            assert await conn.scalar(select(I.name).where(I.id == 1)) == text
+
+
 DOC = sa.Table("doc", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("x", sa.BLOB))
 
 

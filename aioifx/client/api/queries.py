@@ -439,12 +439,13 @@ class Queries(ABC, Generic[Item]):
             raise InterfaceError("named: cannot be combined with rows or format")
 
         def reader(statements: StatementCache) -> SourceReader:
+            takes_aware = statements.session.conversions.takes_aware
             if named is not None:
-                return open_mappings(named, columns)
+                return open_mappings(named, columns, takes_aware=takes_aware)
             if rows is None:
                 raise InterfaceError("rows: expected an iterable or async iterable, got NoneType")
             form = None if format is None else format_of(format, statements.session.file_code_set)
-            return open_source(rows, form, dbdate)
+            return open_source(rows, form, dbdate, takes_aware=takes_aware)
 
         return await self._run(
             "load",

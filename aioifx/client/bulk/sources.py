@@ -30,29 +30,35 @@ from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, Row, Value
 
 
-def open_mappings(rows: MappingRows | ArrowTable, columns: Sequence[str] | None) -> SourceReader:
+def open_mappings(
+    rows: MappingRows | ArrowTable, columns: Sequence[str] | None, *, takes_aware: bool
+) -> SourceReader:
     """A reader of rows given as mappings by column name; reads nothing yet.
 
     Args:
         columns: names and order; None for those of the first row.
+        takes_aware: see `ArrowReader.open`.
 
     Raises:
         InterfaceError: *rows* cannot be iterated.
     """
     if is_arrow(rows):
-        return _ArrowRows(rows, columns)
+        return _ArrowRows(rows, columns, takes_aware=takes_aware)
     check_rows(rows)
     if isinstance(rows, AsyncIterable):
         return _AsyncNamedRows(rows, columns)
     return _NamedRows(cast("Iterable[Mapping[str, Value]]", rows), columns)
 
 
-def open_source(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DATES) -> SourceReader:
+def open_source(
+    source: RowSource, form: TextFormat | None, dbdate: str = ISO_DATES, *, takes_aware: bool = True
+) -> SourceReader:
     """A reader of *source*; reads nothing yet.
 
     Args:
         form: format of a file or of chunks; None for rows.
         dbdate: format of dates in text.
+        takes_aware: see `ArrowReader.open`.
 
     Raises:
         InterfaceError: *source* is of an unsupported type.
@@ -62,7 +68,7 @@ def open_source(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DA
             return _AsyncRecords(cast(AsyncIterable[Chunk], source), form, dbdate)
         return _Records(cast(TextSource, source), form, dbdate)
     if is_arrow(source):
-        return _ArrowRows(source)
+        return _ArrowRows(source, takes_aware=takes_aware)
     if isinstance(source, (str, os.PathLike, Readable)):
         raise InterfaceError('format: expected "unload" or "csv" for a path or a file, got None')
     check_rows(source)
@@ -183,13 +189,14 @@ class _ArrowRows(_Values):
     origin = "Arrow data"
     reads_less = True
 
-    def __init__(self, data: ArrowTable, wanted: Sequence[str] | None = None) -> None:
+    def __init__(self, data: ArrowTable, wanted: Sequence[str] | None = None, *, takes_aware: bool) -> None:
         super().__init__()
         self._reader = ArrowReader(data)
         self._wanted = wanted
+        self._takes_aware = takes_aware
 
     async def peek_width(self) -> int | None:
-        await self._reader.open(self._select)
+        await self._reader.open(self._select, takes_aware=self._takes_aware)
         if self._reader.has_rows and not self.names:
             raise InterfaceError("Arrow data: expected a column, got none")
         return len(self.names or ()) if self._reader.has_rows else None

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, TypeGuard
 
 from aioifx.client.session.threads import in_thread
-from aioifx.codecs.arrow_rows import ArrowRows, RowColumn
+from aioifx.codecs.arrow_rows import ArrowField, ArrowRows, RowColumn
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Row
 
@@ -78,9 +78,9 @@ class ArrowData:
         """Whether it can be exported again; a stream cannot."""
 
     @asynccontextmanager
-    async def opened(self) -> AsyncGenerator[None, None]:
-        """Export the data, and check the types of its columns, before anything is sent."""
-        async with self._new_reader() as reader:
+    async def opened(self, *, takes_aware: bool = True) -> AsyncGenerator[None, None]:
+        """Export the data, and check the types of its columns, before anything is sent; see `ArrowReader.open`."""
+        async with self._new_reader(takes_aware=takes_aware) as reader:
             self._opened = reader
             yield
 
@@ -95,10 +95,10 @@ class ArrowData:
                 yield reader
 
     @asynccontextmanager
-    async def _new_reader(self) -> AsyncGenerator[ArrowReader, None]:
+    async def _new_reader(self, *, takes_aware: bool = True) -> AsyncGenerator[ArrowReader, None]:
         reader = ArrowReader(self._data)
         try:
-            await reader.open(self._select)
+            await reader.open(self._select, takes_aware=takes_aware)
             yield reader
         finally:
             reader.close()
@@ -119,20 +119,23 @@ class ArrowReader:
         self._position = 0
         self._row: tuple[RowColumn, ...] = ()
 
-    async def open(self, select: Select = select_all) -> tuple[str, ...]:
+    async def open(self, select: Select = select_all, *, takes_aware: bool = True) -> tuple[str, ...]:
         """Export the data, and read its first batch.
+
+        Args:
+            takes_aware: whether timestamps of a time zone can be stored.
 
         Returns:
             The names of the columns.
 
         Raises:
-            InterfaceError: not a table.
+            InterfaceError: not a table; a column with a time zone that cannot be stored.
             NotSupportedError: a column's type; names both. Exceptions of *select*, and of the object.
         """
-        await self._in_thread(partial(self._open, select))
+        await self._in_thread(partial(self._open, select, takes_aware))
         return tuple(field.name for field in self._source.fields)
 
-    def _open(self, select: Select) -> None:
+    def _open(self, select: Select, takes_aware: bool) -> None:
         from aioifx.codecs.arrow_c_data import ArrowSource
         from aioifx.codecs.arrow_values import row_column
 
@@ -140,6 +143,9 @@ class ArrowReader:
         fields = source.fields
         chosen = select(tuple(field.name for field in fields))
         self._row = tuple(row_column(index, fields[index]) for index in chosen)
+        if not takes_aware:
+            for column in self._row:
+                _refuse_zone(column.field)
         self._next()
 
     @property
@@ -193,6 +199,15 @@ class ArrowReader:
                     self._source.close()
             finally:
                 self._lock.release()
+
+
+def _refuse_zone(field: ArrowField) -> None:
+    kind, _, zone = (field.dictionary or field).format.partition(":")
+    if zone and kind.startswith("ts"):
+        raise InterfaceError(
+            f"timezone: expected the zone of the stored times, as column {field.name!r:.40} of the Arrow data has"
+            f" timestamps of the zone {zone!r:.40}; got None"
+        )
 
 
 def indices_of(wanted: Sequence[str], names: tuple[str, ...], option: str) -> list[int]:

@@ -145,12 +145,16 @@ def executemany(
     """Execute once for each row, pipelined, in a transaction; see `_executemany`."""
     once = is_single_use(rows, source.session)
     work = call(source, sql, None, _executemany, (rows, collect), timeout, once)
-    return _with_arrow(rows, work) if isinstance(rows, ArrowData) else work
+    if not isinstance(rows, ArrowData):
+        return work
+    return _with_arrow(rows, work, takes_aware=source.session.conversions.takes_aware)
 
 
-async def _with_arrow(rows: ArrowData, work: Coroutine[Any, Any, ExecuteResult]) -> ExecuteResult:
+async def _with_arrow(
+    rows: ArrowData, work: Coroutine[Any, Any, ExecuteResult], *, takes_aware: bool
+) -> ExecuteResult:
     try:
-        async with rows.opened():
+        async with rows.opened(takes_aware=takes_aware):
             return await work
     finally:
         work.close()  # it has not begun if the data cannot be used

@@ -181,10 +181,12 @@ def read_schema(
     *,
     catalog: str = "main",
     foreign: Callable[[str], Schema | None] | None = None,
+    default_owner: str = "",
 ) -> Snapshot:
     """The schema of one database, with the session's temporary tables if it is the current one (catalog main).
 
     Args:
+        default_owner: the user, if it is an ANSI database.
         catalog: the SQLite schema that the database is attached as.
         foreign: returns the schema of another database, or None if not found.
     """
@@ -204,6 +206,7 @@ def read_schema(
         types=_read_types(connection, catalog),
         next_extended_id=_next_extended_id(connection, catalog),
         routines=_read_routines(connection, catalog),
+        default_owner=default_owner,
     )
 
 
@@ -262,6 +265,7 @@ class Snapshot:
     types: tuple[UserType, ...] = ()
     next_extended_id: int = FIRST_EXTENDED_ID
     routines: tuple[SplRoutine, ...] = ()
+    default_owner: str = ""
 
     def routines_named(self, name: str, owner: str = "") -> Sequence[SplRoutine]:
         """The routines written in SPL of that name."""
@@ -300,11 +304,26 @@ class Snapshot:
         """The table, view or synonym of that name; a temporary one before a permanent one."""
         if not owner and name in self.temps:
             return self.temps[name]
+        return self._permanent(name, owner or self.default_owner)
+
+    def _permanent(self, name: str, owner: str) -> Table | None:
         found = [each for each in self._by_name.get(name, ()) if owner in ("", each.owner)]
         if found:
             return found[0]
         system = self._system.get(name)
         return system if system and owner in ("", SYSTEM_OWNER) else None
+
+    def existing(self, name: str, owner: str = "") -> Table | None:
+        """The permanent table, view, synonym or sequence because of which the name is taken."""
+        return self._permanent(name, (owner or self.default_owner) if self.default_owner else "")
+
+    def _is_meant(self, owner: str, found: str) -> bool:
+        """Whether a name means what *found* owns; only an ANSI database heeds the owner of a constraint or index."""
+        return not self.default_owner or found == (owner or self.default_owner)
+
+    def owned_by(self, owner: str) -> Snapshot:
+        """The schema in which the default owner is another."""
+        return replace(self, default_owner=owner) if self.default_owner not in ("", owner) else self
 
     def table_of(self, tabid: int) -> Table | None:
         """The permanent table with that number."""
@@ -318,26 +337,27 @@ class Snapshot:
             return (self.foreign_schema(database) if self.foreign_schema else None) or _SYSMASTER
         return self.foreign_schema(database) if self.foreign_schema else None
 
-    def index(self, name: str) -> tuple[Table, Index] | None:
+    def index(self, name: str, owner: str = "") -> tuple[Table, Index] | None:
         """The index of that name, with its table."""
         for table in (*self.temps.values(), *self.tables.values()):
             for index in table.indexes:
-                if index.name == name:
+                if index.name == name and self._is_meant(owner, index.owner):
                     return table, index
         return None
 
-    def constraint(self, name: str) -> tuple[Table, Constraint] | None:
+    def constraint(self, name: str, owner: str = "") -> tuple[Table, Constraint] | None:
         """The constraint of that name, with its table."""
         for table in (*self.temps.values(), *self.tables.values()):
             for constraint in table.constraints:
-                if constraint.name == name:
+                if constraint.name == name and self._is_meant(owner, constraint.owner):
                     return table, constraint
         return None
 
-    def trigger(self, name: str) -> tuple[Table, Trigger] | None:
+    def trigger(self, name: str, owner: str = "") -> tuple[Table, Trigger] | None:
         """The trigger of that name, with its table or view."""
         found = ((table, each) for table in self.tables.values() for each in table.triggers)
-        return next(((table, each) for table, each in found if each.name == name), None)
+        named = ((table, each) for table, each in found if each.name == name)
+        return next((each for each in named if self._is_meant(owner, each[1].owner)), None)
 
     @property
     def next_trigid(self) -> int:

@@ -18,7 +18,7 @@ from aioifx.server.sql.runtime.parameters import Binders
 from aioifx.server.sql.syntax.parser import parse, split_statements
 from aioifx.server.sql.translate.spl_program import Embedded
 from aioifx.server.sql.translate.translate import translate, translate_embedded
-from aioifx.server.sqlite.databases import Databases
+from aioifx.server.sqlite.databases import Database, Databases, LogMode
 from aioifx.sqltypes import Value
 
 CACHED_PLANS: Final = 500
@@ -235,7 +235,12 @@ class Planner:
             def foreign(name: str) -> Schema | None:
                 return self._foreign_schema(workspace, name)
 
-            known = catalog.read_schema(connection, workspace.database.name, foreign=foreign)
+            known = catalog.read_schema(
+                connection,
+                workspace.database.name,
+                foreign=foreign,
+                default_owner=self._default_owner(workspace.database),
+            )
             workspace.database.table_names.update(
                 (tabid, table.name) for tabid, table in known.tables.items()
             )
@@ -254,4 +259,8 @@ class Planner:
             except BaseException:
                 self._databases.on_closed(database)
                 raise
-        return catalog.read_schema(workspace.connection, name, catalog=alias)
+        owner = self._default_owner(workspace.attached[alias])
+        return catalog.read_schema(workspace.connection, name, catalog=alias, default_owner=owner)
+
+    def _default_owner(self, database: Database) -> str:
+        return self._settings.user if database.log_mode is LogMode.ANSI else ""

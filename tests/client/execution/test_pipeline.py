@@ -689,17 +689,18 @@ async def prepared_batch(conn: Connection[Any], count: int) -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Missing replies are noticed at once, and ten rows are one write."""
-    monkeypatch.setattr(pipeline, "ANSWER_TIMEOUT", 0.01)
+    monkeypatch.setattr(pipeline, "ANSWER_TIMEOUT", 0)
     monkeypatch.setattr(pipeline, "FLUSH", 10 * ROW_SIZE)
 
 
 def dropping(mask: Capabilities, failing: int, answered: int, count: int) -> list[Exchange]:
-    """Replies up to the row that fails, and to those from *answered* on."""
+    """Replies up to the row that fails, and to those from *answered* on.
+
+    They come at once, after the last row: none is late for the time limit that begins with the failure.
+    """
     fine = done(1, capabilities=mask) + EOT
-    return [
-        (ROW, duplicate if n == failing else fine if n < failing or n >= answered else NO_REPLY)
-        for n in range(count)
-    ]
+    replies = [fine] * failing + [duplicate] + [fine] * (count - answered)
+    return [(ROW, NO_REPLY)] * (count - 1) + [(ROW, b"".join(replies))]
 
 
 @MASKS

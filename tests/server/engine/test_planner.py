@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,10 +15,11 @@ from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.tokens import tokenize
 from aioifx.server.sql.translate.translate import translate as original
+from aioifx.server.sqlite.databases import LogMode
 from aioifx.server.sqlite.interrupts import INTERRUPTED, Interrupts
 from aioifx.wire.opcodes import StatementType
 from tests.server.sql.kinds import error_of
-from tests.server.talking import ServerCore, error_from, query, run, run_all
+from tests.server.talking import ServerCore, error_from, query, run, run_all, server_core
 
 
 @pytest.fixture
@@ -266,3 +268,89 @@ def test_the_translation_of_a_long_text_can_be_interrupted_at_each_value(
         assert error_from(engine, f"{long} -- 2").sqlcode == -213
     limit = math.inf
     engine.prepare(f"{long} -- 3")
+
+
+# -- owners ------------------------------------------------------------------------------------------------------------
+
+OWN_OBJECTS = (
+    "CREATE TABLE w (a INT)",
+    "CREATE TABLE t (a INT PRIMARY KEY CONSTRAINT k, b INT CHECK (b > 0) CONSTRAINT positive)",
+    "CREATE INDEX i ON t (b)",
+    "CREATE VIEW v AS SELECT * FROM t WHERE a IN (SELECT a FROM t)",
+    "CREATE SEQUENCE s",
+    "CREATE SYNONYM y FOR t",
+    "CREATE TRIGGER r INSERT ON t AFTER (DELETE FROM w)",
+)
+
+
+@pytest.fixture
+def users() -> Iterator[tuple[Engine, Engine]]:
+    """Engines of two users of an ANSI database, of which each has created the same names."""
+    with server_core(LogMode.ANSI) as core:
+        ann, joe = core.engine(user="ann"), core.engine(user="joe", delimident=True)
+        for number, engine in enumerate((ann, joe), start=1):
+            run_all(
+                engine, *OWN_OBJECTS, "INSERT INTO t VALUES (1, ?)".replace("?", str(number)), "COMMIT WORK"
+            )
+        yield ann, joe
+
+
+def test_a_name_without_owner_is_that_of_the_user_in_an_ansi_database(users: tuple[Engine, Engine]) -> None:
+    ann, joe = users
+    for name in ("t", "y", "v"):
+        rows = [query(engine, f"SELECT b FROM {prefix}{name}") for engine in users for prefix in ("", "joe.")]
+        assert rows == [[(1,)], [(2,)], [(2,)], [(2,)]], name
+    run_all(ann, "DROP INDEX i", "RENAME CONSTRAINT positive TO more", "DROP TRIGGER r", "DROP SEQUENCE s")
+    run_all(ann, "RENAME TABLE t TO u", "CREATE TABLE t (a INT)", "COMMIT WORK")
+    assert [query(ann, f"SELECT count(*) FROM {name}") for name in ("t", "u", "v")] == [
+        [(0,)],
+        [(1,)],
+        [(1,)],
+    ]
+    run_all(joe, "DROP INDEX i", "DROP TRIGGER r", "ALTER TABLE t DROP CONSTRAINT positive")
+    assert error_from(joe, "SELECT * FROM u").sqlcode == -206
+    assert query(joe, "SELECT b FROM ann.u") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlcode"),
+    [
+        ("CREATE TABLE joe.t (a INT)", -310),
+        ("CREATE TABLE t (a INT)", -310),
+        ("CREATE VIEW joe.t AS SELECT a FROM t", -310),
+        ("CREATE INDEX joe.i ON joe.t (a, b)", -316),
+        ("CREATE TABLE u (a INT PRIMARY KEY CONSTRAINT k)", -743),
+        ("RENAME CONSTRAINT positive TO k", -743),
+        ("SELECT * FROM systables", -206),
+    ],
+)
+def test_owner_and_name_are_unique_in_an_ansi_database(
+    users: tuple[Engine, Engine], text: str, sqlcode: int
+) -> None:
+    assert error_from(users[0], text).sqlcode == sqlcode
+
+
+def test_the_objects_of_a_schema_refer_to_its_owner_in_an_ansi_database(users: tuple[Engine, Engine]) -> None:
+    ann, _ = users
+    run(
+        ann,
+        "CREATE SCHEMA AUTHORIZATION bob CREATE TABLE t (c INT PRIMARY KEY) CREATE VIEW v AS SELECT c FROM t",
+    )
+    assert query(ann, "SELECT * FROM bob.v") == []
+
+
+def test_a_foreign_key_without_owner_refers_to_the_table_of_the_user(users: tuple[Engine, Engine]) -> None:
+    ann, _ = users
+    run(ann, "CREATE TABLE bob.t (c INT REFERENCES t)")
+    parent = (
+        "SELECT p.owner FROM informix.sysreferences r, informix.sysconstraints c, informix.systables p"
+        " WHERE r.constrid = c.constrid AND r.ptabid = p.tabid AND c.owner = 'bob'"
+    )
+    assert query(ann, parent) == [("ann".ljust(32),)]
+
+
+def test_a_temporary_table_does_not_free_the_name_of_a_permanent_one(engine: Engine) -> None:
+    run_all(engine, "CREATE TABLE t (a INT)", "CREATE TEMP TABLE t (b INT)")
+    assert error_from(engine, "CREATE TABLE t (a INT)").sqlcode == -310
+    run(engine, "CREATE TABLE IF NOT EXISTS t (a INT)")
+    assert error_from(engine, "CREATE VIEW t AS SELECT tabid FROM systables").sqlcode == -310

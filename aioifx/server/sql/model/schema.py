@@ -421,8 +421,24 @@ class Schema(Protocol):
         """For the next constraint."""
         ...
 
+    @property
+    def default_owner(self) -> str:
+        """The owner that names without one have in an ANSI database; empty elsewhere, where names need none.
+
+        Source: documented: Owner Name (Guide to SQL Syntax); in an ANSI database, owner and name are unique together
+        """
+        ...
+
+    def owned_by(self, owner: str) -> Schema:
+        """The schema in which the default owner is another; unchanged if the database is not an ANSI database."""
+        ...
+
     def table(self, name: str, owner: str = "") -> Table | None:
         """The table, view or synonym of that name; a temporary one before a permanent one."""
+        ...
+
+    def existing(self, name: str, owner: str = "") -> Table | None:
+        """The permanent table, view, synonym or sequence because of which the name is taken."""
         ...
 
     def table_of(self, tabid: int) -> Table | None:
@@ -471,15 +487,15 @@ class Schema(Protocol):
         """Another database of the server, its tables' `catalog` being the alias under which it gets attached."""
         ...
 
-    def index(self, name: str) -> tuple[Table, Index] | None:
+    def index(self, name: str, owner: str = "") -> tuple[Table, Index] | None:
         """The index of that name, with its table."""
         ...
 
-    def constraint(self, name: str) -> tuple[Table, Constraint] | None:
+    def constraint(self, name: str, owner: str = "") -> tuple[Table, Constraint] | None:
         """The constraint of that name, with its table."""
         ...
 
-    def trigger(self, name: str) -> tuple[Table, Trigger] | None:
+    def trigger(self, name: str, owner: str = "") -> tuple[Table, Trigger] | None:
         """The trigger of that name, with its table or view."""
         ...
 

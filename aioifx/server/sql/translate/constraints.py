@@ -166,12 +166,12 @@ class TableBuilder:
         constrid = self.next_constrid
         self.next_constrid += 1
         called = name.name if name is not None else f"{_LETTERS[kind]}{self.table.tabid}_{constrid}"
-        found = self.context.schema.constraint(called)
+        owner = (name.owner if name is not None else "") or self.table.owner
+        found = self.context.schema.constraint(called, owner)
         is_elsewhere = found is not None and found[0].tabid != self.table.tabid
         taken = is_elsewhere or any(each.name == called for each in self.table.constraints)
         if name is not None and taken:
             raise SqlError(-743, token=called, offset=name.offset)
-        owner = (name.owner if name is not None else "") or self.table.owner
         constraint = Constraint(
             constrid, called, owner, kind, columns, is_disabled=node.is_disabled, filtering=node.filtering
         )
@@ -256,7 +256,8 @@ class TableBuilder:
         if node.cascades and any(each.event is TriggerEvent.DELETE for each in self.table.triggers):
             raise SqlError(-742, offset=node.offset)
         columns = self._columns(node.columns)
-        is_self = node.parent.name == self.table.name and node.parent.owner in ("", self.table.owner)
+        parent_owner = node.parent.owner or self.context.schema.default_owner
+        is_self = node.parent.name == self.table.name and parent_owner in ("", self.table.owner)
         parent = self.table if is_self else self.context.table(node.parent)
         if parent.is_temp or parent.is_system:
             raise SqlError(-297, offset=node.offset)

@@ -147,7 +147,7 @@ def _constraints(statement: nodes.Statement, context: Context) -> _Found:
         raise SqlError(-349)
     constrids: list[int] = []
     for name in statement.constraints:
-        found = context.schema.constraint(name.name)
+        found = context.schema.constraint(name.name, name.owner)
         if found is None or name.owner not in ("", found[1].owner):
             raise SqlError(-623, token=name.name, offset=name.offset)
         if found[1].is_disabled:

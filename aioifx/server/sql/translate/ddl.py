@@ -43,7 +43,7 @@ from aioifx.server.sql.translate.sqlite_ddl import (
 )
 from aioifx.server.sql.translate.triggers import create_trigger, drop_trigger
 from aioifx.server.sql.translate.user_types import columns_of_type, user_type_plan, with_type_numbers
-from aioifx.server.sql.translate.view_texts import view_columns, with_table_renamed, without_stars
+from aioifx.server.sql.translate.view_texts import view_columns, with_full_names, with_table_renamed
 from aioifx.server.sql.translate.views import require_simple
 from aioifx.server.sql.translate.violations_tables import (
     check_alterable,
@@ -130,10 +130,13 @@ def _new_name(name: nodes.QualifiedName, context: Context) -> str:
     """
     if name.database not in ("", context.schema.database):
         raise SqlError(-999, token=str(name), offset=name.offset)
-    existing = context.schema.table(name.name)
-    if existing is not None and not existing.is_temp:
+    if _existing(name, context) is not None:
         raise SqlError(-310, token=name.name, offset=name.offset)
     return name.owner or context.settings.user
+
+
+def _existing(name: nodes.QualifiedName, context: Context) -> Table | None:
+    return context.schema.existing(name.name, name.owner)
 
 
 _NOTHING: Final = plan.Nothing()
@@ -144,7 +147,8 @@ _NOTHING: Final = plan.Nothing()
 
 def _create_table(node: nodes.CreateTable, context: Context) -> Plan:
     type_ = StatementType.CREATE_TEMP_TABLE if node.is_temp else StatementType.CREATE_TABLE
-    existing = context.schema.table(node.table.name)
+    name = node.table
+    existing = context.schema.table(name.name) if node.is_temp else _existing(name, context)
     is_there = existing is not None and existing.is_temp == node.is_temp
     if is_there and node.if_not_exists:
         return Plan(type_, _NOTHING)
@@ -185,8 +189,7 @@ def _create_table_as(node: nodes.CreateTableAs, context: Context) -> Plan:
     Raises:
         SqlError: as CREATE TABLE and SELECT INTO TEMP.
     """
-    existing = context.schema.table(node.table.name)
-    if existing is not None and not existing.is_temp and node.if_not_exists:
+    if node.if_not_exists and _existing(node.table, context) is not None:
         return Plan(StatementType.CREATE_TABLE, _NOTHING)
     owner = _new_name(node.table, context)
     relation = QueryTranslator(context).query(node.query, None, Place.STATEMENT)
@@ -206,8 +209,7 @@ def _create_table_as(node: nodes.CreateTableAs, context: Context) -> Plan:
 
 
 def _create_external_table(node: nodes.CreateExternalTable, context: Context) -> Plan:
-    existing = context.schema.table(node.table.name)
-    if existing is not None and not existing.is_temp and node.if_not_exists:
+    if node.if_not_exists and _existing(node.table, context) is not None:
         return Plan(StatementType.CREATE_TABLE, _NOTHING)
     return create_external_table(node, context, _new_name(node.table, context))
 
@@ -298,7 +300,7 @@ def _children(table: Table, context: Context) -> Iterator[Table]:
 
 
 def _create_index(node: nodes.CreateIndex, context: Context) -> Plan:
-    if context.schema.index(node.index.name) is not None:
+    if context.schema.index(node.index.name, node.index.owner) is not None:
         if node.if_not_exists:
             return Plan(StatementType.CREATE_INDEX, _NOTHING)
         raise SqlError(-316, token=node.index.name, offset=node.index.offset)
@@ -329,7 +331,7 @@ def _create_index(node: nodes.CreateIndex, context: Context) -> Plan:
 
 
 def _drop_index(node: nodes.Drop, context: Context) -> Plan:
-    found = context.schema.index(node.name.name)
+    found = context.schema.index(node.name.name, node.name.owner)
     if found is None:
         if node.if_exists:
             return Plan(StatementType.DROP_INDEX, _NOTHING)
@@ -346,7 +348,7 @@ def _drop_index(node: nodes.Drop, context: Context) -> Plan:
 
 
 def _create_view(node: nodes.CreateView, context: Context) -> Plan:
-    if node.if_not_exists and context.schema.table(node.view.name) is not None:
+    if node.if_not_exists and _existing(node.view, context) is not None:
         return Plan(StatementType.CREATE_VIEW, _NOTHING)
     owner = _new_name(node.view, context)
     if node.has_check_option:
@@ -356,7 +358,7 @@ def _create_view(node: nodes.CreateView, context: Context) -> Plan:
             raise SqlError(-201, offset=each.offset)
     context.names = ResolvedNames()
     relation = QueryTranslator(context).query(node.query, None, Place.VIEW)
-    node = without_stars(node, context.names)
+    node = with_full_names(node, context.names, context.schema.default_owner)
     names = [name.text for name in node.columns] or list(relation.names)
     if len(names) != len(relation.outputs):
         raise SqlError(-236, offset=node.offset)
@@ -394,7 +396,7 @@ def _reading_steps(node: nodes.CreateView, view: Table, context: Context) -> tup
 
 
 def _create_sequence(node: nodes.CreateSequence, context: Context) -> Plan:
-    existing = context.schema.table(node.sequence.name)
+    existing = _existing(node.sequence, context)
     if existing is not None and node.if_not_exists:
         return Plan(StatementType.CREATE_SEQUENCE, _NOTHING)
     if existing is not None and existing.kind is TableKind.SEQUENCE:
@@ -403,7 +405,7 @@ def _create_sequence(node: nodes.CreateSequence, context: Context) -> Plan:
 
 
 def _create_synonym(node: nodes.CreateSynonym, context: Context) -> Plan:
-    if node.if_not_exists and context.schema.table(node.synonym.name) is not None:
+    if node.if_not_exists and _existing(node.synonym, context) is not None:
         return Plan(StatementType.CREATE_SYNONYM, _NOTHING)
     owner = _new_name(node.synonym, context)
     target = context.sequence(node.target) or context.table(node.target)
@@ -441,7 +443,7 @@ def _rename(node: nodes.RenameObject, context: Context) -> Plan:
     match node.kind:
         case "table":
             table = definable(node.name, context)
-            _new_name(nodes.QualifiedName(node.new_name.offset, node.new_name.text), context)
+            _new_name(nodes.QualifiedName(node.new_name.offset, node.new_name.text, table.owner), context)
             renamed = replace(table, name=node.new_name.text)
             views = with_table_renamed(table, renamed.name, context)
             changed = (renamed, *views)
@@ -451,15 +453,15 @@ def _rename(node: nodes.RenameObject, context: Context) -> Plan:
         case "constraint":
             return _rename_constraint(node, context)
         case "sequence":
-            _new_name(nodes.QualifiedName(node.new_name.offset, node.new_name.text), context)
+            _new_name(nodes.QualifiedName(node.new_name.offset, node.new_name.text, node.name.owner), context)
             return rename_sequence(node, context)
 
 
 def _rename_index(node: nodes.RenameObject, context: Context) -> Plan:
-    found = context.schema.index(node.name.name)
+    found = context.schema.index(node.name.name, node.name.owner)
     if found is None:
         raise SqlError(-319, token=node.name.name, offset=node.name.offset)
-    if context.schema.index(node.new_name.text) is not None:
+    if context.schema.index(node.new_name.text, node.name.owner) is not None:
         raise SqlError(-316, token=node.new_name.text, offset=node.new_name.offset)
     table, old = found
     new = replace(old, name=node.new_name.text)
@@ -474,10 +476,10 @@ def _rename_index(node: nodes.RenameObject, context: Context) -> Plan:
 
 def _rename_constraint(node: nodes.RenameObject, context: Context) -> Plan:
     """RENAME CONSTRAINT (documented; assumed: the type of the statement is that of RENAME INDEX)."""
-    found = context.schema.constraint(node.name.name)
+    found = context.schema.constraint(node.name.name, node.name.owner)
     if found is None or node.name.owner not in ("", found[1].owner):
         raise SqlError(-623, token=node.name.name, offset=node.name.offset)
-    if context.schema.constraint(node.new_name.text) is not None:
+    if context.schema.constraint(node.new_name.text, node.name.owner) is not None:
         raise SqlError(-743, token=node.new_name.text, offset=node.new_name.offset)
     table, old = found
     new = replace(old, name=node.new_name.text)

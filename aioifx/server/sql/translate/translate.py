@@ -86,7 +86,7 @@ def _schema_plan(statement: nodes.CreateSchema, schema: Schema, settings: Settin
         SqlError: as `translate`.
     """
     parts: list[Definition] = []
-    settings = replace(settings, user=statement.owner)
+    settings, schema = replace(settings, user=statement.owner), schema.owned_by(statement.owner)
     for each in statement.statements:
         action = translate(each, schema, settings).action
         if isinstance(action, Definition):

@@ -190,7 +190,7 @@ def create_trigger(node: nodes.CreateTrigger, context: Context) -> plans.Plan:
         SqlError: -743 the name exists, -548 on a temporary table, -217 and -542 columns of UPDATE OF. -730, -734 and
             -735 correlation names. -742 DELETE on a table with a cascading key. Others of its actions.
     """
-    if context.schema.trigger(node.trigger.name) is not None:
+    if context.schema.trigger(node.trigger.name, node.trigger.owner) is not None:
         if node.if_not_exists:
             return plans.Plan(StatementType.CREATE_TRIGGER, plans.Nothing())
         raise SqlError(-743, token=node.trigger.name, offset=node.trigger.offset)
@@ -261,7 +261,7 @@ def drop_trigger(node: nodes.Drop, context: Context) -> plans.Plan:
     Raises:
         SqlError: -634, no such trigger, and no IF EXISTS.
     """
-    found = context.schema.trigger(node.name.name)
+    found = context.schema.trigger(node.name.name, node.name.owner)
     if found is None:
         if node.if_exists:
             return plans.Plan(StatementType.DROP_TRIGGER, plans.Nothing())

@@ -86,10 +86,22 @@ def view_columns(names: Sequence[str], relation: Relation) -> tuple[ColumnDef, .
     )
 
 
-def without_stars(node: nodes.CreateView, names: ResolvedNames) -> nodes.CreateView:
-    """The statement with lists of columns in place of stars; *names* are those of its translation."""
+def with_full_names(node: nodes.CreateView, names: ResolvedNames, default_owner: str) -> nodes.CreateView:
+    """The statement with lists of columns in place of stars, and in an ANSI database with the owners of tables.
+
+    Args:
+        names: those of its translation.
+        default_owner: that of the schema.
+    """
     text = _Text(node.text, node.offset, node.is_delimident)
     edits = [edit for star, sources in names.stars for edit in text.star(star, sources)]
+    if default_owner:
+        tables = [reference for reference, _ in names.tables]
+        edits += (
+            text.owned(each, default_owner)
+            for each in tables
+            if not (each.table.owner or each.table.database)
+        )
     changed, is_delimident = text.changed(edits)
     return replace(node, text=changed, is_delimident=is_delimident)
 
@@ -353,6 +365,11 @@ class _Text:
         alias = "" if reference.alias is not None else f" AS {delimited(reference.table.name)}"
         prefix = f"{delimited(owner)}." if owner else ""
         return self._replaced(token, prefix + delimited(new) + alias)
+
+    def owned(self, reference: nodes.TableRef, owner: str) -> Edit:
+        """The name of a table after its owner."""
+        token = self._tokens[self._path(reference)[-1]]
+        return token.offset, token.offset, f"{delimited(owner)}."
 
     def alias(self, item: nodes.TableRef | nodes.DerivedTable, new: str) -> Edit:
         """Another alias of an entry of FROM."""

@@ -55,7 +55,9 @@ def start_violations(node: nodes.StartViolations, context: Context) -> Plan:
     name = table.name
     names = [each.text for each in node.names] if node.names else [f"{name}_vio", f"{name}_dia"]
     is_limit = node.maximum is None or 1 <= node.maximum < 1 << 31
-    is_taken = any(context.schema.table(each) is not None for each in names) or names[0] == names[1]
+    is_taken = (
+        any(context.schema.existing(each, table.owner) is not None for each in names) or names[0] == names[1]
+    )
     is_unfit = table.is_temp or table.violations is not None or is_violations_table(table, context)
     if not is_limit or is_taken or is_unfit or any(len(each) > _LONGEST for each in names):
         raise SqlError(_NOT_CREATED, token=name, offset=node.table.offset)
