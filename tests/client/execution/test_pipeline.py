@@ -700,7 +700,7 @@ def dropping(mask: Capabilities, failing: int, answered: int, count: int) -> lis
     """
     fine = done(1, capabilities=mask) + EOT
     replies = [fine] * failing + [duplicate] + [fine] * (count - answered)
-    return [(ROW, NO_REPLY)] * (count - 1) + [(ROW, b"".join(replies))]
+    return [*[(ROW, NO_REPLY)] * (count - 1), (ROW, b"".join(replies))]
 
 
 @MASKS
