@@ -44,8 +44,9 @@ _KERNELS: Final = (
 
 
 def _native_is_here() -> bool:
-    """Whether the kernel is built and not switched off."""
-    if os.environ.get(SWITCH) == "0":
+    """Whether the kernel is built, not switched off, and under the interpreter lock: it is not tried without."""
+    is_locked: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
+    if os.environ.get(SWITCH) == "0" or not is_locked():
         return False
     try:
         for kernel in _KERNELS:

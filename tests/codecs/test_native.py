@@ -112,6 +112,12 @@ def test_the_switch_forces_pure_python() -> None:
     assert result.stdout == "pure pure_decoder\n"
 
 
+def test_without_the_interpreter_lock_the_kernel_is_left_out() -> None:
+    program = "import sys; sys._is_gil_enabled = lambda: False; import aioifx; print(aioifx.speedups)"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "pure\n"
+
+
 def test_the_name_tells_which_one_was_chosen() -> None:
     chosen = native.native_decoder if native.speedups == "native" else native.pure_decoder
     assert native.make_decoder is chosen
