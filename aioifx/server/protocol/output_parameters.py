@@ -89,9 +89,8 @@ def _routine(context: SessionContext, number: int) -> SplRoutine:
 
 def _run(context: SessionContext, routine: SplRoutine, values: Row) -> StoredRow:
     """Execute the call as a statement; the single row of its values."""
-    text = f"execute procedure '{routine.owner}'.{routine.name}({', '.join('?' * len(values))})"
     engine = context.engine
-    prepared = context.statements.add(engine.prepare(text))
+    prepared = context.statements.add(engine.prepare_call(routine, len(values)))
     prepared.values = values
     try:
         with context.executing(prepared) as record:

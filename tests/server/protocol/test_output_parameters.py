@@ -115,7 +115,9 @@ def test_bad_calls_are_errors_and_the_session_goes_on(talk: Talk) -> None:
     routine = refused(talk, "EXECUTE PROCEDURE p(?, ?)")
     assert error_of(talk.say(Outputs()))[0] == -674
     assert error_of(call(talk, routine, None))[0] == -674
-    bad = requests.Bind((BindEntry(TypeCode.INTEGER, b"", b"", 7, 0, b"\0\0\0\1"),) * 2)
     call_of = CallRoutine(b"demo", routine.routine, 2, BY_NUMBER)
+    assert talk.say(call_of, bound(None, "abc")).error is None
+    assert error_of(talk.say(call_of, Outputs()))[0] == -674
+    bad = requests.Bind((BindEntry(TypeCode.INTEGER, b"", b"", 7, 0, b"\0\0\0\1"),) * 2)
     assert error_of(talk.say(call_of, bad, Outputs()))[0] == -999
     assert data_of(call(talk, routine, None, "abc"))[1] == b"abc!"
