@@ -5,14 +5,19 @@ Source: observed: JDBC, outputs15.json; see `wire.routines`
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from aioifx.client.config.checks import row_maker
+from aioifx.client.execution.execute import call, fetch_all_rows
 from aioifx.client.execution.parameters import RequestEncoder
+from aioifx.client.execution.prepare import with_fields
 from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.session.failures import note_sql, raise_for
 from aioifx.client.session.session import Session
+from aioifx.client.sql.identifiers import plain_name
+from aioifx.codecs.large_objects import is_large_object
 from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.params import decode_value
 from aioifx.codecs.rows import RowDecoder, RowEncoder
@@ -22,9 +27,12 @@ from aioifx.sqltypes import Column, Row, Value
 from aioifx.wire.fields import BindEntry
 from aioifx.wire.objects import Routine
 from aioifx.wire.opcodes import StatementType
+from aioifx.wire.outbox import Outbox
 from aioifx.wire.routines import NEEDS_VARIABLE, RoutineParameter, routine_in
 
 _UNNAMED: Final = "named: the server did not name the parameters of the routine; pass them by position"
+
+_IN: Final = 1
 
 
 class Outputs(NamedTuple):
@@ -47,6 +55,32 @@ def refused_routine(error: DatabaseError) -> Routine | None:
     return routine_in(error.token) if error.sqlcode == NEEDS_VARIABLE else None
 
 
+async def call_routine(
+    statements: StatementCache,
+    sql: str,
+    values: Sequence[Value],
+    factory: RowFactory[Any],
+    args: Sequence[Value],
+    named: Mapping[str, Value] | None,
+    timeout: float | None,
+) -> list[Any]:
+    """Call a routine: its results as rows, or the values of its OUT and INOUT parameters as a single row.
+
+    Args:
+        sql: the call, with *values* for its placeholders.
+        args: see `call_outputs`.
+        timeout: seconds for each of the two steps; None: command_timeout.
+    """
+    try:
+        return await call(statements, sql, values, fetch_all_rows, factory, timeout)
+    except DatabaseError as error:
+        routine = refused_routine(error)
+        if routine is None:
+            raise
+    outputs = await call_outputs(statements, routine, sql, args, named, timeout)
+    return [row_maker(factory, outputs.columns)(outputs.values)]
+
+
 async def call_outputs(
     statements: StatementCache,
     routine: Routine,
@@ -63,35 +97,53 @@ async def call_outputs(
 
     Raises:
         InterfaceError: *args* are too many, or *named* has other names than the first parameters.
-        NotSupportedError: a large object.
+        NotSupportedError: a large object, before the routine is called.
         DatabaseError: the routine failed.
     """
     session = statements.session
     async with session.turn(timeout):
-        transactions = session.transactions
-        await transactions.before_run(sql, StatementType.EXECUTE_ROUTINE)
-        parameters = await session.fast_path.parameters_of(routine)
-        values = _by_position(parameters, args, named)
-        types = [parameter.type for parameter in parameters[: len(values)]]
-        adapters = adapters_for(session.conversions, types, session.code_set)
-        encoder = RequestEncoder(sql, types, session.code_set, adapters, StatementType.EXECUTE_ROUTINE, ())
-        reply = await session.fast_path.call_numbered(
-            routine,
-            len(values),
-            partial(encoder.put, params=values),
-            len(parameters),
-            on_lost=partial(transactions.on_reply_lost, sql),
-        )
-        await transactions.commit_implicit()
-        return _read(session, parameters, *reply)
+        try:
+            outputs = await _call_numbered(session, routine, sql, args, named)
+        except BaseException as error:
+            note_sql(error, sql)
+            session.transactions.commit_later()  # as after any failed statement
+            raise
+        await session.transactions.commit_implicit()
+        return outputs
 
 
-async def fetch_outputs(
-    statements: StatementCache, factory: RowFactory[Any], call: Callable[[StatementCache], Awaitable[Outputs]]
-) -> list[Any]:
-    """The values of a call's parameters as its single row."""
-    outputs = await call(statements)
-    return [row_maker(factory, outputs.columns)(outputs.values)]
+async def _call_numbered(
+    session: Session, routine: Routine, sql: str, args: Sequence[Value], named: Mapping[str, Value] | None
+) -> Outputs:
+    transactions, fast_path = session.transactions, session.fast_path
+    described = await fast_path.describe_numbered(routine)
+    raise_for(described, sql, session.options)
+    parameters = await _resolved(session, described.routine_parameters or ())
+    _check_supported(parameters)
+    values = _by_position(parameters, args, named)
+    types = [parameter.type for parameter in parameters[: len(values)]]
+    adapters = adapters_for(session.conversions, types, session.code_set)
+    encoder = RequestEncoder(sql, types, session.code_set, adapters, StatementType.EXECUTE_ROUTINE, ())
+    arguments = Outbox()
+    encoder.put(arguments, values)
+    await transactions.before_run(sql, StatementType.EXECUTE_ROUTINE)
+    lost = partial(transactions.on_reply_lost, sql)
+    reply = await fast_path.call_numbered(routine, len(values), arguments.data, len(parameters), lost)
+    raise_for(reply, sql, session.options)
+    return _read(session, parameters, reply.outputs or (), reply.returned or ())
+
+
+async def _resolved(session: Session, parameters: Sequence[RoutineParameter]) -> tuple[RoutineParameter, ...]:
+    """The parameters, with the fields of ROW types and collections."""
+    types = await with_fields(session, [parameter.type for parameter in parameters])
+    return tuple([parameter._replace(type=found) for parameter, found in zip(parameters, types, strict=True)])
+
+
+def _check_supported(parameters: Sequence[RoutineParameter]) -> None:
+    for number, (mode, _, sql_type) in enumerate(parameters, 1):
+        if mode != _IN and is_large_object(sql_type):
+            message = f"parameter {number}: {sql_type} values are not supported"
+            raise NotSupportedError(message, parameter=number)
 
 
 def _by_position(
@@ -101,7 +153,7 @@ def _by_position(
         if len(args) > len(parameters):
             raise InterfaceError(f"expected at most {len(parameters)} arguments, got {len(args)}")
         return args
-    values = {name.lower(): value for name, value in named.items()}
+    values = {plain_name(name): value for name, value in named.items()}
     names = [parameter.name.lower() for parameter in parameters]
     if not any(names):
         raise NotSupportedError(_UNNAMED)
