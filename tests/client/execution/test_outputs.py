@@ -15,6 +15,7 @@ from aioifx import (
     InterfaceError,
     NotSupportedError,
     Operation,
+    ProgrammingError,
     ProtocolError,
 )
 from aioifx.client.execution.outputs import refused_routine
@@ -168,6 +169,15 @@ async def test_values_are_checked_before_a_transaction_begins() -> None:
         assert not conn.is_in_transaction()
         await conn.call("p", None, "abc")
         assert conn.is_in_transaction()
+
+
+async def test_another_statement_is_told_of_call(conn: Connection) -> None:
+    with pytest.raises(ProgrammingError) as caught:
+        await conn.fetch("EXECUTE PROCEDURE p(?, ?)", None, "abc")
+    assert caught.value.sqlcode == -9752 and "call() of a connection" in caught.value.__notes__[0]
+    with pytest.raises(ProgrammingError) as caught:
+        await conn.execute("CREATE PROCEDURE r() CALL p(1, 'a'); END PROCEDURE")
+    assert caught.value.sqlcode == -9752 and "call()" not in "".join(caught.value.__notes__)
 
 
 async def test_bad_arguments_are_errors(conn: Connection) -> None:
