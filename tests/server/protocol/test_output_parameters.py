@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+import aioifx
+from aioifx.server import ServerOptions, serve
 from aioifx.sqltypes import SqlType, TypeCode
 from aioifx.wire import requests
 from aioifx.wire.fields import BindEntry
@@ -108,6 +110,18 @@ def test_an_error_of_the_routine_is_the_reply(talk: Talk) -> None:
     talk.command("DROP PROCEDURE p")
     assert error_of(talk.say(FindNumbered(routine)))[0] == -674
     assert error_of(talk.say(DescribeRoutine(routine)))[0] == -674
+
+
+async def test_a_call_is_logged_and_faulted_by_its_text() -> None:
+    async with serve(ServerOptions()) as server, aioifx.connect(server.dsn) as conn:
+        await conn.execute(P)
+        with server.statements() as log:
+            await conn.call("p", None, "abc")
+        assert [each.sql for each in log] == ["execute procedure p(?, ?)"]
+        with server.faults.fail_next(-244, -107, match="execute procedure p(") as fault:
+            with pytest.raises(aioifx.LockError):
+                await conn.call("p", None, "abc")
+        assert fault.hits == 1
 
 
 def test_bad_calls_are_errors_and_the_session_goes_on(talk: Talk) -> None:
