@@ -22,7 +22,7 @@ from aioifx.client.execution.execute import (
     rows_by_name_or_position,
     start,
 )
-from aioifx.client.execution.outputs import call_outputs, refused_routine
+from aioifx.client.execution.outputs import Attempt, call_outputs
 from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
@@ -219,9 +219,15 @@ class Cursor(NotCopied, Generic[R]):
             watch.end()
         return result
 
-    async def _execute(self, sql: str, params: Sequence[Value], timeout: float | None) -> None:
+    async def _execute(
+        self,
+        sql: str,
+        params: Sequence[Value],
+        timeout: float | None,
+        begin: Callable[[Statement, Sequence[Value]], Awaitable[None]] | None = None,
+    ) -> None:
         async with self._session.turn(timeout):
-            statement, _ = await start(self._statements, sql, params, self._begin)
+            statement, _ = await start(self._statements, sql, params, begin or self._begin)
             if self._blocks is not None:
                 self._blocks.finish_if_exhausted()
             else:
@@ -293,11 +299,12 @@ class Cursor(NotCopied, Generic[R]):
         return await self._observed(sql, len(values), partial(self._callproc, sql, values, timeout))
 
     async def _callproc(self, sql: str, values: Sequence[Value], timeout: float | None) -> list[Value]:
+        attempt = Attempt(self._begin)
         try:
-            await self._execute(sql, values, timeout)
+            await self._execute(sql, values, timeout, attempt)
             return [*values]
         except DatabaseError as error:
-            routine = refused_routine(error)
+            routine = attempt.refused(error)
             if routine is None:
                 raise
         return (await call_outputs(self._statements, routine, sql, values, timeout=timeout)).put_into(values)

@@ -5,9 +5,9 @@ Source: observed: JDBC, outputs15.json; see `wire.routines`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
 
 from aioifx.client.config.checks import row_maker
 from aioifx.client.execution.execute import call, fetch_all_rows
@@ -30,6 +30,9 @@ from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.routines import NEEDS_VARIABLE, RoutineParameter, routine_in
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _UNNAMED: Final = "named: the server did not name the parameters of the routine; pass them by position"
 
 _IN: Final = 1
@@ -50,9 +53,24 @@ class Outputs(NamedTuple):
         return [found.get(index, value) for index, value in enumerate(args)]
 
 
-def refused_routine(error: DatabaseError) -> Routine | None:
-    """The routine that a server refused to prepare because of its OUT parameters; None for any other error."""
-    return routine_in(error.token) if error.sqlcode == NEEDS_VARIABLE else None
+class Attempt(Generic[P, T]):
+    """An action for a prepared statement that notes its error: a -9752 is then the routine's own."""
+
+    def __init__(self, action: Callable[P, Awaitable[T]]) -> None:
+        self._action = action
+        self._own: DatabaseError | None = None
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await self._action(*args, **kwargs)
+        except DatabaseError as error:
+            self._own = error
+            raise
+
+    def refused(self, error: DatabaseError) -> Routine | None:
+        """The routine that the server refused to prepare because of its OUT parameters; None for any other error."""
+        is_refusal = error.sqlcode == NEEDS_VARIABLE and error is not self._own
+        return routine_in(error.token) if is_refusal else None
 
 
 async def call_routine(
@@ -71,10 +89,11 @@ async def call_routine(
         args: see `call_outputs`.
         timeout: seconds for each of the two steps; None: command_timeout.
     """
+    attempt = Attempt(fetch_all_rows)
     try:
-        return await call(statements, sql, values, fetch_all_rows, factory, timeout)
+        return await call(statements, sql, values, attempt, factory, timeout)
     except DatabaseError as error:
-        routine = refused_routine(error)
+        routine = attempt.refused(error)
         if routine is None:
             raise
     outputs = await call_outputs(statements, routine, sql, args, named, timeout)

@@ -18,7 +18,6 @@ from aioifx import (
     ProgrammingError,
     ProtocolError,
 )
-from aioifx.client.execution.outputs import refused_routine
 from aioifx.rows import dict_row, tuple_row
 from aioifx.server import running
 from aioifx.sqltypes import SqlType, TypeCode
@@ -171,6 +170,27 @@ async def test_values_are_checked_before_a_transaction_begins() -> None:
         assert conn.is_in_transaction()
 
 
+async def test_a_routine_is_created_again(conn: Connection) -> None:
+    parameters = ["n INT", "OUT n INT", "OUT n VARCHAR(9)", "n INT", "INOUT n INT"]
+    for declared in parameters:
+        await conn.execute("DROP PROCEDURE IF EXISTS again")
+        await conn.execute(f"CREATE PROCEDURE again({declared}) LET n = 7; END PROCEDURE")
+        result = {"OUT n VARCHAR(9)": [("7",)], "n INT": []}.get(declared, [(7,)])
+        for _ in range(2):
+            assert await conn.call("again", None, row_factory=tuple_row) == result
+
+
+async def test_the_error_of_a_routine_calls_no_other(conn: Connection) -> None:
+    number = await conn.fetchval("SELECT procid FROM sysprocedures WHERE procname = 'p'")
+    await conn.execute(
+        f"CREATE PROCEDURE bad(a INT, b INT) RAISE EXCEPTION -9752, 0, 'demo:{number}:'; END PROCEDURE"
+    )
+    with pytest.raises(DatabaseError, match=r"-9752"):
+        await conn.call("bad", 1, 2)
+    with pytest.raises(DatabaseError, match=r"-9752"):
+        await conn.cursor().callproc("bad", [1, 2])
+
+
 async def test_another_statement_is_told_of_call(conn: Connection) -> None:
     with pytest.raises(ProgrammingError) as caught:
         await conn.fetch("EXECUTE PROCEDURE p(?, ?)", None, "abc")
@@ -198,7 +218,7 @@ async def test_another_token_is_the_servers_error(token: str) -> None:
     async with talking(refused, refused) as (conn, _):
         with pytest.raises(DatabaseError) as caught:
             await conn.call("p", None)
-        assert caught.value.sqlcode == -9752 and refused_routine(caught.value) is None
+        assert caught.value.sqlcode == -9752
         with pytest.raises(DatabaseError):
             await conn.cursor().callproc("p", [None])
 
