@@ -22,7 +22,7 @@ from aioifx.client.execution.execute import (
     rows_by_name_or_position,
     start,
 )
-from aioifx.client.execution.outputs import Attempt, call_outputs
+from aioifx.client.execution.outputs import CallAction, call_outputs
 from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
@@ -299,12 +299,12 @@ class Cursor(NotCopied, Generic[R]):
         return await self._observed(sql, len(values), partial(self._callproc, sql, values, timeout))
 
     async def _callproc(self, sql: str, values: Sequence[Value], timeout: float | None) -> list[Value]:
-        attempt = Attempt(self._begin)
+        action = CallAction(self._begin)
         try:
-            await self._execute(sql, values, timeout, attempt)
+            await self._execute(sql, values, timeout, action)
             return [*values]
         except DatabaseError as error:
-            routine = attempt.refused(error)
+            routine = action.refused(error)
             if routine is None:
                 raise
         return (await call_outputs(self._statements, routine, sql, values, timeout=timeout)).put_into(values)

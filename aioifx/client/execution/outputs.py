@@ -53,7 +53,7 @@ class Outputs(NamedTuple):
         return [found.get(index, value) for index, value in enumerate(args)]
 
 
-class Attempt(Generic[P, T]):
+class CallAction(Generic[P, T]):
     """An action for a prepared statement that notes its error: a -9752 is then the routine's own."""
 
     def __init__(self, action: Callable[P, Awaitable[T]]) -> None:
@@ -89,11 +89,11 @@ async def call_routine(
         args: see `call_outputs`.
         timeout: seconds for each of the two steps; None: command_timeout.
     """
-    attempt = Attempt(fetch_all_rows)
+    action = CallAction(fetch_all_rows)
     try:
-        return await call(statements, sql, values, attempt, factory, timeout)
+        return await call(statements, sql, values, action, factory, timeout)
     except DatabaseError as error:
-        routine = attempt.refused(error)
+        routine = action.refused(error)
         if routine is None:
             raise
     outputs = await call_outputs(statements, routine, sql, args, named, timeout)
