@@ -22,7 +22,8 @@ from aioifx.client.execution.execute import (
     rows_by_name_or_position,
     start,
 )
-from aioifx.client.execution.outputs import call_outputs, refused_routine
+from aioifx.client.execution.outputs import CallAction, call_outputs
+from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.row_plan import LobRows, RowPlans, converted
@@ -199,24 +200,34 @@ class Cursor(NotCopied, Generic[R]):
         sql, values = by_name_or_position(sql, params)
         if named is not None:
             sql, values = by_position(sql, values, named)
+        await self._observed(sql, len(values), partial(self._execute, sql, values, timeout))
+        return self
+
+    async def _observed(self, sql: str, parameters: int, execute: Callable[[], Awaitable[T]]) -> T:
+        """Execute as one operation, which goes on until the rows are fetched."""
         self._reset()
         session = self._session
         if session.observation is None:
-            await self._execute(sql, values, timeout)
-            return self
-        watch = self._watch = Watch(session.observation, "cursor", sql, len(values), session)
+            return await execute()
+        watch = self._watch = Watch(session.observation, "cursor", sql, parameters, session)
         try:
-            await watch.run(self._execute(sql, values, timeout))
+            result = await watch.run(execute())
         except BaseException as error:
             watch.end(error)
             raise
-        if self._result is not None:
+        if self._convert is None:
             watch.end()
-        return self
+        return result
 
-    async def _execute(self, sql: str, params: Sequence[Value], timeout: float | None) -> None:
+    async def _execute(
+        self,
+        sql: str,
+        params: Sequence[Value],
+        timeout: float | None,
+        begin: Callable[[Statement, Sequence[Value]], Awaitable[None]] | None = None,
+    ) -> None:
         async with self._session.turn(timeout):
-            statement, _ = await start(self._statements, sql, params, self._begin)
+            statement, _ = await start(self._statements, sql, params, begin or self._begin)
             if self._blocks is not None:
                 self._blocks.finish_if_exhausted()
             else:
@@ -283,16 +294,20 @@ class Cursor(NotCopied, Generic[R]):
         Returns:
             A copy of *parameters*, with the values of OUT and INOUT parameters, unless the routine has results, too.
         """
+        check_sequence(parameters, "parameters")
         sql, values = call_of(procname, parameters, None)
+        return await self._observed(sql, len(values), partial(self._callproc, sql, values, timeout))
+
+    async def _callproc(self, sql: str, values: Sequence[Value], timeout: float | None) -> list[Value]:
+        action = CallAction(self._begin)
         try:
-            await self.execute(sql, values, timeout=timeout)
+            await self._execute(sql, values, timeout, action)
             return [*values]
         except DatabaseError as error:
-            routine = refused_routine(error)
+            routine = action.refused(error)
             if routine is None:
                 raise
-        work = call_outputs(self._statements, routine, sql, values, timeout=timeout)
-        return (await self._session.observed("call", work, sql, len(values))).put_into(values)
+        return (await call_outputs(self._statements, routine, sql, values, timeout=timeout)).put_into(values)
 
     # -- fetch --------------------------------------------------------------------------------------------------------
 

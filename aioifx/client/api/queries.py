@@ -25,7 +25,7 @@ from aioifx.client.execution.execute import (
     rows_by_position,
     value_at,
 )
-from aioifx.client.execution.outputs import call_outputs, fetch_outputs, refused_routine
+from aioifx.client.execution.outputs import call_routine
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.row_plan import LobRows, RowPlan, RowPlans
@@ -37,7 +37,7 @@ from aioifx.client.sql.scanner import check_sql
 from aioifx.codecs.base import Floating
 from aioifx.codecs.record_batches import ArrowResult
 from aioifx.codecs.temporal_text import ISO_DATES, check_dbdate
-from aioifx.errors import DatabaseError, InterfaceError
+from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Value
 
@@ -316,14 +316,10 @@ class Queries(ABC, Generic[Item]):
         if timeout is not None:
             check_timeout(timeout)
         factory = self._factory if row_factory is None else row_factory
-        try:
-            return await self._call("call", sql, values, fetch_all_rows, factory, timeout)
-        except DatabaseError as error:
-            numbered = refused_routine(error)
-            if numbered is None:
-                raise
-        call = partial(call_outputs, routine=numbered, sql=sql, args=args, named=named, timeout=timeout)
-        return await self._run("call", sql, len(values), partial(fetch_outputs, factory=factory, call=call))
+        call = partial(
+            call_routine, sql=sql, values=values, factory=factory, args=args, named=named, timeout=timeout
+        )
+        return await self._run("call", sql, len(values), call)
 
     async def execute(
         self,

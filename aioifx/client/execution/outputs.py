@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
 
 from aioifx.client.config.checks import row_maker
+from aioifx.client.execution.execute import call, fetch_all_rows
 from aioifx.client.execution.parameters import RequestEncoder
+from aioifx.client.execution.prepare import with_fields
 from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.session.failures import note_sql, raise_for
 from aioifx.client.session.session import Session
+from aioifx.client.sql.identifiers import plain_name
+from aioifx.codecs.large_objects import is_large_object
 from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.params import decode_value
 from aioifx.codecs.rows import RowDecoder, RowEncoder
@@ -22,9 +27,15 @@ from aioifx.sqltypes import Column, Row, Value
 from aioifx.wire.fields import BindEntry
 from aioifx.wire.objects import Routine
 from aioifx.wire.opcodes import StatementType
+from aioifx.wire.outbox import Outbox
 from aioifx.wire.routines import NEEDS_VARIABLE, RoutineParameter, routine_in
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _UNNAMED: Final = "named: the server did not name the parameters of the routine; pass them by position"
+
+_IN: Final = 1
 
 
 class Outputs(NamedTuple):
@@ -42,9 +53,51 @@ class Outputs(NamedTuple):
         return [found.get(index, value) for index, value in enumerate(args)]
 
 
-def refused_routine(error: DatabaseError) -> Routine | None:
-    """The routine that a server refused to prepare because of its OUT parameters; None for any other error."""
-    return routine_in(error.token) if error.sqlcode == NEEDS_VARIABLE else None
+class CallAction(Generic[P, T]):
+    """An action for a prepared statement that notes its error: a -9752 is then the routine's own."""
+
+    def __init__(self, action: Callable[P, Awaitable[T]]) -> None:
+        self._action = action
+        self._own: DatabaseError | None = None
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await self._action(*args, **kwargs)
+        except DatabaseError as error:
+            self._own = error
+            raise
+
+    def refused(self, error: DatabaseError) -> Routine | None:
+        """The routine that the server refused to prepare because of its OUT parameters; None for any other error."""
+        is_refusal = error.sqlcode == NEEDS_VARIABLE and error is not self._own
+        return routine_in(error.token) if is_refusal else None
+
+
+async def call_routine(
+    statements: StatementCache,
+    sql: str,
+    values: Sequence[Value],
+    factory: RowFactory[Any],
+    args: Sequence[Value],
+    named: Mapping[str, Value] | None,
+    timeout: float | None,
+) -> list[Any]:
+    """Call a routine: its results as rows, or the values of its OUT and INOUT parameters as a single row.
+
+    Args:
+        sql: the call, with *values* for its placeholders.
+        args: see `call_outputs`.
+        timeout: seconds for each of the two steps; None: command_timeout.
+    """
+    action = CallAction(fetch_all_rows)
+    try:
+        return await call(statements, sql, values, action, factory, timeout)
+    except DatabaseError as error:
+        routine = action.refused(error)
+        if routine is None:
+            raise
+    outputs = await call_outputs(statements, routine, sql, args, named, timeout)
+    return [row_maker(factory, outputs.columns)(outputs.values)]
 
 
 async def call_outputs(
@@ -63,35 +116,53 @@ async def call_outputs(
 
     Raises:
         InterfaceError: *args* are too many, or *named* has other names than the first parameters.
-        NotSupportedError: a large object.
+        NotSupportedError: a large object, before the routine is called.
         DatabaseError: the routine failed.
     """
     session = statements.session
     async with session.turn(timeout):
-        transactions = session.transactions
-        await transactions.before_run(sql, StatementType.EXECUTE_ROUTINE)
-        parameters = await session.fast_path.parameters_of(routine)
-        values = _by_position(parameters, args, named)
-        types = [parameter.type for parameter in parameters[: len(values)]]
-        adapters = adapters_for(session.conversions, types, session.code_set)
-        encoder = RequestEncoder(sql, types, session.code_set, adapters, StatementType.EXECUTE_ROUTINE, ())
-        reply = await session.fast_path.call_numbered(
-            routine,
-            len(values),
-            partial(encoder.put, params=values),
-            len(parameters),
-            on_lost=partial(transactions.on_reply_lost, sql),
-        )
-        await transactions.commit_implicit()
-        return _read(session, parameters, *reply)
+        try:
+            outputs = await _call_numbered(session, routine, sql, args, named)
+        except BaseException as error:
+            note_sql(error, sql)
+            session.transactions.commit_later()  # as after any failed statement
+            raise
+        await session.transactions.commit_implicit()
+        return outputs
 
 
-async def fetch_outputs(
-    statements: StatementCache, factory: RowFactory[Any], call: Callable[[StatementCache], Awaitable[Outputs]]
-) -> list[Any]:
-    """The values of a call's parameters as its single row."""
-    outputs = await call(statements)
-    return [row_maker(factory, outputs.columns)(outputs.values)]
+async def _call_numbered(
+    session: Session, routine: Routine, sql: str, args: Sequence[Value], named: Mapping[str, Value] | None
+) -> Outputs:
+    transactions, fast_path = session.transactions, session.fast_path
+    described = await fast_path.describe_numbered(routine)
+    raise_for(described, sql, session.options)
+    parameters = await _resolved(session, described.routine_parameters or ())
+    _check_supported(parameters)
+    values = _by_position(parameters, args, named)
+    types = [parameter.type for parameter in parameters[: len(values)]]
+    adapters = adapters_for(session.conversions, types, session.code_set)
+    encoder = RequestEncoder(sql, types, session.code_set, adapters, StatementType.EXECUTE_ROUTINE, ())
+    arguments = Outbox()
+    encoder.put(arguments, values)
+    await transactions.before_run(sql, StatementType.EXECUTE_ROUTINE)
+    lost = partial(transactions.on_reply_lost, sql)
+    reply = await fast_path.call_numbered(routine, len(values), arguments.data, len(parameters), lost)
+    raise_for(reply, sql, session.options)
+    return _read(session, parameters, reply.outputs or (), reply.returned or ())
+
+
+async def _resolved(session: Session, parameters: Sequence[RoutineParameter]) -> tuple[RoutineParameter, ...]:
+    """The parameters, with the fields of ROW types and collections."""
+    types = await with_fields(session, [parameter.type for parameter in parameters])
+    return tuple([parameter._replace(type=found) for parameter, found in zip(parameters, types, strict=True)])
+
+
+def _check_supported(parameters: Sequence[RoutineParameter]) -> None:
+    for number, (mode, _, sql_type) in enumerate(parameters, 1):
+        if mode != _IN and is_large_object(sql_type):
+            message = f"parameter {number}: {sql_type} values are not supported"
+            raise NotSupportedError(message, parameter=number)
 
 
 def _by_position(
@@ -101,7 +172,7 @@ def _by_position(
         if len(args) > len(parameters):
             raise InterfaceError(f"expected at most {len(parameters)} arguments, got {len(args)}")
         return args
-    values = {name.lower(): value for name, value in named.items()}
+    values = {plain_name(name): value for name, value in named.items()}
     names = [parameter.name.lower() for parameter in parameters]
     if not any(names):
         raise NotSupportedError(_UNNAMED)

@@ -89,6 +89,11 @@ async def _resolve_types(
     return description, parameters
 
 
+async def with_fields(session: Session, types: Sequence[SqlType]) -> Sequence[SqlType]:
+    """The types, with the fields of ROW types and collections; see `type_lookup`."""
+    return await resolved_types(types, session.known_types, partial(_fetch_catalog, session)) or types
+
+
 async def _fetch_catalog(session: Session, sql: str) -> list[Row]:
     """The rows of a query of the catalog; none if the server rejects it.
 

@@ -19,9 +19,11 @@ from aioifx.errors import (
 from aioifx.wire.completion import ServerError
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.replies import Reply
+from aioifx.wire.routines import NEEDS_VARIABLE, routine_in
 
 _DATES: Final = frozenset({-1204, -1205, -1206, -1209, -1210, -1212, -1218})
 """A text is not a date in the session's format (documented)."""
+_OUTPUTS: Final = "call() of a connection, and callproc() of a cursor, call routines with OUT parameters"
 
 
 def raise_for(reply: Reply, sql: str | None = None, options: ConnectOptions | None = None) -> None:
@@ -69,6 +71,8 @@ def _hint_for(error: DatabaseError, sql: str, options: ConnectOptions | None) ->
         return options.date_hint if options is not None else ""
     if not isinstance(error, ProgrammingError):
         return ""
+    if error.sqlcode == NEEDS_VARIABLE and routine_in(error.token):
+        return _OUTPUTS
     from aioifx.client.sql.foreign_sql import hint_at  # here, because errors of SQL are rare
 
     placeholder = hint_for_text(sql) if isinstance(error, SQLSyntaxError) else ""

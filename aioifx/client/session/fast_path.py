@@ -107,54 +107,41 @@ class FastPath:
         raise_for(reply)
         return convert(_returned(reply))
 
-    async def parameters_of(self, numbered: objects.Routine) -> tuple[routines.RoutineParameter, ...]:
-        """The parameters of a routine that the token of -9752 names by number.
-
-        Raises:
-            DatabaseError: the routine does not exist any longer.
-        """
+    async def describe_numbered(self, numbered: objects.Routine) -> Reply:
+        """Describe a routine that the token of -9752 names by number. An error in the reply is not raised."""
         outbox = Outbox()
         routines.put_describe_routine(outbox, numbered)
-        reply = await self._conversation.exchange(outbox, on_success=_check_described)
-        raise_for(reply)
-        assert reply.routine_parameters is not None
-        return reply.routine_parameters
+        return await self._conversation.exchange(outbox, on_success=_check_described)
 
     async def call_numbered(
         self,
         numbered: objects.Routine,
         count: int,
-        put_arguments: Callable[[Outbox], None],
+        arguments: bytes | bytearray,
         parameters: int,
         on_lost: Callable[[DatabaseError], None],
-    ) -> tuple[tuple[bool, ...], Results]:
+    ) -> Reply:
         """Call such a routine: which of its parameters have values then, and these. Two round trips.
+
+        An error in a reply is not raised.
 
         Args:
             count: the number of arguments.
-            put_arguments: puts them as SQ_BIND.
+            arguments: these as SQ_BIND.
             parameters: how many parameters the routine has.
             on_lost: called with the error if the reply to the call is lost.
-
-        Raises:
-            DatabaseError: the routine failed. Any exception of *put_arguments*.
         """
         outbox, call = Outbox(), Outbox()
         routines.put_find_numbered(outbox, self._conversation.capabilities, numbered)
         found = await self._conversation.exchange(outbox, on_success=_check_found)
-        raise_for(found)
-        assert found.routine is not None
-        objects.put_call_routine(
-            call,
-            objects.CallRoutine(found.routine.database, found.routine.routine, count, routines.BY_NUMBER),
-        )
-        put_arguments(call)
+        if found.routine is None:
+            return found
+        database, handle = found.routine
+        objects.put_call_routine(call, objects.CallRoutine(database, handle, count, routines.BY_NUMBER))
+        call.raw(arguments)
         routines.put_outputs_request(call, routines.Outputs())
         check = partial(_check_outputs, parameters)
-        reply = await self._conversation.exchange(call, interruptible=True, on_success=check, on_lost=on_lost)
-        raise_for(reply)
-        assert reply.outputs is not None
-        return reply.outputs, _returned(reply)
+        return await self._conversation.exchange(call, interruptible=True, on_success=check, on_lost=on_lost)
 
     def call_later(
         self, signature: bytes, *arguments: BindEntry, still_needed: Callable[[], bool] | None = None

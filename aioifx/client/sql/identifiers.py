@@ -42,6 +42,11 @@ def column_name(name: object, what: str) -> str:
     return _checked(name, what, _COLUMN, "one identifier")
 
 
+def plain_name(name: str) -> str:
+    """One identifier, checked by `column_name`, in lower case and without its quotes, to compare it with others."""
+    return (name[1:-1].replace('""', '"') if name[0] == '"' else name).lower()
+
+
 def check_column_names(names: object, option: str) -> None:
     """Raise InterfaceError unless *names* is a sequence of one or more names for `column_name`."""
     kind = type(names).__name__

@@ -464,6 +464,10 @@ class Engine:
         schema = self._state.planner.schema(self._state.current)
         return next((each for each in schema.routines if each.procid == procid), None)
 
+    def prepare_call(self, routine: SplRoutine, arguments: int) -> Statement:
+        """EXECUTE of a routine with so many arguments, as `prepare`."""
+        return self._state.prepare(self._state.planner.call_text(routine, arguments))
+
     @contextmanager
     def routine_call(self) -> Generator[None, None, None]:
         """Context of a call by the fast path, or of SQ_LODATA.

@@ -13,6 +13,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.spl import SplRoutine
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.parameters import Binders
 from aioifx.server.sql.syntax.parser import parse, split_statements
@@ -121,6 +122,12 @@ class Planner:
             return self._several(text, pieces, schema)
         key = self._key(text, schema)
         return Statement(text, key, self._plan(key, schema))
+
+    def call_text(self, routine: SplRoutine, arguments: int) -> str:
+        """EXECUTE of a routine with a placeholder for each argument."""
+        owner = routine.owner.replace("'", "''")
+        name = '"' + routine.name.replace('"', '""') + '"' if self._delimident else routine.name
+        return f"execute procedure '{owner}'.{name}({', '.join('?' * arguments)})"
 
     def prepare_single(self, text: str, workspace: Workspace) -> Statement:
         """Translate a text that a routine has computed.

@@ -266,9 +266,9 @@ class SessionContext:
         self.recorder.add(record)
         return record
 
-    def executing(self, prepared: PreparedStatement, *, faults: bool = True) -> Execution:
-        """Context of an execution of *prepared*."""
-        sql = prepared.statement.text
+    def executing(self, prepared: PreparedStatement, *, faults: bool = True, sql: str = "") -> Execution:
+        """Context of an execution of *prepared*; *sql* is the client's text, if it is another."""
+        sql = sql or prepared.statement.text
         return Execution(self.record(sql, prepared), sql, self.points if faults else None)
 
     def continuing(self, prepared: PreparedStatement, *, faults: bool = False) -> Execution:

@@ -52,7 +52,7 @@ def expect_arguments(context: SessionContext, message: objects.CallRoutine) -> N
     """
     if not (1 <= message.routine <= len(_NAMES) or has_outputs(message)):
         raise SqlError(_NO_ROUTINE, token=str(message.routine))
-    context.calling = message
+    context.calling, context.arguments = message, ()
 
 
 def call_routine(context: SessionContext, arguments: Sequence[BindEntry]) -> None:

@@ -6,6 +6,7 @@ Routines that return results, too, are prepared: JDBC takes as many values as th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from aioifx.codecs.bind_values import binder_for
@@ -13,13 +14,14 @@ from aioifx.server.catalog.sysrows import PARAMETER_ATTRIBUTES
 from aioifx.server.engine.planner import Statement
 from aioifx.server.protocol.context import Handler, SessionContext
 from aioifx.server.protocol.row_blocks import sent_loader
+from aioifx.server.protocol.statement_log import sent_types
 from aioifx.server.protocol.statement_table import procid_of
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import CallSpl
 from aioifx.server.sql.model.spl import UNRESOLVED, SplRoutine
 from aioifx.server.sqlite.spool import StoredRow
-from aioifx.sqltypes import Row
 from aioifx.wire import objects, routines
+from aioifx.wire.fields import BindEntry
 from aioifx.wire.objects import Routine
 
 
@@ -37,7 +39,7 @@ def refuse_outputs(context: SessionContext, statement: Statement) -> None:
         return
     routine, has_literals = action.routine, len(plan.parameters) < len(action.given)
     if routine.outputs and not routine.results and not has_literals:
-        number = context.refused.take(routine.procid)
+        number = context.refused.take(routine.procid, statement.text)
         token = routines.routine_token(Routine(database.name.encode(), number))
         raise SqlError(routines.NEEDS_VARIABLE, token=token)
 
@@ -68,7 +70,7 @@ def call(context: SessionContext, message: routines.Outputs) -> None:
         raise SqlError(UNRESOLVED)
     context.calling, context.arguments = None, ()
     routine = _routine(context, called.routine)
-    row = _run(context, routine, context.values_of(arguments))
+    row = _run(context, routine, arguments, context.refused.text(called.routine))
     entries: list[bytes] = []
     for value, parameter in zip(row, routine.outputs, strict=True):
         load = sent_loader(parameter.type, context.engine.settings)
@@ -87,14 +89,13 @@ def _routine(context: SessionContext, number: int) -> SplRoutine:
     return found
 
 
-def _run(context: SessionContext, routine: SplRoutine, values: Row) -> StoredRow:
-    """Execute the call as a statement; the single row of its values."""
-    text = f"execute procedure '{routine.owner}'.{routine.name}({', '.join('?' * len(values))})"
-    engine = context.engine
-    prepared = context.statements.add(engine.prepare(text))
-    prepared.values = values
+def _run(context: SessionContext, routine: SplRoutine, arguments: Sequence[BindEntry], sql: str) -> StoredRow:
+    """Execute the call as a statement with the client's text; the single row of its values."""
+    engine, values = context.engine, context.values_of(arguments)
+    prepared = context.statements.add(engine.prepare_call(routine, len(values)))
+    prepared.value_types = sent_types(arguments)
     try:
-        with context.executing(prepared) as record:
+        with context.executing(prepared, sql=sql) as record:
             cursor = engine.open(prepared.statement, values)
             try:
                 (row,), _ = engine.fetch(cursor, 1)

@@ -128,14 +128,20 @@ class RefusedCalls:
 
     def __init__(self) -> None:
         self._refused = 0
+        self._texts: dict[int, str] = {}
         self._repeated: set[int] = set()
 
-    def take(self, procid: int) -> int:
-        """A number for the next statement that calls the routine."""
+    def take(self, procid: int, text: str) -> int:
+        """A number for the next statement that calls the routine, whose text is kept."""
         self._refused = (self._refused + 1) % _STATEMENTS
         number = self._refused * _PROCIDS + procid
         self._repeated.discard(number)
+        self._texts[number] = text
         return number
+
+    def text(self, number: int) -> str:
+        """The statement's text; empty for a number that was not given."""
+        return self._texts.get(number, "")
 
     def call(self, number: int) -> bool:
         """Note a call; returns whether it is the first of its statement."""

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+import aioifx
+from aioifx.server import ServerOptions, serve
 from aioifx.sqltypes import SqlType, TypeCode
 from aioifx.wire import requests
 from aioifx.wire.fields import BindEntry
@@ -110,12 +112,26 @@ def test_an_error_of_the_routine_is_the_reply(talk: Talk) -> None:
     assert error_of(talk.say(DescribeRoutine(routine)))[0] == -674
 
 
+async def test_a_call_is_logged_and_faulted_by_its_text() -> None:
+    async with serve(ServerOptions()) as server, aioifx.connect(server.dsn) as conn:
+        await conn.execute(P)
+        with server.statements() as log:
+            await conn.call("p", None, "abc")
+        assert [each.sql for each in log] == ["execute procedure p(?, ?)"]
+        with server.faults.fail_next(-244, -107, match="execute procedure p(") as fault:
+            with pytest.raises(aioifx.LockError):
+                await conn.call("p", None, "abc")
+        assert fault.hits == 1
+
+
 def test_bad_calls_are_errors_and_the_session_goes_on(talk: Talk) -> None:
     talk.command(P)
     routine = refused(talk, "EXECUTE PROCEDURE p(?, ?)")
     assert error_of(talk.say(Outputs()))[0] == -674
     assert error_of(call(talk, routine, None))[0] == -674
-    bad = requests.Bind((BindEntry(TypeCode.INTEGER, b"", b"", 7, 0, b"\0\0\0\1"),) * 2)
     call_of = CallRoutine(b"demo", routine.routine, 2, BY_NUMBER)
+    assert talk.say(call_of, bound(None, "abc")).error is None
+    assert error_of(talk.say(call_of, Outputs()))[0] == -674
+    bad = requests.Bind((BindEntry(TypeCode.INTEGER, b"", b"", 7, 0, b"\0\0\0\1"),) * 2)
     assert error_of(talk.say(call_of, bad, Outputs()))[0] == -999
     assert data_of(call(talk, routine, None, "abc"))[1] == b"abc!"

@@ -72,11 +72,12 @@ def test_open_cursors_are_counted() -> None:
 
 def test_each_refused_statement_has_its_own_number_of_a_routine() -> None:
     refused = RefusedCalls()
-    first, second = refused.take(500), refused.take(500)
+    first, second = refused.take(500, "a"), refused.take(500, "b")
     assert first != second
     assert {procid_of(first), procid_of(second)} == {500}
     assert [refused.call(number) for number in (first, first, second, first)] == [True, False, True, False]
-    numbers = [refused.take(500) for _ in range(2048)]
+    assert [refused.text(number) for number in (first, second, 500)] == ["a", "b", ""]
+    numbers = [refused.take(500, "c") for _ in range(2048)]
     assert len(set(numbers)) == 2048
     assert all(0 < number < 2**31 for number in numbers)
     assert refused.call(first)

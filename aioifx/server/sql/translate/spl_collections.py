@@ -13,7 +13,6 @@ from aioifx.server.sql.runtime.collection_variables import ElementCursor, delete
 from aioifx.server.sql.syntax import nodes, spl_nodes
 from aioifx.server.sql.translate.spl_goto import GotoSource
 from aioifx.server.sql.translate.spl_source import Variable
-from aioifx.sqltypes import TypeCode
 
 NO_CURSOR: Final = -507
 """No cursor of that name (documented: list of messages)."""
@@ -27,7 +26,7 @@ class CollectionSource(GotoSource):
         super().__init__(schema, settings)
         self._namespace.update(_HELPERS)
         self._element_cursors: dict[str, tuple[str, str]] = {}
-        """The place of each cursor over a variable whose loop is around, and the variable."""
+        """The place of each cursor over a variable whose loop is around, and that of the variable."""
 
     def _change_elements(self, node: spl_nodes.ChangeElements) -> None:
         """INSERT, UPDATE or DELETE of TABLE(variable).
@@ -40,7 +39,7 @@ class CollectionSource(GotoSource):
         stored = self._read(node.variable.text, variable)
         if node.verb == "insert":
             stored = f"(None if {variable.source} is _missing else {variable.source})"
-        cursor = self._cursor_of(node)
+        cursor = self._cursor_of(node, variable)
         arguments = [stored]
         if node.value is not None:
             arguments.append(self._value(node.value, type_.element))
@@ -52,6 +51,8 @@ class CollectionSource(GotoSource):
             place = f"type{self._number()}"
             self._namespace[place] = type_
             arguments.append(place)
+        around = [place for place, source in self._element_cursors.values() if source == variable.source]
+        arguments.append(f"({''.join(f'{place}, ' for place in around)})")
         verb = {"insert": "_inserted", "update": "_updated", "delete": "_deleted"}[node.verb]
         self._line(f"{variable.source} = {verb}({', '.join(arguments)})")
         self._gets_value(variable)
@@ -62,11 +63,11 @@ class CollectionSource(GotoSource):
             raise SqlError(-999, token="TABLE(VARIABLE)", offset=name.offset)
         return type_
 
-    def _cursor_of(self, node: spl_nodes.ChangeElements) -> str:
+    def _cursor_of(self, node: spl_nodes.ChangeElements, variable: Variable) -> str:
         if node.cursor is None:
             return "None"
-        place, variable = self._element_cursors.get(node.cursor.text, ("", ""))
-        if variable != node.variable.text:
+        place, source = self._element_cursors.get(node.cursor.text, ("", ""))
+        if source != variable.source:
             raise SqlError(NO_CURSOR, token=node.cursor.text, offset=node.cursor.offset)
         return place
 
@@ -89,11 +90,10 @@ class CollectionSource(GotoSource):
         if name is None:
             raise SqlError(-999, token="TABLE(VARIABLE)", offset=node.offset)
         variable = self._target(nodes.Name(name.offset, name.name))
-        type_ = self._collection_type(variable, changes[0].variable)
+        self._collection_type(variable, changes[0].variable)
         place = f"cursor{self._number()}"
-        is_set = type_.code == TypeCode.SET
-        self._line(f"{place} = _cursor({self._read(name.name, variable)}, {is_set})")
-        self._element_cursors[node.cursor] = place, name.name
+        self._line(f"{place} = _cursor({self._read(name.name, variable)})")
+        self._element_cursors[node.cursor] = place, variable.source
         return place
 
 
@@ -106,6 +106,8 @@ def _variable_of(source: nodes.Query | nodes.Execute) -> nodes.Column | None:
         return None
     item = body.from_items[0]
     if body != nodes.Select(body.offset, body.items, body.from_items, first=body.first):
+        return None
+    if any(isinstance(each, nodes.Aggregate) for item in body.items for each in nodes.walk(item)):
         return None
     if not isinstance(item, nodes.ElementTable) or not isinstance(item.collection, nodes.Column):
         return None

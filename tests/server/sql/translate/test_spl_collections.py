@@ -35,6 +35,17 @@ def created(engine: Engine, body: str) -> None:
             f" {LOOP} IF n = 4 THEN DELETE FROM TABLE(s) WHERE CURRENT OF c; EXIT FOREACH; END IF; END FOREACH;",
             "SET{1,8,5}",
         ),
+        (
+            f"{NUMBERS} {LOOP} INSERT AT 1 INTO TABLE(s) VALUES (n); IF n <> 3 THEN"
+            " UPDATE TABLE(s)(x) SET x = n * 10 WHERE CURRENT OF c; END IF; END FOREACH;",
+            "LIST{2,3,2,1,10,20,3,20}",
+        ),
+        (
+            f"DEFINE m INT; {NUMBERS} {LOOP} IF n = 1 THEN FOREACH d FOR SELECT * INTO m FROM TABLE(s)"
+            " IF m = 2 THEN DELETE FROM TABLE(s) WHERE CURRENT OF d; END IF; END FOREACH; END IF;"
+            " IF n <> 2 THEN UPDATE TABLE(s)(x) SET x = n * 10 WHERE CURRENT OF c; END IF; END FOREACH;",
+            "LIST{10,30}",
+        ),
     ],
 )
 def test_elements_are_changed(engine: Engine, body: str, result: str) -> None:
@@ -49,9 +60,21 @@ def test_elements_are_changed(engine: Engine, body: str, result: str) -> None:
         ("DEFINE s ROW(a INT); DELETE FROM TABLE(s);", -999, "TABLE(VARIABLE)"),
         ("DEFINE s INT; DELETE FROM TABLE(t);", -667, "t"),
         (f"{NUMBERS} DELETE FROM TABLE(s) WHERE CURRENT OF c;", -507, "c"),
+        (
+            f"{NUMBERS} {LOOP} BEGIN DEFINE s LIST(INT NOT NULL); DELETE FROM TABLE(s) WHERE CURRENT OF c; END"
+            " END FOREACH;",
+            -507,
+            "c",
+        ),
         (f"{NUMBERS} {LOOP} END FOREACH; DELETE FROM TABLE(s) WHERE CURRENT OF c;", -507, "c"),
         (
             f"{NUMBERS} {LOOP} WHERE n > 1 DELETE FROM TABLE(s) WHERE CURRENT OF c; END FOREACH;",
+            -999,
+            "TABLE(VARIABLE)",
+        ),
+        (
+            f"{NUMBERS} FOREACH c FOR SELECT MAX(x) INTO n FROM TABLE(s) AS t(x)"
+            " DELETE FROM TABLE(s) WHERE CURRENT OF c; END FOREACH;",
             -999,
             "TABLE(VARIABLE)",
         ),
