@@ -155,7 +155,7 @@ def _autofree(s: TokenStream, offset: int) -> nodes.SetOption:
 
 def _explain(s: TokenStream, offset: int) -> nodes.SetOption:
     if s.accept("file", "to"):
-        return nodes.SetOption(offset, "explain file", s.string())
+        return nodes.SetOption(offset, "explain file", _file(s))
     value = s.expect_any("on", "off").text
     if value == "on" and s.accept("avoid_execute"):
         value = "on avoid_execute"
@@ -181,8 +181,16 @@ def _pdqpriority(s: TokenStream, offset: int) -> nodes.SetOption:
     return nodes.SetOption(offset, "pdqpriority", s.expect_any("default", "low", "off", "high").text)
 
 
+def _file(s: TokenStream) -> str:
+    """Read the name of a file; in a routine any expression, which is not evaluated (documented: a variable, too)."""
+    if not s.in_routine:
+        return s.string()
+    value = s.grammar.value(s)
+    return value.value if isinstance(value, nodes.String) else ""
+
+
 def _debug_file(s: TokenStream, offset: int) -> nodes.SetOption:
-    value = s.string()
+    value = _file(s)
     s.accept("with", "append")
     return nodes.SetOption(offset, "debug file", value)
 

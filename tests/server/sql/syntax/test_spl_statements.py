@@ -91,6 +91,14 @@ def test_trace_is_read() -> None:
         assert isinstance(statement(text), spl_nodes.Trace)
 
 
+@pytest.mark.parametrize("text", ["'t.txt'", "a", "a || '.txt' WITH APPEND"])
+def test_the_file_of_trace_is_an_expression(text: str) -> None:
+    setting = statement(f"SET DEBUG FILE TO {text};")
+    assert isinstance(setting, spl_nodes.Sql)
+    expected = "t.txt" if text.startswith("'") else ""
+    assert setting.statement == nodes.SetOption(setting.offset, "debug file", expected)
+
+
 @pytest.mark.parametrize(
     ("text", "sqlcode", "token"),
     [
