@@ -140,6 +140,8 @@ class Variable(Expression):
     index: int
     name: str
     type: SqlType
+    path: tuple[int, ...] = ()
+    """The field of a ROW variable whose `type` it is: the indexes that lead to it."""
 
 
 class Column(Expression):

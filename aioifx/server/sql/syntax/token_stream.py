@@ -171,9 +171,11 @@ class TokenStream:
         return Name(token.offset, token.text)
 
     def target(self) -> Name:
-        """Read a variable, ``new.column`` in a trigger procedure, or a part of either: ``variable[first, last]``."""
+        """Read a variable, its field, ``new.column`` in a trigger procedure, or a part: ``variable[first, last]``."""
         name = self.name()
-        text = f"{name.text}.{self.name().text}" if self.accept(".") else name.text
+        text = name.text
+        while self.accept("."):
+            text += f".{self.name().text}"
         if not self.accept("["):
             return Name(name.offset, text)
         first = self.integer()

@@ -107,7 +107,10 @@ class Expressions:
             case nodes.Parameter():
                 return self._parameter(node, hint)
             case nodes.Variable():
-                return Typed(Parameter(node.index + 1), node.type)
+                value: Node = Parameter(node.index + 1)
+                for index in node.path:
+                    value = call("ifx_field", value, index)
+                return Typed(value, node.type)
             case nodes.DatetimeLiteral():
                 return literal_of(node.text, SqlType(TypeCode.DATETIME, node.qualifier.encoded))
             case nodes.IntervalLiteral():

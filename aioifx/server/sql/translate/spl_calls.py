@@ -12,7 +12,7 @@ from aioifx.server.sql.translate.calls import NO_VARIABLE
 from aioifx.server.sql.translate.spl_dynamic import DynamicSource
 from aioifx.server.sql.translate.spl_program import EmbeddedStatement
 from aioifx.server.sql.translate.spl_source import Variable
-from aioifx.server.sql.translate.variables import with_variables
+from aioifx.server.sql.translate.variables import path_of, with_variables
 
 
 def executed(call: nodes.Call) -> nodes.Execute:
@@ -47,7 +47,7 @@ class CallSource(DynamicSource):
         if not any(each.outputs for each in found):
             return None
         types = [
-            self._variables.type_of(each.name) if isinstance(each, nodes.Column) else None
+            self._variables.type_of(".".join(path_of(each))) if isinstance(each, nodes.Column) else None
             for each in call.arguments[:count]
         ]
         routine = resolved(found, name.name, types, named, name.offset)
@@ -78,9 +78,10 @@ class CallSource(DynamicSource):
         return changed, [variables.get(each.name, Variable("_", each.type)) for each in routine.outputs]
 
     def _output(self, value: nodes.Expression, parameter: SplParameter) -> Variable:
-        if not isinstance(value, nodes.Column) or self._variables.find(value.name) is None:
+        name = ".".join(path_of(value)) if isinstance(value, nodes.Column) else ""
+        if self._variables.find(name) is None:
             raise SqlError(NO_VARIABLE, token=parameter.name, offset=value.offset)
-        return self._target(nodes.Name(value.offset, value.name))
+        return self._target(nodes.Name(value.offset, name))
 
     def _assign_row(self, tree: nodes.Query | nodes.Execute, names: Sequence[nodes.Name]) -> None:
         """SELECT .. INTO, and LET of several variables."""

@@ -30,7 +30,7 @@ from aioifx.wire.opcodes import StatementType
 _INTERRUPTED: Final = -213
 _RAISED: Final = -746
 _WRONG_STEP: Final = -683
-_UNDEFINED: Final = -696
+UNDEFINED: Final = -696
 _NO_STEP: Final = -697
 
 MISSING: Final = object()
@@ -114,7 +114,7 @@ def _range(first: int | None, last: int | None, step: Any = MISSING) -> range:
 
 def _no_value(name: str) -> NoReturn:
     """A variable is read that has no value yet (documented: it differs from NULL)."""
-    raise SqlError(_UNDEFINED, token=name)
+    raise SqlError(UNDEFINED, token=name)
 
 
 HELPERS: Final[dict[str, Any]] = {

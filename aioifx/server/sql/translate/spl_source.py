@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from aioifx.server.sql.builtin_types import boolean
 from aioifx.server.sql.complex_types import ComplexType
@@ -18,14 +18,23 @@ from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.spl import UNRESOLVED, SplRoutine
+from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.model.type_rules import INTEGER, LONG_TEXT, Family, char, family_of, plain, size_of
+from aioifx.server.sql.runtime.complex_values import completed, parts_of
 from aioifx.server.sql.runtime.strings import with_part
 from aioifx.server.sql.syntax import nodes, spl_nodes
 from aioifx.server.sql.syntax.spl_nodes import LoopKind
 from aioifx.server.sql.translate.closure_expressions import ClosureExpressions, Namespace, Unknown
 from aioifx.server.sql.translate.scopes import Context
-from aioifx.server.sql.translate.spl_program import HELPERS, Embedded, EmbeddedExpression, expression
-from aioifx.server.sql.translate.variables import expression_with_variables
+from aioifx.server.sql.translate.spl_program import (
+    HELPERS,
+    MISSING,
+    UNDEFINED,
+    Embedded,
+    EmbeddedExpression,
+    expression,
+)
+from aioifx.server.sql.translate.variables import expression_with_variables, field_of
 from aioifx.sqltypes import SqlType
 
 
@@ -42,6 +51,8 @@ class Variable(Frozen):
     """The variable that it is put into as a part, from `first` to `last`, once it has its value."""
     first: int = 0
     last: int = 0
+    setter: str = ""
+    """For a field of a ROW: the function that puts it into the whole."""
 
 
 Verb: TypeAlias = Literal["exit", "continue"]
@@ -144,6 +155,25 @@ def changes_current_of(body: spl_nodes.Block, cursor: str) -> bool:
 def for_update(query: nodes.Query) -> nodes.Query:
     """The query with FOR UPDATE."""
     return replace(query, for_update=query.for_update or nodes.ForUpdate(query.offset, ()))
+
+
+def _with_field(name: str, type_: ComplexType, path: tuple[int, ...], row: Any, value: Stored) -> str:
+    """A stored row with another value of a field.
+
+    Raises:
+        SqlError: -696, it has no row yet (documented: it must be initialized; assumed: the SQLCODE); -391, the field is
+            NOT NULL.
+    """
+    if row is None or row is MISSING:
+        raise SqlError(UNDEFINED, token=name)
+    parts = parts_of(row)
+    index, *rest = path
+    inner = type_.parts[index]
+    if rest:
+        assert isinstance(inner, ComplexType)
+        value = _with_field(name, inner, tuple(rest), parts[index], value)
+    parts[index] = value
+    return completed(parts, type_)
 
 
 NOT_DECLARED: Final = -667
@@ -273,7 +303,9 @@ class RoutineSource:
         """Source after *targets* have been set, which puts parts into their variables."""
         for each in targets:
             whole = each.whole
-            if whole is not None:
+            if whole is not None and each.setter:
+                self._line(f"{whole.source} = {each.setter}({whole.source}, {each.source})")
+            elif whole is not None:
                 before = whole.source
                 if before in self._undefined:
                     before = f"(None if {before} is _missing else {before})"
@@ -293,10 +325,10 @@ class RoutineSource:
         """A place for a part of a variable.
 
         Raises:
-            SqlError: -306, it is not within the variable; -999, the variable has no text.
+            SqlError: -306, it is not within the variable; -999, the variable has no text, or is a field.
         """
         whole = self._target(name)
-        if family_of(whole.type) is not Family.TEXT:
+        if family_of(whole.type) is not Family.TEXT or whole.setter:
             raise SqlError(-999, token="[]", offset=name.offset)
         if not 1 <= name.first <= name.last <= size_of(whole.type):
             raise SqlError(-306, offset=name.offset)
@@ -304,14 +336,26 @@ class RoutineSource:
         return Variable(self._place(), type_, whole=whole, first=name.first, last=name.last)
 
     def _target(self, name: nodes.Name) -> Variable:
-        found = self._variables.find(name.text)
-        if found is None and isinstance(self._variables.type_of(name.text.partition(".")[0]), ComplexType):
-            raise SqlError(-999, token="FIELD OF A VARIABLE", offset=name.offset)
+        found = self._variables.find(name.text) or self._field(name)
         if found is None or found.is_set_by_server:
             raise SqlError(NOT_DECLARED, token=name.text, offset=name.offset)
         if found.is_loop:
             raise SqlError(LOOP_VARIABLE, token=name.text, offset=name.offset)
         return found
+
+    def _field(self, name: nodes.Name) -> Variable | None:
+        """A place for a field of a ROW variable; None if there is none."""
+        path = name.text.split(".")
+        for size in (1, 2):
+            whole = self._variables.find(".".join(path[:size]))
+            if whole is None or whole.is_set_by_server or not isinstance(whole.type, ComplexType):
+                continue
+            followed = field_of(whole.type, path[size:])
+            if followed is not None:
+                setter = f"_field{self._number()}"
+                self._namespace[setter] = partial(_with_field, name.text, whole.type, followed[0])
+                return Variable(self._place(), followed[1], whole=whole, setter=setter)
+        return None
 
     def _assigned(self, source: str, from_type: SqlType, to_type: SqlType) -> str:
         """Source of a value of one type as another type stores it."""

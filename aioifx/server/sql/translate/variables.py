@@ -1,7 +1,8 @@
 """Names of variables in a statement or expression of a routine -> `nodes.Variable`. Never: their values.
 
 A name that is both a variable and a column means the variable, unless the table qualifies it (documented: DEFINE
-statement, precedence of names). GROUP BY and ORDER BY name columns only.
+statement, precedence of names). ``variable.field`` comes before ``column.field`` and ``table.column`` (documented:
+Guide to SQL: Tutorial, Handle row-type data). GROUP BY and ORDER BY name columns only.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from dataclasses import fields, replace
 from typing import Any, TypeAlias, TypeVar
 
 from aioifx.server.sql.complex_types import ComplexType
-from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax import nodes
 from aioifx.sqltypes import SqlType
 
@@ -44,7 +44,7 @@ def _replaced(node: Tree, find: FindType, names: dict[str, int]) -> Tree:
 
 
 def _value(value: object, find: FindType, names: dict[str, int]) -> object:
-    if isinstance(value, nodes.Column):
+    if isinstance(value, nodes.Column | nodes.FieldAccess):
         return _variable(value, find, names) or value
     if isinstance(value, nodes.OrderItem):
         return value
@@ -56,19 +56,43 @@ def _value(value: object, find: FindType, names: dict[str, int]) -> object:
     return value
 
 
-def _variable(column: nodes.Column, find: FindType, names: dict[str, int]) -> nodes.Variable | None:
-    name = column.name
-    if column.table is not None:
-        table = column.table
-        if table.owner or table.database:
+def _variable(
+    node: nodes.Column | nodes.FieldAccess, find: FindType, names: dict[str, int]
+) -> nodes.Variable | None:
+    path = path_of(node)
+    for size in range(min(len(path), 2), 0, -1):
+        name = ".".join(path[:size])
+        type_ = find(name)
+        followed = None if type_ is None else field_of(type_, path[size:])
+        if followed is not None:
+            indexes, type_ = followed
+            return nodes.Variable(node.offset, names.setdefault(name, len(names)), name, type_, indexes)
+    return None
+
+
+def path_of(node: nodes.Column | nodes.FieldAccess) -> tuple[str, ...]:
+    """The names of a path; none for what no variable has, such as a database."""
+    if isinstance(node, nodes.FieldAccess):
+        return (*path_of(node.operand), *node.fields)
+    table = node.table
+    if table is None:
+        return (node.name,)
+    if table.database:
+        return ()
+    return (table.owner, table.name, node.name) if table.owner else (table.name, node.name)
+
+
+def field_of(type_: SqlType, names: Sequence[str]) -> tuple[tuple[int, ...], SqlType] | None:
+    """The indexes that lead to a field of a ROW, and its type; None if there is no such field."""
+    indexes: list[int] = []
+    for name in names:
+        index = type_.field(name) if isinstance(type_, ComplexType) else None
+        if index is None:
             return None
-        name = f"{table.name}.{name}"
-    type_ = find(name)
-    if type_ is None:
-        if column.table is not None and isinstance(find(column.table.name), ComplexType):
-            raise SqlError(-999, token="FIELD OF A VARIABLE", offset=column.offset)
-        return None
-    return nodes.Variable(column.offset, names.setdefault(name, len(names)), name, type_)
+        assert isinstance(type_, ComplexType)
+        indexes.append(index)
+        type_ = type_.parts[index]
+    return tuple(indexes), type_
 
 
 def expression_with_variables(
@@ -76,6 +100,6 @@ def expression_with_variables(
 ) -> tuple[nodes.Expression, tuple[str, ...]]:
     """The same for an expression, which may itself be the name of a variable."""
     names = {name: index for index, name in enumerate(first)}
-    if isinstance(node, nodes.Column):
+    if isinstance(node, nodes.Column | nodes.FieldAccess):
         return _variable(node, find, names) or node, tuple(names)
     return _replaced(node, find, names), tuple(names)

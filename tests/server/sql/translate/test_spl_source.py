@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.type_rules import DATE, INTEGER
@@ -17,6 +18,7 @@ from aioifx.server.sql.translate.spl_source import (
     declared_type,
 )
 from tests.server.sql.workbench import Workbench
+from tests.server.talking import query, run, run_all
 
 
 class Source(RoutineSource):
@@ -52,6 +54,60 @@ def test_a_part_lies_within_a_text(name: str, first: int, last: int, sqlcode: in
     with pytest.raises(SqlError) as caught:
         source._targets([nodes.Part(7, name, first, last)])
     assert (caught.value.sqlcode, caught.value.offset) == (sqlcode, 7)
+
+
+ADDRESS = """CREATE ROW TYPE zip_t (code INT, suffix CHAR(2));
+CREATE ROW TYPE address_t (city VARCHAR(10) NOT NULL, zip zip_t);
+CREATE TABLE person (id INT, home address_t);
+INSERT INTO person VALUES (1, ROW('Bath', ROW(12345, 'AB')::zip_t)::address_t);
+CREATE PROCEDURE add_one(INOUT n INT) LET n = n + 1; END PROCEDURE"""
+ROWS = "DEFINE r ROW(a INT, b VARCHAR(10)); DEFINE h address_t; DEFINE n INT;"
+READ = "LET r = ROW(1, 'x'); SELECT home INTO h FROM person;"
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        (f"{READ} RETURN r.b || h.city || h.zip.code;", "xBath12345"),
+        (f"{READ} LET h.zip.code = h.zip.code + 1; LET h.city, r.b = UPPER(h.city), 'y'; RETURN h;",
+         "ROW('BATH',ROW(12346      ,'AB'))"),
+        (f"{READ} LET h.zip = ROW(1, 'XYZ')::zip_t; RETURN h.zip.code || h.zip.suffix;", "1XY"),
+        (f"{READ} LET h.zip = NULL; LET n = h.zip.code; IF n IS NULL THEN RETURN 'null'; END IF;", "null"),
+        (f"{READ} SELECT id + 6, home.city INTO r.a, r.b FROM person WHERE id = r.a; RETURN r.a || r.b;", "7Bath"),
+        (f"{READ} FOREACH SELECT id INTO r.a FROM person LET r.a = r.a + 4; END FOREACH; RETURN r.a;", "5"),
+        (f"{READ} UPDATE person SET home = h WHERE id = r.a AND person.id = 1; RETURN r.b[1,1];", "x"),
+        (f"{READ} BEGIN ON EXCEPTION IN (-391) LET r.b = 'required'; END EXCEPTION; LET h.city = NULL; END RETURN r.b;",
+         "required"),
+        (f"{READ} LET person = 1; RETURN person;", "1"),
+    ],
+)  # fmt: skip
+def test_fields_of_rows_are_variables(engine: Engine, body: str, value: str) -> None:
+    run_all(engine, *ADDRESS.split(";\n"))
+    run(engine, f"CREATE FUNCTION f() RETURNING LVARCHAR; {ROWS} DEFINE person INT; {body} END FUNCTION")
+    assert query(engine, "EXECUTE FUNCTION f()") == [(value,)]
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("LET r.a = 1;", (-696, "r.a")),
+        ("LET r = NULL; LET r.a = 1;", (-696, "r.a")),
+        ("LET n = r.a;", (-696, "r")),
+        (f"{READ} LET r.c = 1;", (-667, "r.c")),
+        (f"{READ} LET h.zip.x = 1;", (-667, "h.zip.x")),
+        (f"{READ} LET n.a = 1;", (-667, "n.a")),
+        (f"{READ} LET n = r.c;", (-667, "r")),
+        (f"{READ} LET r.b[1] = 'x';", (-999, "[]")),
+        (f"{READ} CALL add_one(r.a);", (-9752, "n")),
+        (f"{READ} CALL add_one(person.n);", (-9752, "n")),
+    ],
+)
+def test_fields_must_exist_and_have_a_row(engine: Engine, body: str, error: tuple[int, str]) -> None:
+    run_all(engine, *ADDRESS.split(";\n"))
+    with pytest.raises(SqlError) as caught:
+        run(engine, f"CREATE PROCEDURE p() {ROWS} {body} END PROCEDURE")
+        run(engine, "EXECUTE PROCEDURE p()")
+    assert (caught.value.sqlcode, caught.value.token) == error
 
 
 def test_an_expression_is_source_or_left_to_sqlite() -> None:

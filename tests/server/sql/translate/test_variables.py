@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from aioifx.server.sql.complex_types import row_of
 from aioifx.server.sql.model.type_rules import DATE, INTEGER
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.variables import expression_with_variables, with_variables
+from aioifx.sqltypes import SqlType
 
 TYPES = {"a": INTEGER, "n.b": DATE}
 
@@ -17,6 +19,18 @@ def test_a_name_is_replaced_wherever_an_expression_may_be() -> None:
     columns = [node.name for node in nodes.walk(tree) if isinstance(node, nodes.Column)]
     assert columns == ["a", "k", "c", "a"]
     assert nodes.bound_count(tree) == 2
+
+
+def test_a_field_of_a_variable_comes_before_a_column() -> None:
+    inner = row_of(("x", "y"), (INTEGER, DATE))
+    types: dict[str, SqlType] = {"r": row_of(("p", "q"), (DATE, inner)), "new.r": inner, "a": INTEGER}
+    text = "SELECT r.p, r.q.y, new.r.x, r.k, a.k, r.q.z, d:o.r.p, r.p.x FROM r WHERE r.q.x.b.c = 1"
+    tree, names = with_variables(parse(text), types.get)
+    found = [
+        (node.name, node.path, node.type) for node in nodes.walk(tree) if isinstance(node, nodes.Variable)
+    ]
+    assert found == [("r", (0,), DATE), ("r", (1, 1), DATE), ("new.r", (0,), INTEGER)]
+    assert names == ("r", "new.r")
 
 
 def test_targets_are_columns() -> None:
