@@ -19,6 +19,7 @@ from tests.server.talking import query, run
 
 SCRIPTS = sorted(Path(__file__).parent.glob("*.sql"))
 _OUTCOME = re.compile(r"((?:^-->.*\n)+)", re.M)
+_ROUTINE = re.compile(r"^create (?:procedure|function)\b.*?^\s*end (?:procedure|function)\b", re.I | re.M | re.S)
 
 
 def steps(script: str) -> Iterator[tuple[str, list[str] | None]]:
@@ -47,3 +48,12 @@ def outcome_of(engine: Engine, text: str) -> list[str]:
 def test_routines_give_what_they_mean(script: Path, engine: Engine) -> None:
     for text, expected in steps(script.read_text("utf-8")):
         assert outcome_of(engine, text) == (expected or ["done"]), text
+
+
+def test_routines_are_as_long_as_in_use() -> None:
+    lengths = [
+        routine.count("\n") + 1 for path in SCRIPTS for routine in _ROUTINE.findall(path.read_text("utf-8"))
+    ]
+    assert sum(20 <= length <= 150 for length in lengths) >= 78
+    assert sum(55 < length <= 150 for length in lengths) >= 19
+    assert sum(130 <= length <= 150 for length in lengths) >= 2
