@@ -378,9 +378,22 @@ class Call(Expression):
     """The arguments after those, by their names."""
 
     @property
+    def declares(self) -> bool:
+        """Whether it has statement-local variables."""
+        values = (*self.arguments, *(each.value for each in self.named))
+        return any(isinstance(each, LocalVariable) for each in values)
+
+    @property
     def name(self) -> str:
         """The routine's simple name."""
         return self.routine.name
+
+
+class LocalVariable(Expression):
+    """``name # type``, a statement-local variable, as the argument for an OUT or INOUT parameter."""
+
+    name: str
+    type: SqlType
 
 
 class NamedArgument(Node):

@@ -365,17 +365,26 @@ def _call(s: TokenStream, routine: nodes.QualifiedName) -> nodes.Expression:
         if s.at_name() and s.at("=", ahead=1):
             name = s.name()
             s.expect("=")
-            named.append(nodes.NamedArgument(name.offset, name.text, s.grammar.value(s)))
+            named.append(nodes.NamedArgument(name.offset, name.text, _routine_argument(s)))
         elif named:
             raise s.refusal()
         else:
-            arguments.append(s.grammar.value(s))
+            arguments.append(_routine_argument(s))
         if not s.at(")"):
             s.expect(",")
             if s.at(")"):
                 raise s.refusal()
     s.expect(")")
     return parse_windowed(s, nodes.Call(routine.offset, routine, tuple(arguments), tuple(named)))
+
+
+def _routine_argument(s: TokenStream) -> nodes.Expression:
+    """Read a value, or a statement-local variable: ``name # type``."""
+    if not (s.at_name() and s.at("#", ahead=1)):
+        return s.grammar.value(s)
+    name = s.name()
+    s.expect("#")
+    return nodes.LocalVariable(name.offset, name.text, parse_type(s))
 
 
 def _aggregate(s: TokenStream) -> nodes.Expression:

@@ -63,7 +63,7 @@ _COLLECTIONS: Final = frozenset({"set", "multiset", "list"})
 _SKIPPED: Final = re.compile(r"[ \t\r\n\f\v]+|--[^\n]*")
 _NAME: Final = re.compile(r"[^\W\d][\w$]*")
 _NUMBER: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_SYMBOL: Final = re.compile(r"\|\||::|<>|!=|<=|>=|==|[=<>+\-*/()\[\]{},.:;?@]")
+_SYMBOL: Final = re.compile(r"\|\||::|<>|!=|<=|>=|==|[=<>+\-*/()\[\]{},.:;?@]|#(?=\s*[^\W\d])")
 _QUOTED: Final = {
     # A newline in a string is refused unless ALLOW_NEWLINE is set in the server (documented: default 0).
     "'": re.compile(r"'((?:[^'\n]++|'')*+)'"),

@@ -67,7 +67,7 @@ def function_call(translator: CallTranslator, node: nodes.Call, hint: SqlType | 
     Raises:
         SqlError: -674 no such routine, -664 wrong number of arguments.
     """
-    if node.named:
+    if node.named or node.declares:
         return _routine(translator, node)
     smart = SMART_ROUTINES.get(node.name) if node.routine.owner == "" else None
     if smart is not None:
@@ -109,6 +109,8 @@ def _routine(translator: CallTranslator, node: nodes.Call) -> Typed:
         SqlError: -674, no routine with such arguments; -9700, several; -999, it has several results; -9752, it has
             OUT parameters, for which there are no variables.
     """
+    if node.declares:  # which `local_variables` has called
+        return _path(translator, node, None)
     context = translator.context
     context.need_database(node.routine)
     found = [each for each in context.schema.routines_named(node.name, node.routine.owner) if each.results]
@@ -318,7 +320,7 @@ def _cardinality(translator: CallTranslator, node: nodes.Call, hint: SqlType | N
 
 
 def _path(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
-    """SYS_CONNECT_BY_PATH, which `hierarchies` has computed."""
+    """A call whose value is that of a source in FROM: SYS_CONNECT_BY_PATH is one, which `hierarchies` has made."""
     column = translator.scope.path(node.offset)
     if column is None:
         raise SqlError(-201, offset=node.offset)

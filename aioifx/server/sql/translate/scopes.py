@@ -131,14 +131,14 @@ class Scope:
     ancestors: Mapping[str, Scope] = field(default_factory=dict[str, "Scope"])
     """The scopes of PRIOR and CONNECT_BY_ROOT, by `nodes.Ancestor.kind`."""
     paths: Mapping[int, SourceColumn] = field(default_factory=dict[int, SourceColumn])
-    """The values of SYS_CONNECT_BY_PATH, by the offsets of the calls."""
+    """The values of SYS_CONNECT_BY_PATH, and of calls with statement-local variables, by the offsets of the calls."""
 
     def of_ancestor(self, kind: str) -> Scope | None:
         """The scope of PRIOR or CONNECT_BY_ROOT in this query or one around it."""
         return next((each.ancestors[kind] for each in self.outward() if kind in each.ancestors), None)
 
     def path(self, offset: int) -> SourceColumn | None:
-        """The value of the SYS_CONNECT_BY_PATH at that offset."""
+        """The value of the call at that offset."""
         return next((each.paths[offset] for each in self.outward() if offset in each.paths), None)
 
     def outward(self) -> Iterator[Scope]:

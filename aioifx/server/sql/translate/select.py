@@ -18,6 +18,7 @@ from aioifx.server.sql.translate.from_clause import FromClause
 from aioifx.server.sql.translate.grouping import Grouping, Item, default_name, name_of
 from aioifx.server.sql.translate.hierarchies import hierarchy_source
 from aioifx.server.sql.translate.large_objects import NO_DISTINCT, NO_ORDER, refuse_large
+from aioifx.server.sql.translate.local_variables import sources_of
 from aioifx.server.sql.translate.relations import Block, Combined, Relation, Rows, is_shown
 from aioifx.server.sql.translate.scopes import CommonTable, Context, Scope, SourceColumn
 from aioifx.server.sql.translate.sqlite_ddl import collated
@@ -165,6 +166,7 @@ class QueryTranslator:
             source = hierarchy_source(node, node.hierarchy, order_by, siblings, self.context, scope, self)
             filters = [] if node.where is None else [node.where]
         plain = Expressions(self.context, scope, self)
+        source = listed([source, *sources_of(filters, plain)])
         where: Piece = ""
         if filters:
             where = sql(" WHERE {}", logic("AND", [plain.condition(each) for each in filters]))

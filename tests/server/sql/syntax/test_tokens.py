@@ -133,10 +133,15 @@ def test_symbols_are_as_long_as_they_can_be() -> None:
 
 
 @pytest.mark.parametrize(
-    "character", ["#", "&", "%", "!", "|", "^", "~", "`", "\\", "$", "\0", "\xa0", "²", "€", "\ud800"]
+    "character", ["&", "%", "!", "|", "^", "~", "`", "\\", "$", "\0", "\xa0", "²", "€", "\ud800"]
 )
 def test_an_illegal_character_is_refused(character: str) -> None:
     assert error_of(f"a {character} b") == (-202, 3)
+
+
+def test_a_number_sign_is_only_before_a_name() -> None:
+    assert texts("a # int") == ["a", "#", "int"]
+    assert [error_of(text) for text in ("a # 1", "a #")] == [(-202, 3), (-202, 3)]
 
 
 @given(st.text(), st.booleans())
