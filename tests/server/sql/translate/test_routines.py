@@ -41,6 +41,15 @@ def test_an_existing_routine_is_kept_replaced_or_refused(engine: Engine) -> None
     assert error_from(engine, "DROP PROCEDURE p").sqlcode == -674
 
 
+@pytest.mark.parametrize("kind", ["PROCEDURE", "FUNCTION"])
+def test_drop_procedure_takes_a_routine_with_results_too(engine: Engine, kind: str) -> None:
+    run(engine, f"CREATE {kind} p() RETURNING INT; RETURN 1; END {kind}")
+    run(engine, "DROP PROCEDURE p")
+    assert query(engine, NAMES) == []
+    run(engine, "CREATE PROCEDURE p() END PROCEDURE")
+    assert error_from(engine, "DROP FUNCTION p").sqlcode == -674
+
+
 def test_a_rollback_undoes_both(engine: Engine) -> None:
     run(engine, "CREATE PROCEDURE p() END PROCEDURE")
     run(engine, "BEGIN WORK")
