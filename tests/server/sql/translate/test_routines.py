@@ -88,7 +88,6 @@ def test_a_specific_name_names_one_routine(engine: Engine) -> None:
         ("CREATE PROCEDURE p(x BIGSERIAL) END PROCEDURE", -670, "BIGSERIAL"),
         ("CREATE PROCEDURE p() DEFINE GLOBAL x DATE; END PROCEDURE", -658, "x DATE"),
         ("CREATE PROCEDURE p() EXIT FOR; END PROCEDURE", -201, "EXIT"),
-        ("CREATE PROCEDURE p() DEFINE r ROW(a INT); LET r.a = 1; END PROCEDURE", -999, "r.a"),
     ],
 )
 def test_a_body_is_checked_when_it_is_created(engine: Engine, text: str, sqlcode: int, place: str) -> None:
