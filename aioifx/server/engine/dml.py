@@ -328,10 +328,10 @@ def register_functions(state: SessionState, connection: sqlite3.Connection) -> N
 
     connection.create_function("ifx_serial", 2, next_serial)
 
-    def in_query(procid: int, *arguments: Stored, outputs: bool = False) -> Stored:
+    def in_query(procid: int, *arguments: Stored, as_rows: bool = False) -> Stored:
         assert state.spl is not None, "the engine sets it"
         try:
-            return state.spl.in_query(procid, *arguments, outputs=outputs)
+            return state.spl.in_query(procid, *arguments, as_rows=as_rows)
         except LockConflict as conflict:  # the statement that writes waits, without the latch, and runs again
             state.current.transactions.note_conflict(conflict)
             raise SqlError(*_LOCKED_ROW) from None
@@ -339,8 +339,8 @@ def register_functions(state: SessionState, connection: sqlite3.Connection) -> N
     call_spl = guarded(in_query, state.note_error)
     for name, is_kept in (("ifx_spl", False), ("ifx_spl_not_variant", True)):
         connection.create_function(name, -1, call_spl, deterministic=is_kept)
-    row_of_call = guarded(partial(in_query, outputs=True), state.note_error)
-    connection.create_function("ifx_spl_outputs", -1, row_of_call)
+    rows_of_call = guarded(partial(in_query, as_rows=True), state.note_error)
+    connection.create_function("ifx_spl_rows", -1, rows_of_call)
     connection.create_function("ifx_default", 0, lambda: NOT_GIVEN)
 
     def object_of(value: bytes | None) -> int | None:

@@ -73,8 +73,8 @@ class SplCalls(Protocol):
 
     trigger: object
 
-    def in_query(self, procid: int, *arguments: Stored, outputs: bool = False) -> Stored:
-        """A call in an expression that SQLite evaluates; with *outputs* its row, for ``json_each``."""
+    def in_query(self, procid: int, *arguments: Stored, as_rows: bool = False) -> Stored:
+        """A call in an expression that SQLite evaluates, or in FROM: its rows, for ``json_each``."""
         ...
 
     def rows_given(self, action: CallSpl, arguments: StoredRow) -> Generator[StoredRow, None, None]:

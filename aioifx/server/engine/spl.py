@@ -156,24 +156,24 @@ class SplHost:
         value: Stored = None if row is None else row[0]
         return value
 
-    def in_query(self, procid: int, *arguments: Stored, outputs: bool = False) -> Stored:
+    def in_query(self, procid: int, *arguments: Stored, as_rows: bool = False) -> Stored:
         """A call in an expression that SQLite evaluates.
 
         Args:
-            outputs: a JSON array with the row, which is another one: the result, then OUT and INOUT parameters.
+            as_rows: a JSON array of the rows, each another one: the results, then OUT and INOUT parameters.
         """
         state = self._state
         noted, given = state.function_error, [MISSING if each == NOT_GIVEN else each for each in arguments]
         self._in_query += 1
         try:
             with self._entered(_HEAVY):
-                value = self._outputs(procid, given) if outputs else self.single(procid, given)
+                value = self._as_rows(procid, given) if as_rows else self.single(procid, given)
         finally:
             self._in_query -= 1
         state.function_error = noted  # that of a statement that a handler has dealt with is not the caller's
         return value
 
-    def _outputs(self, procid: int, arguments: Sequence[Any]) -> Stored:
+    def _as_rows(self, procid: int, arguments: Sequence[Any]) -> Stored:
         return stored_parts(
             [stored_parts(row) for row in self.rows_of(self._program(procid).routine, arguments)]
         )

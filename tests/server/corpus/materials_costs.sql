@@ -179,6 +179,19 @@ execute procedure plan_and_cost('BIKE', 12, mdy(6, 30, 2026));
 -- 2 are on hand
 execute procedure plan_and_cost('BIKE', 2, mdy(6, 30, 2026));
 --> BIKE    |2|0|2026-06-30|113.5050|
+-- the rows as a table: 2 + 2 * 79.2 spokes; the wheel has two children
+create temp table t_exp (lvl smallint, part char(8), qty decimal(12,3), path lvarchar(400));
+insert into t_exp execute procedure explode('BIKE', 2);
+select part, sum(qty)::decimal(12,3) from t_exp group by part order by part;
+--> BIKE    |2.000|
+--> FRAME   |2.000|
+--> RIM     |4.000|
+--> SPOKE   |160.400|
+--> TUBE    |6.000|
+--> WHEEL   |4.000|
+select e.p, p.descr from table(function explode('WHEEL')) as e (l, p, q, s), part p where p.part = e.p and e.l > 0 order by 1;
+--> RIM     |Rim|
+--> SPOKE   |Spoke|
 -- a cycle
 insert into bom values ('RIM', 'BIKE', 1, 0);
 execute procedure set_levels();

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.control import parse_execute
 from aioifx.server.sql.syntax.primaries import at_query
 from aioifx.server.sql.syntax.sources import parse_derived_table, parse_table_ref
 from aioifx.server.sql.syntax.token_stream import SYNTAX_ERROR, TokenStream, parse_owner, parse_qualified_name
@@ -26,8 +27,10 @@ def parse_insert(s: TokenStream) -> nodes.Insert:
     query: nodes.Query | None = None
     if s.accept("values"):
         values = s.enclosed(s.grammar.value)
-    elif s.at("execute") or s.at("at"):
-        raise s.unsupported(f"INSERT {s.token.text.upper()}")
+    elif s.at("execute"):
+        query = _rows_of(parse_execute(s))
+    elif s.at("at"):
+        raise s.unsupported("INSERT AT")
     elif s.at_any("select", "with", "("):
         query = s.grammar.query(s)
         if isinstance(query.body, nodes.SetOperation):
@@ -35,6 +38,17 @@ def parse_insert(s: TokenStream) -> nodes.Insert:
     else:
         raise s.refusal()
     return nodes.Insert(offset, table, columns, values, query)
+
+
+def _rows_of(call: nodes.Execute) -> nodes.Query:
+    """The rows of EXECUTE as a query: ``SELECT * FROM TABLE(FUNCTION call)``."""
+    offset = call.offset
+    named = tuple(each for each in call.arguments if isinstance(each, nodes.NamedArgument))
+    values = tuple(each for each in call.arguments if not isinstance(each, nodes.NamedArgument))
+    table = nodes.RoutineTable(offset, nodes.Call(offset, call.routine, values, named))
+    return nodes.Query(
+        offset, nodes.Select(offset, (nodes.SelectItem(offset, nodes.Star(offset)),), (table,))
+    )
 
 
 def parse_update(s: TokenStream) -> nodes.Update:

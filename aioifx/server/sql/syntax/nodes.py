@@ -488,6 +488,14 @@ class ElementTable(Node):
     columns: tuple[Name, ...] = ()
 
 
+class RoutineTable(Node):
+    """``TABLE(FUNCTION call) alias (columns)``: the rows that a routine returns."""
+
+    call: Call
+    alias: Name | None = None
+    columns: tuple[Name, ...] = ()
+
+
 class Join(Node):
     """An ANSI join; `condition` is None for CROSS JOIN only."""
 
@@ -503,7 +511,9 @@ class OuterTables(Node):
     items: tuple[FromItem, ...]
 
 
-FromItem: TypeAlias = TableRef | DerivedTable | CollectionTable | ElementTable | Join | OuterTables
+FromItem: TypeAlias = (
+    TableRef | DerivedTable | CollectionTable | ElementTable | RoutineTable | Join | OuterTables
+)
 
 
 class OrderItem(Node):

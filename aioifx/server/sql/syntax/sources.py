@@ -158,7 +158,9 @@ def _table(s: TokenStream) -> nodes.FromItem:
     return parse_table_ref(s)
 
 
-def _collection_table(s: TokenStream) -> nodes.DerivedTable | nodes.CollectionTable | nodes.ElementTable:
+def _collection_table(
+    s: TokenStream,
+) -> nodes.DerivedTable | nodes.CollectionTable | nodes.ElementTable | nodes.RoutineTable:
     offset = s.expect("table", "(").offset
     if s.accept("multiset", "("):
         query = s.grammar.query(s)
@@ -167,7 +169,12 @@ def _collection_table(s: TokenStream) -> nodes.DerivedTable | nodes.CollectionTa
         return nodes.DerivedTable(offset, query, alias, columns)
     kind = _COLLECTIONS.get(s.token.text)
     if s.at_any("function", "procedure") and s.at_name(1):
-        raise s.unsupported("TABLE")
+        s.advance()
+        call = s.grammar.value(s)
+        if not isinstance(call, nodes.Call):
+            raise s.refusal()
+        s.expect(")")
+        return nodes.RoutineTable(offset, call, *_alias_and_columns(s))
     if kind is None or not s.at("{", ahead=1):
         collection = s.grammar.value(s)
         s.expect(")")

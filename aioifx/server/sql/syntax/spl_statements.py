@@ -92,7 +92,7 @@ def parse_block(s: TokenStream) -> Block:
     offset = s.token.offset
     defines: list[Define] = []
     while s.at("define"):
-        defines.append(_define(s))
+        defines += _define(s)
     handlers: list[OnException] = []
     while s.at("on", "exception"):
         handlers.append(_on_exception(s))
@@ -103,18 +103,19 @@ def parse_block(s: TokenStream) -> Block:
     return Block(offset, tuple(defines), tuple(handlers), tuple(statements))
 
 
-def _define(s: TokenStream) -> Define:
+def _define(s: TokenStream) -> tuple[Define, ...]:
+    """Read DEFINE; nothing for ``DEFINE name PROCEDURE``, as no variable hides routines here (documented)."""
     offset = s.expect("define").offset
     is_global = s.at("global") and s.at_name(2) and s.accept("global") is not None
     names = s.listed(TokenStream.name)
-    if s.at("procedure"):
-        raise s.unsupported("DEFINE PROCEDURE")
+    if s.accept("procedure", ";"):
+        return ()
     type_ = parse_declared_type(s)
     default = s.grammar.value(s) if s.accept("default") else None
     if is_global and default is None:
         raise SqlError(NO_DEFAULT, offset=names[0].offset)
     s.expect(";")
-    return Define(offset, names, type_, default, is_global)
+    return (Define(offset, names, type_, default, is_global),)
 
 
 def parse_declared_type(s: TokenStream) -> DeclaredType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -123,12 +123,16 @@ def _routine(translator: CallTranslator, node: nodes.Call) -> Typed:
         raise SqlError(NO_VARIABLE, token=node.name, offset=node.offset)
     if routine.result is None:
         raise SqlError(-999, token=node.name, offset=node.offset)
-    given = [
-        assigned(values[parameter.name], parameter.type) if parameter.name in values else call("ifx_default")
-        for parameter in routine.parameters
-    ]
     function = "ifx_spl_not_variant" if routine.is_not_variant else "ifx_spl"
-    return Typed(call(function, routine.procid, *given), routine.result)
+    return Typed(call(function, routine.procid, *given(routine, values)), routine.result)
+
+
+def given(routine: SplRoutine, values: Mapping[str, Typed]) -> list[Node]:
+    """The arguments of a call in SQLite, from those by the names of the parameters."""
+    return [
+        assigned(values[each.name], each.type) if each.name in values else call("ifx_default")
+        for each in routine.parameters
+    ]
 
 
 def resolved_call(

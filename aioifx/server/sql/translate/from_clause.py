@@ -34,6 +34,7 @@ from aioifx.server.sql.sqlite.tree import (
     walk,
 )
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.calls import NO_VARIABLE, given, resolved_call
 from aioifx.server.sql.translate.complex_types import collected
 from aioifx.server.sql.translate.conditions import Subqueries
 from aioifx.server.sql.translate.expressions import Expressions
@@ -48,7 +49,7 @@ from aioifx.server.sql.translate.scopes import (
     stored_rows,
     view_statement,
 )
-from aioifx.sqltypes import TypeCode
+from aioifx.sqltypes import SqlType, TypeCode
 
 _LONGEST_SIDE: Final = 100_000
 """Characters of the text on the left side of a FULL JOIN."""
@@ -129,6 +130,8 @@ class FromClause:
                 return self._collection(item)
             case nodes.ElementTable():
                 return self._elements(item)
+            case nodes.RoutineTable():
+                return self._rows_of_routine(item)
             case nodes.Join():
                 return self._join(item)
             case nodes.OuterTables():
@@ -233,15 +236,46 @@ class FromClause:
             sql("({}) AS {}", query, alias), [Source(item.alias.text if item.alias else "", alias, columns)]
         )
 
+    def _rows_of_routine(self, item: nodes.RoutineTable) -> Joined:
+        """The rows of a routine in SPL, whose arguments name no other tables of this FROM (documented).
+
+        assumed: without names of columns they have those of the results.
+
+        Raises:
+            SqlError: -674, no such routine; -999, one in Python; -9752, one with OUT parameters (documented:
+                iterators have none).
+        """
+        node = item.call
+        translator = Expressions(self.context, Scope(parent=self.scope.parent), self.queries)
+        found = [
+            each for each in self.context.schema.routines_named(node.name, node.routine.owner) if each.results
+        ]
+        if not found and self.context.settings.routines.find(node.name) is not None:
+            raise SqlError(-999, token="TABLE", offset=node.offset)
+        routine, values = resolved_call(
+            translator.value, found, node.name, (*node.arguments, *node.named), node.offset
+        )
+        if routine.outputs:
+            raise SqlError(NO_VARIABLE, token=node.name, offset=node.offset)
+        rows = call("ifx_spl_rows", routine.procid, *given(routine, values))
+        results = routine.columns
+        parts: list[Node] = [call("ifx_field", unquoted("", "value"), index) for index in range(len(results))]
+        names = [each.name for each in results]
+        return self._spread(item, rows, names, parts, [(each.type, True) for each in results])
+
     def _elements(self, item: nodes.ElementTable) -> Joined:
         """The elements of a collection; the fields of elements that are rows are columns (documented)."""
+        if isinstance(item.collection, nodes.Call) and self._is_iterator(item.collection):
+            return self._rows_of_routine(
+                nodes.RoutineTable(item.offset, item.collection, item.alias, item.columns)
+            )
         translator = Expressions(self.context, Scope(parent=self.scope.parent), self.queries)
         value = translator.typed(item.collection)
         if not isinstance(value.type, ComplexType) or value.type.code == TypeCode.ROW:
             raise SqlError(-201, offset=item.offset)
-        element, alias = value.type.element, self.context.alias()
+        element = value.type.element
         if isinstance(element, ComplexType) and element.code == TypeCode.ROW:
-            names: tuple[str, ...] = element.names
+            names: Sequence[str] = element.names
             types = [(part, True) for part in element.parts]
             values: list[Node] = [
                 call("ifx_field", unquoted("", "value"), index) for index in range(len(element.parts))
@@ -249,14 +283,31 @@ class FromClause:
         else:
             names, types = ("(expression)",), [(element, False)]
             values = [unquoted("", "value")]
+        return self._spread(item, value.sql, names, values, types)
+
+    def _is_iterator(self, node: nodes.Call) -> bool:
+        """Whether it calls a routine in SPL whose result is not a collection."""
+        found = self.context.schema.routines_named(node.name, node.routine.owner)
+        return any(each.results and not isinstance(each.result, ComplexType) for each in found)
+
+    def _spread(
+        self,
+        item: nodes.ElementTable | nodes.RoutineTable,
+        array: Node,
+        names: Sequence[str],
+        values: Sequence[Node],
+        types: Sequence[tuple[SqlType, bool]],
+    ) -> Joined:
+        """A row for each item of a JSON array, with *values* of ``value`` as columns."""
         called = [name.text for name in item.columns] or names
         if len(called) != len(types):
             raise SqlError(-201, offset=item.offset)
+        alias = self.context.alias()
         selected = listed(sql("{} AS c{}", each, number) for number, each in enumerate(values, start=1))
         label = item.alias.text if item.alias else ""
         source = Source(label, alias, derived_columns(alias, called, types))
         return Joined(
-            sql("({}) AS {}", query_sql("SELECT {} FROM json_each({})", selected, value.sql), alias), [source]
+            sql("({}) AS {}", query_sql("SELECT {} FROM json_each({})", selected, array), alias), [source]
         )
 
     # --- ANSI joins ---------------------------------------------------------------------------------------------------

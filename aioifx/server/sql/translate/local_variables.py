@@ -14,7 +14,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.type_rules import plain
 from aioifx.server.sql.sqlite.tree import NULL, Node, call, sql, unquoted
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.translate.calls import NO_VARIABLE, resolved_call
+from aioifx.server.sql.translate.calls import NO_VARIABLE, given, resolved_call
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.scopes import Source, SourceColumn
 from aioifx.server.sql.translate.typed import Typed, assigned
@@ -57,10 +57,10 @@ def _source(node: nodes.Call, translator: Expressions) -> Node:
     if routine.result is None:
         raise SqlError(-999, token=node.name, offset=node.offset)
     pairs = zip(routine.parameters, node.arguments, strict=False)
-    given = {parameter.name: argument for parameter, argument in pairs} | named
-    variables = {name: each for name, each in given.items() if isinstance(each, nodes.LocalVariable)}
+    arguments = {parameter.name: argument for parameter, argument in pairs} | named
+    variables = {name: each for name, each in arguments.items() if isinstance(each, nodes.LocalVariable)}
     outputs = [each.name for each in routine.outputs]
-    if variables.keys() != given.keys() & set(outputs):
+    if variables.keys() != arguments.keys() & set(outputs):
         raise SqlError(NO_VARIABLE, token=node.name, offset=node.offset)
 
     alias = context.alias()
@@ -72,11 +72,7 @@ def _source(node: nodes.Call, translator: Expressions) -> Node:
     )
     scope.sources.append(Source("", alias, (), pseudo=columns))
     scope.paths = {**scope.paths, node.offset: SourceColumn("", call("ifx_field", row, 0), routine.result)}
-    arguments = [
-        assigned(values[each.name], each.type) if each.name in values else call("ifx_default")
-        for each in routine.parameters
-    ]
-    return sql("json_each({}) AS {}", call("ifx_spl_outputs", routine.procid, *arguments), alias)
+    return sql("json_each({}) AS {}", call("ifx_spl_rows", routine.procid, *given(routine, values)), alias)
 
 
 def _column(variable: nodes.LocalVariable, value: Typed, translator: Expressions) -> SourceColumn:

@@ -138,7 +138,9 @@ def dropping(node: spl_nodes.DropRoutine, context: Context) -> Plan:
 def _is_meant(routine: SplRoutine, node: spl_nodes.DropRoutine) -> bool:
     if node.name.owner not in ("", routine.owner):
         return False
-    if node.kind == "function" and routine.is_procedure:  # DROP PROCEDURE takes functions in SPL, too (documented)
+    if (
+        node.kind == "function" and routine.is_procedure
+    ):  # DROP PROCEDURE takes functions in SPL, too (documented)
         return False
     if node.is_specific:
         return routine.specific == node.name.name

@@ -189,7 +189,14 @@ def _tables(body: nodes.Select) -> list[nodes.Node]:
         each
         for item in body.from_items
         for each in _of_block(item)
-        if isinstance(each, nodes.TableRef | nodes.DerivedTable | nodes.CollectionTable | nodes.ElementTable)
+        if isinstance(
+            each,
+            nodes.TableRef
+            | nodes.DerivedTable
+            | nodes.CollectionTable
+            | nodes.ElementTable
+            | nodes.RoutineTable,
+        )
     ]
 
 

@@ -60,6 +60,8 @@ from tests.server.sql.shapes import error_of, statement_shape
          "MergeInsert([a, b], [1, 2]))"),
         ("merge into t x using s on (x.a = s.a) when matched then update set x.b = s.b",
          "Merge(t AS x, s, Comparison(=, x.a, s.a), [Assignment([b], [s.b])])"),
+        ("insert into t (a) execute function f(1, b = 2)",
+         "Insert(t, [a], (Select([*], [RoutineTable(Call(f, [1], [NamedArgument(b, 2)]))])))"),
         ("merge into t using s on (t.a = s.a) when matched then update set t = 1",
          "Merge(t, s, Comparison(=, t.a, s.a), [Assignment([t], [1])])"),
     ],
@@ -73,7 +75,7 @@ def test_changes(text: str, expected: str) -> None:
     [
         ("insert into t (a) values (1)^, (2)", (-201, "")),
         ("insert into t values (^)", (-201, "")),
-        ("insert into t ^execute procedure p()", (-999, "INSERT EXECUTE")),
+        ("insert into t execute procedure p^", (-201, "")),
         ("insert into t ^at 1 values (1)", (-999, "INSERT AT")),
         ("insert ^t values (1)", (-201, "")),
         ("insert into t ^default values", (-201, "")),

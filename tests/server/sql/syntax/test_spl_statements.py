@@ -107,7 +107,6 @@ def test_the_file_of_trace_is_an_expression(text: str) -> None:
         ("GOTO done", -201, ""),
         ("IF 1 = 1 THEN <<done>> END IF;", -201, ""),
         ("<<a>> <<b>> LET a = 1;", -201, ""),
-        ("DEFINE f PROCEDURE;", -999, "DEFINE PROCEDURE"),
         ("SELECT a FROM t;", -659, ""),
         ("CONNECT TO 'x';", -675, ""),
         ("CREATE PROCEDURE q() END PROCEDURE;", -657, ""),

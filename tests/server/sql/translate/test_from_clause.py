@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioifx.server.engine.engine import Engine
 from aioifx.sqltypes import Row
 from tests.server.sql.workbench import EACH_TYPE, Workbench
+from tests.server.talking import error_from, query, run
 
 BENCH = Workbench(
     "CREATE TABLE a (k INT, x INT)",
@@ -187,3 +189,59 @@ def test_a_lateral_table_with_large_objects_is_refused() -> None:
     bench = Workbench("CREATE TABLE a (k INT, x TEXT)")
     found = bench.error("SELECT l.x FROM a, LATERAL (SELECT a.x FROM sysmaster:sysdual) l")[:2]
     assert found == (-999, "LATERAL")
+
+
+@pytest.fixture
+def series(engine: Engine) -> Engine:
+    body = "DEFINE i INT; FOR i = 1 TO n RETURN i, 'r' || i WITH RESUME; END FOR;"
+    run(engine, f"CREATE FUNCTION series(n INT DEFAULT 2) RETURNING INT AS k, CHAR(3); {body} END FUNCTION")
+    run(engine, "CREATE FUNCTION some() RETURNING SET(INT NOT NULL); RETURN SET{7, 8}; END FUNCTION")
+    run(engine, "CREATE TABLE t (a INT, b CHAR(3))")
+    run(engine, "INSERT INTO t VALUES (2, 'two')")
+    return engine
+
+
+@pytest.mark.parametrize(
+    ("clause", "rows"),
+    [
+        ("* FROM TABLE(FUNCTION series(3)) AS x (a, b) WHERE a > 1", [(2, "r2 "), (3, "r3 ")]),
+        ("k FROM TABLE(series())", [(1,), (2,)]),
+        (
+            "MAX(x.a), t.b FROM TABLE(PROCEDURE series(n = 4)) x (a, c), t WHERE x.a >= t.a GROUP BY 2",
+            [(4, "two")],
+        ),
+        ("b FROM t WHERE EXISTS (SELECT k FROM TABLE(FUNCTION series(t.a)) s WHERE k = t.a)", [("two",)]),
+        ("x FROM TABLE(some()) s (x)", [(7,), (8,)]),
+        ("t.b, x.k FROM t LEFT JOIN TABLE(FUNCTION series(3)) x ON x.k > t.a", [("two", 3)]),
+    ],
+)
+def test_rows_of_a_routine_are_a_table(series: Engine, clause: str, rows: list[Row]) -> None:
+    assert query(series, f"SELECT {clause}") == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlcode"),
+    [
+        ("SELECT x.a FROM t, TABLE(FUNCTION series(t.a)) x (a, b)", -522),
+        ("SELECT a FROM TABLE(FUNCTION series(2)) x (a)", -201),
+        ("SELECT k FROM TABLE(FUNCTION nope(2)) x", -674),
+        ("SELECT k FROM TABLE(FUNCTION f(2)) x", -9752),
+        ("SELECT k FROM TABLE(FUNCTION p()) x", -674),
+        ("INSERT INTO t EXECUTE PROCEDURE p()", -674),
+        ("INSERT INTO t (a) EXECUTE FUNCTION series(2)", -236),
+        ("INSERT INTO t EXECUTE FUNCTION g()", -675),
+    ],
+)
+def test_rows_of_other_routines_are_refused(series: Engine, text: str, sqlcode: int) -> None:
+    run(series, "CREATE FUNCTION f(OUT n INT) RETURNING INT; RETURN 1; END FUNCTION")
+    run(series, "CREATE PROCEDURE p() END PROCEDURE")
+    run(series, "CREATE FUNCTION g() RETURNING INT, INT; DELETE FROM t; RETURN 1, 2; END FUNCTION")
+    assert error_from(series, text).sqlcode == sqlcode
+
+
+def test_rows_of_a_routine_are_inserted(series: Engine) -> None:
+    run(series, "INSERT INTO t EXECUTE FUNCTION series(?)", 1)
+    body = "INSERT INTO t EXECUTE FUNCTION series(n); RETURN DBINFO('sqlca.sqlerrd2');"
+    run(series, f"CREATE FUNCTION fill(n INT) RETURNING INT; {body} END FUNCTION")
+    assert query(series, "EXECUTE FUNCTION fill(2)") == [(2,)]
+    assert query(series, "SELECT a, b FROM t") == [(2, "two"), (1, "r1 "), (1, "r1 "), (2, "r2 ")]
