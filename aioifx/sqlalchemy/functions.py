@@ -1,7 +1,7 @@
 """Functions as Informix's SQL, and EXTRACT, windows, FILTER and values of JSON. Never: operators.
 
 Source: documented (Guide to SQL: Syntax, "Expression"): CURRENT, TODAY, USER and SYSDATE are words; SUBSTR, CHR and
-CEIL have these names; DBINFO takes a literal; there is no EXTRACT, GREATEST, LEAST and FILTER.
+CEIL have these names; DBINFO takes a literal; there is no EXTRACT and FILTER, and before 12.10 no GREATEST and LEAST.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownParameterType=false, reportMissingParameterType=false

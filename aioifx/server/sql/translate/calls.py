@@ -30,9 +30,10 @@ from aioifx.server.sql.sqlite.tree import NULL, Case, Is, Logic, Node, call
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate import documents
 from aioifx.server.sql.translate.builtins import CATALOG_ROUTINES, NOT_OF_OBJECTS, ROUTINES, ArgumentKind
-from aioifx.server.sql.translate.complex_types import cardinality
+from aioifx.server.sql.translate.complex_types import cardinality, require_ordered
 from aioifx.server.sql.translate.large_objects import LENGTHS, SMART_ROUTINES
 from aioifx.server.sql.translate.scopes import Context, Scope
+from aioifx.server.sql.translate.sqlite_ddl import collated
 from aioifx.server.sql.translate.typed import Typed, assigned, cast, comparison, number_of, text_of
 from aioifx.sqltypes import SqlType, Unit
 
@@ -255,6 +256,14 @@ def _first_known(translator: CallTranslator, node: nodes.Call, hint: SqlType | N
     return Typed(call("coalesce", *(value.sql for value in values)), type_, nullable)
 
 
+def _extreme(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
+    """GREATEST and LEAST; NULL if one of the values is (documented)."""
+    values, type_ = translator.promoted(_arguments(node, 2), hint)
+    require_ordered(type_, node.offset)
+    function = "max" if node.name == "greatest" else "min"
+    return Typed(call(function, *(collated(value.sql, type_) for value in values)), type_)
+
+
 def _nvl2(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
     test, *results = _arguments(node, 3, 3)
     values, type_ = translator.promoted(results, hint)
@@ -334,6 +343,8 @@ def _path(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) ->
 _SPECIAL: Final[dict[str, Callable[[CallTranslator, nodes.Call, SqlType | None], Typed]]] = {
     "nvl": _first_known,
     "coalesce": _first_known,
+    "greatest": _extreme,
+    "least": _extreme,
     "nvl2": _nvl2,
     "nullif": _null_if,
     "decode": _decode,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from aioifx.server.sql.runtime import encryption
@@ -22,6 +24,10 @@ BENCH = Workbench(*FUNCTION_ARGUMENTS)
         ("DECODE(NULL::INT, NULL, 'n', 'x')", "n", "CHAR(1)"),
         ("DECODE(k, 1, 'one')", None, "CHAR(3)"),
         ("NVL2(k, 1, 2)", 1, "INTEGER"),
+        ("GREATEST(k, 5, -9)", 5, "INTEGER"),
+        ("LEAST(10.5::DECIMAL(5,2), 9.25::DECIMAL(5,2), 9.5::DECIMAL(5,2))", Decimal("9.25"), "DECIMAL(5,2)"),
+        ("GREATEST('ab', c)", "ab   ", "CHAR(5)"),
+        ("LEAST(k, NULL)", None, "INTEGER"),
         ("DBINFO('dbname')", "stores", "VARCHAR(128)"),
         ("DBINFO('sqlca.sqlerrd1')", 0, "INTEGER"),
         ("DBINFO('version', 'major')", "15", "VARCHAR(255)"),
