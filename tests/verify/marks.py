@@ -125,6 +125,7 @@ REASONS = {
     "server/sql/runtime/strings.py: with_part": _MAKES_NO_ROUTINE,
     "server/sql/translate/routines.py: creation": _MAKES_NO_ROUTINE,
     "server/sql/translate/spl_compiler.py: RoutineCompiler._resuming": _MAKES_NO_ROUTINE,
+    "server/sql/translate/from_clause.py: FromClause._rows_of_routine": _MAKES_NO_ROUTINE,
     "server/sql/translate/local_variables.py": _MAKES_NO_ROUTINE,
     "server/sql/translate/spl_source.py: _with_field": _MAKES_NO_ROUTINE,
     "server/sql/translate/spl_dynamic.py: DynamicSource._fetch": _MAKES_NO_ROUTINE,
