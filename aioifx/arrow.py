@@ -15,7 +15,6 @@ from aioifx.client.config.checks import DEFAULT_LOCALE
 from aioifx.client.execution.arrow_stream import BATCH_ROWS, RecordBatches, check_floating
 from aioifx.client.pool.pool import Pool
 from aioifx.client.sql.placeholders import NamedValues
-from aioifx.codecs.arrow_export import export_stream
 from aioifx.codecs.arrow_layout import fields_for
 from aioifx.codecs.base import Floating
 from aioifx.codecs.column_buffers import Block
@@ -131,7 +130,7 @@ class _Feed:
         self._reader: Any = pa.RecordBatchReader.from_stream(self)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return export_stream(self._schema.fields, self._upcoming.pop)
+        return self._schema.stream(self._upcoming.pop)
 
     def imported(self, batch: RecordBatch) -> Any:
         """The `pyarrow.RecordBatch`."""

@@ -11,27 +11,17 @@ from contextlib import aclosing
 from decimal import Decimal
 from importlib import import_module
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 
 import aioifx
 from aioifx.arrow import fetch_arrow, fetch_batches, schema_of
-from aioifx.codecs import columns as columns_module
-from aioifx.codecs.native import native_columns, pure_columns
 from aioifx.rows import tuple_row
+from tests.codecs.arrow_batches import by
 from tests.codecs.exporter import Exporter
+from tests.codecs.test_columns import kernels
 from tests.injection import eventually
-
-NATIVE = importlib.util.find_spec("aioifx._speedups.column_decoder") is not None
-kernels = pytest.mark.parametrize(
-    "make_columns",
-    [
-        pytest.param(native_columns, marks=pytest.mark.skipif(not NATIVE, reason="not built"), id="native"),
-        pytest.param(pure_columns, id="pure"),
-    ],
-)
 
 CREATE = """
     CREATE TABLE everything (
@@ -106,12 +96,12 @@ async def number_rows(conn: aioifx.Connection, count: int = 1500) -> str:
 
 
 @kernels
-async def test_every_type_arrives_as_its_type_of_arrow(conn: aioifx.Connection, make_columns: Any) -> None:
+async def test_every_type_arrives_as_its_type_of_arrow(conn: aioifx.Connection, kernel: str) -> None:
     await conn.execute(CREATE)
     marks = ", ".join("?" * len(VALUES))
     await conn.execute(f"INSERT INTO everything VALUES ({marks})", *VALUES)
     await conn.execute(f"INSERT INTO everything VALUES ({marks})", 2, *[None] * (len(VALUES) - 1))
-    with patch.object(columns_module, "make_columns", make_columns):
+    with by(kernel):
         table = await fetch_arrow(conn, "SELECT * FROM everything ORDER BY id")
     table.validate(full=True)
     assert dict(zip(table.column_names, table.schema.types, strict=True)) == TYPES
@@ -280,13 +270,11 @@ async def test_a_cancelled_fetch_leaves_the_connection_usable(conn: aioifx.Conne
 
 
 @kernels
-async def test_a_value_that_arrow_cannot_hold_names_its_column(
-    conn: aioifx.Connection, make_columns: Any
-) -> None:
+async def test_a_value_that_arrow_cannot_hold_names_its_column(conn: aioifx.Connection, kernel: str) -> None:
     await conn.execute("CREATE TABLE spans (n INTEGER, span INTERVAL DAY(9) TO FRACTION(5))")
     days = (1, 123_456_789, 2)
     await conn.executemany("INSERT INTO spans VALUES (?, ?)", [(n, dt.timedelta(n)) for n in days])
-    with patch.object(columns_module, "make_columns", make_columns):
+    with by(kernel):
         with pytest.raises(aioifx.DataError, match=r"column 'span': .* does not fit int64"):
             await fetch_arrow(conn, "SELECT * FROM spans")
         table = await fetch_arrow(conn, "SELECT span FROM spans WHERE n < 3")

@@ -1,4 +1,4 @@
-"""Columns of results as PyCapsules of Arrow's C data interface. Never: pyarrow, a request, who consumes them.
+"""Columns of results as PyCapsules of Arrow's C data interface, by the kernel. Never: pyarrow, who consumes them.
 
 Source: documented: the Arrow C data interface, the Arrow C stream interface, and the Arrow PyCapsule interface
 
@@ -13,10 +13,10 @@ from __future__ import annotations
 import ctypes
 import errno
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from ctypes import addressof, c_void_p, sizeof
 from struct import pack
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, cast
 
 from aioifx.codecs.arrow_structs import (
     ARRAY,
@@ -29,23 +29,15 @@ from aioifx.codecs.arrow_structs import (
     SchemaStruct,
     StreamStruct,
 )
-from aioifx.codecs.column_buffers import Block, Buffer
+from aioifx.codecs.column_buffers import Block, NextBlock
 from aioifx.codecs.native import arrow_releases
-from aioifx.errors import NotSupportedError
 
-try:
-    _new_capsule: Any = ctypes.PYFUNCTYPE(ctypes.py_object, c_void_p, ctypes.c_char_p, c_void_p)(
-        ("PyCapsule_New", ctypes.pythonapi)
-    )
-except AttributeError:
-    raise NotSupportedError("Arrow data: this Python gives no access to PyCapsules") from None
-
+_new_capsule: Any = ctypes.PYFUNCTYPE(ctypes.py_object, c_void_p, ctypes.c_char_p, c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
 releases: Any = arrow_releases()
 
 _NULLABLE: Final = 2
-
-NextBlock: TypeAlias = Callable[[], Block | None]
-"""Returns the next block, None at the end. It may block. A consumer calls it once at a time, in any thread."""
 
 _new_key: Final = itertools.count(1).__next__
 
@@ -59,7 +51,12 @@ class FieldText(NamedTuple):
     texts: object
 
 
-def field_text(name: str, form: str, **metadata: str) -> FieldText:
+def fields_of(columns: Iterable[tuple[str, str, str]]) -> list[FieldText]:
+    """Columns: their names, formats and types in SQL."""
+    return [_field_text(name, form, sql_type=sql_type) for name, form, sql_type in columns]
+
+
+def _field_text(name: str, form: str, **metadata: str) -> FieldText:
     """A column, with its type as the interface spells it."""
     pairs = [text.encode() for pair in metadata.items() for text in pair]
     sized = b"".join(pack("=i", len(text)) + text for text in pairs)
@@ -81,11 +78,11 @@ def export_schema(fields: Sequence[FieldText]) -> object:
     return _capsule(schema, b"arrow_schema")
 
 
-def export_block(block: Block) -> object:
-    """A capsule of a block, as an array of structs."""
+def export_block(fields: Sequence[FieldText], block: Block) -> tuple[object, object]:
+    """Capsules of a schema, and of a block as an array of structs."""
     array = ArrayStruct()
     _fill_array(array, block)
-    return _capsule(array, b"arrow_array")
+    return export_schema(fields), _capsule(array, b"arrow_array")
 
 
 def export_stream(fields: Sequence[FieldText], next_block: NextBlock) -> object:
@@ -110,7 +107,7 @@ def _keep(*what: object) -> int:
     return key
 
 
-_ROOT: Final = field_text("", "+s")
+_ROOT: Final = _field_text("", "+s")
 
 
 # --- structures -----------------------------------------------------------------------------------------------------
@@ -132,10 +129,10 @@ def _fill_array(into: Any, block: Block) -> None:
     pointers = _pointers(children)
     release = releases.ADDRESSES[1]
     for place, chunk in enumerate(block.chunks):
-        present = chunk[1:3] if chunk.data is None else chunk[1:]
-        buffers = (c_void_p * len(present))(*map(_address, present))
+        addresses = [None if buffer is None else buffer.address for buffer in chunk.buffers]
+        buffers = (c_void_p * len(addresses))(*addresses)
         key, where = _keep(chunk, buffers), place * sizeof(ArrayStruct)
-        numbers = block.rows, chunk.nulls, 0, len(present), 0
+        numbers = block.rows, chunk.nulls, 0, len(addresses), 0
         ARRAY.pack_into(children, where, *numbers, addressof(buffers), 0, 0, release, key)
     buffers = (c_void_p * 1)()
     key = _keep(children, pointers, buffers)
@@ -147,13 +144,6 @@ def _pointers(children: Any) -> Any:
     """Pointers to the items of an array."""
     first, size, count = addressof(children), sizeof(children._type_), len(children)
     return (c_void_p * count)(*range(first, first + count * size, size))
-
-
-def _address(buffer: Buffer | None) -> int | None:
-    """Of the first byte of a column's buffer, which is valid as long as the buffer lives."""
-    if isinstance(buffer, bytes):
-        return ctypes.cast(ctypes.c_char_p(buffer), c_void_p).value
-    return None if buffer is None else cast("int", buffer.address)
 
 
 # --- a stream's callbacks -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ Invariants:
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from struct import pack
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
@@ -35,12 +35,21 @@ class Chunk(NamedTuple):
     data: Buffer | None
     """The bytes that the offsets point into."""
 
+    @property
+    def buffers(self) -> tuple[Buffer | None, ...]:
+        """Those that Arrow's type has, in order."""
+        return self[1:3] if self.data is None else self[1:]
+
 
 class Block(NamedTuple):
     """Some rows of a result, column by column."""
 
     rows: int
     chunks: tuple[Chunk, ...]
+
+
+NextBlock: TypeAlias = Callable[[], Block | None]
+"""Returns the next block, None at the end. It may block. A consumer calls it once at a time, in any thread."""
 
 
 class Columns(Protocol):

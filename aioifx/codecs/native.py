@@ -273,19 +273,11 @@ Replies that are incomplete or of another form are left to `wire.replies.read_re
 # --- structures that consumers release ------------------------------------------------------------------------------
 
 
-def native_arrow_releases() -> Any:
-    """See `arrow_releases`; only where the kernel is built."""
+def arrow_releases() -> Any:
+    """The module whose functions consumers call to release what `aioifx.codecs.arrow_export` exports.
+
+    Python cannot do it: see `aioifx.codecs.pyarrow_export`.
+    """
     from aioifx._speedups import arrow_release
 
     return arrow_release
-
-
-def pure_arrow_releases() -> Any:
-    """See `arrow_releases`."""
-    from aioifx.codecs import arrow_release
-
-    return arrow_release
-
-
-arrow_releases: Final = native_arrow_releases if NATIVE else pure_arrow_releases
-"""The module whose functions consumers call to release what `aioifx.codecs.arrow_export` exports."""

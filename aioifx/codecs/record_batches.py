@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
+from aioifx.codecs.native import NATIVE
 from aioifx.rows import unique_names
 from aioifx.sqltypes import Column
 
 if TYPE_CHECKING:  # loaded with the first result
     from aioifx.codecs.arrow_layout import Field
-    from aioifx.codecs.column_buffers import Block
+    from aioifx.codecs.column_buffers import Block, NextBlock
+
+
+def native_exports() -> Any:
+    """See `arrow_exports`; only where the kernel is built."""
+    from aioifx.codecs import arrow_export
+
+    return arrow_export
+
+
+def pure_exports() -> Any:
+    """See `arrow_exports`."""
+    from aioifx.codecs import pyarrow_export
+
+    return pyarrow_export
+
+
+arrow_exports: Final = native_exports if NATIVE else pure_exports
+"""The module that exports columns. It is loaded with the first result, since it needs ctypes, or pyarrow.
+
+Raises:
+    NotSupportedError: there is neither the kernel nor pyarrow.
+"""
 
 
 class Schema:
@@ -21,19 +44,25 @@ class Schema:
     """
 
     def __init__(self, columns: Sequence[Column], fields: Sequence[Field]) -> None:
-        from aioifx.codecs.arrow_export import field_text  # ctypes is for those who export
-
+        self._exports = arrow_exports()
         self.names = unique_names(columns)
         """The columns' names. The second column of a name is ``name_2``, since most readers accept each only once."""
-        self.fields = [
-            field_text(name, field.format, sql_type=str(column.type))
+        self._fields = self._exports.fields_of(
+            (name, field.format, str(column.type))
             for name, column, field in zip(self.names, columns, fields, strict=True)
-        ]
+        )
 
     def __arrow_c_schema__(self) -> object:
-        from aioifx.codecs.arrow_export import export_schema
+        return self._exports.export_schema(self._fields)
 
-        return export_schema(self.fields)
+    def array(self, block: Block) -> tuple[object, object]:
+        """Capsules of the schema, and of a block of these columns."""
+        capsules: tuple[object, object] = self._exports.export_block(self._fields, block)
+        return capsules
+
+    def stream(self, next_block: NextBlock) -> object:
+        """A capsule of a stream of blocks, whose consumer gets the text of an exception of *next_block*."""
+        return self._exports.export_stream(self._fields, next_block)
 
 
 class RecordBatch:
@@ -52,9 +81,7 @@ class RecordBatch:
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         """Capsules of the schema and the columns. *requested_schema* has no effect."""
-        from aioifx.codecs.arrow_export import export_block, export_schema
-
-        return export_schema(self.schema.fields), export_block(self.block)
+        return self.schema.array(self.block)
 
 
 class ArrowResult:
@@ -73,12 +100,10 @@ class ArrowResult:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """A capsule of a stream of the batches. *requested_schema* has no effect."""
-        from aioifx.codecs.arrow_export import export_stream
-
         rest = iter(self.batches)
 
         def next_block() -> Block | None:
             batch = next(rest, None)
             return None if batch is None else batch.block
 
-        return export_stream(self.schema.fields, next_block)
+        return self.schema.stream(next_block)

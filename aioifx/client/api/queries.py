@@ -259,7 +259,9 @@ class Queries(ABC, Generic[Item]):
         floating_decimal: Floating = "float",
         timeout: float | None = None,
     ) -> ArrowResult:
-        """Run a query and return all rows in Arrow's layout, for Polars, DuckDB and others. Needs no pyarrow.
+        """Run a query and return all rows in Arrow's layout, for Polars, DuckDB and others.
+
+        It needs pyarrow only without the kernel.
 
         Args:
             floating_decimal: as for `Stream.arrow`.
@@ -267,7 +269,7 @@ class Queries(ABC, Generic[Item]):
 
         Raises:
             DataError: a value cannot be decoded, or Arrow's type cannot hold it; the message names the column.
-            NotSupportedError: a column's type cannot be fetched.
+            NotSupportedError: a column's type cannot be fetched, or there is neither the kernel nor pyarrow.
             InterfaceError: the statement returns no rows.
         """
         stream = self.stream(sql, *args, named=named, timeout=timeout)

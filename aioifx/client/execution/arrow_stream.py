@@ -24,7 +24,7 @@ from aioifx.codecs.arrow_layout import MAX_DIGITS
 from aioifx.codecs.base import Floating
 from aioifx.codecs.column_buffers import Block
 from aioifx.codecs.columns import ColumnDecoder
-from aioifx.codecs.record_batches import ArrowResult, RecordBatch, Schema
+from aioifx.codecs.record_batches import ArrowResult, RecordBatch, Schema, arrow_exports
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Row
 from aioifx.wire.tuples import read_in_runs
@@ -60,6 +60,7 @@ class RecordBatches(NotCopied):
         floating_decimal: Floating = "float",
     ) -> None:
         check_whole("batch_rows", batch_rows, 1)
+        arrow_exports()  # whose absence is an error before anything is sent
         self._reader = reader
         self._binding = binding
         self._rows, self._size = batch_rows, _BATCH_BYTES
@@ -152,13 +153,11 @@ class RecordBatches(NotCopied):
         Raises:
             InterfaceError: called in the stream's event loop, or the stream was read or closed. Errors of the query.
         """
-        from aioifx.codecs.arrow_export import export_stream
-
         self._check_owner(None)
         self._wait_for(self._begin)
         owner = object()
         next_block = partial(self._wait_for, partial(self._next_for, owner))
-        return export_stream(self.schema.fields, _Consumer(next_block, partial(self._close_for, owner)))
+        return self.schema.stream(_Consumer(next_block, partial(self._close_for, owner)))
 
     def _wait_for(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Await ``work()`` in the stream's event loop, while this thread waits."""

@@ -78,7 +78,7 @@ class Stream(ExportsRows, NotCopied, Generic[R]):
             yield rows if convert is None else converted(rows, convert)  # type: ignore[misc]  # R is Row then
 
     def arrow(self, *, batch_rows: int | None = None, floating_decimal: Floating = "float") -> RecordBatches:
-        """The rows in Arrow's layout, batch by batch, instead of as rows. Needs no pyarrow.
+        """The rows in Arrow's layout, batch by batch, instead of as rows. It needs pyarrow only without the kernel.
 
         Nothing is sent until the first batch is requested. Options of the stream for rows have no effect; large values
         are whole.
@@ -91,6 +91,7 @@ class Stream(ExportsRows, NotCopied, Generic[R]):
 
         Raises:
             InterfaceError: the stream was read or closed already.
+            NotSupportedError: there is neither the kernel nor pyarrow.
         """
         from aioifx.client.execution.arrow_stream import BATCH_ROWS, RecordBatches
 

@@ -16,8 +16,10 @@ import polars
 import pyarrow as pa
 import pytest
 
-import aioifx
+import aioifx.codecs
+from aioifx.client.execution import arrow_stream
 from aioifx.codecs.arrow_c_data import ArrowSource
+from aioifx.codecs.record_batches import pure_exports
 from aioifx.rows import tuple_row
 from aioifx.server import running
 from tests.injection import eventually
@@ -145,7 +147,7 @@ async def test_the_event_loop_itself_is_refused_with_the_way_out(conn: aioifx.Co
         def __arrow_c_stream__(self, requested_schema: object = None) -> object:
             return capsule
 
-    with pytest.raises(aioifx.InterfaceError, match="the stream failed with error 5") as caught:
+    with pytest.raises(aioifx.InterfaceError, match="the stream failed with error") as caught:
         blocks_of(Opened())
     assert "to_thread" in str(caught.value.__cause__)
 
@@ -284,8 +286,28 @@ def python(code: str) -> str:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.skipif(aioifx.speedups == "pure", reason="needs the kernel")
 def test_polars_needs_no_pyarrow() -> None:
     assert python(WITHOUT_PYARROW) == "(3, 2) (3, 2) False\n"
+
+
+async def test_without_the_kernel_and_pyarrow_nothing_is_sent(
+    conn: aioifx.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = conn.stats.round_trips
+    monkeypatch.setattr(arrow_stream, "arrow_exports", pure_exports)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "aioifx.codecs.pyarrow_export", raising=False)
+    monkeypatch.delattr(aioifx.codecs, "pyarrow_export", raising=False)
+    stream = conn.stream(QUERY)
+    with pytest.raises(
+        aioifx.NotSupportedError, match="expected the compiled kernel or pyarrow, got neither"
+    ):
+        await asyncio.to_thread(polars.DataFrame, stream)
+    with pytest.raises(aioifx.NotSupportedError, match="compiled kernel or pyarrow"):
+        await conn.fetch_arrow(QUERY)
+    assert conn.stats.round_trips == sent
+    assert len([row async for row in stream]) == COUNT
 
 
 WITHOUT_PYARROW = """
