@@ -164,6 +164,8 @@ class InformixTypeCompiler(compiler.GenericTypeCompiler):
         return "BSON"
 
     def visit_ROW(self, type_: Any, **kw: Any) -> str:
+        if isinstance(type_.of, str):
+            return f"ROW({type_.of})"
         quote = self.dialect.identifier_preparer.quote
         fields = (f"{quote(name)} {self.process(field)}" for name, field in type_.fields)
         return f"ROW({', '.join(fields)})"
@@ -178,7 +180,7 @@ class InformixTypeCompiler(compiler.GenericTypeCompiler):
         return self._collection("SET", type_)
 
     def _collection(self, name: str, type_: Any) -> str:
-        return f"{name}({self.process(type_.item_type)} NOT NULL)"
+        return f"{name}({type_.of if isinstance(type_.of, str) else f'{self.process(type_.item_type)} NOT NULL'})"
 
     def visit_NAMED_TYPE(self, type_: Any, **kw: Any) -> str:
         preparer = self.dialect.identifier_preparer

@@ -159,9 +159,10 @@ TYPES: dict[str, sa.types.TypeEngine[Any]] = {
     "CLOB": sa.CLOB(),
     "JSON": ifx.JSON(),
     "BSON": ifx.BSON(),
-    "SET(INTEGER NOT NULL)": ifx.SET(sa.INTEGER()),
-    "LIST(VARCHAR(20) NOT NULL)": ifx.LIST(ifx.VARCHAR(20)),
-    "ROW(x INTEGER, y LIST(DATE NOT NULL))": ifx.ROW({"x": sa.INTEGER(), "y": ifx.LIST(sa.DATE())}),
+    "SET(INTEGER NOT NULL)": ifx.SET("INTEGER NOT NULL"),
+    "LIST(VARCHAR(20) NOT NULL)": ifx.LIST("VARCHAR(20) NOT NULL"),
+    "MULTISET(price NOT NULL)": ifx.MULTISET('"informix".price NOT NULL'),
+    "ROW(x INTEGER, y LIST(DATE NOT NULL))": ifx.ROW("x INTEGER, y LIST(DATE NOT NULL)"),
     "price": ifx.NamedType("price", "informix"),
     "address": ifx.NamedType("address", "informix"),
 }
@@ -416,7 +417,7 @@ async def test_tables_of_another_database() -> None:
         shop = create_async_engine(address)
         found = await reflected(shop, (), read)
         await shop.dispose()
-    assert found == [[], ["part"], ["part"], ["INTEGER()", "SET(INTEGER())"], False, True]
+    assert found == [[], ["part"], ["part"], ["INTEGER()", "SET('INTEGER NOT NULL')"], False, True]
 
 
 # --- several tables -------------------------------------------------------------------------------------------------
