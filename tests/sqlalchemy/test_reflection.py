@@ -70,6 +70,12 @@ async def test_names_of_tables_views_synonyms_and_sequences(engine: AsyncEngine)
     }
 
 
+async def test_a_user_who_owns_nothing_is_a_schema(dsn: str) -> None:
+    engine = create_async_engine(dsn.replace("informix://informix", "informix+aioifx://ann:secret"))
+    assert await reflected(engine, (), lambda inspector: inspector.get_schema_names()) == ["ann", "informix"]
+    await engine.dispose()
+
+
 async def test_existence(engine: AsyncEngine) -> None:
     def exists(inspector: Any) -> list[bool]:
         has = inspector.has_table
