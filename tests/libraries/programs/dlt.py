@@ -1,55 +1,157 @@
-"""dlt with Informix as the source and as the destination of a pipeline."""
+"""dlt with Informix as the source and as the destination of pipelines."""
 
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 
 import dlt
 import pytest
 import sqlalchemy as sa
 from dlt.destinations import sqlalchemy as destination
+from dlt.destinations.impl.sqlalchemy import dialect
+from dlt.destinations.impl.sqlalchemy.type_mapper import SqlalchemyTypeMapper
 from dlt.sources.sql_database import sql_database, sql_table
+from suite_plugin import URL
 
-UTC = dt.timezone.utc
+import aioifx.sqlalchemy as informix
+
+COLUMNS = {"price": {"data_type": "decimal", "precision": 12, "scale": 2}}
 ROWS = [
-    {"id": 1, "name": "pen", "price": 1.5, "made": dt.datetime(2026, 5, 4, 9, 30, tzinfo=UTC), "new": True},
-    {"id": 2, "name": "tinte €", "price": None, "made": dt.datetime(2026, 5, 5, tzinfo=UTC), "new": False},
+    {
+        "id": 1,
+        "name": "pen",
+        "price": Decimal("1.50"),
+        "made": dt.datetime(2026, 5, 4, 9, 30, tzinfo=dt.UTC),
+        "day": dt.date(2026, 5, 4),
+        "new": True,
+        "picture": b"\0\1",
+        "marks": [{"word": "blue"}, {"word": "new"}],
+    },
+    {"id": 2, "name": "tinte €", "made": dt.datetime(2026, 5, 5, tzinfo=dt.UTC), "new": False, "weight": 0.5},
 ]
 
 
 @pytest.fixture
-def pipeline(url, tmp_path):
-    engine = sa.create_engine(url)
-    yield dlt.pipeline("shop", destination=destination(engine), dataset_name="informix", pipelines_dir=f"{tmp_path}")
-    engine.dispose()
+def pipeline(tmp_path):
+    """One that loads into the tables of an owner."""
+    pipeline = dlt.pipeline(
+        "shop", destination=destination(URL), dataset_name="informix", pipelines_dir=f"{tmp_path}"
+    )
+    yield pipeline
+    pipeline.destination_client().sql_client.engine.dispose()
 
 
-@pytest.mark.parametrize("disposition", ["replace", "append"])
-def test_loads_rows_twice(pipeline, engine, disposition):
-    table = f"item_{disposition}"
-    for _ in range(2):
-        pipeline.run(ROWS, table_name=table, write_disposition=disposition, primary_key="id")
+def read(engine, table, *columns):
     with engine.connect() as conn:
-        names = conn.scalars(sa.text(f"SELECT name FROM {table} ORDER BY id, name")).all()
-    assert names == sorted(["pen", "tinte €"] * (2 if disposition == "append" else 1))
+        found = sa.Table(table, sa.MetaData(), autoload_with=conn)
+        query = sa.select(*(found.c[name] for name in columns)).order_by(found.c[columns[0]])
+        return [tuple(row) for row in conn.execute(query)]
+
+
+def test_rows_are_appended_with_their_types_and_children(pipeline, engine):
+    for _ in range(2):
+        pipeline.run(ROWS, table_name="item", write_disposition="append", columns=COLUMNS)
+    assert read(engine, "item", "id", "name") == [(1, "pen")] * 2 + [(2, "tinte €")] * 2
+    made = ROWS[0]["made"]
+    values = (1, Decimal("1.5"), made, ROWS[0]["day"], True, b"\0\1")
+    assert read(engine, "item", "id", "price", "made", "day", "new", "picture")[0] == values
+    assert read(engine, "item__marks", "word") == [("blue",)] * 2 + [("new",)] * 2
+
+
+def test_rows_replace_those_of_the_load_before(pipeline, engine):
+    pipeline.run(ROWS, table_name="item_r", write_disposition="replace", columns=COLUMNS)
+    pipeline.run(ROWS[:1], table_name="item_r", write_disposition="replace", columns=COLUMNS)
+    assert read(engine, "item_r", "id") == [(1,)]
+
+
+def test_new_columns_are_added(pipeline, engine):
+    pipeline.run([{"id": 1}], table_name="item_n")
+    pipeline.run([{"id": 2, "made": ROWS[0]["made"], "words": "x" * 5_000}], table_name="item_n")
+    assert read(engine, "item_n", "id", "made", "words") == [
+        (1, None, None),
+        (2, ROWS[0]["made"], "x" * 5_000),
+    ]
+
+
+def test_the_state_is_read_back_from_the_database(pipeline, engine, tmp_path):
+    @dlt.resource
+    def numbers(after=dlt.sources.incremental("id", initial_value=0)):  # noqa: B008
+        yield [{"id": number} for number in range(4) if number > after.last_value]
+
+    pipeline.run(numbers)
+    other = dlt.pipeline(
+        "shop", destination=destination(URL), dataset_name="informix", pipelines_dir=f"{tmp_path}/other"
+    )
+    other.run(numbers)
+    assert read(engine, "numbers", "id") == [(1,), (2,), (3,)]
+    assert other.last_trace.last_normalize_info.row_counts.get("numbers") is None
+
+
+class Types(SqlalchemyTypeMapper):
+    """Those of Informix: dlt's schema and state in TEXT, which no query compares, so that they may be long."""
+
+    def db_type_from_text_type(self, column, table):
+        if column["name"] in ("schema", "state"):
+            return informix.TEXT()
+        return super().db_type_from_text_type(column, table)
+
+
+class Capabilities(dialect.DialectCapabilities):
+    def type_mapper_class(self):
+        return Types
+
+    def adjust_capabilities(self, caps, dialect):
+        caps.decimal_precision, caps.wei_precision = (32, 9), (32, 0)
+
+
+def test_a_schema_is_as_long_as_it_needs_to_be(tmp_path, monkeypatch):
+    monkeypatch.setattr(dialect, "DIALECT_CAPS_REGISTRY", dialect.DIALECT_CAPS_REGISTRY.copy())
+    dialect.register_dialect_capabilities("informix", Capabilities)
+    url = sa.make_url(URL)
+    server = sa.create_engine(url.set(database=None), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with server.connect() as conn:
+        conn.exec_driver_sql("CREATE DATABASE large WITH LOG")
+        conn.exec_driver_sql("CLOSE DATABASE")
+    large = url.set(database="large").update_query_dict({"text_type": "lvarchar"})
+    pipeline = dlt.pipeline(
+        "large",
+        destination=destination(large.render_as_string(False)),
+        dataset_name="informix",
+        pipelines_dir=f"{tmp_path}",
+    )
+    names = [f"column_{number}" for number in range(100)]
+    for first in (1, 2):
+        pipeline.run(
+            [{"id": first, "name": "pen", "price": Decimal("1.5")} | dict.fromkeys(names, first)],
+            table_name="item",
+        )
+    engine = sa.create_engine(large)
+    assert read(engine, "item", "id", "name", "price", "column_99") == [
+        (n, "pen", Decimal("1.5"), n) for n in (1, 2)
+    ]
+    assert max(len(schema) for _, schema in read(engine, "_dlt_version", "version", "schema")) > 8_000
+    engine.dispose()
+    pipeline.destination_client().sql_client.engine.dispose()
 
 
 @pytest.mark.parametrize("backend", ["sqlalchemy", "pyarrow", "pandas"])
-def test_extracts_a_table_incrementally(engine, url, tmp_path, backend):
+def test_a_table_is_extracted_incrementally(engine, tmp_path, backend):
     metadata = sa.MetaData()
-    sale = sa.Table(
-        f"sale_{backend}", metadata, sa.Column("id", sa.Integer, primary_key=True), sa.Column("amount", sa.Numeric(8, 2))
-    )
+    key = sa.Column("id", sa.Integer, primary_key=True)
+    sale = sa.Table(f"sale_{backend}", metadata, key, sa.Column("amount", sa.Numeric(8, 2)))
     metadata.create_all(engine)
-    with engine.begin() as conn:
-        conn.execute(sale.insert(), [{"id": n, "amount": n} for n in range(1, 4)])
     pipeline = dlt.pipeline(f"out_{backend}", destination="filesystem", pipelines_dir=f"{tmp_path}/p")
     pipeline.destination.config_params["bucket_url"] = f"{tmp_path}/files"
-    source = sql_table(url, table=sale.name, incremental=dlt.sources.incremental("id"), backend=backend)
-    pipeline.run(source, dataset_name="out")
-    with engine.begin() as conn:
-        conn.execute(sale.insert(), {"id": 4, "amount": 4})
-    source = sql_table(url, table=sale.name, incremental=dlt.sources.incremental("id"), backend=backend)
-    pipeline.run(source, dataset_name="out")
-    assert pipeline.last_trace.last_normalize_info.row_counts[sale.name] == 1
-    assert sale.name in sql_database(url).resources
+
+    def load(numbers):
+        with engine.begin() as conn:
+            conn.execute(sale.insert(), [{"id": n, "amount": Decimal("1.5") * n} for n in numbers])
+        table = sql_table(URL, table=sale.name, incremental=dlt.sources.incremental("id"), backend=backend)
+        pipeline.run(table, dataset_name="out")
+        return pipeline.last_trace.last_normalize_info.row_counts[sale.name]
+
+    assert [load(range(1, 4)), load([4])] == [3, 1]
+    assert sale.name in sql_database(URL).resources
+    amount = pipeline.default_schema.tables[sale.name]["columns"]["amount"]
+    assert (amount["data_type"], amount["precision"], amount["scale"]) == ("decimal", 8, 2)
