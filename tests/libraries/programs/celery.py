@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 from celery import Celery, chain, group, states
 from celery.contrib.testing.worker import start_worker
+from page import run_example
 from suite_plugin import URL
 
 
@@ -103,3 +104,10 @@ def test_cleanup_deletes_what_has_expired(app, engine):
         conn.execute(meta.update().where(meta.c.task_id == old.id).values(date_done=yesterday))
     app.tasks["celery.backend_cleanup"].delay().get(timeout=30)
     assert [app.AsyncResult(old.id).state, app.AsyncResult(new.id).state] == [states.PENDING, states.SUCCESS]
+
+
+def test_the_example_of_the_page_runs(monkeypatch):
+    monkeypatch.setenv("CELERY_BROKER_URL", "memory://")  # in the place of the page's
+    shop = run_example("Celery", 0, {"__name__": "shop"}, URL)
+    with start_worker(shop["app"], perform_ping_check=False, pool="solo"):
+        run_example("Celery", 1, shop, URL)

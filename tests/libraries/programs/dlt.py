@@ -10,11 +10,9 @@ import pytest
 import sqlalchemy as sa
 from dlt.destinations import sqlalchemy as destination
 from dlt.destinations.impl.sqlalchemy import dialect
-from dlt.destinations.impl.sqlalchemy.type_mapper import SqlalchemyTypeMapper
 from dlt.sources.sql_database import sql_database, sql_table
+from page import run_example
 from suite_plugin import URL
-
-import aioifx.sqlalchemy as informix
 
 COLUMNS = {"price": {"data_type": "decimal", "precision": 12, "scale": 2}}
 ROWS = [
@@ -88,48 +86,31 @@ def test_the_state_is_read_back_from_the_database(pipeline, engine, tmp_path):
     assert other.last_trace.last_normalize_info.row_counts.get("numbers") is None
 
 
-class Types(SqlalchemyTypeMapper):
-    """Those of Informix: dlt's schema and state in TEXT, which no query compares, so that they may be long."""
-
-    def db_type_from_text_type(self, column, table):
-        if column["name"] in ("schema", "state"):
-            return informix.TEXT()
-        return super().db_type_from_text_type(column, table)
-
-
-class Capabilities(dialect.DialectCapabilities):
-    def type_mapper_class(self):
-        return Types
-
-    def adjust_capabilities(self, caps, dialect):
-        caps.decimal_precision, caps.wei_precision = (32, 9), (32, 0)
-
-
-def test_a_schema_is_as_long_as_it_needs_to_be(tmp_path, monkeypatch):
+def test_the_examples_of_the_page_run(engine, tmp_path, monkeypatch):
+    """With the page's types, dlt's schema is as long as it needs to be."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DLT_DATA_DIR", f"{tmp_path}")
+    monkeypatch.setenv("DESTINATION__FILESYSTEM__BUCKET_URL", f"{tmp_path}/files")
     monkeypatch.setattr(dialect, "DIALECT_CAPS_REGISTRY", dialect.DIALECT_CAPS_REGISTRY.copy())
-    dialect.register_dialect_capabilities("informix", Capabilities)
-    url = sa.make_url(URL)
-    server = sa.create_engine(url.set(database=None), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
+        conn.exec_driver_sql("CREATE TABLE sale (sale_id SERIAL PRIMARY KEY, town VARCHAR(20))")
+        conn.exec_driver_sql("INSERT INTO sale (town) VALUES ('Bonn')")
+    sales = run_example("dlt", 0, {}, URL)["pipeline"]
+    assert sales.last_trace.last_normalize_info.row_counts["sale"] == 1
+    server = sa.create_engine(sa.make_url(URL).set(database=None), isolation_level="AUTOCOMMIT")
     with server.connect() as conn:
         conn.exec_driver_sql("CREATE DATABASE large WITH LOG")
         conn.exec_driver_sql("CLOSE DATABASE")
-    large = url.set(database="large").update_query_dict({"text_type": "lvarchar"})
-    pipeline = dlt.pipeline(
-        "large",
-        destination=destination(large.render_as_string(False)),
-        dataset_name="informix",
-        pipelines_dir=f"{tmp_path}",
-    )
-    names = [f"column_{number}" for number in range(100)]
-    for first in (1, 2):
-        pipeline.run(
-            [{"id": first, "name": "pen", "price": Decimal("1.5")} | dict.fromkeys(names, first)],
-            table_name="item",
-        )
+    server.dispose()
+    large = sa.make_url(URL).set(database="large", username="app", password="secret")
+    pipeline = run_example("dlt", 1, {}, large)["pipeline"]
+    wide = {"id": 2, "name": "ink", "price": Decimal("1.5")} | {
+        f"column_{number}": 2 for number in range(100)
+    }
+    pipeline.run([wide], table_name="item")
     engine = sa.create_engine(large)
-    assert read(engine, "item", "id", "name", "price", "column_99") == [
-        (n, "pen", Decimal("1.5"), n) for n in (1, 2)
-    ]
+    rows = read(engine, "item", "id", "name", "price", "column_99")
+    assert rows == [(1, "pen", None, None), (2, "ink", Decimal("1.5"), 2)]
     assert max(len(schema) for _, schema in read(engine, "_dlt_version", "version", "schema")) > 8_000
     engine.dispose()
     pipeline.destination_client().sql_client.engine.dispose()
