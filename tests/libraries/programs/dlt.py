@@ -116,7 +116,7 @@ def test_the_examples_of_the_page_run(engine, tmp_path, monkeypatch):
     pipeline.destination_client().sql_client.engine.dispose()
 
 
-@pytest.mark.parametrize("backend", ["sqlalchemy", "pyarrow", "pandas"])
+@pytest.mark.parametrize("backend", ["sqlalchemy", "pandas"])
 def test_a_table_is_extracted_incrementally(engine, tmp_path, backend):
     metadata = sa.MetaData()
     key = sa.Column("id", sa.Integer, primary_key=True)

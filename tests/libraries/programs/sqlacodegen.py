@@ -6,6 +6,7 @@ import datetime as dt
 import importlib.util
 import sys
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,19 +29,20 @@ def stores():
     engine.dispose()
 
 
-@pytest.fixture
-def generated(monkeypatch, tmp_path):
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
     """The module that one of its generators writes."""
 
+    @cache
     def generate(generator, *options):
         name = f"stores_{generator}"
-        path = tmp_path / f"{name}.py"
-        command = ["sqlacodegen", URL, "--generator", generator, "--outfile", f"{path}", *options]
-        monkeypatch.setattr(sys, "argv", command)
-        main()
+        path = tmp_path_factory.mktemp("generated") / f"{name}.py"
+        with pytest.MonkeyPatch.context() as patch:
+            command = ["sqlacodegen", URL, "--generator", generator, "--outfile", f"{path}", *options]
+            patch.setattr(sys, "argv", command)
+            main()
         spec = importlib.util.spec_from_file_location(name, path)
-        module = importlib.util.module_from_spec(spec)
-        monkeypatch.setitem(sys.modules, name, module)
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
 
