@@ -75,9 +75,12 @@ class _OwnersQuoted(IdentifierPreparer):
         return self.quote_identifier(schema)
 
 
-_DIALECT: Final = DefaultDialect()
-_DIALECT.identifier_preparer = _OwnersQuoted(_DIALECT)
-_COMPILER: Final = InformixTypeCompiler(_DIALECT)
+class _AnyDialect(DefaultDialect):
+    preparer = _OwnersQuoted
+    text_length: int | None = None  # what is reflected is as it is
+
+
+_COMPILER: Final = InformixTypeCompiler(_AnyDialect())
 _COLLECTIONS: Final = {TypeCode.SET: SET, TypeCode.MULTISET: MULTISET, TypeCode.LIST: LIST}
 
 
