@@ -31,6 +31,7 @@ class Library:
     instead_of: Sequence[str] = ()
     pretended: Sequence[str] = ()
     left_out: Sequence[str] = ()
+    not_run: Sequence[str] = ()
     differs: dict[str, str] = field(default_factory=dict)
 
     @property
