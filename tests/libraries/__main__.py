@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from aioifx.server import ServerOptions, serve
-from tests.libraries.table import HERE, REQUIREMENTS, Library, distributions, libraries
+from tests.libraries.table import HERE, REQUIREMENTS, Library, distributions, libraries, write_page
 
 ROOT = HERE.parents[1]
 SKIPPED = 77
@@ -35,8 +35,10 @@ UNREACHABLE = re.compile(
     r"error sending request|dns error|tcp connect error|Connection refused|NewConnectionError|"
     r"Temporary failure in name resolution|Network is unreachable|timed out"
 )
-OPTIONS = ("-p", "suite_plugin", "-p", "no:cacheprovider", "-q", "--tb=short", "-o")
-OPTIONS += ("asyncio_default_fixture_loop_scope=function",)  # otherwise pytest-asyncio warns
+OPTIONS = (
+    *("-p", "suite_plugin", "-p", "no:cacheprovider", "-q", "--tb=short"),
+    *("-o", "asyncio_default_fixture_loop_scope=function"),  # otherwise pytest-asyncio warns
+)
 
 
 class Unreachable(Exception):
@@ -59,11 +61,22 @@ def fetch(*command: str | Path, cwd: Path, **variables: str) -> None:
 
 
 def update(folder: Path) -> None:
-    """Write the newest versions of the libraries, and of what they need, into requirements.txt."""
+    """Write the newest versions of the libraries, and of what they need, into requirements.txt and the page."""
     asked = folder / "distributions.in"
     asked.write_text("\n".join(distributions()), "utf-8")
-    uv = (sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--upgrade", "--no-header", "--no-annotate")
+    uv = (
+        sys.executable,
+        "-m",
+        "uv",
+        "pip",
+        "compile",
+        "--quiet",
+        "--upgrade",
+        "--no-header",
+        "--no-annotate",
+    )
     fetch(*uv, "--python-version", "3.11", "--output-file", REQUIREMENTS, asked, cwd=folder)
+    write_page()
 
 
 def make_environment(folder: Path) -> Path:
@@ -103,8 +116,8 @@ def run(library: Library, python: Path, folder: Path, url: str) -> tuple[Counter
     own = ("-c", HERE / "pytest.ini", "--rootdir", folder)
     runs: list[tuple[str | Path, ...]] = []
     if library.suite:
-        arguments = [each.replace("URL", url) for each in library.suite]
-        runs.append((*(() if library.unpacked else own), *arguments))
+        suite = [each.replace("URL", url) for each in library.suite]
+        runs.append((*(() if library.unpacked else own), *suite))
     if library.program.exists():
         runs.append((*own, library.program))
     env = os.environ | {k: v.replace("URL", url) for k, v in library.environment.items()}
@@ -137,7 +150,9 @@ async def run_all(chosen: Sequence[Library], folder: Path) -> int:
     wrong: list[str] = []
     async with serve(ServerOptions((), db_locale="en_US.utf8")) as server:
         for library in chosen:
-            server.create_database(library.key)  # each alone: has_table reads the tables of all databases in sysmaster
+            server.create_database(
+                library.key
+            )  # each alone: has_table reads the tables of all databases in sysmaster
             url = server.dsn_of(library.key).replace("informix:", "informix+aioifx:", 1) + "&lock_wait=5"
             began = time.monotonic()
             counts, is_good = await asyncio.to_thread(
@@ -148,7 +163,10 @@ async def run_all(chosen: Sequence[Library], folder: Path) -> int:
             wrong += [] if is_good else [library.name]
             said = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
             expected = "" if is_good else f"; expected {library.passed} passed and no failure"
-            print(f"{library.name} {library.version}: {said}{expected} ({time.monotonic() - began:.0f} s)", flush=True)
+            print(
+                f"{library.name} {library.version}: {said}{expected} ({time.monotonic() - began:.0f} s)",
+                flush=True,
+            )
     if wrong:
         print(f"not as libraries.toml says: {', '.join(wrong)}")
     failed = total["failed"] + total["error"]
@@ -158,8 +176,12 @@ async def run_all(chosen: Sequence[Library], folder: Path) -> int:
 
 def main() -> int:
     names = {library.key: library for library in libraries()}
-    parser = argparse.ArgumentParser(prog="python -m tests.libraries", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--update", action="store_true", help="write the newest versions into requirements.txt")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.libraries", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument(
+        "--update", action="store_true", help="write the newest versions into requirements.txt"
+    )
     parser.add_argument("libraries", nargs="*", metavar="LIBRARY", help=", ".join(names))
     given = parser.parse_args()
     if unknown := {*given.libraries} - {*names}:

@@ -40,7 +40,9 @@ def create_engine(url: Any, *args: Any, **options: Any) -> sa.Engine:
         if path.name != ":memory:":
             path.touch()  # the suite removes it
     # The others are for the driver, or what SQLite needs: one connection for all threads.
-    return _create_engine(URL, **{name: options[name] for name in options.keys() & {"echo", "echo_pool", "future"}})
+    return _create_engine(
+        URL, **{name: options[name] for name in options.keys() & {"echo", "echo_pool", "future"}}
+    )
 
 
 @cache
@@ -73,7 +75,12 @@ def url() -> str:
 @pytest.fixture
 def dsn(url: str) -> str:
     """The same for aioifx itself."""
-    return sa.make_url(url).difference_update_query(["text_type"]).set(drivername="informix").render_as_string(False)
+    return (
+        sa.make_url(url)
+        .difference_update_query(["text_type"])
+        .set(drivername="informix")
+        .render_as_string(False)
+    )
 
 
 @pytest.fixture
@@ -89,7 +96,9 @@ def db() -> Any:
     import records
 
     empty_database()
-    with records.Database(URL, poolclass=sa.StaticPool) as db:  # which closes a connection that a test has left open
+    with records.Database(
+        URL, poolclass=sa.StaticPool
+    ) as db:  # which closes a connection that a test has left open
         yield db
 
 

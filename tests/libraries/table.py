@@ -10,6 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 REQUIREMENTS = HERE / "requirements.txt"
+PAGE = HERE.parents[1] / "docs/reference/libraries.md"
 TOOLS = ("pytest", "pytest-asyncio")
 """What runs the tests, beside the libraries."""
 
@@ -67,8 +68,21 @@ def distributions() -> list[str]:
 
 def page_table() -> str:
     """The table of docs/reference/libraries.md."""
-    rows = ["| library | version | what works | option of the URL | what Informix lacks |", "|---|---|---|---|---|"]
+    rows = ["| library | version | tests | what works | option of the URL | what Informix lacks |"]
+    rows.append("|---|---|---|---|---|---|")
     for each in sorted(libraries(), key=lambda library: library.name.lower()):
         option = f"`{each.option}`" if each.option else ""
-        rows.append(f"| {each.name} | {each.version} | {each.works} | {option} | {each.lacks} |")
+        rows.append(
+            f"| {each.name} | {each.version} | {each.passed} | {each.works} | {option} | {each.lacks} |"
+        )
     return "\n".join(rows)
+
+
+def write_page() -> None:
+    """Write the table into the page."""
+    introduction = PAGE.read_text("utf-8").partition("| library |")[0]
+    PAGE.write_text(f"{introduction}{page_table()}\n", "utf-8")
+
+
+if __name__ == "__main__":
+    write_page()
