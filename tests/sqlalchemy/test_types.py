@@ -450,7 +450,7 @@ async def test_generic_text_may_be_lvarchar(url: str, is_argument: bool) -> None
         await conn.execute(TEXTS.insert().values([{"id": 3, "body": long}, {"id": 4, "body": "c"}]))
         found = (
             sa.select(TEXTS.c.id, sa.literal(long, sa.Text))
-            .where(TEXTS.c.body == long, sa.or_(TEXTS.c.author == None, TEXTS.c.author != long))
+            .where(TEXTS.c.body == long, sa.or_(TEXTS.c.author.is_(None), TEXTS.c.author != long))
             .order_by(TEXTS.c.body)
         )
         assert (await conn.execute(found)).all() == [(1, long), (3, long)]
