@@ -56,7 +56,7 @@ def fetch(*command: str | Path, cwd: Path, **variables: str) -> None:
     run = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
     if run.returncode:
         if UNREACHABLE.search(run.stderr):
-            raise Unreachable(run.stderr.strip().splitlines()[-1].strip())
+            raise Unreachable(run.stderr.strip().splitlines()[-1].strip().removeprefix("cause: "))
         sys.exit(f"{' '.join(map(str, command))}:\n{run.stdout}{run.stderr}")
 
 
