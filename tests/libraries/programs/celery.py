@@ -15,7 +15,12 @@ from suite_plugin import URL
 @pytest.fixture(scope="module")
 def app():
     app = Celery("shop", broker="memory://", backend=f"db+{URL}", set_as_current=False)
-    app.conf.update(result_extended=True, result_expires=dt.timedelta(days=1), task_track_started=True)
+    app.conf.update(
+        task_default_queue="tests",
+        result_extended=True,
+        result_expires=dt.timedelta(days=1),
+        task_track_started=True,
+    )
 
     @app.task(name="shop.total")
     def total(*prices):
@@ -108,6 +113,6 @@ def test_cleanup_deletes_what_has_expired(app, engine):
 
 def test_the_example_of_the_page_runs(monkeypatch):
     monkeypatch.setenv("CELERY_BROKER_URL", "memory://")  # in the place of the page's
-    shop = run_example("Celery", 0, {"__name__": "shop"}, URL)
+    shop = run_example("Celery", 0, {"__name__": "page"}, URL)
     with start_worker(shop["app"], perform_ping_check=False, pool="solo"):
         run_example("Celery", 1, shop, URL)
