@@ -48,7 +48,7 @@ BUILD_PRODUCTS = {"aioifx.egg-info", "build", "dist"}
 
 # Tests of the whole rather than of one module.
 WHOLE = {
-    "test_docs.py", "test_examples.py", "test_layout.py", "test_links.py",
+    "test_docs.py", "test_examples.py", "test_layout.py", "test_libraries.py", "test_links.py",
     "test_values.py", "test_vocabulary.py",
 }  # fmt: skip
 WHOLE_FOLDERS = {"bench", "compliance", "corpus", "planted", "system"}

@@ -17,6 +17,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import sqltypes
 from sqlalchemy.sql.type_api import to_instance
 
+from aioifx.codecs.type_text import parse_type
 from aioifx.rows import Record
 
 Process: TypeAlias = Callable[[Any], Any]
@@ -44,17 +45,30 @@ def _truth_literal(value: Any) -> str:
     return "'t'" if value else "'f'"
 
 
-class ROW(sqltypes.TypeEngine[Any]):
-    """ROW(name type, ...), from a mapping of names to types.
+Fields: TypeAlias = tuple[tuple[str, sqltypes.TypeEngine[Any]], ...]
 
+
+def _parsed(kind: str, text: str) -> Fields:
+    """The fields of a row, or the element of a collection, that SQL describes. Their types are the server's matter."""
+    sql_type = parse_type(f"{kind}({text})")
+    if sql_type is None:
+        raise exc.ArgumentError(f"{kind}: expected the SQL of its types, got {text!r}")
+    return tuple((column.name, sqltypes.NullType()) for column in sql_type.fields)
+
+
+class ROW(sqltypes.TypeEngine[Any]):
+    """ROW(name type, ...), from a mapping of names to types, or from SQL: ``ROW("a INTEGER, b DATE")``.
+
+    From SQL it has no literals.
     Values are `aioifx.Record`; parameters are dicts, Records and dataclasses by name, or sequences by position.
     """
 
     __visit_name__ = "ROW"
 
-    def __init__(self, fields: Mapping[str, Any] | tuple[tuple[str, Any], ...]) -> None:
-        items = fields.items() if isinstance(fields, Mapping) else fields
-        self.fields = tuple((name, to_instance(type_)) for name, type_ in items)
+    def __init__(self, of: Mapping[str, Any] | tuple[tuple[str, Any], ...] | str) -> None:
+        items = _parsed("ROW", of) if isinstance(of, str) else of.items() if isinstance(of, Mapping) else of
+        self.fields: Fields = tuple((name, to_instance(type_)) for name, type_ in items)
+        self.of = of if isinstance(of, str) else self.fields
 
     @property
     def python_type(self) -> type[Any]:
@@ -72,8 +86,12 @@ class ROW(sqltypes.TypeEngine[Any]):
 
 
 class _Collection(sqltypes.TypeEngine[Any]):
-    def __init__(self, item_type: Any) -> None:
-        self.item_type = to_instance(item_type)
+    def __init__(self, of: Any) -> None:
+        is_sql = isinstance(of, str)
+        self.item_type: sqltypes.TypeEngine[Any] = (
+            _parsed(self.__visit_name__, of)[0][1] if is_sql else to_instance(of)
+        )
+        self.of = of if is_sql else self.item_type
 
     hashable = False
 
@@ -87,7 +105,7 @@ class _Collection(sqltypes.TypeEngine[Any]):
 
 
 class LIST(_Collection):
-    """LIST(type NOT NULL); values are lists."""
+    """LIST(type NOT NULL), or from SQL, without literals: ``LIST("INTEGER NOT NULL")``; values are lists."""
 
     __visit_name__ = "LIST"
 

@@ -157,8 +157,8 @@ class InformixDialect(InformixReflection):
     Its arguments are those of `create_engine`; *options* are those of SQLAlchemy's `DefaultDialect`.
 
     Args:
-        text_type: what Text and UnicodeText are: "text", which is the default; "lvarchar", of 2,048 bytes; or
-            "lvarchar(n)". It may be in the URL's query instead.
+        text_type: what Text, UnicodeText and SQLAlchemy's TEXT are: "text", which is the default; "lvarchar", of 2,048
+            bytes; or "lvarchar(n)". `aioifx.sqlalchemy.TEXT` is always TEXT. It may be in the URL's query instead.
 
     Raises:
         sqlalchemy.exc.ArgumentError: *text_type* is none of these.

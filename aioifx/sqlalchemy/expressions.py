@@ -31,6 +31,7 @@ from sqlalchemy.sql import compiler, elements, operators
 from sqlalchemy.util import memoized_property
 
 from aioifx.errors import DataError
+from aioifx.sqlalchemy.types import is_text_by_option
 
 NO_TABLE: Final = " FROM informix.systables WHERE tabid = 1"
 """The one row that a SELECT without FROM reads, with a condition already.
@@ -129,16 +130,10 @@ class ExpressionCompiler(compiler.SQLCompiler):
             return None
         if self.is_large(type_):
             return f"{_TEXT_CAST}(32739)" if isinstance(impl, sqltypes.String) else None
-        if isinstance(impl, sqltypes.String) and impl.length is None and not self._is_lvarchar(impl):
-            return _TEXT_CAST
+        if isinstance(impl, sqltypes.String) and impl.length is None:
+            if cast(Any, self.dialect).text_length is None or not is_text_by_option(impl):
+                return _TEXT_CAST
         return self._typed(elements.TypeClause(type_))
-
-    def _is_lvarchar(self, impl: Any) -> bool:
-        """Whether a Text is LVARCHAR, by the option text_type."""
-        return cast(Any, self.dialect).text_length is not None and impl.__visit_name__ in (
-            "text",
-            "unicode_text",
-        )
 
     def is_large(self, type_: Any) -> bool:
         """Whether a column of *type_* is a large object, which nothing is cast to."""

@@ -58,7 +58,14 @@ _DOCUMENT_VALUES: Final = (
 )
 """The function that reads a value of each type from a document."""
 
-_RENAMED: Final = {"ceiling": "CEIL", "char": "CHR", "substring": "SUBSTR"}
+_RENAMED: Final = {
+    "ceiling": "CEIL",
+    "char": "CHR",
+    "stddev_samp": "STDEV",
+    "substring": "SUBSTR",
+    "var_samp": "VARIANCE",
+}
+"""Other names of functions. STDEV and VARIANCE are those of a sample (documented)."""
 
 
 class FunctionCompiler(ExpressionCompiler):

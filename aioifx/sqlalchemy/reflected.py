@@ -10,13 +10,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from sqlalchemy import util
+from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.engine.interfaces import ReflectedColumn, ReflectedForeignKeyConstraint, ReflectedIndex
 from sqlalchemy.sql import sqltypes
+from sqlalchemy.sql.compiler import IdentifierPreparer
 
 from aioifx.sqlalchemy.binary import BYTE
 from aioifx.sqlalchemy.catalog import ColumnEntry, ConstraintEntry, IndexEntry, TableEntry
 from aioifx.sqlalchemy.catalog_text import Key, default_sql
 from aioifx.sqlalchemy.composites import LIST, MULTISET, ROW, SET, NamedType
+from aioifx.sqlalchemy.type_compiler import InformixTypeCompiler
 from aioifx.sqlalchemy.types import (
     BIGSERIAL,
     BSON,
@@ -63,6 +66,21 @@ _OPAQUE: Final[Mapping[str, Callable[[], sqltypes.TypeEngine[Any]]]] = {
     "json": JSON,
     "bson": BSON,
 }
+
+
+class _OwnersQuoted(IdentifierPreparer):
+    """What the dialect's own does with an owner."""
+
+    def quote_schema(self, schema: str, force: Any = None) -> str:
+        return self.quote_identifier(schema)
+
+
+class _AnyDialect(DefaultDialect):
+    preparer = _OwnersQuoted
+    text_length: int | None = None  # what is reflected is as it is
+
+
+_COMPILER: Final = InformixTypeCompiler(_AnyDialect())
 _COLLECTIONS: Final = {TypeCode.SET: SET, TypeCode.MULTISET: MULTISET, TypeCode.LIST: LIST}
 
 
@@ -88,14 +106,20 @@ def type_for(sql_type: SqlType) -> sqltypes.TypeEngine[Any]:
     if (qualifier := sql_type.qualifier) is not None:
         return _qualified(kind, qualifier)
     if kind in _COLLECTIONS and sql_type.fields:
-        return _COLLECTIONS[TypeCode(kind)](type_for(sql_type.fields[0].type))
+        return _with_text(_COLLECTIONS[TypeCode(kind)](type_for(sql_type.fields[0].type)))
     if kind == TypeCode.ROW and sql_type.fields and sql_type.extended_name[:4].upper() in ("", "ROW("):
-        return ROW(tuple((field.name, type_for(field.type)) for field in sql_type.fields))
+        return _with_text(ROW(tuple((field.name, type_for(field.type)) for field in sql_type.fields)))
     if sql_type.opaque_name in _OPAQUE:
         return _OPAQUE[sql_type.opaque_name]()
     if sql_type.extended_name:
         return NamedType(sql_type.extended_name, sql_type.owner or None)
     return sqltypes.NullType()
+
+
+def _with_text(found: Any) -> sqltypes.TypeEngine[Any]:
+    """With SQL as the argument: programs that write models, such as sqlacodegen, import no types within a type."""
+    found.of = _COMPILER.process(found).partition("(")[2].removesuffix(")")
+    return found  # type: ignore[no-any-return]
 
 
 def _qualified(kind: int, qualifier: Qualifier) -> sqltypes.TypeEngine[Any]:

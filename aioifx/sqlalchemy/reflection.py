@@ -77,8 +77,8 @@ class InformixReflection(DefaultDialect):
 
     @reflection.cache
     def get_schema_names(self, connection: Connection, **kw: Any) -> list[str]:
-        """The owners of tables, views and synonyms."""
-        return owners(connection)
+        """The owners of tables, views and synonyms, and the user, who may own nothing yet."""
+        return sorted({*owners(connection), str(self.default_schema_name)})
 
     @reflection.cache
     def get_table_names(self, connection: Connection, schema: str | None = None, **kw: Any) -> list[str]:

@@ -14,7 +14,7 @@ from sqlalchemy import exc
 from sqlalchemy.sql import compiler, elements, sqltypes
 
 from aioifx.sqlalchemy.binary import is_hex
-from aioifx.sqlalchemy.types import HOUR_TO_FRACTION, YEAR_TO_FRACTION
+from aioifx.sqlalchemy.types import HOUR_TO_FRACTION, YEAR_TO_FRACTION, is_text_by_option
 
 MAX_VARCHAR: Final = 255
 DEFAULT_LVARCHAR: Final = 2048
@@ -110,18 +110,15 @@ class InformixTypeCompiler(compiler.GenericTypeCompiler):
         return name if length is None else f"{name}({length})"
 
     def visit_TEXT(self, type_: Any, **kw: Any) -> str:
+        """TEXT, or LVARCHAR by the option text_type."""
+        length: int | None = cast(Any, self.dialect).text_length
+        if length is not None and is_text_by_option(type_):
+            return self._text("LVARCHAR", type_, min(type_.length or length, MAX_LVARCHAR))
         if _is_cast(kw):
             return self._text("LVARCHAR", type_, MAX_LVARCHAR)
         return self._text("TEXT", type_, None) + _space_of(type_)
 
-    def visit_text(self, type_: Any, **kw: Any) -> str:
-        """TEXT, or LVARCHAR by the option text_type."""
-        length: int | None = cast(Any, self.dialect).text_length
-        if length is None:
-            return self.visit_TEXT(type_, **kw)
-        return self._text("LVARCHAR", type_, min(type_.length or length, MAX_LVARCHAR))
-
-    visit_unicode_text = visit_text
+    visit_text = visit_unicode_text = visit_TEXT
 
     def visit_BYTE(self, type_: Any, **kw: Any) -> str:
         if _is_cast(kw):
@@ -167,6 +164,8 @@ class InformixTypeCompiler(compiler.GenericTypeCompiler):
         return "BSON"
 
     def visit_ROW(self, type_: Any, **kw: Any) -> str:
+        if isinstance(type_.of, str):
+            return f"ROW({type_.of})"
         quote = self.dialect.identifier_preparer.quote
         fields = (f"{quote(name)} {self.process(field)}" for name, field in type_.fields)
         return f"ROW({', '.join(fields)})"
@@ -181,7 +180,7 @@ class InformixTypeCompiler(compiler.GenericTypeCompiler):
         return self._collection("SET", type_)
 
     def _collection(self, name: str, type_: Any) -> str:
-        return f"{name}({self.process(type_.item_type)} NOT NULL)"
+        return f"{name}({type_.of if isinstance(type_.of, str) else f'{self.process(type_.item_type)} NOT NULL'})"
 
     def visit_NAMED_TYPE(self, type_: Any, **kw: Any) -> str:
         preparer = self.dialect.identifier_preparer

@@ -213,6 +213,14 @@ class TEXT(sqltypes.TEXT):
         self.space = space
 
 
+def is_text_by_option(type_: Any) -> bool:
+    """Whether the option text_type says what *type_* is.
+
+    SQLAlchemy's own TEXT is one of them, since libraries use it for Text: pandas, petl.
+    """
+    return type_.__visit_name__ in ("text", "unicode_text", "TEXT") and not isinstance(type_, TEXT)
+
+
 # --- BOOLEAN --------------------------------------------------------------------------------------------------------
 
 

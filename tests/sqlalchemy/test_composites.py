@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.types import TypeEngine
 
 from aioifx import Record
 from aioifx.sqlalchemy import LIST, MULTISET, ROW, SET, InformixDialect, NamedType
@@ -45,3 +48,32 @@ def test_python_types() -> None:
     types = (SET(sa.Integer), MULTISET(sa.Integer), LIST(sa.Integer()), ROW({"a": sa.Integer}))
     assert [type_.python_type for type_ in types] == [set, list, list, Record]
     assert repr(ROW({"a": sa.Integer})) == "ROW((('a', Integer()),))"
+
+
+@pytest.mark.parametrize(
+    ("from_types", "from_sql"),
+    [
+        (LIST(sa.INTEGER), LIST("INTEGER NOT NULL")),
+        (MULTISET(NamedType("price", "ann")), MULTISET('"ann".price NOT NULL')),
+        (
+            ROW({"a": sa.VARCHAR(20), "b c": SET(ROW({"d": sa.DATE}))}),
+            ROW('a VARCHAR(20), "b c" SET(ROW(d DATE) NOT NULL)'),
+        ),
+    ],
+)
+def test_types_of_parts_are_given_as_sql(from_types: TypeEngine[Any], from_sql: TypeEngine[Any]) -> None:
+    dialect = InformixDialect()
+    assert from_sql.compile(dialect) == from_types.compile(dialect)
+    assert eval(repr(from_sql)).compile(dialect) == from_sql.compile(dialect)
+
+
+def test_types_from_sql_have_no_literals() -> None:
+    with pytest.raises(exc.CompileError, match="has no literal"):
+        LIST("INTEGER NOT NULL").literal_processor(InformixDialect())
+
+
+def test_sql_that_is_no_type_is_refused() -> None:
+    with pytest.raises(exc.ArgumentError, match="LIST: expected the SQL of its types, got 'INTEGER, DATE'"):
+        LIST("INTEGER, DATE")
+    with pytest.raises(exc.ArgumentError, match="ROW: expected the SQL of its types, got 'a, b'"):
+        ROW("a, b")

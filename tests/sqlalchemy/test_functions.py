@@ -56,6 +56,9 @@ CASES = {
                func.count(I.fresh.distinct()).filter(I.id > 0).label("c")),
         "SELECT sum(CASE WHEN item.fresh THEN item.id END) AS a, count(CASE WHEN (item.id > ?) THEN 1 END) AS b, "
         "count(DISTINCT CASE WHEN (item.id > ?) THEN item.fresh END) AS c FROM item", [(1, 2, 2)]),
+    "aggregates of a sample": Case(
+        select(func.var_samp(I.id).label("a"), func.stddev_samp(I.id).label("b")),
+        "SELECT VARIANCE(item.id) AS a, STDEV(item.id) AS b FROM item", [(1, 1)]),
     "a window": Case(
         select(
             func.row_number().over(order_by=I.id.desc()).label("a"),

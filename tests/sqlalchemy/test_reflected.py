@@ -8,6 +8,7 @@ from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 import aioifx
+from aioifx.codecs.type_text import parse_type
 from aioifx.sqlalchemy import InformixDialect
 from aioifx.sqlalchemy.catalog import ColumnEntry, IndexEntry, TableEntry
 from aioifx.sqlalchemy.catalog_text import Key
@@ -92,6 +93,12 @@ def test_a_type_of_the_database_keeps_its_name() -> None:
     assert (
         type_for(SqlType(TypeCode.UDTVAR, 0, 2052, extended_name="stat")).compile(InformixDialect()) == "stat"
     )
+
+
+def test_the_text_of_a_row_is_that_of_its_types_whatever_the_option_text_type() -> None:
+    described = parse_type('ROW("a b" TEXT, c LIST("ann".price NOT NULL))')
+    assert described is not None
+    assert repr(type_for(described)) == """ROW('"a b" TEXT, c LIST("ann".price NOT NULL)')"""
 
 
 def test_an_unknown_type_is_the_null_type() -> None:

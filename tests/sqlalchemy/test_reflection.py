@@ -70,6 +70,12 @@ async def test_names_of_tables_views_synonyms_and_sequences(engine: AsyncEngine)
     }
 
 
+async def test_a_user_who_owns_nothing_is_a_schema(dsn: str) -> None:
+    engine = create_async_engine(dsn.replace("informix://informix", "informix+aioifx://ann:secret"))
+    assert await reflected(engine, (), lambda inspector: inspector.get_schema_names()) == ["ann", "informix"]
+    await engine.dispose()
+
+
 async def test_existence(engine: AsyncEngine) -> None:
     def exists(inspector: Any) -> list[bool]:
         has = inspector.has_table
@@ -161,9 +167,10 @@ TYPES: dict[str, sa.types.TypeEngine[Any]] = {
     "CLOB": sa.CLOB(),
     "JSON": ifx.JSON(),
     "BSON": ifx.BSON(),
-    "SET(INTEGER NOT NULL)": ifx.SET(sa.INTEGER()),
-    "LIST(VARCHAR(20) NOT NULL)": ifx.LIST(ifx.VARCHAR(20)),
-    "ROW(x INTEGER, y LIST(DATE NOT NULL))": ifx.ROW({"x": sa.INTEGER(), "y": ifx.LIST(sa.DATE())}),
+    "SET(INTEGER NOT NULL)": ifx.SET("INTEGER NOT NULL"),
+    "LIST(VARCHAR(20) NOT NULL)": ifx.LIST("VARCHAR(20) NOT NULL"),
+    "MULTISET(price NOT NULL)": ifx.MULTISET('"informix".price NOT NULL'),
+    "ROW(x INTEGER, y LIST(DATE NOT NULL))": ifx.ROW("x INTEGER, y LIST(DATE NOT NULL)"),
     "price": ifx.NamedType("price", "informix"),
     "address": ifx.NamedType("address", "informix"),
 }
@@ -418,7 +425,7 @@ async def test_tables_of_another_database() -> None:
         shop = create_async_engine(address)
         found = await reflected(shop, (), read)
         await shop.dispose()
-    assert found == [[], ["part"], ["part"], ["INTEGER()", "SET(INTEGER())"], False, True]
+    assert found == [[], ["part"], ["part"], ["INTEGER()", "SET('INTEGER NOT NULL')"], False, True]
 
 
 # --- several tables -------------------------------------------------------------------------------------------------
