@@ -15,6 +15,7 @@ from aioifx.client.config.checks import DEFAULT_LOCALE
 from aioifx.client.execution.arrow_stream import BATCH_ROWS, RecordBatches, check_floating
 from aioifx.client.pool.pool import Pool
 from aioifx.client.sql.placeholders import NamedValues
+from aioifx.client.sql.templates import Sql
 from aioifx.codecs.arrow_layout import fields_for
 from aioifx.codecs.base import Floating
 from aioifx.codecs.column_buffers import Block
@@ -32,7 +33,7 @@ except ImportError as error:
 @overload
 async def fetch_arrow(
     source: Connection[Any] | Pool[Any],
-    sql: str,
+    sql: Sql,
     /,
     *args: Value,
     named: NamedValues | None = None,
@@ -73,7 +74,7 @@ async def fetch_arrow(
 @overload
 def fetch_batches(
     source: Connection[Any] | Pool[Any],
-    sql: str,
+    sql: Sql,
     /,
     *args: Value,
     named: NamedValues | None = None,
@@ -171,6 +172,4 @@ def _batches_of(
             )
         return source.stream(*args, prefetch=prefetch).arrow(**options)
     sql, *values = args or (None,)
-    if not isinstance(sql, str):
-        raise InterfaceError(f"query: expected str, got {type(sql).__name__}")
     return source.stream(sql, *values, named=named, prefetch=prefetch).arrow(**options)

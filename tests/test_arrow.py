@@ -22,6 +22,7 @@ from tests.codecs.arrow_batches import by
 from tests.codecs.exporter import Exporter
 from tests.codecs.test_columns import kernels
 from tests.injection import eventually
+from tests.template_strings import template
 
 CREATE = """
     CREATE TABLE everything (
@@ -281,12 +282,17 @@ async def test_a_value_that_arrow_cannot_hold_names_its_column(conn: aioifx.Conn
     assert table.to_pydict() == {"span": [dt.timedelta(1), dt.timedelta(2)]}
 
 
+async def test_a_template_has_its_values(conn: aioifx.Connection) -> None:
+    query = template("SELECT tabid FROM systables WHERE tabid = {n}", n=1)
+    assert (await fetch_arrow(conn, query)).to_pydict() == {"tabid": [1]}
+
+
 async def test_what_returns_no_rows_is_refused(conn: aioifx.Connection) -> None:
     with pytest.raises(aioifx.InterfaceError, match="statement that returns rows"):
         await fetch_arrow(conn, "CREATE TABLE nothing (n INTEGER)")
-    with pytest.raises(aioifx.InterfaceError, match="query: expected str, got int"):
+    with pytest.raises(aioifx.InterfaceError, match="sql: expected a str, got int"):
         await fetch_arrow(conn, 1)  # type: ignore[call-overload]
-    with pytest.raises(aioifx.InterfaceError, match="query: expected str, got NoneType"):
+    with pytest.raises(aioifx.InterfaceError, match="sql: expected a str, got NoneType"):
         await fetch_arrow(conn)  # type: ignore[call-overload]
 
 

@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import inspect
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,11 +77,15 @@ CONNECTED_TO_EXAMPLE = re.compile(
 )
 
 
-def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
-    """The fenced blocks of *language*, each with the number of its first line."""
+# Blocks marked py3 have the syntax of Python 3.14.
+RUN = ("python", "py3") if sys.version_info >= (3, 14) else ("python",)
+
+
+def blocks(page: Path, *languages: str) -> Iterator[tuple[int, str]]:
+    """The fenced blocks of *languages*, each with the number of its first line."""
     text = page.read_text("utf-8")
     for match in FENCE.finditer(text):
-        if match[2] == language:
+        if match[2] in languages:
             body = re.sub(f"^{match[1]}", "", match[3], flags=re.M)
             yield text.count("\n", 0, match.start(3)) + 1, body
 
@@ -108,7 +113,7 @@ async def test_python_blocks_run_against_the_embedded_server(
     # One page is one program: its blocks share their names, from top to bottom.
     monkeypatch.setenv("AIOIFX_DSN", dsn)
     names: dict[str, Any] = {"__name__": "__main__", "dsn": dsn}
-    for line, block in blocks(page, "python"):
+    for line, block in blocks(page, *RUN):
         source = CONNECTED_TO_EXAMPLE.sub(
             lambda match: f"{match[1]}{dsn.replace('informix', match[3], 1) + (match[4] or '')!r}", block
         )

@@ -23,6 +23,7 @@ from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.session.database import LogMode
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
+from aioifx.client.sql.templates import Sql
 from aioifx.dbapi.loop_thread import Call, LoopThread
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
@@ -278,7 +279,7 @@ class Cursor(NotCopied):
 
     def execute(
         self,
-        operation: str,
+        operation: Sql,
         parameters: Sequence[Value] | Mapping[str, Value] | None = (),
         *,
         named: NamedValues | None = None,
@@ -289,7 +290,7 @@ class Cursor(NotCopied):
         Earlier results of the cursor are discarded.
 
         Args:
-            operation: one statement.
+            operation: one statement; a t-string has its values.
             parameters: the values of its placeholders, ``?``; or a mapping of those of its ``:name``, which may have
                 others.
             named: instead, the values of its ``:name`` or ``:1``, and no others.

@@ -19,6 +19,7 @@ import aioifx
 from aioifx import dbapi
 from aioifx.dbapi.loop_thread import Call
 from tests.dbapi.conftest import SLOW, Host
+from tests.template_strings import template
 
 
 @pytest.fixture
@@ -117,6 +118,17 @@ def test_named_values_time_limits_and_row_factories_are_those_of_the_client(conn
     assert cursor.fetchall() == [{"n": 2}, {"n": 4}]
     with pytest.raises(dbapi.InterfaceError, match=r"^timeout: "):
         cursor.execute("select n from number", timeout=-1)
+
+
+def test_a_template_has_its_values(conn: dbapi.Connection) -> None:
+    cursor = conn.cursor()
+    query = template("select n from number where n in ({ids:list}) order by n", ids=[4, 2])
+    assert cursor.execute(query).fetchall() == [(2,), (4,)]
+    assert cursor.execute(query, None).fetchone() == (2,)
+    with pytest.raises(dbapi.InterfaceError, match=r"^sql: a template has its values"):
+        cursor.execute(query, (1,))
+    with pytest.raises(dbapi.InterfaceError, match=r"^sql: expected a str, got Template"):
+        cursor.executemany(query, [(1,)])
 
 
 @pytest.mark.parametrize(

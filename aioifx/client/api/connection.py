@@ -25,6 +25,7 @@ from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.server_behavior import ServerBehavior
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import named_statement
+from aioifx.client.sql.scanner import check_sql
 from aioifx.codecs.conversions import Convert, checked_codec, type_name
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, tuple_row
@@ -221,6 +222,7 @@ class Connection(Queries[Item], NotCopied):
         if row_factory is None:
             row_factory = self._factory
         check_row_factory(row_factory)
+        check_sql(sql)
         names = named_statement(sql) if style == "named" else None
         text = sql if names is None else names.sql
         statement = await self._session.observed("prepare", self._prepare(text, timeout), text)

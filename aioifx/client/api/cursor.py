@@ -14,7 +14,6 @@ from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
     OnError,
     by_name_or_position,
-    by_position,
     call_of,
     check_on_error,
     execute_statement,
@@ -34,6 +33,7 @@ from aioifx.client.observation.observation import Watch
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
+from aioifx.client.sql.templates import Sql
 from aioifx.errors import DatabaseError, InterfaceError
 from aioifx.rows import RowFactory, identity
 from aioifx.sqltypes import Column, Row, SqlType, Value
@@ -178,7 +178,7 @@ class Cursor(NotCopied, Generic[R]):
 
     async def execute(
         self,
-        sql: str,
+        sql: Sql,
         params: Sequence[Value] | Mapping[str, Value] = (),
         *,
         named: NamedValues | None = None,
@@ -189,7 +189,7 @@ class Cursor(NotCopied, Generic[R]):
         Earlier results of the cursor are discarded.
 
         Args:
-            sql: one statement.
+            sql: one statement; a t-string has its values.
             params: the values of its placeholders, ``?``; or a mapping of those of its ``:name``, and perhaps others.
             named: instead, the values of its ``:name`` or ``:1``, and no others.
             timeout: seconds for this call; None: command_timeout.
@@ -197,9 +197,7 @@ class Cursor(NotCopied, Generic[R]):
         Raises:
             ProgrammingError: a mapping lacks a value; names the parameter.
         """
-        sql, values = by_name_or_position(sql, params)
-        if named is not None:
-            sql, values = by_position(sql, values, named)
+        sql, values = by_name_or_position(sql, params, named)
         await self._observed(sql, len(values), partial(self._execute, sql, values, timeout))
         return self
 

@@ -34,6 +34,7 @@ from aioifx.client.execution.stream import Stream
 from aioifx.client.observation.operation import OperationName
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
 from aioifx.client.sql.scanner import check_sql
+from aioifx.client.sql.templates import Sql
 from aioifx.codecs.base import Floating
 from aioifx.codecs.record_batches import ArrowResult
 from aioifx.codecs.temporal_text import ISO_DATES, check_dbdate
@@ -116,15 +117,15 @@ class Queries(ABC, Generic[Item]):
 
     @overload
     async def fetch(
-        self, sql: str, *args: Value, row_factory: None = None, **options: Unpack[FetchOptions]
+        self, sql: Sql, *args: Value, row_factory: None = None, **options: Unpack[FetchOptions]
     ) -> list[Item]: ...
     @overload
     async def fetch(
-        self, sql: str, *args: Value, row_factory: RowFactory[R], **options: Unpack[FetchOptions]
+        self, sql: Sql, *args: Value, row_factory: RowFactory[R], **options: Unpack[FetchOptions]
     ) -> list[R]: ...
     async def fetch(
         self,
-        sql: str,
+        sql: Sql,
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[Any] | None = None,
@@ -136,7 +137,7 @@ class Queries(ABC, Generic[Item]):
         A statement that returns no rows is executed; the list is then empty.
 
         Args:
-            sql: one statement.
+            sql: one statement: text, or a t-string (Python 3.14), whose interpolations are its values.
             args: the values of its placeholders, ``?``.
             named: instead, those of its ``:name`` or ``:1``; a list or tuple expands to as many values as it has: ``IN
                 (:ids)``.
@@ -148,7 +149,7 @@ class Queries(ABC, Generic[Item]):
             QueryTimeout: the call took longer.
             InterfaceError: *timeout* is zero or less, or the values do not match the placeholders.
         """
-        if named is not None:
+        if named is not None or type(sql) is not str:
             sql, args = by_position(sql, args, named)
         if timeout is not None:
             check_timeout(timeout)  # before a pool acquires a connection; likewise below
@@ -159,15 +160,15 @@ class Queries(ABC, Generic[Item]):
 
     @overload
     async def fetchrow(
-        self, sql: str, *args: Value, row_factory: None = None, **options: Unpack[FetchOptions]
+        self, sql: Sql, *args: Value, row_factory: None = None, **options: Unpack[FetchOptions]
     ) -> Item | None: ...
     @overload
     async def fetchrow(
-        self, sql: str, *args: Value, row_factory: RowFactory[R], **options: Unpack[FetchOptions]
+        self, sql: Sql, *args: Value, row_factory: RowFactory[R], **options: Unpack[FetchOptions]
     ) -> R | None: ...
     async def fetchrow(
         self,
-        sql: str,
+        sql: Sql,
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[Any] | None = None,
@@ -175,7 +176,7 @@ class Queries(ABC, Generic[Item]):
         timeout: float | None = None,
     ) -> Any | None:
         """Run a query and return its first row, or None; no further rows are fetched. See `fetch`."""
-        if named is not None:
+        if named is not None or type(sql) is not str:
             sql, args = by_position(sql, args, named)
         if timeout is not None:
             check_timeout(timeout)
@@ -186,7 +187,7 @@ class Queries(ABC, Generic[Item]):
 
     async def fetchval(
         self,
-        sql: str,
+        sql: Sql,
         *args: Value,
         named: NamedValues | None = None,
         column: int | str = 0,
@@ -201,7 +202,7 @@ class Queries(ABC, Generic[Item]):
         Raises:
             InterfaceError: the row has no such column.
         """
-        if named is not None:
+        if named is not None or type(sql) is not str:
             sql, args = by_position(sql, args, named)
         if timeout is not None:
             check_timeout(timeout)
@@ -215,15 +216,15 @@ class Queries(ABC, Generic[Item]):
 
     @overload
     def stream(
-        self, sql: str, *args: Value, row_factory: None = None, **options: Unpack[StreamOptions]
+        self, sql: Sql, *args: Value, row_factory: None = None, **options: Unpack[StreamOptions]
     ) -> Stream[Item]: ...
     @overload
     def stream(
-        self, sql: str, *args: Value, row_factory: RowFactory[R], **options: Unpack[StreamOptions]
+        self, sql: Sql, *args: Value, row_factory: RowFactory[R], **options: Unpack[StreamOptions]
     ) -> Stream[R]: ...
     def stream(
         self,
-        sql: str,
+        sql: Sql,
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[Any] | None = None,
@@ -242,7 +243,7 @@ class Queries(ABC, Generic[Item]):
                 consumed.
             timeout: seconds for each block; None: command_timeout.
         """
-        if named is not None:
+        if named is not None or type(sql) is not str:
             sql, args = by_position(sql, args, named)
         check_sql(sql)
         if lobs is not None:
@@ -253,7 +254,7 @@ class Queries(ABC, Generic[Item]):
 
     async def fetch_arrow(
         self,
-        sql: str,
+        sql: Sql,
         *args: Value,
         named: NamedValues | None = None,
         floating_decimal: Floating = "float",
@@ -325,7 +326,7 @@ class Queries(ABC, Generic[Item]):
 
     async def execute(
         self,
-        sql: str,
+        sql: Sql,
         *args: Value,
         named: NamedValues | None = None,
         timeout: float | None = None,
@@ -334,7 +335,7 @@ class Queries(ABC, Generic[Item]):
 
         A statement without parameters that cannot return rows takes one round trip.
         """
-        if named is not None:
+        if named is not None or type(sql) is not str:
             sql, args = by_position(sql, args, named)
         if timeout is not None:
             check_timeout(timeout)
@@ -454,7 +455,7 @@ class Queries(ABC, Generic[Item]):
 
     async def unload(
         self,
-        query: str,
+        query: Sql,
         out: Target,
         *args: Value,
         named: NamedValues | None = None,
@@ -485,7 +486,7 @@ class Queries(ABC, Generic[Item]):
         check_progress(progress)
         check_dbdate(dbdate)
         check_timeout(timeout)
-        if named is not None:
+        if named is not None or type(query) is not str:
             query, args = by_position(query, args, named)
         check_sql(query)
 

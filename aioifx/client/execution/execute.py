@@ -29,7 +29,8 @@ from aioifx.client.sql.placeholders import (
     bind_named,
     named_statement,
 )
-from aioifx.client.sql.scanner import scan
+from aioifx.client.sql.scanner import check_sql, scan
+from aioifx.client.sql.templates import Sql, bind_template
 from aioifx.errors import DatabaseError, InterfaceError
 from aioifx.rows import Record, RowFactory, listed
 from aioifx.sqltypes import Row, Value
@@ -366,17 +367,25 @@ def call_of(
     return f"execute procedure {routine}({marks})", tuple(named.values())
 
 
-def by_position(sql: str, args: Sequence[Value], named: NamedValues) -> tuple[str, tuple[Value, ...]]:
+def by_position(sql: Sql, args: Sequence[Value], named: NamedValues | None) -> tuple[str, tuple[Value, ...]]:
     """The statement with placeholders, and its values by position."""
+    if not isinstance(sql, str):
+        if args or named is not None:
+            raise InterfaceError("sql: a template has its values; expected none besides them")
+        return bind_template(sql)
+    if named is None:
+        return sql, tuple(args)
     if args:
         raise InterfaceError("named: cannot be combined with values by position")
     return bind_named(sql, named)
 
 
 def by_name_or_position(
-    sql: str, params: Sequence[Value] | Mapping[str, Value]
+    sql: Sql, params: Sequence[Value] | Mapping[str, Value], named: NamedValues | None
 ) -> tuple[str, Sequence[Value]]:
     """PEP 249: parameters are a sequence for ``?``, or else a mapping; decided by text and value, as in sqlite3."""
+    if named is not None or not isinstance(sql, str):
+        return by_position(sql, cast("Sequence[Value]", params), named)
     if isinstance(params, Mapping) and not scan(sql).placeholders:
         return bind_mapping(sql, params)
     check_sequence(params, "parameters")
@@ -400,6 +409,7 @@ def rows_by_position(
     sql: str, rows: ParamRows | ArrowTable | None, named: MappingRows | ArrowTable | None
 ) -> tuple[str, BatchRows]:
     """The statement with placeholders, and the rows of its executions by position."""
+    check_sql(sql)
     if named is None:
         if is_arrow(rows):
             return sql, ArrowData(rows)

@@ -129,7 +129,7 @@ class RequestEncoder:
         error.sql, number = self._sql, error.parameter
         if number is not None:
             if isinstance(params, ByName):
-                text = str(error).replace(f"parameter {number}", f"parameter :{params.names[number - 1]}", 1)
+                text = str(error).replace(f"parameter {number}", f"parameter {params.label(number)}", 1)
                 error.args = (text,)
             elif error.row_index is None and not takes_objects(self._types[number - 1]):
                 if hint := hint_for_values(self._sql, 1, params):

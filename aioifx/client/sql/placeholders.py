@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aioifx.client.sql.hints import did_you_mean
-from aioifx.client.sql.scanner import TOKEN
+from aioifx.client.sql.scanner import TOKEN, check_sql
 from aioifx.errors import InterfaceError, ProgrammingError
 from aioifx.sqltypes import Value
 
@@ -38,6 +38,10 @@ class ByName(tuple[Value, ...]):
     """Values by position that were passed by name."""
 
     names: tuple[str, ...]
+
+    def label(self, number: int) -> str:
+        """The name of a value as the statement writes it; numbers count from 1."""
+        return f":{self.names[number - 1]}"
 
 
 def _by_name(values: Iterable[Value], names: tuple[str, ...]) -> ByName:
@@ -153,8 +157,7 @@ def named_statement(sql: str) -> NamedStatement:
     Raises:
         InterfaceError: *sql* is not a str, has placeholders already, or a parameter :0.
     """
-    if not isinstance(sql, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        raise InterfaceError(f"sql: expected a str, got {type(sql).__name__}")
+    check_sql(sql)
     return _remembered(sql) if len(sql) <= _CACHED_SIZE else _named_statement(sql)
 
 

@@ -93,7 +93,9 @@ class Scan(NamedTuple):
 def check_sql(sql: object) -> None:
     """Raise InterfaceError unless *sql* is a str."""
     if not isinstance(sql, str):
-        raise InterfaceError(f"sql: expected a str, got {type(sql).__name__}")
+        kind = type(sql).__name__
+        hint = "; a t-string has the values of one execution" if kind == "Template" else ""
+        raise InterfaceError(f"sql: expected a str, got {kind}{hint}")
 
 
 def scan(sql: str) -> Scan:

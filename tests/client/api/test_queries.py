@@ -31,6 +31,7 @@ from aioifx.server.sqlite.databases import LogMode
 from tests.client.pooling import pooled
 from tests.injection import eventually
 from tests.scripted import cancelled, time_is_up
+from tests.template_strings import template as t
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -290,6 +291,92 @@ async def test_a_cursor_takes_names(server: Server) -> None:
         assert cursor.rowcount == 2
         with pytest.raises(InterfaceError, match=r"cannot be combined with"):
             await cursor.execute("select name from item where id = :id", (1,), named={"id": 1})
+
+
+# -- template strings -------------------------------------------------------------------------------------------------
+
+
+async def test_every_call_with_sql_takes_a_template(db: Queries) -> None:
+    ids, name = [1, 3], "three"
+    query = t("select id, name from item where id in ({ids:list}) and name = {name}", ids=ids, name=name)
+    assert await db.fetch(query) == [(3, "three")]
+    assert await db.fetchrow(query) == (3, "three")
+    assert await db.fetchval(query, column="name") == "three"
+    assert [row async for row in db.stream(query)] == [(3, "three")]
+    assert len(await db.fetch_arrow(query)) == 1
+    assert (await db.execute(query)).rowcount == 1
+    out = io.BytesIO()
+    assert await db.unload(query, out) == 1
+    assert out.getvalue() == b"3|three|\n"
+    table = "item"
+    changed = await db.execute(
+        t("update {table:identifier} set name = {name} where id = 1", table=table, name="x")
+    )
+    assert changed.rowcount == 1
+    assert (await db.execute(t("delete from {table:identifier}", table=table))).rowcount == 3
+
+
+async def test_a_template_is_prepared_once(server: Server) -> None:
+    async with aioifx.connect(server.dsn) as conn:
+        assert await conn.fetchval(t("select name from item where id = {id}", id=1)) == "one"
+        assert await conn.fetchval(t("select name from item where id = {key}", key=2)) == "two"
+        assert await conn.fetchval("select name from item where id = ?", 3) == "three"
+        assert conn.stats.statements == 1
+
+
+async def test_a_template_cannot_have_other_values(db: Queries) -> None:
+    query = t("select id from item where id = {id}", id=1)
+    message = "^sql: a template has its values"
+    with pytest.raises(InterfaceError, match=message):
+        await db.fetch(query, 1)
+    with pytest.raises(InterfaceError, match=message):
+        await db.execute(query, named={"id": 1})
+    with pytest.raises(InterfaceError, match=message):
+        db.stream(query, named={})
+    with pytest.raises(InterfaceError, match=message):
+        await db.unload(query, io.BytesIO(), 1)
+
+
+async def test_many_executions_take_no_template(server: Server) -> None:
+    insert = t("insert into item (id) values ({id})", id=4)
+    refused = pytest.raises(
+        InterfaceError, match=r"sql: expected a str, got Template; a t-string has the values"
+    )
+    async with aioifx.connect(server.dsn) as conn:
+        trips = conn.stats.round_trips
+        for call in (
+            conn.executemany(insert, [(4,)]),
+            conn.executemany(insert, named=[{"id": 4}]),
+            conn.cursor().executemany(insert, [(4,)]),
+            conn.cursor().executemany(insert, [{"id": 4}]),
+            conn.prepare(insert),
+            conn.prepare(insert, style="named"),
+        ):
+            with refused:
+                await call
+        assert conn.stats.round_trips == trips
+
+
+async def test_a_cursor_takes_a_template(server: Server) -> None:
+    ids = (2, 3)
+    query = t("select name from item where id in ({ids:list}) order by id", ids=ids)
+    async with aioifx.connect(server.dsn) as conn, conn.cursor() as cursor:
+        assert await (await cursor.execute(query)).fetchall() == [("two",), ("three",)]
+        assert await (await cursor.execute(query, {})).fetchone() == ("two",)
+        for call in (
+            cursor.execute(query, (1,)),
+            cursor.execute(query, {"a": 1}),
+            cursor.execute(query, named={}),
+        ):
+            with pytest.raises(InterfaceError, match=r"^sql: a template has its values"):
+                await call
+
+
+async def test_an_error_of_a_template_s_value_has_its_expression(db: Queries) -> None:
+    name = object()
+    with pytest.raises(DataError, match=r"parameter \{name\}: ") as raised:
+        await db.execute(t("update item set name = {name} where id = {id}", name=name, id=1))
+    assert (raised.value.parameter, raised.value.column) == (1, "name")
 
 
 async def test_a_cursors_row_factory_may_be_changed(server: Server) -> None:
