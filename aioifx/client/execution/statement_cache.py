@@ -18,6 +18,7 @@ from aioifx.client.execution.statement_state import PREPARED
 from aioifx.client.session.failures import note_sql
 from aioifx.client.session.session import Session
 from aioifx.client.sql.scanner import scan
+from aioifx.client.sql.templates import note_place
 from aioifx.errors import DatabaseError, InterfaceError, QueryTimeout
 from aioifx.sqltypes import Value
 
@@ -165,6 +166,7 @@ class StatementCache:
             statement = await prepare(self.base_session, sql, params)
         except DatabaseError as error:
             note_sql(error, sql)
+            note_place(error, params)
             raise
         is_short = self.size > 0 and len(sql) <= MAX_CACHED_TEXT
         statement.is_one_shot = not is_short
@@ -231,6 +233,7 @@ class StatementCache:
     ) -> Statement | None:
         """Clean up after a failure. Returns the statement to try again with, newly prepared, if it was stale."""
         is_stale = self.is_stale(statement, error)
+        note_place(error, params)
         self.on_failure(statement, error)
         if is_stale and may_repeat:
             return await self.prepare(statement.sql, params)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeGuard
 from aioifx.client.sql.identifiers import column_name
 from aioifx.client.sql.placeholders import ByName, is_list
 from aioifx.client.sql.scanner import TOKEN, check_sql
-from aioifx.errors import InterfaceError, point_at
+from aioifx.errors import DatabaseError, InterfaceError, point_at
 
 _CACHED: Final = 256
 """Number of texts in the cache; a program repeats few different ones."""
@@ -48,13 +48,6 @@ Sql: TypeAlias = str | SqlTemplate
 """One statement: text, or a template with its values."""
 
 
-class TemplateValues(ByName):
-    """The values of a template by position; their names are the expressions."""
-
-    def label(self, number: int) -> str:
-        return f"{{{super().label(number)[1:]}}}"
-
-
 class _Place(NamedTuple):
     """An interpolation, or one element of its list."""
 
@@ -80,13 +73,36 @@ class _Place(NamedTuple):
             raise self.error(str(error)) from None
 
     def error(self, message: str) -> InterfaceError:
-        """An error with a note that points at this place in the template."""
+        """An error with a note that points at this place."""
+        error = InterfaceError(message)
+        error.add_note(self.pointer())
+        return error
+
+    def pointer(self) -> str:
+        """Three lines for people, as of `point_at`, with the template that the place is in."""
         strings, interpolations = self.template.strings, self.template.interpolations
         shown = [text + _source_of(each) for text, each in zip(strings[:-1], interpolations, strict=True)]
         place = sum(map(len, shown[: self.at])) + len(strings[self.at])
-        error = InterfaceError(message)
-        error.add_note(point_at("".join((*shown, strings[-1])), place + 1))
-        return error
+        return point_at("".join((*shown, strings[-1])), place + 1).replace("SQL", "template", 1)
+
+
+class TemplateValues(ByName):
+    """The values of a template by position; their names are the expressions."""
+
+    places: tuple[_Place, ...]
+    """Those of values and identifiers, and where each begins and ends in the text."""
+    spans: tuple[tuple[int, int], ...]
+
+    def label(self, number: int) -> str:
+        return f"{{{super().label(number)[1:]}}}"
+
+
+def note_place(error: BaseException, params: object) -> None:
+    """Add to an error of the server the interpolation that it is about, if it is about one."""
+    if isinstance(params, TemplateValues) and isinstance(error, DatabaseError):
+        for (start, end), place in zip(params.spans, params.places, strict=True):
+            if start < error.offset <= end:
+                error.add_note(place.pointer())
 
 
 def is_template(value: object) -> TypeGuard[SqlTemplate]:
@@ -126,6 +142,7 @@ def bind_template(template: SqlTemplate) -> tuple[str, TemplateValues]:
     bound = [place for place in places if place.interpolation.format_spec != "identifier"]
     values = TemplateValues(place.value for place in bound)
     values.names = tuple(place.interpolation.expression for place in bound)
+    values.places, values.spans = tuple(places), tuple(spans)
     return sql, values
 
 

@@ -23,6 +23,7 @@ from aioifx.errors import (
     QueryCanceled,
     QueryTimeout,
     SQLSyntaxError,
+    UndefinedTable,
     UniqueViolation,
 )
 from aioifx.rows import dict_row, record_row, tuple_row
@@ -377,6 +378,20 @@ async def test_an_error_of_a_template_s_value_has_its_expression(db: Queries) ->
     with pytest.raises(DataError, match=r"parameter \{name\}: ") as raised:
         await db.execute(t("update item set name = {name} where id = {id}", name=name, id=1))
     assert (raised.value.parameter, raised.value.column) == (1, "name")
+
+
+async def test_an_error_of_the_server_points_into_the_template(db: Queries) -> None:
+    table, id = "missing", 1
+    with pytest.raises(UndefinedTable) as raised:
+        await db.fetch(t("select * from {table:identifier} where id = {id}", table=table, id=id))
+    assert raised.value.sql == "select * from missing where id = ?"
+    assert raised.value.__notes__ == [
+        "SQL, column 15:\n    select * from missing where id = ?\n                  ^",
+        "template, column 15:\n    select * from {table:identifier} where id = {id}\n                  ^",
+    ]
+    with pytest.raises(SQLSyntaxError) as broken:
+        await db.fetch(t("selct * from {table:identifier}", table=table))
+    assert [note.split(",")[0] for note in broken.value.__notes__] == ["SQL"]
 
 
 async def test_a_cursors_row_factory_may_be_changed(server: Server) -> None:

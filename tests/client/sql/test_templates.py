@@ -121,7 +121,7 @@ def test_what_is_refused_points_into_the_template(made: Any, message: str, caret
 def test_an_error_of_a_nested_template_points_into_that() -> None:
     with pytest.raises(InterfaceError) as raised:
         bind_template(t("select 1 from t where {where}", where=t("a = {a!a}", a=1)))
-    assert raised.value.__notes__ == ["SQL, column 5:\n    a = {a!a}\n        ^"]
+    assert raised.value.__notes__ == ["template, column 5:\n    a = {a!a}\n        ^"]
 
 
 @pytest.mark.parametrize("value", [5, None, b"x", SimpleNamespace(strings=("drop",), interpolations=())])
