@@ -121,7 +121,6 @@ def run(library: Library, python: Path, folder: Path, url: str) -> tuple[Counter
         runs.append((*own, library.program))
     env = os.environ | {k: v.replace("URL", url) for k, v in library.environment.items()}
     env.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each run compiles all modules again
-    env |= {"PYTHONPYCACHEPREFIX": f"{folder}/pycache"}
     env |= {"PYTHONPATH": f"{HERE}", "AIOIFX_LIBRARY": library.key, "AIOIFX_LIBRARY_URL": url}
     pytest = (python, "-m", "pytest", *OPTIONS)
     total: Counter[str] = Counter()
