@@ -226,7 +226,7 @@ VALUES: Final[tuple[Check, ...]] = (
         "The offset of a malformed token is its beginning.",
         "server/sql/syntax/tokens.py",
         fails("SELECT 'abc FROM informix.systables", -282, offset=8),
-        fails("SELECT # FROM informix.systables", -202, offset=8),
+        fails("SELECT ` FROM informix.systables", -202, offset=8),
     ),
     sql_check(
         "number-before-name",
