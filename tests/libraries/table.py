@@ -68,12 +68,14 @@ def distributions() -> list[str]:
 
 def page_table() -> str:
     """The table of docs/reference/libraries.md."""
-    rows = ["| library | version | tests | what works | option of the URL | what Informix lacks |"]
-    rows.append("|---|---|---|---|---|---|")
+    rows = [
+        "| library | tests | what works | options of the URL | what Informix lacks |",
+        "|---|---|---|---|---|",
+    ]
     for each in sorted(libraries(), key=lambda library: library.name.lower()):
-        option = f"`{each.option}`" if each.option else ""
+        options = " ".join(f"`{option}`" for option in filter(None, each.option.split("&")))
         rows.append(
-            f"| {each.name} | {each.version} | {each.passed} | {each.works} | {option} | {each.lacks} |"
+            f"| {each.name} {each.version} | {each.passed} | {each.works} | {options} | {each.lacks} |"
         )
     return "\n".join(rows)
 
