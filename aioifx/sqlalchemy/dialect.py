@@ -399,7 +399,8 @@ def _explain(error: errors.DatabaseError) -> None:
         error.args = (f"column {error.column}, {error}",)
     elif error.sqlcode in _LARGE_REFUSED:
         error.args = (
-            f"{error}; as LVARCHAR Text can be compared: create its table with text_type=lvarchar in the URL",
+            f"{error}; as LVARCHAR Text can be compared: create its table with text_type=lvarchar in the URL, "
+            "or bytes as VARBINARY(n)",
         )
 
 
