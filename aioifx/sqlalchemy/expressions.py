@@ -109,7 +109,7 @@ class _Bounded(sqltypes.TypeDecorator[Any]):
 
         def checked(value: Any) -> Any:
             value = value if process is None else process(value)
-            if isinstance(value, str) and (size := len(value.encode())) > self.limit:
+            if isinstance(value, str) and (size := len(dialect.code_set.encode(value))) > self.limit:
                 raise self._error(size)
             return value
 
@@ -197,7 +197,8 @@ class ExpressionCompiler(compiler.SQLCompiler):
             is_text = place == "item" and text.startswith("'") and isinstance(bindparam.type, sqltypes.String)
             type_text = self.cast_type(bindparam.type) if is_text else None
             limit = _text_limit(type_text)
-            is_cut = limit is None or len(text[1:-1].replace("''", "'").encode()) > limit
+            value = cast(Any, self.dialect).code_set.encode(text[1:-1].replace("''", "'"))
+            is_cut = limit is None or len(value) > limit
             return text if is_cut else f"{text}::{type_text}"
         type_text = _TEXT_CAST if bindparam.type._isnull else self.cast_type(bindparam.type)
         if (limit := _text_limit(type_text)) is not None:

@@ -497,6 +497,7 @@ async def test_a_comparison_of_text_is_an_error_that_names_the_option(engine: As
             sa.select(TEXTS.c.body).distinct(),
         ):
             with pytest.raises(
-                exc.ProgrammingError, match="create its table with text_type=lvarchar in the URL, or bytes as VARBINARY"
+                exc.ProgrammingError,
+                match="create its table with text_type=lvarchar in the URL, or bytes as VARBINARY",
             ):
                 await conn.execute(statement)
