@@ -68,7 +68,7 @@ class _Binary(sqltypes._Binary):
 
 
 def _to_hex(value: Any) -> Any:
-    return value if value is None else bytes(value).hex()
+    return value if value is None else memoryview(value).hex()  # bytes(5) would be five zeros
 
 
 def _from_hex(value: Any) -> Any:

@@ -25,6 +25,7 @@ from aioifx.client.api.connection import statements_of
 from aioifx.client.execution.statement_cache import DDL_VERBS
 from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.client.sql.scanner import scan
+from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.codecs.time_zones import time_zone
 from aioifx.sqlalchemy.adapters import AdaptedConnection, AdaptedModule
 from aioifx.sqlalchemy.compiler import InformixCompiler
@@ -215,6 +216,7 @@ class InformixDialect(InformixReflection):
         self._json_serializer = json_serializer
         self._json_deserializer = json_deserializer
         self._schema = SchemaChanges()
+        self.code_set = code_set_of("en_US.utf8")
 
     @classmethod
     def import_dbapi(cls) -> Any:
@@ -244,8 +246,10 @@ class InformixDialect(InformixReflection):
         }
 
     def initialize(self, connection: Connection) -> None:
-        """Read what the first connection knows, with its time zone: `connect_args` have it too."""
-        self.zone = _connection_of(connection.connection).run(_zone_of)
+        """Read what the first connection knows, also what `connect_args` say: its time zone and code set."""
+        client = _connection_of(connection.connection)
+        self.zone = client.run(_zone_of)
+        self.code_set = client.run(_code_set_of)
         super().initialize(connection)
 
     # Asked of the client: a query needs a database, and CREATE DATABASE has none.
@@ -373,6 +377,11 @@ async def _zone_of(connection: Client[Any]) -> dt.tzinfo | None:
     return statements_of(connection).session.conversions.zone
 
 
+async def _code_set_of(connection: Client[Any]) -> CodeSet:
+    """How text looks in bytes."""
+    return statements_of(connection).session.code_set
+
+
 async def _isolation_of(connection: Client[Any]) -> str:
     """The isolation level by its name in SQL."""
     return connection.isolation.replace("_", " ").upper()
@@ -399,7 +408,8 @@ def _explain(error: errors.DatabaseError) -> None:
         error.args = (f"column {error.column}, {error}",)
     elif error.sqlcode in _LARGE_REFUSED:
         error.args = (
-            f"{error}; as LVARCHAR Text can be compared: create its table with text_type=lvarchar in the URL",
+            f"{error}; as LVARCHAR Text can be compared: create its table with text_type=lvarchar in the URL, "
+            "or bytes as VARBINARY(n)",
         )
 
 

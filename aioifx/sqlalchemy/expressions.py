@@ -84,6 +84,12 @@ def _never_null(element: Any) -> bool:
     return getattr(element, "operator", None) in (operators.exists, operators.is_, operators.is_not)
 
 
+def _text_limit(type_text: str | None) -> int | None:
+    """The bytes that a type of text holds; None for other types."""
+    length = _TEXT_LENGTH.match(type_text or "")
+    return length and int(length[1] or _MAX_TEXT)
+
+
 class _Bounded(sqltypes.TypeDecorator[Any]):
     """The type of text that is cast to a type of *limit* bytes, which would cut longer text silently.
 
@@ -103,7 +109,7 @@ class _Bounded(sqltypes.TypeDecorator[Any]):
 
         def checked(value: Any) -> Any:
             value = value if process is None else process(value)
-            if isinstance(value, str) and (size := len(value.encode())) > self.limit:
+            if isinstance(value, str) and (size := len(dialect.code_set.encode(value))) > self.limit:
                 raise self._error(size)
             return value
 
@@ -173,11 +179,10 @@ class ExpressionCompiler(compiler.SQLCompiler):
 
     def bounded(self, parameter: Any, column: Any) -> Any:
         """A parameter whose text is checked against a column."""
-        length = _TEXT_LENGTH.match(self.cast_type(column.type) or "")
-        if length is None:
+        limit = _text_limit(self.cast_type(column.type))
+        if limit is None:
             return parameter
-        limited = _Bounded(parameter.type, int(length[1] or _MAX_TEXT), column.name)
-        return parameter._with_binary_element_type(limited)
+        return parameter._with_binary_element_type(_Bounded(parameter.type, limit, column.name))
 
     def visit_bindparam(self, bindparam: Any, place: str | None = None, **kw: Any) -> str:
         if (column := self.stored.get(bindparam.key)) is not None:
@@ -190,11 +195,14 @@ class ExpressionCompiler(compiler.SQLCompiler):
                 return self.visit_null(None, place)
             # A CHAR would have at least one character, and the length of the longest row or branch.
             is_text = place == "item" and text.startswith("'") and isinstance(bindparam.type, sqltypes.String)
-            is_text = is_text and len(text.encode()) <= _MAX_TEXT
-            return f"{text}::{self.cast_type(bindparam.type)}" if is_text else text
+            type_text = self.cast_type(bindparam.type) if is_text else None
+            limit = _text_limit(type_text)
+            value = cast(Any, self.dialect).code_set.encode(text[1:-1].replace("''", "'"))
+            is_cut = limit is None or len(value) > limit
+            return text if is_cut else f"{text}::{type_text}"
         type_text = _TEXT_CAST if bindparam.type._isnull else self.cast_type(bindparam.type)
-        if type_text == _TEXT_CAST:
-            bindparam = bindparam._with_binary_element_type(_Bounded(bindparam.type))
+        if (limit := _text_limit(type_text)) is not None:
+            bindparam = bindparam._with_binary_element_type(_Bounded(bindparam.type, limit))
         text = super().visit_bindparam(bindparam, **kw)
         return f"{text}::{type_text}" if type_text else text
 

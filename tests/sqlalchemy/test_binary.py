@@ -78,6 +78,14 @@ async def test_bytes_that_do_not_fit_are_refused_by_column(engine: AsyncEngine) 
             await session.flush()
 
 
+@pytest.mark.parametrize("value", [5, True, [1, 2], "ab"])
+def test_other_values_than_bytes_are_refused(value: Any) -> None:
+    process: Any = sa.BINARY(16).dialect_impl(InformixDialect()).bind_processor(InformixDialect())
+    assert process(bytearray(b"ab")) == process(memoryview(b"ab")) == "6162"
+    with pytest.raises(TypeError, match=f"bytes-like object is required, not '{type(value).__name__}'"):
+        process(value)
+
+
 def test_literals_are_text_unless_the_type_is_byte() -> None:
     column = sa.column("digest", sa.VARBINARY(4))
     options: Any = {"literal_binds": True}

@@ -233,7 +233,14 @@ async def test_text_is_not_cut_in_a_select_list(engine: AsyncEngine) -> None:
         assert await conn.scalar(select(literal(None, sa.String).label("s"))) is None
         assert await conn.scalar(select(literal("x" * 3000, sa.String(3000)).label("s"))) == "x" * 3000
         with pytest.raises(exc.StatementError, match=r"text in a select list: expected at most 2048 bytes"):
-            await conn.scalar(select(literal("ä" * 1025).label("s")))
+            await conn.scalar(select(literal("ä" * 2049).label("s")))
+        short = select(literal("x" * 6, sa.String(5)).label("s"))
+        with pytest.raises(exc.StatementError, match=r"text in a select list: expected at most 5 bytes"):
+            await conn.scalar(short)
+        compiled = short.compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})
+        assert await conn.scalar(sa.text(str(compiled))) == "x" * 6
+        with pytest.raises(exc.StatementError, match=r"text in a select list: expected at most 4 bytes"):
+            await conn.scalar(select(literal(b"abc", sa.BINARY(2)).label("s")))
 
 
 @pytest.mark.parametrize(
@@ -252,8 +259,8 @@ async def test_text_is_not_cut_in_a_select_list(engine: AsyncEngine) -> None:
          "SELECT CASE WHEN item.fresh THEN ''::LVARCHAR ELSE 'old'::LVARCHAR END AS s "
          "FROM item WHERE item.id = 1"),
         (
-            select(literal("a" * 2048).label("s")),  # a cast would cut longer text
-            f"SELECT '{'a' * 2048}' AS s FROM informix.systables WHERE tabid = 1",
+            select(literal("a" * 2049).label("s")),  # a cast would cut it
+            f"SELECT '{'a' * 2049}' AS s FROM informix.systables WHERE tabid = 1",
         ),
     ],
 )  # fmt: skip

@@ -454,6 +454,8 @@ async def test_generic_text_may_be_lvarchar(url: str, is_argument: bool) -> None
             .order_by(TEXTS.c.body)
         )
         assert (await conn.execute(found)).all() == [(1, long), (3, long)]
+        with pytest.raises(exc.StatementError, match="text in a select list: expected at most 4000 bytes"):
+            await conn.execute(sa.select(sa.literal(long + "x", sa.Text)))
         upsert = insert(TEXTS).on_conflict_do_update()
         await conn.execute(upsert, {"id": 1, "body": long[1:]})
         assert await conn.scalar(sa.select(TEXTS.c.body).where(TEXTS.c.id == 1)) == long[1:]
@@ -495,6 +497,7 @@ async def test_a_comparison_of_text_is_an_error_that_names_the_option(engine: As
             sa.select(TEXTS.c.body).distinct(),
         ):
             with pytest.raises(
-                exc.ProgrammingError, match="create its table with text_type=lvarchar in the URL"
+                exc.ProgrammingError,
+                match="create its table with text_type=lvarchar in the URL, or bytes as VARBINARY",
             ):
                 await conn.execute(statement)

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import exc, select
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from aioifx.server import running
 from aioifx.sqlalchemy import insert
 from tests.sqlalchemy.stock import ITEM, PART, load, sql
 
@@ -106,6 +107,21 @@ async def test_text_that_the_server_would_cut_is_refused(engine: AsyncEngine, st
     async with engine.connect() as conn:
         with pytest.raises(exc.DataError, match="column name: text of 21 bytes does not fit 20 bytes"):
             await conn.execute(statement)
+
+
+@pytest.mark.parametrize(("locale", "size"), [("en_US.819", 1), ("en_US.utf8", 2)])
+async def test_text_is_measured_in_the_code_set(locale: str, size: int) -> None:
+    async with running(db_locale=locale) as dsn:
+        engine = create_async_engine(dsn.replace("informix://", "informix+aioifx://"))
+        async with engine.connect() as conn:
+            await conn.run_sync(ITEM.metadata.create_all)
+            rows = [{"id": key, "name": "ä" * (20 // size)} for key in (1, 2)]
+            await conn.execute(insert(ITEM).on_conflict_do_update(), rows)
+            await conn.execute(ITEM.insert().values([{**row, "id": key} for key, row in enumerate(rows, 3)]))
+            row = {"id": 1, "name": "ä" * (20 // size + 1)}
+            with pytest.raises(exc.DataError, match=rf"text of {20 + size} bytes does not fit 20 bytes"):
+                await conn.execute(insert(ITEM).on_conflict_do_update(), row)
+        await engine.dispose()
 
 
 @pytest.mark.parametrize(
