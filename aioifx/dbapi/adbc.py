@@ -106,8 +106,14 @@ def sql_type(name: str, arrow_type: Any) -> str:
     return _TYPES[text]
 
 
-def table_name(table: str, catalog: str | None, owner: str | None) -> str:
-    """``catalog:owner.table``, checked."""
+def table_name(table: str, catalog: str | None, owner: str | None, *, temporary: bool = False) -> str:
+    """``catalog:owner.table``, checked.
+
+    Raises:
+        InterfaceError: it is no name, or that of a temporary table with a catalog or owner.
+    """
+    if temporary and (catalog or owner) is not None:
+        raise InterfaceError("temporary: expected neither catalog_name nor db_schema_name beside it")
     name = table if owner is None else f"{owner}.{table}"
     return object_name(name if catalog is None else f"{catalog}:{name}", "table_name")
 

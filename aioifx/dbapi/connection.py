@@ -460,7 +460,7 @@ class Cursor(NotCopied):
         from aioifx.dbapi import adbc
 
         self._check_open()
-        name = adbc.table_name(table_name, catalog_name, db_schema_name)
+        name = adbc.table_name(table_name, catalog_name, db_schema_name, temporary=temporary)
         reader = adbc.open_data(data)
         for sql in adbc.create_statements(name, reader.schema, mode, temporary=temporary):
             self.execute(sql)

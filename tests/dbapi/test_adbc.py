@@ -125,6 +125,10 @@ def test_data_is_loaded_into_tables_by_mode(conn: dbapi.Connection, cursor: dbap
     ("arguments", "message"),
     [
         ({"data": [(1,)]}, "data: expected Arrow data or a data frame, got list"),
+        (
+            {"temporary": True, "db_schema_name": "joe"},
+            "temporary: expected neither catalog_name nor db_schema_name beside it",
+        ),
         ({"mode": "upsert"}, "mode: expected one of create, append, replace, create_append, got 'upsert'"),
         ({"table_name": "made; drop table number"}, "table_name: expected"),
         ({"data": pa.table({"a b": [1]})}, "data: expected one identifier, got 'a b'"),
