@@ -63,9 +63,14 @@ class _Place(NamedTuple):
     def source(self) -> str:
         return _source_of(self.interpolation)
 
+    @property
+    def is_name(self) -> bool:
+        """Whether it is an identifier, and not a value."""
+        return self.interpolation.format_spec == "identifier"
+
     def text(self) -> str:
         """What stands for it in the statement."""
-        if self.interpolation.format_spec != "identifier":
+        if not self.is_name:
             return "?"
         try:
             return column_name(self.value, self.source)
@@ -139,7 +144,7 @@ def bind_template(template: SqlTemplate) -> tuple[str, TemplateValues]:
             f"{place.source}: expected a place where SQL takes a value or a name, got one within a string, comment or"
             " word"
         )
-    bound = [place for place in places if place.interpolation.format_spec != "identifier"]
+    bound = [place for place in places if not place.is_name]
     values = TemplateValues(place.value for place in bound)
     values.names = tuple(place.interpolation.expression for place in bound)
     values.places, values.spans = tuple(places), tuple(spans)
@@ -151,7 +156,7 @@ def _parts(template: SqlTemplate) -> Iterator[str | _Place]:
     nested = [_own_parts(template)]  # not recursive: a loop may have nested any number
     while nested:
         for part in nested[-1]:
-            if not isinstance(part, str) and is_template(part.value) and not _has_name(part):
+            if not isinstance(part, str) and is_template(part.value) and not part.is_name:
                 nested.append(_own_parts(part.value))
                 break
             yield part
@@ -188,10 +193,6 @@ def _elements(place: _Place) -> Iterator[str | _Place]:
         if number:
             yield ", "
         yield place._replace(value=element)
-
-
-def _has_name(place: _Place) -> bool:
-    return place.interpolation.format_spec == "identifier"
 
 
 def _source_of(each: SqlInterpolation) -> str:
