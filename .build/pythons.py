@@ -44,14 +44,16 @@ class UnavailableError(Exception):
     """A command that is needed failed; the text says which and how."""
 
 
-def run(*command: str | Path, **env: str) -> str:
+def run(*command: str | Path, cwd: Path | None = None, **env: str) -> str:
     """The output of a command.
 
     Raises:
         UnavailableError: there is no such command, or it failed.
     """
     try:
-        done = subprocess.run(command, env=os.environ | env, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=cwd, env=os.environ | env, capture_output=True, text=True, check=True
+        )
     except FileNotFoundError:
         raise UnavailableError(f"{command[0]}: not found") from None
     except subprocess.CalledProcessError as error:
@@ -73,12 +75,7 @@ def download(folder: Path) -> list[Path]:
     wanted = [f"python{version}-{part}" for version in VERSIONS for part in ("venv", "dev")]
     plan = run("apt-get", "install", "--simulate", "--no-install-recommends", *wanted, **config)
     names = [line.split()[1] for line in plan.splitlines() if line.startswith("Inst ")]
-    before = Path.cwd()
-    os.chdir(folder / "debs")  # where `download` writes
-    try:
-        run("apt-get", "download", *names, **config)
-    finally:
-        os.chdir(before)
+    run("apt-get", "download", *names, cwd=folder / "debs", **config)
     return sorted((folder / "debs").glob("*.deb"))
 
 
