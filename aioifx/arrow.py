@@ -171,5 +171,5 @@ def _batches_of(
                 "named: expected values by position for a prepared statement, got values by name"
             )
         return source.stream(*args, prefetch=prefetch).arrow(**options)
-    sql: Any = args[0] if args else None  # `stream` rejects what is no statement
+    sql: Any = args[0] if args else None  # `stream` rejects anything but a statement
     return source.stream(sql, *args[1:], named=named, prefetch=prefetch).arrow(**options)

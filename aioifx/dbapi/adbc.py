@@ -110,7 +110,7 @@ def table_name(table: str, catalog: str | None, owner: str | None, *, temporary:
     """``catalog:owner.table``, checked.
 
     Raises:
-        InterfaceError: it is no name, or that of a temporary table with a catalog or owner.
+        InterfaceError: an invalid name; a catalog or owner beside *temporary*.
     """
     if temporary and (catalog or owner) is not None:
         raise InterfaceError("temporary: expected neither catalog_name nor db_schema_name beside it")

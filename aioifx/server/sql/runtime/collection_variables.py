@@ -2,7 +2,7 @@
 
 Source: documented (Guide to SQL: Syntax, "Collection-Derived Table", "Modifying Elements in a Collection Variable";
 INSERT, "AT clause"; finderr, -266). assumed: NULL counts as a collection without elements; AT is ignored but in a LIST,
-and a position behind the end is the end; a cursor stays at its element while others are inserted and deleted, and
+and a position after the end is the end; a cursor stays at its element while others are inserted and deleted, and
 elements of a SET that become equal are one.
 """
 

@@ -189,9 +189,9 @@ class _Search:
         for start in range(position, len(self._text) + 1):
             match = self._longest(start)
             if match is not None:
-                # Behind the end of the longest match nothing has led to one; so it is not visited again.
-                behind = (match.end + 1) * (len(self._code) + 1)
-                self._seen.difference_update([key for key in self._added if key < behind])
+                # After the end of the longest match nothing has led to one, so it is not visited again.
+                limit = (match.end + 1) * (len(self._code) + 1)
+                self._seen.difference_update([key for key in self._added if key < limit])
                 self._added.clear()
                 return match
         return None
