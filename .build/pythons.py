@@ -44,15 +44,23 @@ class UnavailableError(Exception):
     """A command that is needed failed; the text says which and how."""
 
 
-def run(*command: str | Path, cwd: Path | None = None, **env: str) -> str:
+def run(*command: str | Path, cwd: Path | None = None, config: str = "") -> str:
     """The output of a command.
+
+    Args:
+        config: the value of APT_CONFIG.
 
     Raises:
         UnavailableError: there is no such command, or it failed.
     """
     try:
         done = subprocess.run(
-            command, cwd=cwd, env=os.environ | env, capture_output=True, text=True, check=True
+            command,
+            cwd=cwd,
+            env=os.environ | {"APT_CONFIG": config},
+            capture_output=True,
+            text=True,
+            check=True,
         )
     except FileNotFoundError:
         raise UnavailableError(f"{command[0]}: not found") from None
@@ -70,12 +78,12 @@ def download(folder: Path) -> list[Path]:
     (folder / "status").touch()
     (folder / "sources.list").write_text(SOURCE, "utf-8")
     (folder / "apt.conf").write_text(CONFIG.format(folder=folder), "utf-8")
-    config = {"APT_CONFIG": f"{folder}/apt.conf"}
-    run("apt-get", "update", "--error-on=any", **config)
+    config = f"{folder}/apt.conf"
+    run("apt-get", "update", "--error-on=any", config=config)
     wanted = [f"python{version}-{part}" for version in VERSIONS for part in ("venv", "dev")]
-    plan = run("apt-get", "install", "--simulate", "--no-install-recommends", *wanted, **config)
+    plan = run("apt-get", "install", "--simulate", "--no-install-recommends", *wanted, config=config)
     names = [line.split()[1] for line in plan.splitlines() if line.startswith("Inst ")]
-    run("apt-get", "download", *names, cwd=folder / "debs", **config)
+    run("apt-get", "download", *names, cwd=folder / "debs", config=config)
     return sorted((folder / "debs").glob("*.deb"))
 
 
