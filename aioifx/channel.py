@@ -78,7 +78,6 @@ class Channel(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.inbox = Inbox()
-        self.bytes_in = 0
         self.bytes_out = 0
         self.on_close: Callable[[], None] | None = None
         """Called once the channel has failed or was closed, after all waiters have failed."""
@@ -87,6 +86,8 @@ class Channel(asyncio.Protocol):
         self.on_reply: Callable[[Any, Any], bool | None] | None = None
         """Called with each of `pending_replies` and its reply, with or without a waiter; an exception is treated as
         the parser's. True: more of the reply follows, as a group of its own."""
+        self.reject_unsolicited: Callable[[Inbox], Parser[Any]] | None = None
+        """Reads bytes that came before a request, instead of its parser; None: they belong to the request's reply."""
         self._transport: asyncio.Transport | None = None
         self.failure: DatabaseError | None = None
         """Why the channel ended; None while it is open."""
@@ -119,13 +120,13 @@ class Channel(asyncio.Protocol):
         self._close_waiters = []
 
     def data_received(self, data: bytes) -> None:
-        self.bytes_in += len(data)
-        self.inbox.feed(data)
+        inbox = self.inbox
+        inbox.feed(data)
         self._parse_replies()
         if (
-            len(self.inbox.data) > MAX_UNSOLICITED
+            len(inbox.data) > MAX_UNSOLICITED
             and not self.pending_replies
-            and self.inbox.unread > MAX_UNSOLICITED
+            and inbox.unread > MAX_UNSOLICITED
         ):
             self._abort_with(ProtocolError(f"more than {MAX_UNSOLICITED} unsolicited bytes arrived"))
 
@@ -205,7 +206,10 @@ class Channel(asyncio.Protocol):
             _reject(pending_reply, _copy_of(self.failure), sent=False)
             return
         self.pending_replies.append(pending_reply)
-        if len(self.inbox.data) > self.inbox.pos and len(self.pending_replies) == 1:
+        inbox = self.inbox
+        if len(inbox.data) > inbox.pos and len(self.pending_replies) == 1:
+            if self.reject_unsolicited is not None:
+                pending_reply.parser = self.reject_unsolicited(inbox)
             self._parse_replies()
             self.send(data)  # unless that has ended the channel
         elif data and self._transport is not None:
@@ -217,6 +221,11 @@ class Channel(asyncio.Protocol):
         if self.failure is None and self._transport is not None:
             self.bytes_out += len(data)
             self._transport.write(data)
+
+    @property
+    def bytes_in(self) -> int:
+        """Bytes received since the connection began."""
+        return self.inbox.consumed + self.inbox.unread
 
     @property
     def peer(self) -> str:
@@ -348,7 +357,8 @@ class Channel(asyncio.Protocol):
             try:
                 parser, answer = pending_reply.parser, None
                 if parser is None:
-                    answer = pending_reply.reader.try_read(inbox)
+                    try_read = pending_reply.reader.try_read
+                    answer = try_read(inbox)
                     if answer is None:
                         parser = pending_reply.parser = pending_reply.reader.parser(inbox)
                 if parser is not None:
@@ -360,7 +370,8 @@ class Channel(asyncio.Protocol):
                         return  # parked: it needs more bytes
                     except StopIteration as stop:
                         answer = stop.value
-                if self.on_reply is not None and self.on_reply(pending_reply, answer):
+                on_reply = self.on_reply
+                if on_reply is not None and on_reply(pending_reply, answer):
                     pending_reply.parser = None  # more of it follows
                     continue
             except (ConnectError, ConnectionLost, ProtocolError) as error:

@@ -126,7 +126,9 @@ cdef class FastReplyReader:
                 raised = error
         inbox.pos = pos + ending.size
         reply = self._reply(&ending, rows)
-        if raised is not None:
+        if raised is None:
+            reply.is_plain = True
+        else:
             reply.bad_value = raised
         return reply
 

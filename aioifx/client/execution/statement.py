@@ -247,9 +247,8 @@ class Statement:
         cursor.read_rows = read_rows
         self.state, cursor.had_done = ON_OPEN[self.state], None
         # Positional: keywords would cost each call more than the rest of `send`.
-        return session.dispatcher.send(
-            group, opening.reader, True, session.conversation.on_reply, None, self.on_lost
-        )
+        dispatcher = session.dispatcher
+        return dispatcher.send(group, opening.reader, True, dispatcher.on_reply, None, self.on_lost)
 
     async def fetch_block(self) -> list[Row]:
         """The next block; empty if there are no more rows.
@@ -287,7 +286,7 @@ class Statement:
             self.state = ON_CLOSE[self.state]
         elif not (rows or reply.bad_value is not None) or self._has_last_rows(reply):
             self.state = ON_LAST_ROWS[self.state]
-        if reply.error is not None or reply.bad_value is not None:
+        if not reply.is_plain and (reply.error is not None or reply.bad_value is not None):
             self._raise_block_error(reply)
         cursor.are_types_sent = True
         return rows

@@ -109,7 +109,7 @@ class PooledSession:
     def is_idle(self) -> bool:
         """Whether no request is in flight and no transaction is open."""
         session = self.session
-        return session.dispatcher.is_idle and not session.transactions.status.is_open
+        return session.dispatcher.is_idle and not session.transactions.is_open
 
     @property
     def reset_failure(self) -> str:

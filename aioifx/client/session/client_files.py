@@ -215,7 +215,7 @@ def joined(before: Reply | None, after: Reply) -> Reply:
         kept = vars(before)
         first = {name: kept[name] for name in _FIRST if kept.get(name) is not None}
         vars(after).update({**kept, **vars(after), **first, "rows": before.rows})
-    after.file_request = None
+    after.file_request, after.is_plain = None, False
     return after
 
 

@@ -215,6 +215,9 @@ class Conversation:
         Returns:
             Whether more of the reply follows.
         """
+        if reply.is_plain and self._files is None:
+            self.stats.rows += len(reply.rows)
+            return False
         if reply.file_request is not None:
             self._on_file_request(reply, reply.file_request)
             return True

@@ -29,7 +29,7 @@ from aioifx.client.session.interrupts import Interrupter
 from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.client.session.waiting import CoalescingTimer, FairLock, InFlight
 from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, QueryTimeout
-from aioifx.wire.inbox import Reader
+from aioifx.wire.inbox import Inbox, Parser, Reader
 from aioifx.wire.replies import Reply
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Dispatcher:
 
     Args:
         reader: of ordinary replies.
-        on_reply: called with each reply to deferred cleanup.
+        on_reply: the session's handler of ordinary replies, also those to deferred cleanup.
         probe: returns the statement that receives a late urgent byte.
         options: command_timeout, cancel_timeout and pipelining apply here.
     """
@@ -66,7 +66,7 @@ class Dispatcher:
         self.pipelining = options.pipelining
         self._stats = stats
         self._reader = reader
-        self._on_cleanup_reply = on_reply
+        self.on_reply = on_reply
         self._probe = probe
         self._lock = FairLock()
         self._started = False  # the holder starts once deferred cleanup is done
@@ -90,6 +90,7 @@ class Dispatcher:
         """Called once when the session has ended, by either side."""
         channel.on_reply = self._on_reply
         channel.on_close = self._on_channel_closed
+        channel.reject_unsolicited = self._reject_unsolicited
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -287,18 +288,19 @@ class Dispatcher:
         """
         if self._before_send is not None:
             self._before_send()
-        channel = self.channel
-        inbox = channel.inbox
         in_flight: InFlight[T] = InFlight()
-        in_flight.reader, in_flight.is_interruptible, in_flight.on_reply = reader, interruptible, on_reply
+        in_flight.reader = reader
+        in_flight.is_interruptible = interruptible
+        in_flight.on_reply = on_reply
         in_flight.on_orphan = on_orphan
         if on_lost is not None:
             in_flight.on_lost = on_lost
-        if len(inbox.data) > inbox.pos and not self._in_flight:
-            # Unsolicited bytes: the server has sent SQ_EXIT, or no longer speaks SQLI.
-            in_flight.parser = reject_unsolicited(self._reader.parser, inbox, self._on_cleanup_reply)
-        channel.request(in_flight, request)
+        self.channel.request(in_flight, request)
         return in_flight
+
+    def _reject_unsolicited(self, inbox: Inbox) -> Parser[Any]:
+        """Reads bytes that came before a request: the server has sent SQ_EXIT, or no longer speaks SQLI."""
+        return reject_unsolicited(self._reader.parser, inbox, self.on_reply)
 
     def try_send_next(self, request: bytes) -> bool:
         """Send the next *request* of a call from the `on_reply` of its last one, in place of `send` and `reply`.
@@ -325,8 +327,11 @@ class Dispatcher:
 
     def _on_reply(self, in_flight: InFlight[Any], reply: Any) -> bool:
         """Called with the reply to the oldest request in flight; returns whether more of it follows."""
-        if in_flight.on_reply is not None and in_flight.on_reply(reply):
+        on_reply = in_flight.on_reply
+        if on_reply is not None and on_reply(reply):
             return True
+        if in_flight is self._awaited:
+            self._awaited = None  # nothing is left to abandon
         # Deferred: the channel is processing received data and cannot be dropped from within.
         if in_flight.on_orphan is not None and (in_flight.is_abandoned or in_flight.future.cancelled()):
             self._undelivered += 1
@@ -515,7 +520,7 @@ class Dispatcher:
         if cleanup.still_needed is not None and not cleanup.still_needed():
             return False
         in_flight = self.send(
-            cleanup.request(), self._reader, on_reply=self._on_cleanup_reply, on_orphan=cleanup.on_reply
+            cleanup.request(), self._reader, on_reply=self.on_reply, on_orphan=cleanup.on_reply
         )
         in_flight.is_abandoned = True
         return True

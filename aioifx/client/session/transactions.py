@@ -68,6 +68,8 @@ class Transactions:
         self, conversation: Conversation, database: Database, *, autocommit: bool, read_only: bool
     ) -> None:
         self.status = TransactionStatus.NONE
+        self.is_open = False
+        """Whether a transaction is open, in an ANSI database the user's own. Stored because each call reads it."""
         self.autocommit = autocommit
         """Whether a statement outside a transaction commits by itself; if not, a transaction is started before it."""
         self.read_only = read_only
@@ -86,11 +88,6 @@ class Transactions:
     # -- status -------------------------------------------------------------------------------------------------------
 
     @property
-    def is_open(self) -> bool:
-        """Whether a transaction is open, in an ANSI database the user's own; hot paths read ``status.is_open``."""
-        return self.status.is_open
-
-    @property
     def is_aborted(self) -> bool:
         """Whether the server has ended and undone the transaction, and no ROLLBACK was sent since."""
         return self.status is TransactionStatus.ABORTED
@@ -102,7 +99,7 @@ class Transactions:
         Needed outside a transaction, where another task may COMMIT between two blocks. A cursor opened in a transaction
         ends with it.
         """
-        return self._database.is_logged and self.autocommit and not self.status.is_open
+        return self._database.is_logged and self.autocommit and not self.is_open
 
     @property
     def sends_row_by_row(self) -> bool:
@@ -114,6 +111,7 @@ class Transactions:
 
     def _on(self, event: TransactionEvent) -> None:
         self.status = NEXT[self.status].get(event, self.status)
+        self.is_open = self.status.is_open
         self._update()
 
     def _update(self) -> None:
@@ -280,7 +278,7 @@ class Transactions:
         if self.autocommit != self._base_autocommit:
             self.autocommit = self._base_autocommit
             self._update()
-        if self.status.is_open or self.is_aborted:
+        if self.is_open or self.is_aborted:
             self.rollback_later()
 
     def save_baseline(self) -> None:
