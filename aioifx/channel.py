@@ -390,9 +390,10 @@ class Channel(asyncio.Protocol):
                 queue.popleft()
             except IndexError:  # a decoder of the user has dropped the connection
                 return
-            future = pending_reply.future
-            if not future.done():
-                future.set_result(answer)
+            try:
+                pending_reply.future.set_result(answer)
+            except asyncio.InvalidStateError:
+                pass  # cancelled, or timed out; asking first would cost each reply more
         if self._is_closing and not queue:
             self.close()
         elif inbox.pos > COMPACT_FROM:

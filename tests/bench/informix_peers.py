@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,7 @@ from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
 from aioifx.wire.handshake import LoginRequest, login_frame, put_login
 from aioifx.wire.outbox import Outbox
-from tests.bench.peers import POOL, WORKERS, Missing, Order, Peer, Work, in_turns
+from tests.bench.peers import POOL, TASKS, WORKERS, Missing, Order, Peer, Work, in_turns
 from tests.bench.ping_pong import PingPong
 from tests.bench.shapes import NARROW, SELECT_ONE, Shape
 
@@ -87,6 +88,27 @@ class Aioifx(Peer):
 
         return lambda: in_turns([call] * WORKERS)
 
+    async def pool_fetch(self, order: Order) -> Work:
+        pool = await self.opened.enter_async_context(self._one_pool())
+
+        async def work() -> int:
+            await pool.fetchval(SELECT_ONE)
+            return 1
+
+        return work
+
+    def _one_pool(self) -> aioifx.Pool[Any]:
+        return aioifx.create_pool(self.dsn, min_size=1, max_size=1)
+
+    async def gather(self, order: Order) -> Work:
+        """Calls of many tasks on one connection."""
+
+        async def work() -> int:
+            await asyncio.gather(*[self.ask(self.conn) for _ in range(TASKS)])
+            return TASKS
+
+        return work
+
     async def columns(self, order: Order) -> Work:
         arrow: Any = importlib.import_module("aioifx.arrow")
 
@@ -120,6 +142,9 @@ class AioifxObserved(Aioifx):
 
     async def connected(self) -> aioifx.Connection:
         return await aioifx.connect(self.dsn, observer=Unmoved())
+
+    def _one_pool(self) -> aioifx.Pool[Any]:
+        return aioifx.create_pool(self.dsn, min_size=1, max_size=1, observer=Unmoved())
 
 
 class AioifxTables(Aioifx):

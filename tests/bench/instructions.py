@@ -1,10 +1,10 @@
 """What a small query costs its client in instructions, by valgrind: the same on a busy machine. Never: a clock.
 
-    python -m tests.bench.instructions [--peers aioifx,asyncpg] [--loops asyncio,uvloop]
+    python -m tests.bench.instructions [--peers aioifx,asyncpg] [--loops asyncio,uvloop] [--workloads select-1,insert]
 
 Each client runs twice as a process of its own, with many calls more the second time; what that took more is divided by
 them. What the system does for it is not counted, nor what its server does. A ping-pong has no client in it, so that a
-client's own instructions are those beyond it.
+client's own instructions of SELECT 1 are those beyond it; those of other workloads are counted whole.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from typing import Final
 
 from tests.bench.compare import named, ping_pong_of
-from tests.bench.peers import Order
+from tests.bench.peers import TASKS, Missing, Order
 from tests.bench.postgres import PostgresMissing, postgres_process
 from tests.bench.replay import replay_process
 
 ROWS: Final = 100
 FEW: Final = 200
 MANY: Final = 1700
+WORKLOADS: Final = ("select-1", "pool-fetch", "few-rows", "insert", "gather")
 
 _TOTAL: Final = re.compile(r"I\s+refs:\s+([\d,]+)")
 
@@ -48,11 +49,16 @@ class Client:
     is_pure: bool = False
 
     def instructions(self, workload: str) -> float:
-        """Of one call."""
-        few, many = (self._total(Order(workload, repeat=calls)) for calls in (FEW, MANY))
-        return (many - few) / (MANY - FEW)
+        """Of one call.
 
-    def _total(self, order: Order) -> int:
+        Raises:
+            Missing: the client has no such call.
+        """
+        at_once = TASKS if workload == "gather" else 1
+        few, many = (self._total(Order(workload, repeat=calls // at_once)) for calls in (FEW, MANY))
+        return (many[0] - few[0]) / (many[1] - few[1])
+
+    def _total(self, order: Order) -> tuple[int, int]:
         valgrind = shutil.which("valgrind")
         if valgrind is None:
             raise ValgrindMissing("no valgrind")
@@ -65,9 +71,11 @@ class Client:
             command, input=json.dumps(asdict(order)) + "\n", capture_output=True, text=True, env=environment
         )
         answer = json.loads(done.stdout.splitlines()[0]) if done.stdout else {"missing": done.stderr}
+        if answer.get("missing") == order.workload:
+            raise Missing(order.workload)
         if "missing" in answer:
             raise RuntimeError(f"{self.name}: {answer['missing']}")
-        return total_of(done.stderr)
+        return total_of(done.stderr), answer["done"]
 
 
 def total_of(report: str) -> int:
@@ -91,13 +99,15 @@ def clients(informix: str, postgres: str | None, loops: list[str]) -> Iterator[C
         yield Client(f"aioifx observed{end}", "aioifx-observed", informix, loop)
 
 
-def table(counted: dict[str, float]) -> Iterator[str]:
-    """Lines of Markdown."""
-    yield "| client | instructions | its own |"
-    yield "| --- | ---: | ---: |"
-    for name, count in counted.items():
-        beyond = count - counted[ping_pong_of(name)]
-        yield f"| {name} | {count:,.0f} | {beyond:,.0f} |"
+def table(counted: dict[str, dict[str, float]]) -> Iterator[str]:
+    """Lines of Markdown, from the counts of each client by workload."""
+    workloads = [*dict.fromkeys(workload for counts in counted.values() for workload in counts)]
+    yield f"| client | its own of SELECT 1 | {' | '.join(workloads)} |"
+    yield f"| --- | ---: |{' ---: |' * len(workloads)}"
+    for name, counts in counted.items():
+        beyond = counts["select-1"] - counted[ping_pong_of(name)]["select-1"]
+        cells = [f"{counts[workload]:,.0f}" if workload in counts else "" for workload in workloads]
+        yield f"| {name} | {beyond:,.0f} | {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -106,7 +116,9 @@ def main() -> None:
     )
     parser.add_argument("--peers", default="*", metavar="PATTERNS", help="such as aioifx,asyncpg")
     parser.add_argument("--loops", default="asyncio,uvloop")
+    parser.add_argument("--workloads", default="select-1", help=f"of {','.join(WORKLOADS)}")
     given = parser.parse_args()
+    others = [workload for workload in given.workloads.split(",") if workload != "select-1"]
     with ExitStack() as stack:
         informix = stack.enter_context(replay_process(rows=ROWS))
         postgres = None
@@ -114,10 +126,14 @@ def main() -> None:
             postgres = stack.enter_context(postgres_process(ROWS))
         except PostgresMissing as missing:
             print(f"left out: asyncpg: {missing}", file=sys.stderr)
-        counted: dict[str, float] = {}
+        counted: dict[str, dict[str, float]] = {}
         for client in clients(informix, postgres, given.loops.split(",")):
-            if client.peer.startswith("ping-pong") or named(client.name, given.peers):
-                counted[client.name] = client.instructions("select-1")
+            is_floor = client.peer.startswith("ping-pong")
+            if is_floor or named(client.name, given.peers):
+                counts = counted[client.name] = {}
+                for workload in ["select-1", *([] if is_floor else others)]:
+                    with suppress(Missing):
+                        counts[workload] = client.instructions(workload)
     print("\n".join(table(counted)))
 
 

@@ -23,6 +23,8 @@ WORKERS: Final = 8
 """Tasks that use a pool, and connections of the workload `concurrent`."""
 CALLS: Final = 25
 """Calls of each of them."""
+TASKS: Final = 30
+"""Tasks that use one connection at once."""
 BLOCK: Final = 1000
 """Rows that a cursor with a number fetches at a time."""
 
@@ -127,6 +129,15 @@ class Peer:
     async def select_1(self, order: Order) -> Work:
         async def work() -> int:
             await self.ask(self.conn)
+            return 1
+
+        return work
+
+    async def few_rows(self, order: Order) -> Work:
+        """Three narrow rows."""
+
+        async def work() -> int:
+            await self.rows(SHAPES["narrow"], 3)
             return 1
 
         return work

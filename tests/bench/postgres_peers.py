@@ -93,6 +93,16 @@ class Asyncpg(Peer):
 
         return lambda: in_turns([call] * WORKERS)
 
+    async def pool_fetch(self, order: Order) -> Work:
+        asyncpg: Any = importlib.import_module("asyncpg")
+        pool = await self.opened.enter_async_context(asyncpg.create_pool(self.dsn, min_size=1, max_size=1))
+
+        async def work() -> int:
+            await pool.fetchval("SELECT 1")
+            return 1
+
+        return work
+
 
 class Psycopg(Asyncpg):
     """psycopg 3, asyncio and binary, on PostgreSQL."""
@@ -171,6 +181,8 @@ class Psycopg(Asyncpg):
 
     async def pool(self, order: Order) -> Work:
         raise Missing("its pool is another package")
+
+    pool_fetch = pool
 
 
 class PostgresPingPong(PingPong):

@@ -27,16 +27,18 @@ def test_a_report_without_a_total_is_refused() -> None:
 
 def test_a_clients_own_are_beyond_its_own_ping_pong() -> None:
     counted = {
-        "ping-pong": 5000.0,
-        "ping-pong postgres": 4000.0,
-        "asyncpg": 10_000.0,
-        "aioifx": 9000.0,
+        "ping-pong": {"select-1": 5000.0},
+        "ping-pong postgres": {"select-1": 4000.0},
+        "asyncpg": {"select-1": 10_000.0, "insert": 11_000.0},
+        "aioifx": {"select-1": 9000.0, "insert": 12_000.0, "gather": 7000.0},
     }
-    assert [*table(counted)][2:] == [
-        "| ping-pong | 5,000 | 0 |",
-        "| ping-pong postgres | 4,000 | 0 |",
-        "| asyncpg | 10,000 | 6,000 |",
-        "| aioifx | 9,000 | 4,000 |",
+    assert [*table(counted)] == [
+        "| client | its own of SELECT 1 | select-1 | insert | gather |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        "| ping-pong | 0 | 5,000 |  |  |",
+        "| ping-pong postgres | 0 | 4,000 |  |  |",
+        "| asyncpg | 6,000 | 10,000 | 11,000 |  |",
+        "| aioifx | 4,000 | 9,000 | 12,000 | 7,000 |",
     ]
 
 

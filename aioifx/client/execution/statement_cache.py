@@ -176,24 +176,21 @@ class StatementCache:
 
     def release(self, statement: Statement) -> None:
         """Put a statement into the cache, or release it at the server."""
-        idle, sql = self._idle, statement.sql
         self._in_use.discard(statement)
-        other = idle.get(sql)
-        if other is statement:
-            return  # released twice: one task closed its cursor while another was fetching
         if statement.state is not PREPARED:
             statement.close_cursor()
         if (
-            other is not None
-            or not statement.is_cacheable
-            or statement.state is not PREPARED
-            or statement.generation != self.base_session.generation
+            statement.is_cacheable
+            and statement.state is PREPARED
+            and statement.generation == self.base_session.generation
         ):
-            statement.release_later()
-            return
-        idle[sql] = statement
-        if len(idle) > self.size:
-            idle.pop(next(iter(idle))).release_later()
+            idle = self._idle
+            # It is already there if one task closed its cursor while another was fetching.
+            if idle.setdefault(statement.sql, statement) is statement:
+                if len(idle) > self.size:
+                    idle.pop(next(iter(idle))).release_later()
+                return
+        statement.release_later()
 
     def drop(self, statement: Statement) -> None:
         """Release a statement at the server."""
