@@ -123,11 +123,7 @@ class Channel(asyncio.Protocol):
         inbox = self.inbox
         inbox.feed(data)
         self._parse_replies()
-        if (
-            len(inbox.data) > MAX_UNSOLICITED
-            and not self.pending_replies
-            and inbox.unread > MAX_UNSOLICITED
-        ):
+        if len(inbox.data) > MAX_UNSOLICITED and not self.pending_replies and inbox.unread > MAX_UNSOLICITED:
             self._abort_with(ProtocolError(f"more than {MAX_UNSOLICITED} unsolicited bytes arrived"))
 
     def eof_received(self) -> bool:

@@ -25,6 +25,7 @@ from tests.bench.compare import named, ping_pong_of
 from tests.bench.peers import TASKS, Missing, Order
 from tests.bench.postgres import PostgresMissing, postgres_process
 from tests.bench.replay import replay_process
+from tests.bench.workers import Answer
 
 ROWS: Final = 100
 FEW: Final = 200
@@ -70,7 +71,7 @@ class Client:
         done = subprocess.run(
             command, input=json.dumps(asdict(order)) + "\n", capture_output=True, text=True, env=environment
         )
-        answer = json.loads(done.stdout.splitlines()[0]) if done.stdout else {"missing": done.stderr}
+        answer: Answer = json.loads(done.stdout.splitlines()[0]) if done.stdout else {"missing": done.stderr}
         if answer.get("missing") == order.workload:
             raise Missing(order.workload)
         if "missing" in answer:

@@ -261,6 +261,8 @@ async def execute_statement(statement: Statement, params: Sequence[Value], _: No
         count = await _count_rows(statement, params)
         return result_of(statement.kind, None, rowcount=count)
     reply = await statement.execute(params)
+    if reply.is_plain:  # without warnings of routines
+        return result_of(statement.kind, reply.done, reply.serials, warnings=statement.warnings)
     return result_of(
         statement.kind,
         reply.done,

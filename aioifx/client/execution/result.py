@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -63,7 +63,7 @@ def result_of(
     serials: Serials | None = None,
     *,
     warnings: int = 0,
-    warned: Iterable[ServerError] = (),
+    warned: Collection[ServerError] = (),
     left_out: int = 0,
     rowcount: int | None = None,
     errors: tuple[DatabaseError, ...] = (),
@@ -83,7 +83,8 @@ def result_of(
         serial = serial_of(done.serial, serials) or None
     bits = 0 if kind in DATABASE_TYPES else done.warnings | warnings
     warned_of = warnings_of(bits) if bits else ()
-    warned_of += tuple(Warning(visible(one.text or one.token), one.sqlstate) for one in warned)
+    if warned:
+        warned_of += tuple(Warning(visible(one.text or one.token), one.sqlstate) for one in warned)
     if left_out:
         warned_of += (Warning(f"{left_out} more warnings were left out"),)
     return ExecuteResult(

@@ -343,14 +343,21 @@ class Statement:
         group = self.encoder.encode(self._execute_template or self._get_execute_template(), params)
         if not session.transactions.runs_unchecked:
             await self.check_may_run()
-        done = None if self.kind in DML_TYPES else self._on_executed
-        interruptible = self.kind not in _CONTROLS
-        in_flight = session.conversation.send(
-            group, on_success=done, interruptible=interruptible, on_lost=self.on_lost
-        )
-        reply = await session.dispatcher.reply(in_flight)
-        if reply.error is not None or reply.bad_value is not None:
-            raise_for(reply, self.sql, self.session.options)
+        dispatcher = session.dispatcher
+        if self.kind in DML_TYPES:  # positional: keywords would cost each call more than the rest of `send`
+            in_flight = dispatcher.send(
+                group, dispatcher.reader, True, dispatcher.on_reply, None, self.on_lost
+            )
+        else:
+            in_flight = session.conversation.send(
+                group,
+                on_success=self._on_executed,
+                interruptible=self.kind not in _CONTROLS,
+                on_lost=self.on_lost,
+            )
+        reply = await dispatcher.reply(in_flight)
+        if not reply.is_plain and (reply.error is not None or reply.bad_value is not None):
+            raise_for(reply, self.sql, session.options)
         return reply
 
     async def store(self, params: Sequence[Value], row: int | None = None) -> StoredParameters:

@@ -42,13 +42,19 @@ class Meter(Protocol):
         ...
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class RunningOperation(Operation):
     """An operation with what is needed until its end."""
 
     began: float = 0.0
     meter: Meter | None = None
     """Set by the first request."""
+
+    # Not the initializer of 24 fields: it costs four times as much.
+    def __init__(self, name: OperationName, sql: str = "", parameters: int = 0) -> None:
+        self.name, self.sql, self.parameters = name, sql, parameters
+        self.duration = self.meter = None
+        self.bytes_in = self.bytes_out = self.round_trips = 0
+        self.server_time = self.decode_time = 0.0
 
 
 class Identifies(Protocol):
@@ -114,6 +120,8 @@ class Observation:
 
     def __init__(self, observers: Sequence[Observer], target: Target, pool: str = "") -> None:
         self.observers: Final = tuple(observers)
+        self._on_start: Final = tuple(observer.on_start for observer in self.observers)
+        self._on_end: Final = tuple(observer.on_end for observer in self.observers)
         self._target = target
         self._pool = pool
         self._logged: set[tuple[int, type[BaseException]]] = set()
@@ -135,7 +143,7 @@ class Observation:
         operation.pool = self._pool
         operation.started_at, operation.began = time.time(), _now()
         try:
-            self._notify("on_start", operation)
+            self._notify(self._on_start, operation)
         except _INTERRUPTS as interrupt:
             self.end(operation, interrupt)
             raise
@@ -157,18 +165,18 @@ class Observation:
         operation.duration = duration = _now() - operation.began
         operation.wait_time = duration if waited is None else min(waited, duration)
         operation.error = error
-        self._notify("on_end", operation)
+        self._notify(self._on_end, operation)
 
-    def _notify(self, method: str, operation: RunningOperation) -> None:
+    def _notify(self, methods: Sequence[Callable[[Operation], object]], operation: RunningOperation) -> None:
         """Call a method of each observer; an exception that interrupts is raised after all were called."""
         interrupt: BaseException | None = None
-        for observer in self.observers:
+        for index, method in enumerate(methods):
             try:
-                getattr(observer, method)(operation)
+                method(operation)
             except _INTERRUPTS as error:
                 interrupt = error
             except BaseException as error:
-                self._log(observer, error)
+                self._log(self.observers[index], error)
         if interrupt is not None:
             raise interrupt
 
@@ -215,7 +223,8 @@ class Observation:
         current_operation.set(operation)
         try:
             result = await work
-            operation.rows = rows_of(name, result)
+            if (rows_of := _ROWS.get(name)) is not None:
+                operation.rows = rows_of(result)
         except BaseException as error:
             self.end(operation, error)
             if self.on_lock_error is not None and isinstance(error, LockError):
@@ -312,12 +321,12 @@ _ROWS: Final[dict[OperationName, Callable[[Any], int]]] = {
     "fetch": _length, "call": _length, "fetchrow": _one, "fetchval": _one, "execute": _rowcount,
     "executemany": _rowcount, "load": _rowcount, "unload": int,
 }  # fmt: skip
+"""The number of rows in the result of a call; others have none."""
 
 
-def rows_of(name: OperationName, result: object) -> int:
-    """Number of rows in the result of a call."""
-    count = _ROWS.get(name)
-    return 0 if count is None else count(result)
+_request: Final = Channel.request
+_data_received: Final = Channel.data_received
+"""Of the base class: `super` and attributes of classes are slower."""
 
 
 class MeteredChannel(Channel):
@@ -332,13 +341,13 @@ class MeteredChannel(Channel):
         self._quiet_since = 0.0
 
     def request(self, pending_reply: PendingReply[Any], data: bytes | bytearray) -> None:
-        operation = running()
-        if operation is None:
-            return super().request(pending_reply, data)
+        operation = current_operation.get()
+        if operation is None or operation.duration is not None:  # `running`, which as a call is slower
+            return _request(self, pending_reply, data)
         pending_reply.operation, pending_reply.sent_at = operation, _now()
         operation.meter = self
         before = self.bytes_out - operation.bytes_out  # `request` may call `send`
-        Channel.request(self, pending_reply, data)  # `super` is slower
+        _request(self, pending_reply, data)
         operation.bytes_out = self.bytes_out - before
         if self.on_reply is None:  # the login, where no dispatcher counts
             operation.round_trips += 1
@@ -358,7 +367,7 @@ class MeteredChannel(Channel):
         now = _now()
         operation = self._add_server_time(now)
         try:
-            Channel.data_received(self, data)
+            _data_received(self, data)
         finally:
             self._quiet_since = after = _now()
             if operation is not None:

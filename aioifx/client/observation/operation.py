@@ -15,13 +15,15 @@ OperationName: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-@dataclass(slots=True, eq=False, weakref_slot=True, repr=False)
+@dataclass(eq=False, repr=False)
 class Operation:
     """One call of a user: what it was, what it cost, and how it ended. Observers must not change it.
 
     A stream and the result of a cursor are one operation each, from the first request to the last row or the close.
     The fields after `started_at` change while the operation runs, and are final in `Observer.on_end`.
     """
+
+    # Without slots: a field that an operation does not fill is read from the class.
 
     name: OperationName
     """The method: "connect", "acquire", "prepare", "fetch", "fetchrow", "fetchval", "call", "execute", "executemany",

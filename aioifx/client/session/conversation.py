@@ -42,6 +42,10 @@ from aioifx.client.observation.observation import current_operation, queueing
 T = TypeVar("T")
 
 
+_reply: Final = Dispatcher.reply
+"""Of the base class: `super` and attributes of classes are slower."""
+
+
 class MeteredDispatcher(Dispatcher):
     """The dispatcher of an observed connection."""
 
@@ -54,7 +58,7 @@ class MeteredDispatcher(Dispatcher):
     ) -> Awaitable[T]:
         if in_flight.operation is not None:
             in_flight.operation.round_trips += 1
-        return Dispatcher.reply(self, in_flight, prefetched=prefetched, timeout=timeout)  # `super` is slower
+        return _reply(self, in_flight, prefetched=prefetched, timeout=timeout)
 
     def try_send_next(self, request: bytes) -> bool:
         sent = super().try_send_next(request)

@@ -65,7 +65,8 @@ class Dispatcher:
         self.command_timeout = options.command_timeout
         self.pipelining = options.pipelining
         self._stats = stats
-        self._reader = reader
+        self.reader = reader
+        """Of ordinary replies."""
         self.on_reply = on_reply
         self._probe = probe
         self._lock = FairLock()
@@ -300,7 +301,7 @@ class Dispatcher:
 
     def _reject_unsolicited(self, inbox: Inbox) -> Parser[Any]:
         """Reads bytes that came before a request: the server has sent SQ_EXIT, or no longer speaks SQLI."""
-        return reject_unsolicited(self._reader.parser, inbox, self.on_reply)
+        return reject_unsolicited(self.reader.parser, inbox, self.on_reply)
 
     def try_send_next(self, request: bytes) -> bool:
         """Send the next *request* of a call from the `on_reply` of its last one, in place of `send` and `reply`.
@@ -520,7 +521,7 @@ class Dispatcher:
         if cleanup.still_needed is not None and not cleanup.still_needed():
             return False
         in_flight = self.send(
-            cleanup.request(), self._reader, on_reply=self.on_reply, on_orphan=cleanup.on_reply
+            cleanup.request(), self.reader, on_reply=self.on_reply, on_orphan=cleanup.on_reply
         )
         in_flight.is_abandoned = True
         return True

@@ -203,7 +203,7 @@ class Session:
         """Set the fields of *operation* about the server and the session."""
         operation.host, operation.port = self.conversation.address
         operation.server_name = self.server_name
-        operation.database, operation.user = self.database.name, self.user
+        operation.database, operation.user = self.database.name, self.options.user
         operation.session_id = self.session_id
 
     def _on_error(self, error: ServerError, reply: Reply) -> None:
