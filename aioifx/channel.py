@@ -362,7 +362,8 @@ class Channel(asyncio.Protocol):
                         while parser.send(None) is YIELD:
                             if self._must_give_way():
                                 return
-                        self._must_give_way()
+                        if len(inbox.data) > COMPACT_FROM:  # fewer bytes were read in no time
+                            self._must_give_way()
                         return  # parked: it needs more bytes
                     except StopIteration as stop:
                         answer = stop.value
