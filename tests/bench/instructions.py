@@ -30,7 +30,9 @@ from tests.bench.workers import Answer
 ROWS: Final = 100
 FEW: Final = 200
 MANY: Final = 1700
-WORKLOADS: Final = ("select-1", "pool-fetch", "few-rows", "insert", "gather")
+WORKLOADS: Final = ("select-1", "pool-fetch", "few-rows", "insert", "gather", "connect")
+FEWER: Final = {"gather": TASKS, "connect": 10}
+"""Workloads that are repeated less often, by what factor."""
 
 _TOTAL: Final = re.compile(r"I\s+refs:\s+([\d,]+)")
 
@@ -55,8 +57,8 @@ class Client:
         Raises:
             Missing: the client has no such call.
         """
-        at_once = TASKS if workload == "gather" else 1
-        few, many = (self._total(Order(workload, repeat=calls // at_once)) for calls in (FEW, MANY))
+        factor = FEWER.get(workload, 1)
+        few, many = (self._total(Order(workload, repeat=calls // factor)) for calls in (FEW, MANY))
         return (many[0] - few[0]) / (many[1] - few[1])
 
     def _total(self, order: Order) -> tuple[int, int]:
@@ -129,10 +131,9 @@ def main() -> None:
             print(f"left out: asyncpg: {missing}", file=sys.stderr)
         counted: dict[str, dict[str, float]] = {}
         for client in clients(informix, postgres, given.loops.split(",")):
-            is_floor = client.peer.startswith("ping-pong")
-            if is_floor or named(client.name, given.peers):
+            if client.peer.startswith("ping-pong") or named(client.name, given.peers):
                 counts = counted[client.name] = {}
-                for workload in ["select-1", *([] if is_floor else others)]:
+                for workload in ["select-1", *others]:
                     with suppress(Missing):
                         counts[workload] = client.instructions(workload)
     print("\n".join(table(counted)))

@@ -20,25 +20,22 @@ class PingPong(Peer):
         raise NotImplementedError
 
     def spoken(self) -> list[bytes]:
-        """Requests: all that come before, and the one that is repeated."""
+        """Requests: those of the login, one that prepares, and the one that is repeated."""
         raise NotImplementedError
 
     async def open(self) -> None:
-        loop = asyncio.get_running_loop()
-        self.transport, self.protocol = await loop.create_connection(
-            lambda: _Waiting(loop, self.ENDING), *self.address()
-        )
         *first, self.request = self.spoken()
-        for request in first:
-            await self.exchange(request)
+        self.conn = await self._opened(first)
+
+    async def _opened(self, requests: list[bytes]) -> _Waiting:
+        loop = asyncio.get_running_loop()
+        _, conn = await loop.create_connection(lambda: _Waiting(loop, self.ENDING), *self.address())
+        for request in requests:
+            await conn.exchange(request)
+        return conn
 
     async def close(self) -> None:
-        self.transport.close()
-
-    async def exchange(self, request: bytes) -> None:
-        answered = self.protocol.expect()
-        self.transport.write(request)
-        await answered
+        self.conn.transport.close()
 
     async def rows(self, shape: Shape, count: int) -> list[Any]:
         raise Missing("no rows")
@@ -46,11 +43,22 @@ class PingPong(Peer):
     async def fetch(self, order: Order) -> Work:
         raise Missing("no rows")
 
-    connect = concurrent = fetch
+    concurrent = fetch
+
+    async def connect(self, order: Order) -> Work:
+        *login, _, _ = self.spoken()
+
+        async def work() -> int:
+            conn = await self._opened(login)
+            conn.transport.close()
+            await conn.closed
+            return 1
+
+        return work
 
     async def select_1(self, order: Order) -> Work:
         async def work() -> int:
-            await self.exchange(self.request)
+            await self.conn.exchange(self.request)
             return 1
 
         return work
@@ -62,12 +70,21 @@ class _Waiting(asyncio.Protocol):
     def __init__(self, loop: asyncio.AbstractEventLoop, ending: bytes) -> None:
         self._loop = loop
         self._ending = ending
-        self.answered: asyncio.Future[None] | None = None
+        self._answered: asyncio.Future[None] | None = None
+        self.closed: asyncio.Future[None] = loop.create_future()
+        self.transport: Any = None
 
-    def expect(self) -> asyncio.Future[None]:
-        self.answered = self._loop.create_future()
-        return self.answered
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed.set_result(None)
+
+    async def exchange(self, request: bytes) -> None:
+        answered = self._answered = self._loop.create_future()
+        self.transport.write(request)
+        await answered
 
     def data_received(self, data: bytes) -> None:
-        if self.answered is not None and data.endswith(self._ending) and not self.answered.done():
-            self.answered.set_result(None)
+        if self._answered is not None and data.endswith(self._ending) and not self._answered.done():
+            self._answered.set_result(None)
