@@ -41,9 +41,9 @@ class PingPong(Peer):
         raise Missing("no rows")
 
     async def fetch(self, order: Order) -> Work:
-        raise Missing("no rows")
+        raise Missing(order.workload)
 
-    concurrent = fetch
+    concurrent = few_rows = fetch
 
     async def connect(self, order: Order) -> Work:
         *login, _, _ = self.spoken()
