@@ -50,8 +50,11 @@ class CancelWhenGone:
                 listener.cancel()  # http.disconnect also arrives after a complete response
             await send(message)
 
-        request = asyncio.ensure_future(self.app(scope, messages.get, answer))
-        listener = asyncio.create_task(listen())
+        async def respond() -> None:
+            await self.app(scope, messages.get, answer)
+
+        # Not create_task: an eager task would run before both of them exist.
+        request, listener = asyncio.Task(respond()), asyncio.Task(listen())
         try:
             await request
         except asyncio.CancelledError:

@@ -31,13 +31,14 @@ def not_in_the_sample(cases: Sequence[pytest.Function]) -> list[pytest.Function]
 def left_out(family: Sequence[pytest.Function], *, is_system: bool) -> list[pytest.Function]:
     """The cases of one test that the default suite leaves out.
 
-    It keeps a sample of a test that is marked `sampled`, and one of four runs on uvloop. It keeps one of four cases of
-    large tables, of laws, which try several examples for each, and of tests of the whole system, which take longest.
+    It keeps a sample of a test that is marked `sampled`, and one of four runs on other loops than asyncio's. It
+    keeps one of four cases of large tables, of laws, which try several examples for each, and of tests of the whole
+    system, which take longest.
     """
     if family[0].get_closest_marker("sampled"):
         left, is_table = not_in_the_sample(family), False
     else:
-        left = [case for case in family if "uvloop" in case.callspec.id and _number_of(case) % 4]
+        left = [case for case in family if _is_on_another_loop(case) and _number_of(case) % 4]
         is_table = len(family) >= LARGE or hasattr(family[0].obj, "hypothesis")
     if is_table or is_system:
         kept = sorted((case for case in family if case not in left), key=_number_of)
@@ -53,9 +54,13 @@ def repeated_on_other_transports(family: Sequence[pytest.Function]) -> list[pyte
     """
     if not family[0].get_closest_marker("sampled"):
         return []
-    on_uvloop = [case for case in family if "uvloop" in case.callspec.id]
-    with_tls = [case for case in family if case not in on_uvloop and "tls" in case.callspec.id.split("-")]
-    return [*not_in_the_sample(on_uvloop), *not_in_the_sample(with_tls)]
+    elsewhere = [case for case in family if _is_on_another_loop(case)]
+    with_tls = [case for case in family if case not in elsewhere and "tls" in case.callspec.id.split("-")]
+    return [*not_in_the_sample(elsewhere), *not_in_the_sample(with_tls)]
+
+
+def _is_on_another_loop(case: pytest.Function) -> bool:
+    return "uvloop" in case.callspec.id or "eager" in case.callspec.id
 
 
 def _number_of(case: pytest.Function) -> int:

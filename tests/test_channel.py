@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import importlib.util
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
@@ -26,6 +25,7 @@ from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, put_eot, read_reply
 from aioifx.wire.requests import read_request
 from aioifx.wire.session_requests import Begin
+from tests.loops import TRANSPORTS
 from tests.scripted import pipe
 
 DIALECT = Capabilities()
@@ -883,10 +883,6 @@ def test_a_channel_notices_that_its_loop_is_closed() -> None:
 
 # Real sockets, on both loops.
 
-LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
-if importlib.util.find_spec("uvloop"):
-    LOOPS["uvloop"] = importlib.import_module("uvloop").new_event_loop
-
 
 def on(loop: str, program: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run *program* in a loop of its own; what the loop would have logged fails the test."""
@@ -899,7 +895,7 @@ def on(loop: str, program: Callable[[], Coroutine[Any, Any, None]]) -> None:
         gc.collect()
         await settle()
 
-    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+    with asyncio.Runner(loop_factory=TRANSPORTS[loop]) as runner:
         runner.run(watched())
     assert complaints == []
 
@@ -931,7 +927,7 @@ async def connected() -> AsyncIterator[tuple[Channel, Channel]]:
         await server.wait_closed()
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", TRANSPORTS)
 def test_replies_come_in_order_over_a_socket(loop: str) -> None:
     async def program() -> None:
         async with connected() as (near, far):
@@ -943,7 +939,7 @@ def test_replies_come_in_order_over_a_socket(loop: str) -> None:
     on(loop, program)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", TRANSPORTS)
 def test_a_writer_is_held_until_the_reader_reads(loop: str) -> None:
     size = 32 * 1024 * 1024  # more than two kernels buffer
 
@@ -967,7 +963,7 @@ def test_a_writer_is_held_until_the_reader_reads(loop: str) -> None:
     on(loop, program)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", TRANSPORTS)
 def test_a_peer_that_closes_is_connection_lost_for_all(loop: str) -> None:
     async def program() -> None:
         async with connected() as (near, far):
@@ -982,7 +978,7 @@ def test_a_peer_that_closes_is_connection_lost_for_all(loop: str) -> None:
     on(loop, program)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", TRANSPORTS)
 def test_a_peer_that_resets_is_connection_lost(loop: str) -> None:
     async def program() -> None:
         async with connected() as (near, far):
@@ -997,7 +993,7 @@ def test_a_peer_that_resets_is_connection_lost(loop: str) -> None:
     on(loop, program)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", TRANSPORTS)
 def test_bytes_that_are_not_sqli_close_the_socket(loop: str) -> None:
     async def program() -> None:
         async with connected() as (near, far):
@@ -1013,7 +1009,7 @@ def test_bytes_that_are_not_sqli_close_the_socket(loop: str) -> None:
     on(loop, program)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", TRANSPORTS)
 def test_a_cancelled_task_leaves_the_next_reply_intact(loop: str) -> None:
     async def program() -> None:
         async with connected() as (near, far):
@@ -1033,7 +1029,7 @@ def test_a_cancelled_task_leaves_the_next_reply_intact(loop: str) -> None:
     on(loop, program)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", TRANSPORTS)
 def test_close_writes_what_was_sent_and_abort_does_not_wait_for_it(loop: str) -> None:
     async def program() -> None:
         async with connected() as (near, far):

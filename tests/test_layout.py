@@ -442,6 +442,39 @@ def test_the_parts_of_ci_leave_out_what_others_run() -> None:
     assert len(paths) > 5 and [path for path in paths if not (ROOT / path).is_dir()] == []
 
 
+def test_every_list_of_pythons_is_that_of_the_classifiers() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    found = (
+        re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", line)
+        for line in project["project"]["classifiers"]
+    )
+    versions = [match[1] for match in found if match]
+    oldest, newest = versions[0], versions[-1]
+    free_threaded = [f"{version}t" for version in versions if int(version[2:]) >= 14]
+    built = [f"cp{version.replace('.', '')}-*" for version in (*versions, *free_threaded)]
+    tool = project["tool"]
+    assert tool["cibuildwheel"]["build"] == built
+    assert project["project"]["requires-python"] == f">={oldest}"
+    assert tool["mypy"]["python_version"] == tool["pyright"]["pythonVersion"] == oldest
+    assert tool["ruff"]["target-version"] == f"py{oldest.replace('.', '')}"
+
+    def said(file: str, pattern: str) -> list[str]:
+        return re.findall(pattern, (ROOT / file).read_text("utf-8"), re.M)
+
+    (matrix,) = said(".github/workflows/ci.yml", r"^ *python: (\[.*\])$")
+    assert json.loads(matrix) == [*versions, *free_threaded]
+    (cached,) = said(".build/pythons.py", r"^VERSIONS: Final = \((.*)\)$")
+    assert json.loads(f"[{cached}]") == versions[-2:]
+    assert said("docs/development/testing.md", r"gets CPython (\S+ and \S+) from") == [
+        " and ".join(versions[-2:])
+    ]
+    assert said("docs/development/releasing.md", r"^\| (3\.\d+) \|") == versions
+    wheels = f"CPython {oldest} to {newest}, {' and '.join(free_threaded)};"
+    assert said("docs/howto/speedups.md", r"\| (CPython .*?;)") == [wheels]
+    for file in ("README.md", "docs/development/contributing.md", "docs/tutorial/first-query.md"):
+        assert said(file, r"(3\.\d+) or newer") == [oldest]
+
+
 def test_the_package_is_typed() -> None:
     assert (PACKAGE / "py.typed").is_file()
 

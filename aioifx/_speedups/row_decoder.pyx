@@ -57,7 +57,6 @@ cdef extern from "Python.h":
     PyObject* PyLong_FromLongLong(long long)
     PyObject* PyLong_FromUnsignedLongLong(unsigned long long)
     PyObject* PyFloat_FromDouble(double)
-    double PyFloat_Unpack4(const char*, int)
     PyObject* PyBytes_FromStringAndSize(const char*, Py_ssize_t)
     PyObject* PyUnicode_New(Py_ssize_t, uint32_t)
     void* PyUnicode_DATA(PyObject*)
@@ -168,14 +167,12 @@ cdef inline PyObject* int8_of(const uint8_t* p) noexcept:
 
 
 cdef inline PyObject* single_of(const uint8_t* p) noexcept:
-    """All bits set is NULL. Any other NaN is a value, with the bits that Python gives it."""
+    """All bits set is NULL. Any other NaN is a value, and quiet: the conversion to double makes it so."""
     cdef uint32_t bits = u32(p)
     cdef float value
     if bits == 0xFFFFFFFF:
         return none()
     memcpy(&value, &bits, sizeof(value))
-    if value != value:
-        return PyFloat_FromDouble(PyFloat_Unpack4(<const char*>p, 0))
     return PyFloat_FromDouble(value)
 
 

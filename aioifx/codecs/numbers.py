@@ -148,7 +148,8 @@ def float_value(value: Value, name: str) -> float:
     return number
 
 
-def _float(kind: Kind, name: str, form: str) -> Codec:
+def _float(kind: Kind, name: str, form: str, quiet: int) -> Codec:
+    """*quiet* is the bit that makes a signalling NaN quiet; 0: it stays as it is."""
     packing = Struct(form)
     # Only all ones: any other NaN is a value (documented: risnull). Assumed: a server stores it, or an infinity, or
     # refuses it; no client was seen to send one.
@@ -158,6 +159,8 @@ def _float(kind: Kind, name: str, form: str) -> Codec:
         if field == null:
             return None
         value: float = packing.unpack(field)[0]
+        if value != value:
+            (value,) = packing.unpack((int.from_bytes(field) | quiet).to_bytes(packing.size))
         return value
 
     def encode(value: Value) -> bytes:
@@ -174,8 +177,9 @@ def _float(kind: Kind, name: str, form: str) -> Codec:
     return Codec(kind, 0, packing.size, decode, encode)
 
 
-SMALLFLOAT: Final = _float(Kind.SMALLFLOAT, "SMALLFLOAT", ">f")
-FLOAT: Final = _float(Kind.FLOAT, "FLOAT", ">d")
+SMALLFLOAT: Final = _float(Kind.SMALLFLOAT, "SMALLFLOAT", ">f", 1 << 22)
+"""A signalling NaN is quiet on every CPython; struct leaves it as it is since 3.14."""
+FLOAT: Final = _float(Kind.FLOAT, "FLOAT", ">d", 0)
 
 
 # --- DECIMAL and MONEY ----------------------------------------------------------------------------------------------

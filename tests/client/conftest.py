@@ -1,4 +1,4 @@
-"""The client's tests run on asyncio's event loop and, with sockets, on uvloop's; they leave nothing behind."""
+"""The client's tests run on asyncio's event loop and, with sockets, on the others; they leave nothing behind."""
 
 from __future__ import annotations
 
@@ -10,16 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.loops import LOOPS
 from tests.quirks import pytest_generate_tests as pytest_generate_tests
 from tests.quirks import pytest_runtest_protocol as pytest_runtest_protocol
-
-try:
-    import uvloop
-except ImportError:  # Windows, PyPy
-    LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
-else:
-    LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
-
 
 ON_SOCKETS = {
     "test_connect",

@@ -186,7 +186,9 @@ class _SharedQueries:
 
     async def result(self) -> _Locks:
         if self._next is None:
-            self._next = asyncio.create_task(self._run())
+            self._next = asyncio.Task(
+                self._run()
+            )  # not create_task: an eager one would begin before it is the next
         task = self._next
         self._waiting[task] += 1
         try:

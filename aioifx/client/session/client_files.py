@@ -85,7 +85,8 @@ class FileServer:
         if is_abandoned and self._failure is None:
             self._failure = OperationalError("the call was cancelled")
         self._is_answered = False
-        self._serving = asyncio.ensure_future(self._serve(request))
+        # Not create_task: an eager task would answer before the rest of what has arrived is read.
+        self._serving = asyncio.Task(self._serve(request))
 
     def finish(self, reply: Reply) -> Reply:
         """The whole reply, from its last part; with the reason why a file was refused or has failed.

@@ -351,6 +351,28 @@ async def test_lock_errors_of_many_tasks_share_the_queries(dsn: str, holder: Con
         assert pool.stats.opened == size
 
 
+async def test_those_who_ask_during_a_run_of_the_queries_share_the_next_one() -> None:
+    runs = [asyncio.Event() for _ in range(3)]
+    ended: list[int] = []
+
+    async def query() -> Any:
+        number = len(ended)
+        await runs[number].wait()
+        ended.append(number)
+        return number
+
+    shared = locks._SharedQueries(query)
+    first = asyncio.create_task(shared.result())
+    await asyncio.sleep(0)  # starts it
+    await asyncio.sleep(0)  # starts its queries
+    others = [asyncio.create_task(shared.result()) for _ in range(3)]
+    await asyncio.sleep(0)
+    for run in runs:
+        run.set()
+    found: list[Any] = await asyncio.gather(first, *others)
+    assert found == [0, 1, 1, 1]
+
+
 async def test_queries_of_locks_end_when_no_task_waits_for_them(
     dsn: str, holder: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

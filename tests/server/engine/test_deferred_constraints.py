@@ -301,8 +301,8 @@ def test_a_deferred_constraint_that_is_disabled_is_not_checked_by_commit(
     if is_repaired:
         run(shop, repair)
     run(shop, f"SET CONSTRAINTS {name} DISABLED")
-    if (name, constraints, is_repaired) == ("f_c", "each", False):
-        # SQLite counts the violation until the transaction ends.
+    still_counts = sqlite3.sqlite_version_info < (3, 53)  # measured: until the transaction ends
+    if (name, constraints, is_repaired) == ("f_c", "each", False) and still_counts:
         assert codes(error_from(shop, "COMMIT WORK"))[0] == -999
         return
     run_all(shop, "COMMIT WORK", "DELETE FROM c", "DELETE FROM p WHERE k = 2")

@@ -1,4 +1,4 @@
-"""Every test here runs on asyncio's event loop and on uvloop's, since cancellation depends on the loop."""
+"""Every test here runs on each event loop, since cancellation depends on the loop."""
 
 from __future__ import annotations
 
@@ -7,13 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
-try:
-    import uvloop
-except ImportError:  # Windows, PyPy
-    pass
-else:
-    LOOPS["uvloop"] = uvloop.new_event_loop
+from tests.loops import LOOPS
 
 
 @pytest.hookimpl(optionalhook=True)  # pytest-asyncio has it from 1.4 on

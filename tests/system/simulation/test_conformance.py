@@ -16,15 +16,9 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from tests.injection import eventually
+from tests.loops import TRANSPORTS
 from tests.system.simulation.loop import SimulatedLoop
 from tests.system.simulation.network import Network, Weather
-
-try:
-    import uvloop
-except ImportError:  # Windows, PyPy
-    LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
-else:
-    LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="what is left after a reset depends on the system"
@@ -252,10 +246,10 @@ SCRIPTS: Final = {
 def both(script: Script, kind: str, seed: int = 1) -> None:
     """Assert that a simulated and a real loop show the same."""
     expected = simulated(script, seed)
-    assert real(script, expected, LOOPS[kind]()) == expected
+    assert real(script, expected, TRANSPORTS[kind]()) == expected
 
 
-@pytest.mark.parametrize("kind", LOOPS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_both_ends_see_what_they_see_on_sockets(name: str, kind: str) -> None:
     both(SCRIPTS[name], kind)
@@ -282,7 +276,7 @@ def drawn(seed: int) -> Script:
     return Script(client, server, steps)
 
 
-@pytest.mark.parametrize("kind", LOOPS)
+@pytest.mark.parametrize("kind", TRANSPORTS)
 @pytest.mark.parametrize("seed", range(100))
 def test_random_calls_are_seen_as_on_sockets(seed: int, kind: str) -> None:
     both(drawn(seed), kind, seed)
