@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import fetch_size, memory
+from tests.bench import fetch_size, growth, memory
 from tests.bench.page import replaced, size_name, table, write_into
 
 PAGE = "# Title\n\nProse.\n\n<!-- one -->\nold\n<!-- /one -->\n\nMore.\n"
@@ -28,7 +28,12 @@ def test_a_page_without_marks_or_with_too_many_is_left_alone(page: str, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("path", "marks"), [(fetch_size.PAGE, ["sweep", "readers"]), (memory.PAGE, ["connections"])]
+    ("path", "marks"),
+    [
+        (fetch_size.PAGE, ["sweep", "readers"]),
+        (growth.PAGE, ["growth"]),
+        (memory.PAGE, ["connections"]),
+    ],
 )
 def test_the_pages_have_their_marks(path: Path, marks: list[str]) -> None:
     page = path.read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 from aioifx.client.pool.stats import Counters
 
-C = TypeVar("C")
+C = TypeVar("C", bound=Hashable)
 W = TypeVar("W", bound=Hashable)
 
 BACKOFF_MIN: Final = 0.1
@@ -117,6 +117,8 @@ class PoolState(Generic[C, W]):
     """Whether a task of the pool was cancelled by others, as at the end of an event loop. Until the pool is used again,
     it opens connections for its waiters alone."""
     counters: Counters = field(default_factory=Counters)
+    _open: dict[C, PooledConnection[C]] = field(default_factory=dict[C, PooledConnection[C]])
+    """By session."""
     _generation: int = 0
     _failures: int = 0
     _error: BaseException | None = None
@@ -215,8 +217,8 @@ class PoolState(Generic[C, W]):
 
     def on_closed(self, session: C, now: float) -> list[Action[C, W]]:
         """Called when the connection was closed by the server. One in use stays with its user until released."""
-        pooled = next((pooled for pooled in self.idle if pooled.session is session), None)
-        if pooled is None:
+        pooled = self._open.get(session)
+        if pooled is None or pooled in self.in_use:
             return []
         self.idle.remove(pooled)
         if not pooled.uses:  # back off if the server closes connections as soon as they open
@@ -236,6 +238,7 @@ class PoolState(Generic[C, W]):
         pooled = PooledConnection(session, now + lifetime if lifetime else math.inf, self._generation, now)
         if self._surplus:
             return [self._close_action(pooled, self._surplus), *self.decide(now)]
+        self._open[session] = pooled
         return self._add_idle(pooled, now)
 
     def on_open_failed(
@@ -364,8 +367,11 @@ class PoolState(Generic[C, W]):
     @property
     def _openings_needed(self) -> int:
         """How many more connections to open: one for each waiter, and enough for min_size."""
-        wanted = max(len(self.waiting), 0 if self.is_left else self.limits.min_size - self.size)
-        return max(0, min(wanted, self._opening_limit) - self.opening) if wanted > self.opening else 0
+        size = len(self.idle) + len(self.in_use)
+        wanted = max(len(self.waiting), 0 if self.is_left else self.limits.min_size - size)
+        if wanted <= self.opening or size >= self.limits.max_size:  # as at most releases
+            return 0
+        return max(0, min(wanted, self._opening_limit) - self.opening)
 
     @property
     def _opening_limit(self) -> int:
@@ -385,6 +391,7 @@ class PoolState(Generic[C, W]):
 
     def _close_action(self, pooled: PooledConnection[C], reason: str) -> Close[C]:
         self.counters.closed += 1
+        self._open.pop(pooled.session, None)
         return Close(pooled, reason)
 
     def _rejection(self, waiter: W, reason: str) -> Reject[W]:

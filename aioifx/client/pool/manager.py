@@ -15,9 +15,8 @@ import logging
 import random
 import warnings
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from aioifx.channel import running_loop
 from aioifx.client.api.connection import Connection, lease_of
@@ -34,6 +33,7 @@ from aioifx.client.pool.decisions import (
 from aioifx.client.pool.leases import Holder, Lease, Leases
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession, within_operation
 from aioifx.client.pool.listeners import PoolTimes, listeners_of
+from aioifx.client.pool.waits import Waiter, WaitLimits
 from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.client.session.session import Session
 from aioifx.client.session.waiting import CoalescingTimer
@@ -47,6 +47,8 @@ from aioifx.errors import (
     PoolTimeout,
 )
 
+T = TypeVar("T")
+
 logger: Final = logging.getLogger("aioifx.pool")
 
 _PERMANENT_ERRORS: Final = (AuthenticationError, LocaleError, NotSupportedError, InterfaceError)
@@ -56,17 +58,13 @@ WARNING_INTERVAL: Final = 60.0
 """Seconds between two warnings that a pool cannot open connections."""
 
 
+_running_loop: Final = asyncio._get_running_loop  # pyright: ignore[reportPrivateUsage] - None without a loop
+
+
 def _is_cancellation(error: BaseException) -> bool:
     """Whether the current task was cancelled, and a hook has not raised CancelledError by itself."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-
-
-@dataclass(slots=True, eq=False)
-class Waiter:
-    """A task that waits for a connection."""
-
-    future: asyncio.Future[Assign[PooledSession, Waiter]]
 
 
 class PoolManager:
@@ -92,6 +90,7 @@ class PoolManager:
         self._resetting: set[asyncio.Task[None]] = set()
         self._closing: dict[asyncio.Task[None], PooledSession] = {}
         self._timer: CoalescingTimer | None = None
+        self._limits: WaitLimits | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._binding: LoopBinding | None = None
         self._context: contextvars.Context | None = None
@@ -129,6 +128,7 @@ class PoolManager:
         self._binding = LoopBinding("the pool", self._loop)
         self._context = contextvars.copy_context()
         self._timer = CoalescingTimer(self._loop, self._on_timer, self._context)
+        self._limits = WaitLimits(self._loop, self.state.waiting.keys(), self._time_out, self._context)
         self._check_open()
         if self.state.limits.min_size:
             self.state.opening += 1
@@ -173,6 +173,11 @@ class PoolManager:
             return self._acquire(timeout)
         return self.observation.run("acquire", within_operation(self._acquire(timeout)))
 
+    @property
+    def has_setup(self) -> bool:
+        """Whether there is a setup hook."""
+        return self._lifecycle.setup is not None
+
     def lease_idle(self) -> Lease | None:
         """An idle connection, if there is one that needs neither a check nor the setup hook; `end` returns it."""
         self._check_open()
@@ -195,55 +200,107 @@ class PoolManager:
         return Lease(pooled, now, acquirer, pooled.session.statements_for_user(), self._on_leaked)
 
     async def _acquire(self, timeout: float) -> Connection[Any]:
-        if (lease := self.lease_idle()) is not None:
-            return lease.pooled.session.connection_for_user(lease.statements, lease)
-        loop = self._check_open()
-        limit = asyncio.timeout(timeout)
-        try:
-            async with limit:
-                waiter, asked_at = Waiter(loop.create_future()), self._now()
-                self._perform(self.state.enqueue(waiter, asked_at))
-                while (conn := await self._prepare(await self._wait_assigned(waiter), asked_at)) is None:
-                    waiter = Waiter(loop.create_future())
-                    self._perform(self.state.requeue_first(waiter, self._now()))
-                return conn
-        except TimeoutError as error:
-            if isinstance(error, Error) or not limit.expired():
-                raise
-            self._times.on_timed_out()
-            raise self._timeout(f"no connection within {timeout:g} s") from self.state.error
+        lease = self.lease_idle()
+        if lease is None:
+            if self.has_setup:
+                return await self._acquire_set_up(timeout)
+            lease = await self.wait_lease(timeout)
+        return lease.pooled.session.connection_for_user(lease.statements, lease)
 
-    async def _wait_assigned(self, waiter: Waiter) -> Assign[PooledSession, Waiter]:
-        try:
-            return await waiter.future
-        except asyncio.CancelledError:
-            self.state.cancel(waiter)
-            future = waiter.future
-            if future.done() and not future.cancelled() and future.exception() is None:
-                # Assigned just before the cancellation.
-                pooled = future.result().pooled
-                self._return(pooled, pooled.session.reset_failure, used=False)
-            raise
+    async def wait_lease(self, timeout: float) -> Lease:
+        """Wait for a connection that `lease_idle` has not found; `end` returns it. Not if there is a setup hook."""
+        asked_at = self._now()
+        pooled = await self._wait_pooled(asked_at, self._deadline(timeout), timeout)
+        lease = self._lease(pooled, self._now())
+        self._begin(lease, asked_at)
+        return lease
 
-    async def _prepare(
-        self, assigned: Assign[PooledSession, Waiter], asked_at: float
-    ) -> Connection[Any] | None:
-        """The connection, ready for use; None if it turns out to be dead."""
-        pooled, session = assigned.pooled, assigned.pooled.session
-        try:
-            if not session.session.is_open or (assigned.check and not await session.is_alive()):
-                self._drop(pooled, "it does not answer")
-                return None
-            lease = self._lease(pooled, self._now())
-            conn = session.connection_for_user(lease.statements, lease)
-            await self._lifecycle.run_setup(session, conn)
-        except BaseException:  # a reply is pending, or the setup hook ended half-way
-            self._drop(pooled, "its check or setup failed")
-            raise
+    async def _acquire_set_up(self, timeout: float) -> Connection[Any]:
+        """Wait for a connection, and run the setup hook with it."""
+        asked_at, deadline = self._now(), self._deadline(timeout)
+        pooled = await self._wait_pooled(asked_at, deadline, timeout)
+        lease = self._lease(pooled, asked_at)
+        conn = pooled.session.connection_for_user(lease.statements, lease)
+        await self._within(
+            deadline, timeout, pooled, self._lifecycle.run_setup(pooled.session, conn), "its setup failed"
+        )
         lease.since = self._now()
+        self._begin(lease, asked_at)
+        return conn
+
+    def _begin(self, lease: Lease, asked_at: float) -> None:
         self._leases.add(lease)
         self._times.on_acquired(lease.since - asked_at)
-        return conn
+
+    async def _wait_pooled(
+        self, asked_at: float, deadline: float, timeout: float
+    ) -> PooledConnection[PooledSession]:
+        """Wait for a connection that is open, and checked if a check is due."""
+        assert self._loop is not None and self._limits is not None
+        waiter = Waiter(asyncio.Future(loop=self._loop), deadline, timeout)
+        self._perform(self.state.enqueue(waiter, asked_at))
+        while True:
+            if not waiter.future.done():
+                self._limits.arm(deadline)
+            try:
+                assigned = await waiter.future
+            except asyncio.CancelledError:
+                self._on_wait_cancelled(waiter)
+                raise
+            pooled, session = assigned.pooled, assigned.pooled.session
+            if session.session.dispatcher.is_open and (
+                not assigned.check
+                or await self._within(deadline, timeout, pooled, session.is_alive(), "its check failed")
+            ):
+                return pooled
+            self._drop(pooled, "it does not answer")
+            waiter = Waiter(asyncio.Future(loop=self._loop), deadline, timeout)
+            self._perform(self.state.requeue_first(waiter, self._now()))
+
+    def _on_wait_cancelled(self, waiter: Waiter) -> None:
+        """Give up the place in the queue, or the connection that was assigned just before the cancellation."""
+        self.state.cancel(waiter)
+        future = waiter.future
+        if future.done() and not future.cancelled() and future.exception() is None:
+            pooled = future.result().pooled
+            self._return(pooled, pooled.session.reset_failure, used=False)
+
+    async def _within(
+        self,
+        deadline: float,
+        timeout: float,
+        pooled: PooledConnection[PooledSession],
+        work: Coroutine[Any, Any, T],
+        reason: str,
+    ) -> T:
+        """Await *work*, until *deadline*; if it fails, the connection is in an unknown state and is dropped."""
+        limit = asyncio.timeout_at(deadline)
+        try:
+            async with limit:
+                return await work
+        except TimeoutError as error:
+            self._drop(pooled, reason)
+            if isinstance(error, Error) or not limit.expired():
+                raise
+            raise self._timed_out(timeout) from self.state.error
+        except BaseException:
+            self._drop(pooled, reason)
+            raise
+
+    def _time_out(self, waiter: Waiter) -> None:
+        self.state.cancel(waiter)
+        error = self._timed_out(waiter.timeout)
+        error.__cause__ = self.state.error
+        waiter.future.set_exception(error)
+
+    def _deadline(self, timeout: float) -> float:
+        """When a wait ends that begins now, in the event loop's time."""
+        assert self._loop is not None
+        return self._loop.time() + timeout
+
+    def _timed_out(self, timeout: float) -> PoolTimeout:
+        self._times.on_timed_out()
+        return self._timeout(f"no connection within {timeout:g} s")
 
     def release(self, conn: Connection[Any]) -> None:
         """Release a connection.
@@ -388,8 +445,9 @@ class PoolManager:
         self._perform(self.state.close())
         for task in self._opening:
             task.cancel()
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._limits):
+            if timer is not None:
+                timer.cancel()
 
     def _drop_in_use(self) -> None:
         for pooled in self.state.in_use:
@@ -523,14 +581,14 @@ class PoolManager:
     def _now(self) -> float:
         return self._loop.time() if self._loop is not None else 0.0
 
-    def _check_open(self) -> asyncio.AbstractEventLoop:
+    def _check_open(self) -> None:
         if self.state.is_closing:
             raise PoolClosed(f"{self!r}: the pool is closed")
         if self._loop is None:
             raise InterfaceError("the pool is not started: await it, or use async with")
-        if self._binding is not None and not self._binding.is_running:  # as `_check_loop`, without a call
+        # As `_check_loop`, without a call.
+        if self._binding is not None and _running_loop() is not self._binding.loop:
             raise self._wrong_loop(self._binding)
-        return self._loop
 
     def _check_loop(self) -> None:
         if self._binding is not None and not self._binding.is_running:

@@ -235,13 +235,17 @@ class Pool(Queries[Item], NotCopied):
                 return call(statements, sql, params, action, argument, timeout)
 
             return await self._run(name, sql, len(params), function)
-        if (lease := self._manager.lease_idle()) is not None:  # neither a wait nor a Connection is needed
-            try:
-                return await call(lease.statements, sql, params, action, argument, timeout)
-            finally:
-                self._manager.end(lease)
-        async with self.acquire() as conn:
-            return await call(statements_of(conn), sql, params, action, argument, timeout)
+        manager = self._manager
+        lease = manager.lease_idle()
+        if lease is None:
+            if manager.has_setup:  # which needs a Connection
+                async with self.acquire() as conn:
+                    return await call(statements_of(conn), sql, params, action, argument, timeout)
+            lease = await manager.wait_lease(self._acquire_timeout)
+        try:
+            return await call(lease.statements, sql, params, action, argument, timeout)
+        finally:
+            manager.end(lease)
 
     async def _run(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import sys
 from typing import Any
 
 import pytest
@@ -561,3 +562,28 @@ TestModel = Model.TestCase
 TestModel.settings = settings(examples(150), stateful_step_count=60)
 TestBounded = Bounded.TestCase
 TestBounded.settings = settings(examples(100), stateful_step_count=60)
+
+
+@pytest.mark.parametrize("count", [10, 100, 1000])
+def test_connections_that_end_while_idle_cost_each_no_more_if_they_are_many(count: int) -> None:
+    """As when the server goes down."""
+    state = state_with(max_size=count, max_idle=0)
+    for number in range(count):
+        state.opening += 1
+        state.on_opened(f"session {number}", 0.0)
+    assert len(state.idle) == count
+    frames = 0
+
+    def profile(frame: object, event: str, _: object) -> None:
+        nonlocal frames
+        frames += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        for number in reversed(range(count)):
+            state.on_closed(f"session {number}", 1.0)
+    finally:
+        sys.setprofile(before)
+    assert not state.idle
+    assert frames <= 8 * count
