@@ -21,7 +21,7 @@ from libc.string cimport memcpy, memset
 from aioifx._speedups.common cimport (
     BIGINT, BOOLEAN, CHAR, DATE, DATETIME, DECIMAL, FIRST_DAY, FLOAT, INT8, INTEGER, INTERVAL, IS_NUMBER, LAST_DAY,
     LVARCHAR, MAX_PAIRS, NOT_A_NUMBER, NULL_NUMBER, Number, SMALLFLOAT, SMALLINT, TUPLE, TUPLE_HEAD, Unpacked, VARCHAR,
-    day_number, i32, u16, u32, u64, unpack,
+    day_number, i32, is_ascii, u16, u32, u64, unpack,
 )
 
 cdef extern from *:
@@ -130,20 +130,6 @@ cdef inline bint is_zero(const uint8_t *at, int size) noexcept nogil:
         if at[place]:
             return False
     return True
-
-
-cdef inline bint is_ascii(const uint8_t *at, int64_t size) noexcept nogil:
-    cdef uint64_t word, found = 0
-    cdef int64_t place = 0
-    cdef uint8_t rest = 0
-    while place + 8 <= size:
-        memcpy(&word, at + place, 8)
-        found |= word
-        place += 8
-    while place < size:
-        rest |= at[place]
-        place += 1
-    return not (found & <uint64_t> 0x8080808080808080ULL) and not rest & 0x80
 
 
 cdef bint is_utf8(const uint8_t *at, int64_t size) noexcept nogil:
