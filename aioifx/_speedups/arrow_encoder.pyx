@@ -20,7 +20,8 @@ from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, 
 from libc.string cimport memcpy, memset
 
 from aioifx._speedups.common cimport (
-    Buffer, DAY_ZERO, FIRST_DAY, LAST_DAY, MAX_TEXT, put, put_byte, put_u16, put_u32, put_u64, reserve, store_u32,
+    Buffer, DAY_ZERO, FIRST_DAY, LAST_DAY, MAX_TEXT, is_ascii, put, put_byte, put_u16, put_u32, put_u64, reserve,
+    store_u32,
 )
 
 cdef extern from "Python.h":
@@ -77,21 +78,6 @@ cdef struct Reading:  # where the values of a column are read in one batch
 
 cdef inline bint is_bit(const uint8_t* bits, int64_t at) noexcept nogil:
     return bits[at >> 3] >> (at & 7) & 1
-
-
-cdef inline bint is_ascii(const uint8_t* data, Py_ssize_t size) noexcept nogil:
-    cdef Py_ssize_t at = 0
-    cdef uint64_t word
-    while at + 8 <= size:
-        memcpy(&word, data + at, 8)
-        if word & <uint64_t>0x8080808080808080:
-            return False
-        at += 8
-    while at < size:
-        if data[at] & 0x80:
-            return False
-        at += 1
-    return True
 
 
 cdef inline int64_t load_8(const uint8_t* values, int64_t at) noexcept nogil:

@@ -4,8 +4,10 @@
 Invariants:
 1. Before a field is read, its size is compared with the rest of its row. Unusual values, and rows whose fields do not
    fill them exactly, need the reference. Nothing of such a row is kept; the caller passes it to the reference.
-2. All values of a row, NULL included, are written at the row's index. So the next row overwrites an abandoned one.
-3. The interpreter lock is held. A block takes about twenty microseconds, while waiting for a busy thread to release
+2. Some rows are decoded at a time, one column of all of them after the other. So the kind of a field is the same for
+   many values in turn.
+3. All values of a row, NULL included, are written at the row's index. So the next row overwrites an abandoned one.
+4. The interpreter lock is held. A block takes about twenty microseconds, while waiting for a busy thread to release
    the lock may take milliseconds.
 
 It is one module because each field's decoder is compiled into the loop over rows. Most of them use this module's tables
@@ -21,7 +23,7 @@ from libc.string cimport memcpy, memset
 from aioifx._speedups.common cimport (
     BIGINT, BOOLEAN, CHAR, DATE, DATETIME, DECIMAL, FIRST_DAY, FLOAT, INT8, INTEGER, INTERVAL, IS_NUMBER, LAST_DAY,
     LVARCHAR, MAX_PAIRS, NOT_A_NUMBER, NULL_NUMBER, Number, SMALLFLOAT, SMALLINT, TUPLE, TUPLE_HEAD, Unpacked, VARCHAR,
-    day_number, i32, u16, u32, u64, unpack,
+    day_number, i32, is_ascii, u16, u32, u64, unpack,
 )
 
 cdef extern from *:
@@ -44,16 +46,18 @@ cdef enum:  # aioifx.codecs.arrow_layout.Layout
 
 # How a field is decoded.
 cdef enum Op:
-    CALL, TAKE_SHORT, TAKE_INT, TAKE_LONG, TAKE_INT8, TAKE_SINGLE, TAKE_DOUBLE, TAKE_DECIMAL, TAKE_FLOATING, TAKE_DAY
-    TAKE_MOMENT, TAKE_MOMENT_DAY, TAKE_CLOCK, TAKE_AMOUNT, TAKE_TRUTH, TAKE_CHAR, TAKE_VARCHAR, TAKE_LVARCHAR, TAKE_BYTES
+    CALL, TAKE_SHORT, TAKE_WORD, TAKE_LONG, TAKE_INT8, TAKE_SINGLE, TAKE_DECIMAL, TAKE_FLOATING, TAKE_MOMENT,
+    TAKE_MOMENT_DAY, TAKE_CLOCK, TAKE_AMOUNT, TAKE_TRUTH, TAKE_CHAR, TAKE_VARCHAR, TAKE_LVARCHAR, TAKE_BYTES
 
 # How text is decoded.
 cdef enum Reading:
     BY_CALL, AS_ASCII, AS_LATIN1, AS_UNICODE
 
 cdef enum:
+    NULL_WORD = -2_147_483_648
     EPOCH_DAY = 25568  # 1970-01-01 as the day number of a DATE
     LEAST_ROWS = 1024
+    AT_ONCE = 64  # rows that are decoded at a time: the bits of a word
 
 cdef uint64_t[20] TENS
 cdef double[23] EXACT_TENS
@@ -73,6 +77,10 @@ cdef struct Growing:
     int width
     bint strips
     int reading
+    uint64_t null  # in 8 bytes
+    int32_t first  # of 4 bytes, except NULL
+    int32_t last
+    int32_t origin  # subtracted from them
     # how its number is converted
     int exponent
     int pairs
@@ -89,6 +97,12 @@ cdef struct Growing:
     uint8_t *data
     int64_t used
     int64_t room
+
+
+cdef struct Payload:  # of one SQ_TUPLE
+    const uint8_t *at  # its next field
+    const uint8_t *end
+    Py_ssize_t after  # position of the next message
 
 
 cdef class Memory:
@@ -124,26 +138,29 @@ cdef Memory memory_of(uint8_t **at, int64_t size):
 
 # --- reading --------------------------------------------------------------------------------------------------------
 
+cdef int find_tuples(const uint8_t *data, Py_ssize_t pos, Py_ssize_t end, Payload *found) noexcept nogil:
+    """Find whole tuples from *pos* on, at most AT_ONCE."""
+    cdef int count
+    cdef int64_t size
+    for count in range(AT_ONCE):
+        if end - pos < TUPLE_HEAD:
+            return count
+        size = i32(data + pos + 4)
+        if u16(data + pos) != TUPLE or size < 0 or end - pos - TUPLE_HEAD < size + (size & 1):
+            return count
+        found[count].at = data + pos + TUPLE_HEAD
+        found[count].end = found[count].at + size
+        pos += <Py_ssize_t> (TUPLE_HEAD + size + (size & 1))
+        found[count].after = pos
+    return AT_ONCE
+
+
 cdef inline bint is_zero(const uint8_t *at, int size) noexcept nogil:
     cdef int place
     for place in range(size):
         if at[place]:
             return False
     return True
-
-
-cdef inline bint is_ascii(const uint8_t *at, int64_t size) noexcept nogil:
-    cdef uint64_t word, found = 0
-    cdef int64_t place = 0
-    cdef uint8_t rest = 0
-    while place + 8 <= size:
-        memcpy(&word, at + place, 8)
-        found |= word
-        place += 8
-    while place < size:
-        rest |= at[place]
-        place += 1
-    return not (found & <uint64_t> 0x8080808080808080ULL) and not rest & 0x80
 
 
 cdef bint is_utf8(const uint8_t *at, int64_t size) noexcept nogil:
@@ -343,6 +360,63 @@ cdef inline void mark(uint8_t *bits, int64_t row, bint is_set) noexcept nogil:
         bits[row >> 3] &= <uint8_t> ~(1 << (row & 7))
 
 
+cdef inline bint is_marked(const uint8_t *bits, int64_t row) noexcept nogil:
+    return bits[row >> 3] >> (row & 7) & 1
+
+
+cdef inline void mark_all(uint8_t *bits, int64_t row, uint64_t marks, int count) noexcept nogil:
+    """Set or clear the bits of *count* rows, and perhaps some after them."""
+    cdef int shift = row & 7, place
+    if count:
+        bits += row >> 3
+        bits[0] = <uint8_t> (bits[0] & ((1 << shift) - 1) | marks << shift)
+        marks >>= 8 - shift
+        for place in range(1, (shift + count + 7) >> 3):
+            bits[place] = <uint8_t> marks
+            marks >>= 8
+
+
+cdef int take_words(Growing *column, int64_t row, Payload *payloads, int count, uint64_t *marks) noexcept nogil:
+    """The next field of *count* rows, 4 bytes; returns how many there are before one for the reference.
+
+    It sets the bits of *marks* where a value is not NULL.
+    """
+    cdef int32_t *values = <int32_t *> column.values + row
+    cdef int32_t value
+    cdef int index
+    for index in range(count):
+        if payloads[index].end - payloads[index].at < 4:
+            return index
+        value = i32(payloads[index].at)
+        payloads[index].at += 4
+        if value == NULL_WORD:
+            values[index] = 0
+            continue
+        if not column.first <= value <= column.last:
+            return index
+        values[index] = value - column.origin
+        marks[0] |= <uint64_t> 1 << index
+    return count
+
+
+cdef int take_longs(Growing *column, int64_t row, Payload *payloads, int count, uint64_t *marks) noexcept nogil:
+    """Like `take_words` with 8 bytes."""
+    cdef uint64_t *values = <uint64_t *> column.values + row
+    cdef uint64_t value
+    cdef int index
+    for index in range(count):
+        if payloads[index].end - payloads[index].at < 8:
+            return index
+        value = u64(payloads[index].at)
+        payloads[index].at += 8
+        if value == column.null:
+            values[index] = 0
+            continue
+        values[index] = value
+        marks[0] |= <uint64_t> 1 << index
+    return count
+
+
 cdef int64_t cut(uint8_t *bits, int64_t rows) noexcept nogil:
     """Count the bits of *rows* that are not set; clear those after them."""
     cdef int64_t place, found = 0
@@ -450,22 +524,26 @@ cdef int describe(Growing *column, tuple field, int reading) except -1:
     if kind == SMALLINT and layout == AS_INT16:
         column.op = TAKE_SHORT
     elif kind == INTEGER and layout == AS_INT32:
-        column.op = TAKE_INT
+        column.op = TAKE_WORD
+        column.first, column.last, column.origin = NULL_WORD, 2**31 - 1, 0
+    elif kind == DATE and layout == AS_DATE:
+        column.op = TAKE_WORD
+        column.first, column.last, column.origin = FIRST_DAY, LAST_DAY, EPOCH_DAY
     elif kind == BIGINT and layout == AS_INT64:
         column.op = TAKE_LONG
+        column.null = 1 << 63
     elif kind == INT8 and layout == AS_INT64:
         column.op = TAKE_INT8
     elif kind == SMALLFLOAT and layout == AS_FLOAT32:
         column.op = TAKE_SINGLE
     elif kind == FLOAT and layout == AS_FLOAT64:
-        column.op = TAKE_DOUBLE
+        column.op = TAKE_LONG
+        column.null = 2**64 - 1
     elif kind == DECIMAL and layout == AS_DECIMAL and has_pairs:
         column.op = TAKE_DECIMAL
         column.limit_high, column.limit_low = divmod(10**precision, 1 << 64)
     elif kind == DECIMAL and layout == AS_FLOAT64 and has_pairs:
         column.op = TAKE_FLOATING
-    elif kind == DATE and layout == AS_DATE:
-        column.op = TAKE_DAY
     elif kind == DATETIME and layout in (AS_TIMESTAMP, AS_CLOCK):
         column.op = TAKE_MOMENT if layout == AS_TIMESTAMP else TAKE_CLOCK
         column.step = <int64_t> TENS[6 - column.scale]
@@ -547,24 +625,21 @@ cdef class Columns:
     def decode(self, bytearray data not None, Py_ssize_t pos, Py_ssize_t end):
         """Append whole tuples from *pos* on; returns the position of the first one that was not appended."""
         cdef Py_buffer buffer
-        cdef int64_t size
-        cdef const uint8_t *at
+        cdef Payload[AT_ONCE] payloads
+        cdef int found = AT_ONCE, count = AT_ONCE
         # While exported, the bytearray cannot be resized.
         PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
         try:
             if pos < 0 or end > buffer.len:
                 raise IndexError("outside the data")
-            while end - pos >= TUPLE_HEAD:
-                at = <const uint8_t *> buffer.buf + pos
-                size = i32(at + 4)
-                if u16(at) != TUPLE or size < 0 or end - pos - TUPLE_HEAD < size + (size & 1):
-                    break
-                if self.rows == self.capacity:
+            while count == AT_ONCE:
+                found = find_tuples(<const uint8_t *> buffer.buf, pos, end, payloads)
+                if found > self.capacity - self.rows:
                     self.grow()
-                if not self.read_row(at + TUPLE_HEAD, at + TUPLE_HEAD + size):
-                    break
-                self.rows += 1
-                pos += <Py_ssize_t> (TUPLE_HEAD + size + (size & 1))
+                count = self.read(payloads, found)
+                if count:
+                    self.rows += count
+                    pos = payloads[count - 1].after
         finally:
             PyBuffer_Release(&buffer)
         return pos
@@ -577,7 +652,7 @@ cdef class Columns:
         if self.rows == self.capacity:
             self.grow()
         for place in range(self.count):
-            if not self.store(&self.columns[place], row[place]):
+            if not self.store(&self.columns[place], self.rows, row[place]):
                 return False
         self.rows += 1
         return True
@@ -631,9 +706,9 @@ cdef class Columns:
         self.capacity = capacity
         return 0
 
-    cdef int store(self, Growing *column, stored) except -1:
-        """Write stored bytes, or None for NULL, to the current row; 0: no room."""
-        cdef int64_t size = 0, row = self.rows
+    cdef int store(self, Growing *column, int64_t row, stored) except -1:
+        """Write stored bytes, or None for NULL, to a row; 0: no room."""
+        cdef int64_t size = 0
         cdef const uint8_t *at = NULL
         cdef bint is_set = stored is not None
         if is_set:
@@ -658,170 +733,168 @@ cdef class Columns:
             memset(column.values + row * column.size, 0, <size_t> column.size)
         return 1
 
-    cdef int call(self, int place, const uint8_t *at, int64_t size) except -1:
+    cdef int call(self, int place, int64_t row, const uint8_t *at, int64_t size) except -1:
         """Decode a field with its Python function; 0: the reference must decode the row."""
         field = PyBytes_FromStringAndSize(<const char *> at, <Py_ssize_t> size)
         try:
             stored = self.calls[place](field)
         except Exception:
             return 0
-        return self.store(&self.columns[place], stored)
+        return self.store(&self.columns[place], row, stored)
 
-    cdef int read_row(self, const uint8_t *at, const uint8_t *end) except -1:
-        """Decode one row; 0: the reference must decode it."""
-        cdef Growing *column = self.columns
-        cdef int64_t row = self.rows, size, wide
+    cdef int read(self, Payload *payloads, int count) except -1:
+        """Decode *count* rows; returns how many there are before one that the reference must decode."""
+        cdef int place, index
+        cdef Growing *column
+        cdef uint64_t marks
+        for place in range(self.count):
+            column = &self.columns[place]
+            marks = 0
+            if column.op == TAKE_WORD:
+                count = take_words(column, self.rows, payloads, count, &marks)
+            elif column.op == TAKE_LONG:
+                count = take_longs(column, self.rows, payloads, count, &marks)
+            else:
+                count = self.read_column(place, payloads, count, &marks)
+            mark_all(column.valid, self.rows, marks, count)
+        for index in range(count):
+            if payloads[index].at != payloads[index].end:
+                return index
+        return count
+
+    cdef int read_column(self, int place, Payload *payloads, int count, uint64_t *marks) except -1:
+        """Like `take_words` with fields of any kind."""
+        cdef Growing *column = &self.columns[place]
+        cdef const uint8_t *at
+        cdef uint8_t *values = column.values
+        cdef int64_t row, size, rest, wide
         cdef uint64_t bits
         cdef uint32_t word
-        cdef int place, found
+        cdef int index, found, op = column.op, head = column.head
         cdef bint is_set
         cdef double floating
         cdef Number number
         cdef Unpacked unpacked
         cdef uint8_t[MAX_PAIRS] pairs
-        for place in range(self.count):
-            column = &self.columns[place]
+        for index in range(count):
+            row = self.rows + index
+            at = payloads[index].at
             # The size of the field; that many bytes of the row must remain.
-            if column.head == 0:
+            rest = payloads[index].end - at
+            if head == 0:
                 size = column.width
-            elif column.head == 1:
-                if at >= end:
-                    return 0
+            elif head == 1:
+                if rest < 1:
+                    return index
                 size = 1 + at[0]
             else:
-                if end - at < 5:
-                    return 0
+                if rest < 5:
+                    return index
                 size = 5 + <int64_t> u32(at + 1)
-            if end - at < size:
-                return 0
+            if rest < size:
+                return index
+            payloads[index].at = at + size
             is_set = True
-            if column.op == TAKE_INT:
-                word = u32(at)
-                is_set = word != 0x80000000U
-                (<uint32_t *> column.values)[row] = word if is_set else 0
-            elif column.op == TAKE_SHORT:
+            if op == TAKE_SHORT:
                 word = u16(at)
                 is_set = word != 0x8000
-                (<uint16_t *> column.values)[row] = <uint16_t> word if is_set else 0
-            elif column.op == TAKE_LONG:
-                bits = u64(at)
-                is_set = bits != <uint64_t> 1 << 63
-                (<uint64_t *> column.values)[row] = bits if is_set else 0
-            elif column.op == TAKE_DOUBLE:
-                bits = u64(at)
-                is_set = bits + 1 != 0
-                (<uint64_t *> column.values)[row] = bits if is_set else 0
-            elif column.op == TAKE_SINGLE:
+                (<uint16_t *> values)[row] = <uint16_t> word if is_set else 0
+            elif op == TAKE_SINGLE:
                 word = u32(at)
                 is_set = word != 0xFFFFFFFFU
                 if word & 0x7FFFFFFFU > 0x7F800000U:  # make a NaN quiet, as conversions to double do
                     word |= 0x00400000U
-                (<uint32_t *> column.values)[row] = word if is_set else 0
-            elif column.op == TAKE_INT8:
+                (<uint32_t *> values)[row] = word if is_set else 0
+            elif op == TAKE_INT8:
                 bits = <uint64_t> u32(at + 2) | (<uint64_t> u32(at + 6) << 32)
                 word = u16(at)
                 if word == 0:
                     is_set = False
                     bits = 0
                 elif bits >> 63:
-                    return 0
+                    return index
                 elif word == 0xFFFF:
                     bits = 0 - bits
                 elif word != 1:
-                    return 0
-                (<uint64_t *> column.values)[row] = bits
-            elif column.op == TAKE_DAY:
-                wide = i32(at)
-                is_set = wide != -2147483648LL
-                if is_set and not FIRST_DAY <= wide <= LAST_DAY:
-                    return 0
-                (<int32_t *> column.values)[row] = <int32_t> (wide - EPOCH_DAY) if is_set else 0
-            elif column.op == TAKE_VARCHAR:
-                is_set = not (size == 2 and at[1] == 0)
-                found = put_text(column, row, at + 1, size - 1 if is_set else 0, self.most_bytes)
-                if not found or found == 2 and not self.call(place, at, size):
-                    return 0
-            elif column.op == TAKE_CHAR:
-                is_set = not (size and at[0] == 0)
-                wide = size if is_set else 0
-                if column.strips:
-                    while wide and at[wide - 1] == 32:
+                    return index
+                (<uint64_t *> values)[row] = bits
+            elif op == TAKE_VARCHAR or op == TAKE_CHAR or op == TAKE_LVARCHAR or op == TAKE_BYTES:
+                wide = size - head
+                if op == TAKE_VARCHAR:
+                    is_set = not (wide == 1 and at[1] == 0)
+                elif op == TAKE_CHAR:
+                    is_set = not (wide and at[0] == 0)
+                    while column.strips and wide and at[wide - 1] == 32:
                         wide -= 1
-                found = put_text(column, row, at, wide, self.most_bytes)
-                if not found or found == 2 and not self.call(place, at, size):
-                    return 0
-            elif column.op == TAKE_LVARCHAR or column.op == TAKE_BYTES:
-                is_set = at[0] == 0
-                found = put_text(column, row, at + 5, size - 5 if is_set else 0, self.most_bytes)
-                if not found or found == 2 and not self.call(place, at, size):
-                    return 0
-            elif column.op == TAKE_DECIMAL or column.op == TAKE_FLOATING:
+                else:
+                    is_set = at[0] == 0
+                found = put_text(column, row, at + head, wide if is_set else 0, self.most_bytes)
+                if not found or found == 2 and not self.call(place, row, at, size):
+                    return index
+            elif op == TAKE_DECIMAL or op == TAKE_FLOATING:
                 unpacked = unpack(at, column.width, &number)
                 if unpacked == NOT_A_NUMBER:
-                    return 0
+                    return index
                 is_set = unpacked == IS_NUMBER
-                if column.op == TAKE_FLOATING:
+                if op == TAKE_FLOATING:
                     floating = 0.0
                     if is_set:
                         put_floating(&number, &floating)
-                    (<double *> column.values)[row] = floating
+                    (<double *> values)[row] = floating
                 elif not is_set:
-                    memset(column.values + 16 * row, 0, 16)
-                elif not put_decimal(&number, column, column.values + 16 * row):
-                    return 0
-            elif column.op == TAKE_MOMENT or column.op == TAKE_MOMENT_DAY:
+                    memset(values + 16 * row, 0, 16)
+                elif not put_decimal(&number, column, values + 16 * row):
+                    return index
+            elif op == TAKE_MOMENT or op == TAKE_MOMENT_DAY:
                 unpacked = spread(at, column, pairs)
                 if unpacked == NOT_A_NUMBER:
-                    return 0
+                    return index
                 is_set = unpacked == IS_NUMBER
                 wide = 0
                 if is_set:
                     wide = day_of(pairs[0] * 100 + pairs[1], pairs[2], pairs[3])
                     if wide < -1_000_000:
-                        return 0
-                if column.op == TAKE_MOMENT_DAY:
-                    (<int32_t *> column.values)[row] = <int32_t> wide
+                        return index
+                if op == TAKE_MOMENT_DAY:
+                    (<int32_t *> values)[row] = <int32_t> wide
                 else:
                     if is_set:
-                        size = clock_of(pairs + 4)
-                        if size < 0:
-                            return 0
-                        wide = wide * (86_400_000_000LL // column.step) + size // column.step
-                        size = column.width
-                    (<int64_t *> column.values)[row] = wide
-            elif column.op == TAKE_CLOCK:
+                        rest = clock_of(pairs + 4)
+                        if rest < 0:
+                            return index
+                        wide = wide * (86_400_000_000LL // column.step) + rest // column.step
+                    (<int64_t *> values)[row] = wide
+            elif op == TAKE_CLOCK:
                 unpacked = spread(at, column, pairs)
                 wide = clock_of(pairs) if unpacked == IS_NUMBER else 0
                 if unpacked == NOT_A_NUMBER or wide < 0:
-                    return 0
+                    return index
                 is_set = unpacked == IS_NUMBER
                 if column.size == 8:
-                    (<int64_t *> column.values)[row] = wide // column.step
+                    (<int64_t *> values)[row] = wide // column.step
                 else:
-                    (<int32_t *> column.values)[row] = <int32_t> (wide // column.step)
-            elif column.op == TAKE_TRUTH:
+                    (<int32_t *> values)[row] = <int32_t> (wide // column.step)
+            elif op == TAKE_TRUTH:
                 is_set = at[0] == 0
                 word = at[5] if size == 6 else 0xFF
                 if is_set and word not in (c"t", c"f", c"T", c"F", 1, 0):
-                    return 0
-                mark(column.values, row, is_set and (word == c"t" or word == c"T" or word == 1))
-            elif column.op == TAKE_AMOUNT:
+                    return index
+                mark(values, row, is_set and (word == c"t" or word == c"T" or word == 1))
+            elif op == TAKE_AMOUNT:
                 unpacked = unpack(at, column.width, &number)
                 if unpacked == NOT_A_NUMBER:
-                    return 0
+                    return index
                 is_set = unpacked == IS_NUMBER
                 wide = 0
                 if is_set and not amount_of(&number, column, &wide):
-                    return 0
+                    return index
                 if column.size == 8:
-                    (<int64_t *> column.values)[row] = wide
+                    (<int64_t *> values)[row] = wide
                 else:
-                    (<int32_t *> column.values)[row] = <int32_t> wide
-            elif not self.call(place, at, size):
-                return 0
+                    (<int32_t *> values)[row] = <int32_t> wide
             else:
-                at += size
-                continue  # `call` has marked its value
-            mark(column.valid, row, is_set)
-            at += size
-        return at == end
+                if not self.call(place, row, at, size):
+                    return index
+                is_set = is_marked(column.valid, row)
+            marks[0] |= <uint64_t> is_set << index
+        return count

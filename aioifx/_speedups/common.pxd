@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 # Declarations and functions that the native modules share. They cover constants of the protocol, DATE's calendar,
-# base-100 numbers, big-endian integers and a growing buffer. Never: Python objects except rows; aioifx's modules.
+# base-100 numbers, big-endian integers, text and a growing buffer. Never: Python objects except rows; aioifx's modules.
 
 from cpython.mem cimport PyMem_Realloc
 from cpython.object cimport PyObject
@@ -83,6 +83,21 @@ cdef inline uint64_t u64(const uint8_t* p) noexcept nogil:
 
 cdef inline int64_t i64(const uint8_t* p) noexcept nogil:
     return <int64_t>u64(p)
+
+
+cdef inline bint is_ascii(const uint8_t* p, int64_t size) noexcept nogil:
+    cdef uint64_t word, found = 0
+    cdef int64_t place
+    if size < 8:
+        for place in range(size):
+            found |= p[place]
+    else:
+        for place in range(0, size - 7, 8):
+            memcpy(&word, p + place, 8)
+            found |= word
+        memcpy(&word, p + size - 8, 8)  # the last ones overlap those before
+        found |= word
+    return not found & <uint64_t>0x8080808080808080
 
 
 # --- base 100 -------------------------------------------------------------------------------------------------------

@@ -30,14 +30,13 @@ from libc.string cimport memcpy, memset
 from aioifx._speedups.common cimport (
     BIGINT, BOOLEAN, CHAR, DATE, DATETIME, DECIMAL, ENVELOPE_HEAD, FIRST_DAY, FLOAT, INT8, INTEGER, INTEGRAL, INTERVAL,
     IS_NUMBER, LAST_DAY, LVARCHAR, MAX_PAIRS, NOT_A_NUMBER, NULL_NUMBER, Number, SMALLFLOAT, SMALLINT, TUPLE, TUPLE_HEAD,
-    Unpacked, VARCHAR, VARCHAR_HEAD, i16, i32, u32, u64, unpack,
+    Unpacked, VARCHAR, VARCHAR_HEAD, i16, i32, is_ascii, u32, u64, unpack,
 )
 
 from decimal import MAX_EMAX, MIN_EMIN, Context
 
 cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
-        PyObject* (*tp_alloc)(PyTypeObject*, Py_ssize_t)
         Py_ssize_t tp_basicsize
         Py_ssize_t tp_itemsize
         Py_ssize_t tp_dictoffset
@@ -85,16 +84,21 @@ cdef extern from *:
     #define AIOIFX_DATETIME_IN(year, month, day, hour, minute, second, micro, zone) \\
         PyDateTimeAPI->DateTime_FromDateAndTime( \\
             year, month, day, hour, minute, second, micro, zone, PyDateTimeAPI->DateTimeType)
-    /* Since 3.14 a tuple stores its hash; zeroed memory would be taken for one. */
+    /* A tuple of a subclass, which the cycle collector does not track, with room for its items. */
+    static inline PyObject *aioifx_new_row(PyTypeObject *row_type, Py_ssize_t count) {
+        PyTupleObject *row = PyObject_GC_NewVar(PyTupleObject, row_type, count);
+        if (row != NULL) {
+            memset(row->ob_item, 0, count * sizeof(PyObject *));
     #if PY_VERSION_HEX >= 0x030E0000
-    #define AIOIFX_FORGET_HASH(row) (((PyTupleObject *)(row))->ob_hash = -1)
-    #else
-    #define AIOIFX_FORGET_HASH(row) ((void)0)
+            row->ob_hash = -1;  /* not known yet */
     #endif
+        }
+        return (PyObject *)row;
+    }
     """
     bint REMEMBERS "AIOIFX_REMEMBERS"
     PyObject* datetime_in "AIOIFX_DATETIME_IN"(int, int, int, int, int, int, int, PyObject*)
-    void forget_hash "AIOIFX_FORGET_HASH"(PyObject*)
+    PyObject* new_row "aioifx_new_row"(PyTypeObject*, Py_ssize_t)
 
 import_datetime()
 
@@ -474,12 +478,14 @@ cdef PyObject* new_date(int32_t day) noexcept:
 
 # --- text -----------------------------------------------------------------------------------------------------------
 
-cdef inline bint is_ascii(const uint8_t* p, int64_t size) noexcept nogil:
-    cdef uint8_t seen = 0
-    cdef int64_t index
-    for index in range(size):
-        seen |= p[index]
-    return seen < 0x80
+cdef inline PyObject* ascii_of(const uint8_t* p, int64_t size) noexcept:
+    cdef PyObject* text
+    if size < 2:  # those are shared
+        return PyUnicode_DecodeLatin1(<const char*>p, <Py_ssize_t>size, NULL)
+    text = PyUnicode_New(<Py_ssize_t>size, 127)
+    if text != NULL:
+        memcpy(PyUnicode_DATA(text), p, size)
+    return text
 
 
 cdef inline PyObject* by_python(PyObject* decode, const uint8_t* p, int64_t size) noexcept:
@@ -575,14 +581,9 @@ cdef class Decoder:
         starts to track the row.
         """
         cdef PyObject* row
-        cdef PyTypeObject* row_type
-        if self.plain:
-            row = PyTuple_New(self.count)
-        else:
-            row_type = <PyTypeObject*><PyObject*>self.row_type
-            row = row_type.tp_alloc(row_type, self.count)
-            if row != NULL:
-                forget_hash(row)
+        if not self.plain:
+            return new_row(<PyTypeObject*><PyObject*>self.row_type, self.count)
+        row = PyTuple_New(self.count)
         if row != NULL:
             PyObject_GC_UnTrack(row)
         return row
@@ -665,7 +666,9 @@ cdef class Decoder:
         return NULL
 
     cdef inline PyObject* _text(self, const uint8_t* p, int64_t size) noexcept:
-        if self.text == LATIN1 or (self.text == ASCII_FIRST and is_ascii(p, size)):
+        if self.text != FOREIGN and is_ascii(p, size):
+            return ascii_of(p, size)
+        if self.text == LATIN1:
             return PyUnicode_DecodeLatin1(<const char*>p, <Py_ssize_t>size, NULL)
         if self.text == UTF8:
             return PyUnicode_DecodeUTF8(<const char*>p, <Py_ssize_t>size, NULL)

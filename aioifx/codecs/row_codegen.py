@@ -3,7 +3,8 @@
 Invariants:
 1. Generated code never explains. It stops at a row that it does not handle, and codecs/rows.py gives that row to the
    reference, which decodes it or raises.
-2. Fields of fixed width that follow each other are one struct call, which also reads the next field's head.
+2. Fields of fixed width that follow each other are one struct call, which also reads the next field's head. Rows of
+   only such fields are one call for a whole window.
 3. Offsets only grow, so one comparison at the end of a row proves that every field was within it.
 """
 
@@ -130,9 +131,9 @@ class _Decoder:
 
     def source(self) -> str:
         """The function, as text."""
-        tail = self.at
-        self._end_run()
         row = f"({''.join(f'{value}, ' for value in self.values)})"
+        append = f"append({row if self.plain else f'Row({row})'})"
+        loop = self._loop_over_fixed(append) if self.base == "pos" else self._loop(append)
         lines = [
             "def run(data, rows, Row=tuple):",
             "    append = rows.append",
@@ -140,17 +141,37 @@ class _Decoder:
             "    pos = 0",
             *(["    text = data.decode('latin-1')"] if self.as_text else []),
             "    try:",
-            "        while pos < end:",
-            *(f"            {line}" for line in self.body),
-            f"            if {self.base} - pos + {tail - TUPLE_HEAD} != size:",
-            "                break",
-            f"            append({row if self.plain else f'Row({row})'})",
-            "            pos = after",
+            *(f"        {line}" for line in loop),
             "    except FallbackErrors:",
             "        pass",
             "    return pos",
         ]
         return "\n".join(lines)
+
+    def _loop(self, append: str) -> list[str]:
+        tail = self.at
+        self._end_run()
+        return [
+            "while pos < end:",
+            *(f"    {line}" for line in self.body),
+            f"    if {self.base} - pos + {tail - TUPLE_HEAD} != size:",
+            "        break",
+            f"    {append}",
+            "    pos = after",
+        ]
+
+    def _loop_over_fixed(self, append: str) -> list[str]:
+        """All rows have the same size; bytes after the last whole one are left."""
+        size = self.at - TUPLE_HEAD
+        whole = self.at + (size & 1)
+        self.names["unpack"] = struct.Struct(self.format + "x" * (size & 1)).iter_unpack
+        return [
+            f"for {', '.join(self.targets)}, in unpack(data[:end // {whole} * {whole}]):",
+            f"    if tag != {TUPLE} or size != {size}:",
+            "        break",
+            f"    {append}",
+            f"    pos += {whole}",
+        ]
 
     def _end_run(self) -> None:
         """Emit the struct call of the run; the first one is followed by the check of the frame."""

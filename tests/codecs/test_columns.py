@@ -490,22 +490,22 @@ def test_a_value_that_its_column_cannot_hold_is_a_data_error_that_names_the_colu
 # --- blocks ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("before", [1, 63, 70])
 @kernels
-def test_a_row_for_the_reference_leaves_no_trace(kernel: str) -> None:
+def test_a_row_for_the_reference_leaves_no_trace(kernel: str, before: int) -> None:
     columns = columns_of(VARCHAR, BOOLEAN, decimal_type(5, 2), VARCHAR)
     good: Row = ("one", True, Decimal("1.25"), "two")
     null: Row = (None, None, None, None)
     odd = framed(b"\4\xe4\xf6\xfc\xdf" + b"\0\0\0\0\1t" + bytes.fromhex("c1010500") + b"\1x")
     rounded = framed(b"\4\xe4\xf6\xfc\xdf" + b"\0\0\0\0\1t" + bytes.fromhex("c1010533") + b"\1x")
     decoder = decoder_of(kernel, columns)
-    message = encoded(columns, [good]) + rounded + odd + encoded(columns, [null, good])
+    message = encoded(columns, [good] * before) + rounded + odd + encoded(columns, [null, good] * 40)
     assert decoder(message, 0, len(message), []) == len(message)
     assert rows_in(decoder.fields, decoder.finish()[0]) == [
-        good,
+        *[good] * before,
         ("\xe4\xf6\xfc\xdf", True, Decimal("1.06"), "x"),
         ("\xe4\xf6\xfc\xdf", True, Decimal("1.05"), "x"),
-        null,
-        good,
+        *[null, good] * 40,
     ]
 
 

@@ -54,6 +54,15 @@ def test_a_negative_size_stops_the_run_and_never_loops() -> None:
     assert decode_run_for(INTEGERS, LATIN1)(bytes.fromhex("000e 0000 fffffff0 00000007"), rows) == 0
 
 
+def test_rows_of_one_size_end_before_one_of_another_and_before_an_incomplete_one() -> None:
+    codecs = codecs_for(columns_of(SqlType(TypeCode.CHAR, 3)), LATIN1)
+    row, longer = bytes.fromhex("000e 0000 00000003 61626300"), bytes.fromhex("000e 0000 00000004 61626364")
+    for rest in (longer, row[:-1]):
+        rows: list[Row] = []
+        assert decode_run_for(codecs, LATIN1)(row * 2 + rest, rows) == 2 * len(row)
+        assert rows == [("abc",)] * 2
+
+
 def test_a_very_wide_row_is_compiled_and_decoded() -> None:
     columns = columns_of(*TYPES * 120)
     codecs = codecs_for(columns, LATIN1)
