@@ -9,6 +9,7 @@ Needs the extra ``otel``.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable
 from importlib.metadata import version
@@ -284,7 +285,8 @@ class _Metrics:
         )
 
     def add_pool(self, pool: _PoolMetrics) -> _PoolMetrics:
-        self._pools = [*(each for each in self._pools if each() is not None), weakref.ref(pool)]
+        with _lock:
+            self._pools = [*(each for each in self._pools if each() is not None), weakref.ref(pool)]
         return pool
 
     def _observe(self, values: Collection[tuple[str, _Size]]) -> _Callback:
@@ -342,14 +344,16 @@ class _PoolMetrics:
 
 
 _by_provider: Final[weakref.WeakKeyDictionary[MeterProvider, _Metrics]] = weakref.WeakKeyDictionary()
+_lock: Final = threading.Lock()
 
 
 def _metrics_of(provider: MeterProvider, own_version: str) -> _Metrics:
     """The instruments of a provider, which registers the callbacks of each instrument only once."""
-    metrics = _by_provider.get(provider)
-    if metrics is None:
-        metrics = _by_provider[provider] = _Metrics(provider, own_version)
-    return metrics
+    with _lock:
+        metrics = _by_provider.get(provider)
+        if metrics is None:
+            metrics = _by_provider[provider] = _Metrics(provider, own_version)
+        return metrics
 
 
 # -- instrumenting a whole program ------------------------------------------------------------------------------------

@@ -105,7 +105,13 @@ class Record(tuple[Value, ...]):
 @lru_cache(maxsize=_SHAPES)
 def _shape(names: tuple[str, ...]) -> type[Record]:
     members = {"__slots__": (), "_names": names, "_places": _first_places(names)}
-    return type("Record", (Record,), {"__module__": Record.__module__, **members})
+    shape = type("Record", (Record,), {"__module__": Record.__module__, **members})
+    if len(_shapes) >= _SHAPES:
+        _shapes.clear()
+    return _shapes.setdefault(names, shape)  # lru_cache lets each of several threads make one
+
+
+_shapes: Final[dict[tuple[str, ...], type[Record]]] = {}
 
 
 def _restore(names: tuple[str, ...], row: Row) -> Record:

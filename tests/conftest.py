@@ -6,6 +6,7 @@ import contextlib
 import gc
 import importlib
 import os
+import sysconfig
 from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,16 @@ def _servers_are_unknown() -> None:
     forget_servers()
 
 
+def freeze() -> None:
+    """`gc.freeze`, unless the build is free-threaded.
+
+    The collector of such a build compares new objects with the live ones that are not frozen: a module of tests had
+    472 collections in place of 7 (measured on 3.13t), and each visits the frozen objects as well.
+    """
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        gc.freeze()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _old_objects_are_out_of_sight() -> None:
     """Let the garbage collector forget modules, and what pytest has collected and reported so far.
@@ -68,7 +79,7 @@ def _old_objects_are_out_of_sight() -> None:
     Many tests look for garbage, and more than half of their time went into objects that live until the end.
     """
     gc.collect()
-    gc.freeze()
+    freeze()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -80,7 +91,7 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.freeze()
+        freeze()
         gc.enable()
 
 

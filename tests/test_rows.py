@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -42,6 +44,19 @@ PEN = record(id=1, name="pen", price=None)
 
 
 # -- Record -----------------------------------------------------------------------------------------------------------
+
+
+def test_threads_that_make_a_record_at_once_make_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    barrier = threading.Barrier(2)
+
+    def places(names: Sequence[str]) -> dict[str, int]:
+        barrier.wait()
+        return {name: place for place, name in enumerate(names)}
+
+    monkeypatch.setattr("aioifx.rows._first_places", places)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(record_maker, [columns("made", "at", "once")] * 2)
+    assert first is second is record_maker(columns("made", "at", "once"))
 
 
 def test_a_second_column_of_a_name_is_numbered() -> None:

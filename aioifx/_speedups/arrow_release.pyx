@@ -1,4 +1,5 @@
 # cython: language_level=3
+# cython: freethreading_compatible=True
 """Release of the structures of Arrow's C data interface, and of their capsules. Never: what they hold.
 
 Invariants:

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: freethreading_compatible=True
 """Native decoder of tuples into growing columns in Arrow's layout. Never: texts of errors.
 
 Invariants:

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+# cython: freethreading_compatible=True
 """Native encoder of executions, by the rules of `aioifx.codecs.param_plan`. Never: texts of errors.
 
 Rows are encoded into a private buffer. Only complete rows are copied into the caller's buffer.
@@ -12,7 +13,7 @@ from cpython.datetime cimport (
     datetime_month, datetime_second, datetime_year, import_datetime, time_hour, time_microsecond,
     time_minute, time_second, time_tzinfo,
 )
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
+from cpython.list cimport PyList_AsTuple
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
@@ -286,20 +287,16 @@ cdef class Encoder:
     cdef bint _put_row(self, Buffer* buffer, object row) except -1:
         cdef Py_ssize_t index, before
         cdef object value
-        cdef bint is_row_tuple = is_tuple(row)
-        if not is_row_tuple and type(row) is not list:
+        if type(row) is list:
+            row = PyList_AsTuple(row)  # another thread, or str(value), may change the list
+        elif not is_tuple(row):
             return False
-        if (PyTuple_GET_SIZE(row) if is_row_tuple else PyList_GET_SIZE(row)) != self._count:
+        if PyTuple_GET_SIZE(row) != self._count:
             return False
         reserve(buffer, PyBytes_GET_SIZE(self._head))
         put(buffer, PyBytes_AS_STRING(self._head), PyBytes_GET_SIZE(self._head))
         for index in range(self._count):
-            if is_row_tuple:
-                value = <object>PyTuple_GET_ITEM(row, index)
-            elif PyList_GET_SIZE(row) == self._count:  # str(value) may run code that changes the list
-                value = <object>PyList_GET_ITEM(row, index)
-            else:
-                return False
+            value = <object>PyTuple_GET_ITEM(row, index)
             before = buffer.used
             if not self._put_value(buffer, &self._parameters[index], value):
                 buffer.used = before

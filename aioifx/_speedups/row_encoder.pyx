@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+# cython: freethreading_compatible=True
 """Native encoder of rows for SQ_TUPLE and SQ_PUT. Never: texts of errors, the list of types, aioifx's modules.
 
 Invariants:

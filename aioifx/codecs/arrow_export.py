@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from ctypes import addressof, c_void_p, sizeof
 from struct import pack
@@ -38,8 +37,6 @@ _new_capsule: Any = ctypes.PYFUNCTYPE(ctypes.py_object, c_void_p, ctypes.c_char_
 releases: Any = arrow_releases()
 
 _NULLABLE: Final = 2
-
-_new_key: Final = itertools.count(1).__next__
 
 
 class FieldText(NamedTuple):
@@ -102,7 +99,7 @@ def _capsule(struct: Any, name: bytes) -> object:
 
 def _keep(*what: object) -> int:
     """Keep *what* alive until the release of a structure with this private data."""
-    key = _new_key()
+    key = id(what)  # of no other that lives
     releases.LIVE[key] = what
     return key
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from aioifx.codecs import row_codegen
 from aioifx.codecs.base import MAX_BYTES, Codec
@@ -43,17 +43,18 @@ _KERNELS: Final = (
 )
 
 
-def _native_is_here() -> bool:
-    """Whether the kernel is built, not switched off, and under the interpreter lock: it is not tried without."""
-    is_locked: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
-    if os.environ.get(SWITCH) == "0" or not is_locked():
-        return False
+def _why_pure() -> str:
+    """Why the kernel is not used; empty if it is."""
+    if os.environ.get(SWITCH) == "0":
+        return f"{SWITCH}=0"
     try:
         for kernel in _KERNELS:
             import_module(f"aioifx._speedups.{kernel}")
-    except ImportError:
-        return False
-    return True
+    except ModuleNotFoundError:
+        return "the kernel is not built"
+    except ImportError as error:
+        return str(error)
+    return ""
 
 
 MAX_COMPILED: Final = 500
@@ -61,10 +62,11 @@ MAX_COMPILED: Final = 500
 MAX_NATIVE: Final = 8_000
 """The most parameters of a native encoder. Making one takes about 2 microseconds for each."""
 
-NATIVE: Final = _native_is_here()
+_REASON: Final = _why_pure()
+NATIVE: Final = not _REASON
 
-speedups: Final[Literal["native", "pure"]] = "native" if NATIVE else "pure"
-"""Which of the two decodes rows and encodes parameters in this process."""
+speedups: Final[str] = "native" if NATIVE else f"pure: {_REASON}"
+"""Which of the two decodes rows and encodes parameters in this process: "native", or "pure: " and the reason."""
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import random
 import re
 import subprocess
 import sys
+import sysconfig
 import tracemalloc
 import weakref
 from collections.abc import Callable, Iterator
@@ -103,25 +104,45 @@ def foreign(decode: Callable[..., Any]) -> Codec:
 # --- which one ------------------------------------------------------------------------------------------------------
 
 
+def printed(program: str, **env: str) -> str:
+    kept = {name: value for name, value in os.environ.items() if name not in (native.SWITCH, "PYTHON_GIL")}
+    command = [sys.executable, "-c", f"import sys, aioifx; print({program})"]
+    return subprocess.run(command, env=kept | env, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def test_the_switch_forces_pure_python() -> None:
-    program = "import aioifx; from aioifx.codecs import native; print(aioifx.speedups, native.make_decoder.__name__)"
-    environment = {**os.environ, native.SWITCH: "0"}
-    result = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-    )
-    assert result.stdout == "pure pure_decoder\n"
+    program = "aioifx.speedups, sys.modules['aioifx.codecs.native'].make_decoder.__name__"
+    assert printed(program, **{native.SWITCH: "0"}) == f"pure: {native.SWITCH}=0 pure_decoder"
 
 
-def test_without_the_interpreter_lock_the_kernel_is_left_out() -> None:
-    program = "import sys; sys._is_gil_enabled = lambda: False; import aioifx; print(aioifx.speedups)"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout == "pure\n"
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ModuleNotFoundError("No module named 'aioifx._speedups.row_decoder'"), "the kernel is not built"),
+        (ImportError("no subinterpreters"), "no subinterpreters"),
+    ],
+)
+def test_a_kernel_that_cannot_be_imported(
+    error: ImportError, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str) -> None:
+        raise error
+
+    monkeypatch.delenv(native.SWITCH, raising=False)
+    monkeypatch.setattr(native, "import_module", fail)
+    assert native._why_pure() == reason
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="the build has the lock")
+def test_without_the_interpreter_lock_the_kernel_is_used_and_the_lock_stays_off() -> None:
+    assert printed("sys._is_gil_enabled()") == "False"
+    assert (printed("aioifx.speedups") == "native") == IS_BUILT
 
 
 def test_the_name_tells_which_one_was_chosen() -> None:
     chosen = native.native_decoder if native.speedups == "native" else native.pure_decoder
     assert native.make_decoder is chosen
-    assert native.NATIVE == (native.speedups == "native")
+    assert native.NATIVE == (native.speedups == "native") != native.speedups.startswith("pure: ")
 
 
 # --- where it stops -------------------------------------------------------------------------------------------------
@@ -754,6 +775,16 @@ def test_the_kernels_enums_are_those_of_python(source: str, enum: str, prefix: s
     known = {member.name: member.value for member in named(enum)}
     assert len(members) > 5
     assert members.items() <= known.items()
+
+
+@from_source
+def test_each_module_declares_that_it_needs_no_interpreter_lock() -> None:
+    """One that does not would turn the lock of a free-threaded build on."""
+    modules = {source.stem: source.read_text("utf-8") for source in SPEEDUPS.glob("*.pyx")}
+    assert modules.keys() == {*native._KERNELS}
+    assert [
+        name for name, text in modules.items() if "# cython: freethreading_compatible=True\n" not in text
+    ] == []
 
 
 @from_source

@@ -36,18 +36,18 @@ async def log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
     if options.locale != "auto" or not options.database:
         return await _log_in(attempt, password)
     key = (attempt.address.host, attempt.address.port, attempt.address.server, options.database)
-    is_fresh = key not in _known and options.client_locale is None and options.db_locale is None
+    known = _known.get(key)
+    is_fresh = known is None and options.client_locale is None and options.db_locale is None
     if is_fresh:
-        await _learn(key, attempt, password)
-    if key in _known:
-        attempt.options = _in_locale(options, _known[key])
+        known = await _learn(key, attempt, password)
+    if known is not None:
+        attempt.options = _in_locale(options, known)
     try:
         return await _log_in(attempt, password)
     except LocaleError:
         if is_fresh:
             raise
-    await _learn(key, attempt, password)
-    attempt.options = _in_locale(options, _known[key])
+    attempt.options = _in_locale(options, await _learn(key, attempt, password))
     attempt.drop()
     await attempt.connect()
     return await _log_in(attempt, password)
@@ -72,12 +72,13 @@ async def _log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
     return conn
 
 
-async def _learn(key: _Key, attempt: LoginAttempt, password: str) -> None:
+async def _learn(key: _Key, attempt: LoginAttempt, password: str) -> str:
     """Query and remember the locale. An unknown database gets the default locale; opening it fails later."""
-    found = await query_locale(attempt, password)
+    found = await query_locale(attempt, password) or DEFAULT_LOCALE
     if len(_known) >= _MAX_KNOWN:
         _known.clear()
-    _known[key] = found or DEFAULT_LOCALE
+    _known[key] = found
+    return found
 
 
 async def query_locale(attempt: LoginAttempt, password: str) -> str:

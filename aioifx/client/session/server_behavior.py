@@ -7,6 +7,7 @@ what is right with any server, or what it can take back. A fact that was refuted
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -53,10 +54,11 @@ class ServerBehavior:
 
     def learn(self, fact: Fact, holds: bool) -> None:
         """Remember what a reply has shown."""
-        known: bool | None = getattr(self, fact)
-        if known is False or known is holds:
-            return
-        setattr(self, fact, holds)
+        with _lock:  # another thread may refute it between the look and the change
+            known: bool | None = getattr(self, fact)
+            if known is False or known is holds:
+                return
+            setattr(self, fact, holds)
         if holds:
             logger.debug("%s:%d: %s", self.host, self.port, fact)
         else:
@@ -68,6 +70,7 @@ class ServerBehavior:
         return {fact: getattr(self, fact) for fact in _COSTS}
 
 
+_lock: Final = threading.Lock()
 _MAX_KNOWN: Final = 1000
 _known: Final[dict[tuple[str, int, str], ServerBehavior]] = {}
 

@@ -33,6 +33,23 @@ def nothing_is_known() -> Iterator[None]:
     locales._known.clear()
 
 
+class Forgetful(dict[Any, str]):
+    """What is known, forgotten as soon as it was looked for: another thread may clear it at any time."""
+
+    def __contains__(self, key: object) -> bool:
+        found = super().__contains__(key)
+        self.clear()
+        return found
+
+
+async def test_another_thread_may_forget_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locales, "_known", Forgetful())
+    async with aioifx.server.running(db_locale=UTF_8) as dsn:
+        for _ in range(2):
+            async with aioifx.connect(bare(dsn), locale="auto") as conn:
+                assert await conn.fetchval("SELECT 'ä' FROM systables WHERE tabid = 1") == "ä"
+
+
 def test_jdbc_sends_text_in_the_code_set_of_the_database() -> None:
     for case, encoded in (
         ("client_8859_1_database_utf8", "utf-8"),

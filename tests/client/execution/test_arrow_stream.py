@@ -286,7 +286,7 @@ def python(code: str) -> str:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.skipif(aioifx.speedups == "pure", reason="needs the kernel")
+@pytest.mark.skipif(aioifx.speedups != "native", reason="needs the kernel")
 def test_polars_needs_no_pyarrow() -> None:
     assert python(WITHOUT_PYARROW) == "(3, 2) (3, 2) False\n"
 
