@@ -129,6 +129,15 @@ class StatementCache:
     def close(self) -> None:
         """Invalidate the current user's access and release statements in use. Never waits."""
         self.is_closed = True
+        self.release_used()
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a statement is in use."""
+        return bool(self._in_use)
+
+    def release_used(self) -> None:
+        """Release statements in use."""
         if self._in_use:
             while self._in_use:
                 self._in_use.pop().release_later()

@@ -215,6 +215,24 @@ class PoolState(Generic[C, W]):
             pooled.idle_since = now
         return self._add_idle(pooled, now)
 
+    def try_release(self, pooled: PooledConnection[C], now: float) -> bool:
+        """`release` if no action follows, as at most releases; False: nothing was done."""
+        idle, in_use, limits = self.idle, self.in_use, self.limits
+        if (
+            self.waiting
+            or self.is_closing
+            or now >= self._overdue_at
+            or self._overdue_at > pooled.expires_at  # it was in use when that was computed
+            or self._overdue_at == math.inf
+            or pooled.generation != self._generation
+            or not limits.min_size <= len(idle) + len(in_use) <= limits.max_size
+        ):
+            return False
+        in_use.remove(pooled)
+        pooled.idle_since = now
+        idle.append(pooled)
+        return True
+
     def on_closed(self, session: C, now: float) -> list[Action[C, W]]:
         """Called when the connection was closed by the server. One in use stays with its user until released."""
         pooled = self._open.get(session)

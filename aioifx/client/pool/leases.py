@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
-from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.api.connection import Connection
 from aioifx.client.observation.query_log import NOT_CALLERS
 from aioifx.client.pool.decisions import PooledConnection
 from aioifx.client.pool.lifecycle import PooledSession
@@ -86,14 +86,20 @@ class Lease:
         pooled: PooledConnection[PooledSession],
         since: float,
         by: Acquirer,
-        statements: StatementCache,
         on_leaked: Callable[[Lease], None],
     ) -> None:
         self.pooled = pooled
         self.since = since
         self.by = by
-        self.statements = statements
+        self.statements = pooled.session.statements
+        """Those of the session, until there is a `Connection`."""
         self._on_leaked = on_leaked
+
+    def connection(self) -> Connection[Any]:
+        """A connection with statements of its own, for the code of a user."""
+        session = self.pooled.session
+        self.statements = session.statements_for_user()
+        return session.connection_for_user(self.statements, self)
 
     def on_leaked(self) -> None:
         self._on_leaked(self)

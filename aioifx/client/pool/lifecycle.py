@@ -41,8 +41,9 @@ class PooledSession:
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
-        self._statements = statements_of(connection)
-        self.session = self._statements.session
+        self.statements = statements_of(connection)
+        """The session's own, for calls without a `Connection`."""
+        self.session = self.statements.session
 
     def __repr__(self) -> str:
         return repr(self._connection)
@@ -51,7 +52,7 @@ class PooledSession:
 
     def statements_for_user(self) -> StatementCache:
         """The session's statements for the next user, who has them until `reset`."""
-        return self._statements.for_user()
+        return self.statements.for_user()
 
     def connection_for_user(
         self, statements: StatementCache | None = None, lease: ConnectionLease | None = None
@@ -62,8 +63,19 @@ class PooledSession:
             statements: from `statements_for_user`; None: of this call.
             lease: for a user outside the pool.
         """
-        statements = self._statements.for_user() if statements is None else statements
+        statements = self.statements.for_user() if statements is None else statements
         return self._connection._for_user(statements, lease)  # pyright: ignore[reportPrivateUsage] - the pool's side
+
+    def try_reset(self, statements: StatementCache) -> bool:
+        """`reset` after a user who has left nothing to undo, with no `reset_failure`; False: nothing was done."""
+        session = self.session
+        if statements.is_closed or statements.is_in_use or session.behavior.keeps_closed_values is False:
+            return False
+        if not session.try_reset():
+            return False
+        if statements is not self.statements:
+            statements.close()
+        return True
 
     def reset_after(self, conn: Connection[Any]) -> None:
         """Invalidate a user's connection, and `reset`."""
@@ -81,7 +93,10 @@ class PooledSession:
         session = self.session
         if session.conversions is not session.base_conversions:
             statements.clear()
-        statements.close()
+        if statements is self.statements:
+            statements.release_used()
+        else:
+            statements.close()
         session.reset()
         if session.dispatcher.is_acquired:  # still in use by a task that holds a stale connection
             session.channel.abort(
@@ -101,7 +116,7 @@ class PooledSession:
     def save_baseline(self) -> None:
         """Make the current settings the baseline that each user starts with."""
         self.session.save_baseline()
-        self._statements.clear()
+        self.statements.clear()
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -123,7 +138,7 @@ class PooledSession:
             return "it was closed"
         if not session.is_resettable:
             return "its settings, temporary tables or database cannot be restored"
-        if session.options.sends_optofc and session.behavior.keeps_closed_values is False:
+        if session.behavior.keeps_closed_values is False and session.options.sends_optofc:
             return "its server drops BYTE and TEXT values with OPTOFC=1"
         if session.has_lost_primary:
             return "its server is no longer the primary"

@@ -196,8 +196,7 @@ class PoolManager:
         return lease
 
     def _lease(self, pooled: PooledConnection[PooledSession], now: float) -> Lease:
-        acquirer = self._leases.acquirer()
-        return Lease(pooled, now, acquirer, pooled.session.statements_for_user(), self._on_leaked)
+        return Lease(pooled, now, self._leases.acquirer(), self._on_leaked)
 
     async def _acquire(self, timeout: float) -> Connection[Any]:
         lease = self.lease_idle()
@@ -205,7 +204,7 @@ class PoolManager:
             if self.has_setup:
                 return await self._acquire_set_up(timeout)
             lease = await self.wait_lease(timeout)
-        return lease.pooled.session.connection_for_user(lease.statements, lease)
+        return lease.connection()
 
     async def wait_lease(self, timeout: float) -> Lease:
         """Wait for a connection that `lease_idle` has not found; `end` returns it. Not if there is a setup hook."""
@@ -220,7 +219,7 @@ class PoolManager:
         asked_at, deadline = self._now(), self._deadline(timeout)
         pooled = await self._wait_pooled(asked_at, deadline, timeout)
         lease = self._lease(pooled, asked_at)
-        conn = pooled.session.connection_for_user(lease.statements, lease)
+        conn = lease.connection()
         await self._within(
             deadline, timeout, pooled, self._lifecycle.run_setup(pooled.session, conn), "its setup failed"
         )
@@ -332,6 +331,10 @@ class PoolManager:
         if self._slow_release is not None and held > self._slow_release:
             logger.warning("%r: a connection was held for %.1f s%s", self, held, lease.by)
         pooled, session = lease.pooled, lease.pooled.session
+        if self._lifecycle.reset is None and session.try_reset(lease.statements):
+            if self._changed is not None or not self.state.try_release(pooled, now):
+                self._perform(self.state.release(pooled, now))
+            return
         session.reset(lease.statements)
         if failure := session.reset_failure:
             self._return(pooled, failure)

@@ -316,6 +316,21 @@ class Session:
         self.settings.reset()
         self.conversions = self.base_conversions
 
+    def try_reset(self) -> bool:
+        """`reset` after a user who has left nothing to undo, as after most calls; False: nothing was done."""
+        if (
+            self.open_objects
+            or self.transactions.is_changed
+            or self.settings.is_changed
+            or self.conversions is not self.base_conversions
+            or not self.is_resettable
+            or self.has_lost_primary
+            or not self.dispatcher.is_clean
+        ):
+            return False
+        self.users += 1
+        return True
+
     def save_baseline(self) -> None:
         """Make the current settings the baseline for every user of the session."""
         self.settings.save_baseline()

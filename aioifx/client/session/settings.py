@@ -73,6 +73,8 @@ class SessionSettings:
         self._lock_mode = _setting("set lock mode to ", "not wait", lock_mode)
         self._baseline = (isolation, lock_mode)
         self._overrides: list[Override] = []
+        self.is_changed = False
+        """Whether anything differs from the baseline."""
 
     @property
     def isolation(self) -> str:
@@ -112,7 +114,7 @@ class SessionSettings:
 
     def reset(self) -> None:
         """Return to the baseline: discard blocks and the user's own SETs."""
-        if self._overrides or (self._isolation.configured, self._lock_mode.configured) != self._baseline:
+        if self.is_changed:
             self._overrides.clear()
             self._isolation.configured, self._lock_mode.configured = self._baseline
             self._recompute()
@@ -120,6 +122,7 @@ class SessionSettings:
     def save_baseline(self) -> None:
         """Make the current base the one that `reset` returns to."""
         self._baseline = self._isolation.configured, self._lock_mode.configured
+        self.is_changed = bool(self._overrides)
 
     def _recompute(self) -> None:
         overrides = self._overrides
@@ -130,6 +133,7 @@ class SessionSettings:
             isolation.wanted = override.isolation or isolation.wanted
             lock_mode.wanted = override.lock_mode or lock_mode.wanted
         self.pending = isolation.is_pending or lock_mode.is_pending
+        self.is_changed = bool(overrides) or (isolation.configured, lock_mode.configured) != self._baseline
 
     def pending_changes(self) -> Iterator[Setting]:
         """The settings to send: lock mode before isolation (observed: JDBC, session.json)."""

@@ -273,6 +273,11 @@ class Transactions:
     def _commits_implicitly(self) -> bool:
         return self._database.is_ansi and self.autocommit and not self.is_open and not self.ended_inside
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is anything to undo for `reset`."""
+        return self.status is not TransactionStatus.NONE or self.autocommit is not self._base_autocommit
+
     def reset(self) -> None:
         """Undo what one user of the session has left: an open transaction, another autocommit."""
         if self.autocommit != self._base_autocommit:
