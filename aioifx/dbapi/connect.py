@@ -20,7 +20,8 @@ _DEFAULTS: Final[AllOptionFields] = {"autocommit": False, "lobs": "inline", "row
 
 async def open_transactional(options: ConnectOptions) -> AsyncConnection[Any]:
     """Open a connection. In a database without a log, autocommit is True whatever the options say."""
-    connection: AsyncConnection[Any] = await open_connection(replace(options, autocommit=True))
+    opening = options if options.autocommit else replace(options, autocommit=True)
+    connection: AsyncConnection[Any] = await open_connection(opening)
     if connection.log_mode != "unlogged":
         connection.autocommit = options.autocommit
     return connection

@@ -1,6 +1,6 @@
 """PEP 249's Connection and Cursor: each call runs the asyncio client's. Never: SQL's meaning, bytes.
 
-A cursor keeps one block of rows, so that most fetches need no change of threads.
+A cursor keeps one block of rows, so that most fetches need no call of the event loop.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ class Connection(NotCopied):
     In a forked process its methods raise InterfaceError, and `close` closes that process's descriptor alone. At the
     interpreter's exit open connections are closed. One that is garbage-collected before causes a ResourceWarning.
 
-    Finalizers, such as those of pools, run in any thread. In the background event loop `rollback`, `close` and
-    `terminate` wait for nothing: they are done before the next call. Other methods raise InterfaceError there.
+    Finalizers, such as those of pools, and handlers of signals may run while their thread waits for a call. There
+    `cancel`, `rollback`, `close` and `terminate` wait for nothing: they are done before the next call. Other methods
+    raise InterfaceError there, and in code that runs in the event loop.
 
     As a context manager it commits at the end of the block, or rolls back after an exception, and then closes.
     """
@@ -80,11 +81,11 @@ class Connection(NotCopied):
     ) -> T:
         """Await ``function(connection, *args, **kwargs)``, where *connection* is the asyncio connection below.
 
-        For what PEP 249 lacks: ``conn.run(aioifx.Connection.load, "orders", rows)``. The function runs in the
-        background event loop, where it must not block.
+        For what PEP 249 lacks: ``conn.run(aioifx.Connection.load, "orders", rows)``. The function runs in the event
+        loop of all blocking connections, where it must not block. Tasks that it leaves go on in the background.
 
         Raises:
-            InterfaceError: in a forked process, or called by code that runs in the background event loop.
+            InterfaceError: in a forked process, or called by code that runs in that event loop.
         """
         return self._thread.run(lambda: function(self._connection, *args, **kwargs))
 
@@ -129,7 +130,7 @@ class Connection(NotCopied):
         async def work(connection: AsyncConnection[Any]) -> None:
             connection.cancel()
 
-        self.run(work)
+        self._finish(work)
 
     def ping(self) -> None:
         """Check that the server answers, in one round trip that executes nothing.
@@ -496,7 +497,8 @@ class Cursor(NotCopied):
 
     def _run(self, work: Callable[[], Awaitable[T]]) -> T:
         self._check_open()
-        return self._thread.run(work)
+        call: Call[T] = Call(self._thread)
+        return call.run(work)
 
     def _reset(self) -> None:
         self.messages.clear()

@@ -48,7 +48,7 @@ class RealHost:
         self._logging = _LOGGING[settings.log_mode]
         self._present: set[str] = set()
         """Databases that may exist: added before they are created, removed after they are dropped."""
-        self._thread = LoopThread()
+        self._thread = LoopThread(callers_drive=False)
 
     def dsn_of(self, name: str) -> str:
         """The address with another database."""
@@ -129,7 +129,7 @@ class EmbeddedHost:
         self.server = aioifx.server.Server(
             aioifx.server.ServerOptions((), log_mode=settings.log_mode, db_locale=locale)
         )
-        self._thread = LoopThread()
+        self._thread = LoopThread(callers_drive=False)
         try:
             self._thread.run(self.server.start)
         except BaseException:

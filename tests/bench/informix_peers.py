@@ -165,6 +165,8 @@ class AioifxTables(Aioifx):
 class InformixDriver(Peer):
     """informix-driver's DB-API interface; it blocks, and is alone in its process."""
 
+    blocks = True
+
     def parameters(self) -> dict[str, Any]:
         options = aioifx.parse_dsn(self.dsn)
         return {
@@ -251,7 +253,7 @@ class InformixDriver(Peer):
 
 
 class AioifxDbapi(InformixDriver):
-    """Our blocking module; it blocks the event loop of its process as well, and runs one of its own."""
+    """Our blocking module."""
 
     def _connected(self, **parameters: Any) -> Any:
         options: dict[str, Any] = {"autocommit": True, **parameters}
@@ -261,6 +263,7 @@ class AioifxDbapi(InformixDriver):
 class InformixDriverAio(InformixDriver):
     """informix-driver's asyncio interface: the other one in threads."""
 
+    blocks = False
     open = Peer.open
     close = Peer.close
     connect = Peer.connect

@@ -70,6 +70,9 @@ async def in_turns(calls: Sequence[Callable[[], Awaitable[Any]]]) -> int:
 class Peer:
     """A client. The connection of the object is open as long as the object is in use."""
 
+    blocks = False
+    """Whether it needs no event loop, and its methods never wait for one."""
+
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
         self.conn: Any = None

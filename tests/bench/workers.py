@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -188,6 +188,15 @@ async def _sample(peer: Peer, order: Order) -> Answer:
         return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "done": done}
 
 
+def run_without_loop(work: Coroutine[Any, Any, None]) -> None:
+    """Run what only blocks, as in a program that has no event loop."""
+    try:
+        work.send(None)
+    except StopIteration:
+        return
+    raise AssertionError("a client that blocks has waited for an event loop")
+
+
 async def answer_orders(peer: Peer) -> None:
     """Until stdin ends; nothing else happens in this loop while it waits for an order."""
     await peer.open()
@@ -284,13 +293,16 @@ def settle_heap() -> None:
 def main() -> None:
     name, dsn, loop = sys.argv[1:]
     settle_heap()
-    factory = None
+    peer, factory = PEERS[name](dsn), None
+    if peer.blocks:
+        return run_without_loop(answer_orders(peer))
     if loop == "uvloop":
         import uvloop
 
         factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
-        runner.run(answer_orders(PEERS[name](dsn)))
+        runner.run(answer_orders(peer))
+    return None
 
 
 if __name__ == "__main__":

@@ -1,23 +1,27 @@
-"""The background thread: interrupts, forks, exits, and code of the user that runs in it."""
+"""The event loop of blocking calls: who drives it, interrupts, forks, exits, and code of the user that runs in it."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import os
+import selectors
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import aioifx
 from aioifx import dbapi
 from aioifx.dbapi import loop_thread
 from tests.client.session.test_loop_binding import child
@@ -65,18 +69,18 @@ def test_one_thread_serves_all_connections(host: Host) -> None:
         assert names.count("aioifx.dbapi") == 1
 
 
-def test_code_that_runs_in_the_thread_has_the_context_of_the_caller(conn: dbapi.Connection) -> None:
+def test_code_that_runs_in_the_loop_has_the_context_of_the_caller(conn: dbapi.Connection) -> None:
     """So that a span of the caller is the parent of those of its calls."""
     request = ContextVar("request", default="none")
-    seen: list[tuple[str, str]] = []
+    seen: list[str] = []
 
     def factory(columns: Any) -> Callable[[Any], Any]:
-        seen.append((request.get(), threading.current_thread().name))
+        seen.append(request.get())
         return tuple
 
     request.set("of the caller")
     conn.cursor(row_factory=factory).execute("select n from number where n = 1")
-    assert seen == [("of the caller", "aioifx.dbapi")]
+    assert seen == ["of the caller"]
 
 
 def test_a_connection_that_is_collected_in_the_thread_is_rolled_back_or_closed_there(
@@ -132,22 +136,39 @@ def test_code_that_runs_in_the_thread_cannot_block_it(host: Host, conn: dbapi.Co
         conn.cursor().execute("select n from number")
         return tuple
 
-    with pytest.raises(
-        dbapi.InterfaceError, match="a blocking call cannot be made from the background event loop"
-    ):
+    with pytest.raises(dbapi.InterfaceError, match="a blocking call cannot be made from the event loop"):
         conn.cursor(row_factory=factory).execute("select n from number")
     assert conn.cursor().execute("select count(*) from number").fetchone() == (200,)
 
 
-def test_what_code_of_the_user_raises_does_not_end_the_thread(conn: dbapi.Connection) -> None:
+def test_what_code_of_the_user_raises_does_not_end_the_loop(conn: dbapi.Connection) -> None:
     def factory(columns: Any) -> Callable[[Any], Any]:
         raise SystemExit(3)
 
     with pytest.raises(SystemExit):
         conn.cursor(row_factory=factory).execute("select n from number")
-    thread = loop_thread.loop_thread()
-    thread.loop.call_soon_threadsafe(factory, None)
     assert conn.cursor().execute("select count(*) from number").fetchone() == (200,)
+
+
+def test_what_a_callback_raises_ends_the_call_that_drives(conn: dbapi.Connection) -> None:
+    async def work(_: object) -> None:
+        asyncio.get_running_loop().call_soon(sys.exit, 3)
+        await asyncio.Event().wait()
+
+    with pytest.raises(SystemExit):
+        conn.run(work)
+    assert conn.cursor().execute("select count(*) from number").fetchone() == (200,)
+
+
+async def test_what_a_callback_raises_in_the_background_is_logged(
+    conn: dbapi.Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(_: object) -> None:
+        asyncio.get_running_loop().call_soon(sys.exit, 3)
+
+    conn.run(work)  # the event loop of the test runs in this thread
+    conn.ping()
+    assert [record.message for record in caplog.records] == ["a callback raised in the background event loop"]
 
 
 @signals
@@ -167,17 +188,18 @@ def test_a_keyboard_interrupt_while_connecting(host: Host) -> None:
                 pass  # the login, and then its end
 
 
+@signals
 def test_a_connection_that_is_open_as_the_interrupt_comes_is_dropped(
     host: Host, conn: dbapi.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take = loop_thread.Call[Any]._next_job
+    notify = loop_thread.Call[Any]._notify
 
-    def interrupted(self: loop_thread.Call[Any]) -> Any:
+    def interrupted(self: loop_thread.Call[Any], job: Any) -> None:
         monkeypatch.undo()
-        take(self)
-        raise KeyboardInterrupt
+        notify(self, job)
+        signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(loop_thread.Call, "_next_job", interrupted)
+    monkeypatch.setattr(loop_thread.Call, "_notify", interrupted)
     with pytest.raises(KeyboardInterrupt):
         dbapi.connect(host.dsn)
     conn.ping()  # the loop runs its callbacks in order
@@ -287,6 +309,7 @@ def work():
 
 threading.Thread(target=work, daemon=True).start()
 started.wait()
+conn.ping()
 pid = os.fork() if hasattr(os, "fork") else None
 if pid == 0:
     atexit.unregister(last)
@@ -347,71 +370,227 @@ def test_a_thread_that_cannot_be_started_is_an_error(host: Host, monkeypatch: py
     gc.collect()
 
 
-# -- interrupts at any moment -----------------------------------------------------------------------------------------
+# -- who drives -------------------------------------------------------------------------------------------------------
+
+
+class Gate:
+    """A call that lasts until it is opened."""
+
+    def __init__(self) -> None:
+        self._loop = loop_thread.loop_thread().loop
+        self._opened = asyncio.Event()
+        self.started = threading.Event()
+
+    async def passed(self, _: object) -> int:
+        self.started.set()
+        await self._opened.wait()
+        return threading.get_ident()
+
+    def open(self) -> None:
+        self._loop.call_soon_threadsafe(self._opened.set)
+
+
+def thread_of(conn: dbapi.Connection) -> loop_thread.LoopThread:
+    return conn._thread  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_call_runs_the_loop_in_its_thread(conn: dbapi.Connection) -> None:
+    async def ident(_: object) -> int:
+        return threading.get_ident()
+
+    assert conn.run(ident) == threading.get_ident()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(conn.run, ident).result(20) == pool.submit(threading.get_ident).result(20)
+
+
+def test_a_driver_whose_call_has_ended_hands_over(host: Host, conn: dbapi.Connection) -> None:
+    first, second, third = Gate(), Gate(), Gate()
+    thread = thread_of(conn)
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as two, ThreadPoolExecutor(1) as three:
+        idents = [pool.submit(threading.get_ident).result(20) for pool in (one, two, three)]
+        calls = []
+        for pool, gate in ((one, first), (two, second), (three, third)):
+            calls.append(pool.submit(conn.run, gate.passed))
+            assert gate.started.wait(20)
+        second.open()  # whose result comes while another thread drives
+        assert calls[1].result(20) == idents[0]
+        first.open()
+        assert calls[0].result(20) == idents[0]
+        host.call(eventually(lambda: isinstance(thread.driver, loop_thread.Call))).result(20)
+        third.open()
+        assert calls[2].result(20) == idents[2]
+
+
+async def test_a_call_within_an_event_loop_goes_on_after_the_driver_has_ended(conn: dbapi.Connection) -> None:
+    first, within = Gate(), Gate()
+
+    def end_first() -> None:
+        assert within.started.wait(20)
+        first.open()
+        driving.result(20)
+        within.open()
+
+    with ThreadPoolExecutor(2) as pool:
+        driving = pool.submit(conn.run, first.passed)
+        assert first.started.wait(20)
+        ending = pool.submit(end_first)
+        assert conn.run(within.passed) not in (threading.get_ident(), driving.result(20))
+        ending.result(20)
+
+
+def test_what_a_call_leaves_goes_on_in_the_background(conn: dbapi.Connection) -> None:
+    done = threading.Event()
+    tasks = set[asyncio.Task[None]]()
+
+    async def later() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        done.set()
+
+    async def leave(_: object) -> None:
+        tasks.add(asyncio.create_task(later()))
+
+    conn.run(leave)
+    assert done.wait(20)
+
+
+def test_other_threads_can_use_the_loop_between_calls(host: Host, conn: dbapi.Connection) -> None:
+    thread = thread_of(conn)
+    for _ in range(20):
+        conn.ping()
+        assert asyncio.run_coroutine_threadsafe(nothing(), thread.loop).result(20) == 1
+    host.call(eventually(lambda: thread.driver is thread)).result(20)  # it waits for events
+    assert asyncio.run_coroutine_threadsafe(nothing(), thread.loop).result(20) == 1
+    conn.ping()
 
 
 async def nothing() -> int:
     return 1
 
 
-def test_an_interrupt_before_a_call_is_started_does_not_hang(
-    conn: dbapi.Connection, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("calls", [8, pytest.param(200, marks=pytest.mark.exhaustive)])
+def test_threads_at_once_get_their_own_results(host: Host, conn: dbapi.Connection, calls: int) -> None:
+    """Connections of their own, a shared one, and rows that make calls while the loop waits for them."""
+
+    def work(n: int) -> None:
+        with dbapi.connect(host.dsn) as own:
+            cursor = own.cursor()
+            cursor.execute("create temp table t (n int)")
+            for call in range(calls):
+                shared = conn.cursor().execute("select n from number where n = ?", (call % 200,))
+                rows = ((m + n,) for (m,) in shared)
+                cursor.executemany("insert into t values (?)", rows)
+            cursor.execute("select count(*), sum(n) from t")
+            total = sum(call % 200 for call in range(calls)) + n * calls
+            assert [tuple(map(int, row)) for row in cursor] == [(calls, total)]
+
+    with ThreadPoolExecutor(6) as pool:
+        assert [*pool.map(work, range(6))] == [None] * 6
+    host.call(eventually(lambda: thread_of(conn).driver is thread_of(conn))).result(20)
+
+
+# -- interrupts at any moment -----------------------------------------------------------------------------------------
+
+
+@signals
+def test_a_handler_of_another_signal_may_end_the_call_or_cancel_it(
+    host: Host, conn: dbapi.Connection
 ) -> None:
-    class Interrupted:
-        """Stands for a loop, and an interrupt before the first call of it."""
+    def fail(*_: object) -> None:
+        raise LookupError("too late")
 
-        def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-            self.loop = loop
-            self.came = False
+    async def alarm() -> None:
+        await host.runs()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
 
-        def call_soon_threadsafe(self, *args: Any) -> None:
-            if not self.came:
-                self.came = True
-                raise KeyboardInterrupt
-            self.loop.call_soon_threadsafe(*args)
+    def cancel(*_: object) -> None:
+        conn.cancel()
+        with pytest.raises(dbapi.InterfaceError, match="a blocking call cannot be made"):
+            conn.ping()
 
-    call = loop_thread.Call[int](loop_thread.loop_thread())
-    monkeypatch.setattr(call, "_loop", Interrupted(call._loop))
+    before = signal.getsignal(signal.SIGALRM)
+    expected: list[tuple[Any, type[Exception]]] = [(fail, LookupError), (cancel, aioifx.QueryCanceled)]
+    try:
+        for handler, error in expected:
+            signal.signal(signal.SIGALRM, handler)
+            sent = host.call(alarm())
+            with pytest.raises(error):
+                conn.cursor().execute(SLOW)
+            sent.result(20)
+            assert signal.getsignal(signal.SIGALRM) is handler
+            assert conn.cursor().execute("select count(*) from number").fetchone() == (200,)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@signals
+def test_a_second_interrupt_does_not_wait_for_the_end_of_the_call(conn: dbapi.Connection) -> None:
+    opened = asyncio.Event()
+
+    async def stubborn(_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        while not opened.is_set():
+            try:
+                await opened.wait()
+            except asyncio.CancelledError:
+                signal.raise_signal(signal.SIGINT)
+
     with pytest.raises(KeyboardInterrupt):
-        call.run(nothing)
+        conn.run(stubborn)
+    assert not opened.is_set()
+    thread_of(conn).loop.call_soon_threadsafe(opened.set)
     conn.ping()
 
 
-def test_an_interrupt_before_the_first_step_of_a_call_does_not_hang(
-    conn: dbapi.Connection, monkeypatch: pytest.MonkeyPatch
+def lines_of(work: Callable[[], object], at: int) -> int:
+    """Call *work*, with an interrupt at its *at*-th line in the packages dbapi and asyncio; how many it has run."""
+    count = 0
+
+    def on_line(frame: Any, event: str, _: object) -> Any:
+        nonlocal count
+        if event == "line":
+            count += 1
+            if count == at:
+                signal.raise_signal(signal.SIGINT)
+        return on_line
+
+    def on_call(frame: Any, event: str, _: object) -> Any:
+        return on_line if frame.f_code.co_filename.startswith(TRACED) else None
+
+    sys.settrace(on_call)
+    try:
+        work()
+    finally:
+        sys.settrace(None)
+    return count
+
+
+TRACED = (str(Path(dbapi.__file__).parent), str(Path(asyncio.__file__).parent), selectors.__file__)
+
+
+@signals
+@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.exhaustive)])
+def test_an_interrupt_at_any_line_is_raised_and_leaves_the_connection_usable(
+    conn: dbapi.Connection, step: int
 ) -> None:
-    thread, gate = loop_thread.loop_thread(), threading.Event()
-    thread.loop.call_soon_threadsafe(gate.wait)
-    call = loop_thread.Call[int](thread)
-    take, taken = call._next_job, list[object]()
+    cursor = conn.cursor()
+    rows = ((n,) for n in iter(int, 1))
+    cursor.execute("create temp table spot (n int)")
 
-    def interrupted() -> Any:
-        taken.append(None)
-        if len(taken) == 1:
-            raise KeyboardInterrupt
-        gate.set()  # now the loop gets the start of the call and its cancellation together
-        return take()
+    def query() -> None:
+        cursor.execute("select n from number where n = 7")
 
-    monkeypatch.setattr(call, "_next_job", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        call.run(nothing)
-    conn.ping()
+    def many() -> None:
+        cursor.executemany("insert into spot values (?)", islice(rows, 3))
 
-
-def test_an_interrupt_after_the_end_of_a_call_does_not_hang(
-    conn: dbapi.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    call = loop_thread.Call[int](loop_thread.loop_thread())
-    take, taken = call._next_job, list[object]()
-
-    def interrupted() -> Any:
-        taken.append(take())
-        if len(taken) == 1:
-            raise KeyboardInterrupt
-        return taken[-1]
-
-    monkeypatch.setattr(call, "_next_job", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        call.run(nothing)
-    assert taken == [None, None]
-    conn.ping()
+    for work in (query, many):
+        work()
+        total = lines_of(work, 0)
+        assert total > 100
+        for at in range(1, total, step):
+            with pytest.raises(KeyboardInterrupt):
+                lines_of(work, at)
+                time.sleep(0)  # a signal at the last line is handled here
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            assert conn.cursor().execute("select count(*) from number").fetchone() == (200,)
+    assert not thread_of(conn)._waiting

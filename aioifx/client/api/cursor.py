@@ -198,7 +198,11 @@ class Cursor(NotCopied, Generic[R]):
             ProgrammingError: a mapping lacks a value; names the parameter.
         """
         sql, values = by_name_or_position(sql, params, named)
-        await self._observed(sql, len(values), partial(self._execute, sql, values, timeout))
+        if self._statements.base_session.observation is None:
+            self._reset()
+            await self._execute(sql, values, timeout)
+        else:
+            await self._observed(sql, len(values), partial(self._execute, sql, values, timeout))
         return self
 
     async def _observed(self, sql: str, parameters: int, execute: Callable[[], Awaitable[T]]) -> T:
@@ -224,7 +228,11 @@ class Cursor(NotCopied, Generic[R]):
         timeout: float | None,
         begin: Callable[[Statement, Sequence[Value]], Awaitable[None]] | None = None,
     ) -> None:
-        async with self._session.turn(timeout):
+        session = self._session
+        # ``async with session.turn(timeout)``, without awaiting if nothing has to be awaited.
+        if timeout is not None or session.settings.pending or not session.dispatcher.try_acquire():
+            await session.acquire(timeout)
+        try:
             statement, _ = await start(self._statements, sql, params, begin or self._begin)
             if self._blocks is not None:
                 self._blocks.finish_if_exhausted()
@@ -232,7 +240,9 @@ class Cursor(NotCopied, Generic[R]):
                 self._statement = statement
                 if not statement.returns_rows:
                     self._finish()
-                    await self._session.transactions.commit_implicit()
+                    await session.transactions.commit_implicit()
+        finally:
+            session.dispatcher.release()
 
     async def _begin(self, statement: Statement, params: Sequence[Value]) -> None:
         """Execute the statement, or open its cursor."""

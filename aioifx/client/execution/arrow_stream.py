@@ -169,7 +169,7 @@ class RecordBatches(NotCopied):
                 "Arrow data: the stream waits for the network, which would block its event loop; read it in a thread,"
                 " as by: await asyncio.to_thread(polars.DataFrame, stream)"
             )
-        if binding.is_gone or not binding.loop.is_running():
+        if binding.is_gone or not binding.takes_calls:
             raise binding.refusal()
         waiting = asyncio.run_coroutine_threadsafe(work(), binding.loop)
         try:

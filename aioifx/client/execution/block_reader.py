@@ -151,7 +151,12 @@ class BlockReader:
             raise InterfaceError("stream: expected a statement that returns rows, got one that returns none")
         session, plan = statement.session, self.plan(statement.plans)
         hold = session.transactions.needs_hold_cursor or (self._hold and session.database.is_logged)
-        rows = await statement.open(params, hold=hold, read_rows=plan.read_rows)
+        in_flight = statement.try_send_open(params, plan.read_rows, session.fetch_buffer.size, hold)
+        rows = (
+            await statement.open(params, hold=hold, read_rows=plan.read_rows)
+            if in_flight is None
+            else statement.accept_block(await session.dispatcher.reply(in_flight))
+        )
         if plan.large is not None:
             rows = (await fill(statement, plan.large, rows, params)).rows
             self.large, self._may_prefetch = plan.large, False

@@ -28,6 +28,7 @@ class OpenRequest(NamedTuple):
     """Request of an ordinary opening and the reader of its reply; cached, since most are the same."""
 
     size: int
+    hold: bool
     read_rows: RowReader | None
     has_types: bool
     """Whether RET_TYPE had already been sent."""
@@ -152,16 +153,22 @@ class CursorRequests:
         return max(wanted or self._session.fetch_buffer.size, self.row_size)
 
     def opening(
-        self, encoder: RequestEncoder, size: int, read_rows: RowReader | None, *, is_one_shot: bool
+        self,
+        encoder: RequestEncoder,
+        size: int,
+        read_rows: RowReader | None,
+        *,
+        hold: bool,
+        is_one_shot: bool,
     ) -> OpenRequest | None:
         """The request for fetches of *size* bytes, or of a row's size if larger; None if it may be refused."""
         if self.has_uncertain_ret_types and not self._session.behavior.ret_type_with_open:
             return None
         self.read_rows = read_rows
         enough = self.fetch_size(size)
-        group = self.open_template(encoder, enough, hold=False, is_one_shot=is_one_shot)
+        group = self.open_template(encoder, enough, hold=hold, is_one_shot=is_one_shot)
         reader = self.reply_reader(enough)
-        self.last_open = OpenRequest(size, read_rows, self.are_types_sent, group, reader)
+        self.last_open = OpenRequest(size, hold, read_rows, self.are_types_sent, group, reader)
         return self.last_open
 
     def open_template(

@@ -388,9 +388,10 @@ def by_name_or_position(
     """PEP 249: parameters are a sequence for ``?``, or else a mapping; decided by text and value, as in sqlite3."""
     if named is not None or not isinstance(sql, str):
         return by_position(sql, cast("Sequence[Value]", params), named)
-    if isinstance(params, Mapping) and not scan(sql).placeholders:
-        return bind_mapping(sql, params)
-    check_sequence(params, "parameters")
+    if params.__class__ is not tuple:  # the check of an abstract class is slow
+        if isinstance(params, Mapping) and not scan(sql).placeholders:
+            return bind_mapping(sql, params)
+        check_sequence(params, "parameters")
     return sql, cast("Sequence[Value]", params)
 
 

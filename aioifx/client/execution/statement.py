@@ -220,7 +220,7 @@ class Statement:
         return self.kind == StatementType.SELECT and not self.session.transactions.is_aborted
 
     def try_send_open(
-        self, params: Sequence[Value], read_rows: RowReader | None, size: int
+        self, params: Sequence[Value], read_rows: RowReader | None, size: int, hold: bool = False
     ) -> InFlight[Reply] | None:
         """Send the request of `open`; None if something must be awaited first or may have to be repeated."""
         session = self.session
@@ -231,12 +231,13 @@ class Statement:
         if (
             opening is None
             or opening.size != size
+            or opening.hold is not hold
             or opening.read_rows is not read_rows
             or opening.has_types is not cursor.are_types_sent
         ):
             if self.takes_large_values:
                 return None
-            opening = cursor.opening(self.encoder, size, read_rows, is_one_shot=self.is_one_shot)
+            opening = cursor.opening(self.encoder, size, read_rows, hold=hold, is_one_shot=self.is_one_shot)
             if opening is None:
                 return None
         if self.state is not PREPARED or self.generation != session.generation:

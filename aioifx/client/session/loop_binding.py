@@ -55,7 +55,12 @@ class LoopBinding:
         try:
             return asyncio.get_running_loop() is self.loop
         except RuntimeError:
-            return not self.loop.is_running()
+            return not self.takes_calls
+
+    @property
+    def takes_calls(self) -> bool:
+        """Whether the object's event loop takes calls of other threads: it is running, or will be at any moment."""
+        return self.loop.is_running() or self.loop in driven_loops
 
     def check(self) -> None:
         """Raise InterfaceError unless called in the object's event loop."""
@@ -76,6 +81,9 @@ class LoopBinding:
         state = ", which is closed" if self.loop.is_closed() else ""
         return InterfaceError(f"{self.what} belongs to another event loop{state}")
 
+
+driven_loops: Final[weakref.WeakSet[asyncio.AbstractEventLoop]] = weakref.WeakSet()
+"""Event loops that run in one thread or another while there are calls."""
 
 _bindings: Final[set[weakref.ref[LoopBinding]]] = set()  # a WeakSet takes three times as long
 
