@@ -264,8 +264,8 @@ def main() -> None:
     peers = [name for both in REFERENCE.items() for name in both]
     cases = cases_of([CLOSED, *given.rates], given.loops, peers)
     samples = run(cases, given.seconds, given.rounds, pins=given.pin)
-    told = f"Medians of {given.rounds} rounds of {given.seconds:g} s; {machine()}{load()}."
-    text = f"{latency_table(samples)}\n\n{told}"
+    footer = f"Medians of {given.rounds} rounds of {given.seconds:g} s; {machine()}{load()}."
+    text = f"{latency_table(samples)}\n\n{footer}"
     print(text)
     if given.write:
         write_into(PAGE, {"latency": text})
