@@ -70,6 +70,8 @@ def orders(rows: int, effort: float = 1.0) -> list[Order]:
         Order("load", rows=min(rows, 10_000)),
         Order("pool", repeat=500 // CALLS),
         Order("concurrent", repeat=500 // CALLS),
+        Order("gather", repeat=40),
+        Order("crowd", repeat=10),
         Order("connect", repeat=50),
     ]
     return [replace(order, repeat=max(1, int(order.repeat * effort))) for order in found]

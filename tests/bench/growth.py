@@ -48,7 +48,7 @@ LINEAR: Final = 1.1
 """Exponents above it are told in bold."""
 ENOUGH: Final = 0.2
 """Seconds of processor time after which a process repeats the work no more."""
-PATIENCE: Final = 2.0
+LONGEST: Final = 2.0
 """Seconds after which it does not, either, since the server takes them."""
 
 
@@ -88,7 +88,7 @@ async def measure(dsn: str, cost: Cost, size: int) -> Sample:
 
 async def _least(work: Work, least: float) -> float:
     gc.collect()
-    spent, end = 0.0, time.monotonic() + PATIENCE
+    spent, end = 0.0, time.monotonic() + LONGEST
     while spent < ENOUGH and time.monotonic() < end:
         spent += (used := await _timed(work))
         least = min(least, used)
@@ -248,8 +248,8 @@ def main() -> None:
         print(growth_table(run(costs, 1, given.most, counted), "instructions", 1))
         return
     samples = run(costs, given.rounds, given.most)
-    told = f"Least of {given.rounds} rounds; {machine()}{load()}; decoder: {aioifx.speedups}."
-    text = f"{growth_table(samples, 'µs', 1e6)}\n\n{told}"
+    footer = f"Least of {given.rounds} rounds; {machine()}{load()}; decoder: {aioifx.speedups}."
+    text = f"{growth_table(samples, 'µs', 1e6)}\n\n{footer}"
     print(text)
     if given.write:
         write_into(PAGE, {"growth": text})

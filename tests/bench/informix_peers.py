@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +13,19 @@ from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
 from aioifx.wire.handshake import LoginRequest, login_frame, put_login
 from aioifx.wire.outbox import Outbox
-from tests.bench.peers import POOL, TASKS, WORKERS, Missing, Order, Peer, Work, in_turns
+from tests.bench.peers import (
+    CROWD,
+    CROWDED,
+    POOL,
+    TASKS,
+    WORKERS,
+    Missing,
+    Order,
+    Peer,
+    Work,
+    at_once,
+    in_turns,
+)
 from tests.bench.ping_pong import PingPong
 from tests.bench.shapes import NARROW, SELECT_ONE, Shape
 
@@ -102,12 +113,15 @@ class Aioifx(Peer):
 
     async def gather(self, order: Order) -> Work:
         """Calls of many tasks on one connection."""
+        return lambda: at_once(lambda: self.ask(self.conn), TASKS)
 
-        async def work() -> int:
-            await asyncio.gather(*[self.ask(self.conn) for _ in range(TASKS)])
-            return TASKS
-
-        return work
+    async def crowd(self, order: Order) -> Work:
+        """Calls of many tasks through a pool."""
+        pool = await self.opened.enter_async_context(
+            aioifx.create_pool(self.dsn, min_size=CROWDED, max_size=CROWDED)
+        )
+        await pool.wait_ready()
+        return lambda: at_once(lambda: pool.fetchval(SELECT_ONE), CROWD)
 
     async def columns(self, order: Order) -> Work:
         arrow: Any = importlib.import_module("aioifx.arrow")

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from tests.bench.compare import named, ping_pong_of
-from tests.bench.peers import TASKS, Missing, Order
+from tests.bench.peers import CROWD, TASKS, Missing, Order
 from tests.bench.postgres import PostgresMissing, postgres_process
 from tests.bench.replay import replay_process
 from tests.bench.workers import Answer
@@ -30,8 +30,8 @@ from tests.bench.workers import Answer
 ROWS: Final = 100
 FEW: Final = 200
 MANY: Final = 1700
-WORKLOADS: Final = ("select-1", "pool-fetch", "few-rows", "insert", "gather", "connect")
-FEWER: Final = {"gather": TASKS, "connect": 10}
+WORKLOADS: Final = ("select-1", "pool-fetch", "few-rows", "insert", "gather", "crowd", "connect")
+FEWER: Final = {"gather": TASKS, "crowd": CROWD, "connect": 10}
 """Workloads that are repeated less often, by what factor."""
 
 _TOTAL: Final = re.compile(r"I\s+refs:\s+([\d,]+)")

@@ -25,6 +25,9 @@ CALLS: Final = 25
 """Calls of each of them."""
 TASKS: Final = 30
 """Tasks that use one connection at once."""
+CROWD: Final = 200
+"""Tasks that use CROWDED connections of a pool at once."""
+CROWDED: Final = 10
 BLOCK: Final = 1000
 """Rows that a cursor with a number fetches at a time."""
 
@@ -65,6 +68,12 @@ async def in_turns(calls: Sequence[Callable[[], Awaitable[Any]]]) -> int:
 
     await asyncio.gather(*map(worker, calls))
     return CALLS * len(calls)
+
+
+async def at_once(call: Callable[[], Awaitable[Any]], tasks: int) -> int:
+    """So many tasks, each of which calls once."""
+    await asyncio.gather(*(call() for _ in range(tasks)))
+    return tasks
 
 
 class Peer:

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from struct import pack
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.bench.peers import BLOCK, POOL, WORKERS, Missing, Order, Peer, Work, in_turns
+from tests.bench.peers import (
+    BLOCK,
+    CROWD,
+    CROWDED,
+    POOL,
+    TASKS,
+    WORKERS,
+    Missing,
+    Order,
+    Peer,
+    Work,
+    at_once,
+    in_turns,
+)
 from tests.bench.ping_pong import PingPong
 from tests.bench.shapes import NARROW, Shape
 
@@ -103,6 +117,22 @@ class Asyncpg(Peer):
 
         return work
 
+    async def gather(self, order: Order) -> Work:
+        lock = asyncio.Lock()  # a second call at the same time is an error
+
+        async def call() -> None:
+            async with lock:
+                await self.ask(self.conn)
+
+        return lambda: at_once(call, TASKS)
+
+    async def crowd(self, order: Order) -> Work:
+        asyncpg: Any = importlib.import_module("asyncpg")
+        pool = await self.opened.enter_async_context(
+            asyncpg.create_pool(self.dsn, min_size=CROWDED, max_size=CROWDED)
+        )
+        return lambda: at_once(lambda: pool.fetchval("SELECT 1"), CROWD)
+
 
 class Psycopg(Asyncpg):
     """psycopg 3, asyncio and binary, on PostgreSQL."""
@@ -182,7 +212,7 @@ class Psycopg(Asyncpg):
     async def pool(self, order: Order) -> Work:
         raise Missing("its pool is another package")
 
-    pool_fetch = pool
+    pool_fetch = crowd = pool
 
 
 class PostgresPingPong(PingPong):

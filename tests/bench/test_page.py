@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import fetch_size, growth, memory
+from tests.bench import fetch_size, growth, latency, memory
 from tests.bench.page import replaced, size_name, table, write_into
 
 PAGE = "# Title\n\nProse.\n\n<!-- one -->\nold\n<!-- /one -->\n\nMore.\n"
@@ -32,6 +32,7 @@ def test_a_page_without_marks_or_with_too_many_is_left_alone(page: str, tmp_path
     [
         (fetch_size.PAGE, ["sweep", "readers"]),
         (growth.PAGE, ["growth"]),
+        (latency.PAGE, ["latency"]),
         (memory.PAGE, ["connections"]),
     ],
 )
