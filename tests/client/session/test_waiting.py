@@ -53,6 +53,36 @@ async def test_it_is_passed_on_in_order_and_is_never_free_between() -> None:
     assert not lock.is_locked
 
 
+class Compared(asyncio.Future[None]):
+    """Counts how often one is compared with another."""
+
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.comparisons += 1
+        return self is other
+
+    __hash__ = asyncio.Future.__hash__
+
+
+@pytest.mark.parametrize("count", [10, 100, 1000])
+async def test_cancelled_waits_cost_each_no_more_if_they_are_many(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last first: a search would compare each with all before it."""
+    loop = asyncio.get_running_loop()
+    lock = FairLock()
+    await lock.acquire()
+    monkeypatch.setattr(loop, "create_future", lambda: Compared(loop=loop))
+    tasks = await waiting(lock, count)
+    Compared.comparisons = 0
+    for task in reversed(tasks):
+        task.cancel()
+        await asyncio.wait([task])
+    assert not lock.waiters
+    assert Compared.comparisons <= 2 * count
+
+
 async def test_a_cancelled_wait_loses_its_place() -> None:
     lock = FairLock()
     await lock.acquire()
