@@ -132,7 +132,7 @@ class StatementCache:
         self.release_used()
 
     @property
-    def is_in_use(self) -> bool:
+    def is_used(self) -> bool:
         """Whether a statement is in use."""
         return bool(self._in_use)
 
