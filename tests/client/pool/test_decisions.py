@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import sys
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -410,6 +411,69 @@ def test_a_connection_never_used_is_idle_before_those_released_since() -> None:
     assert [pooled.session for pooled in pool.idle] == ["b", "a"]
     assert pool.next_deadline(25) == 300
     assert closed(pool.decide(300)) == ["b"]
+
+
+def test_a_usual_release_is_one_step() -> None:
+    pool = state_with(max_size=2, max_idle=300)
+    with_idle(pool, "a")
+    taken = pooled_of(pool.enqueue(1, 10))
+    assert pool.try_release(taken, 20) and [*pool.idle] == [taken] and not pool.in_use
+    taken = pooled_of(pool.enqueue(2, 30))
+    pool.expire(30)
+    assert not pool.try_release(taken, 30)
+    assert closed(pool.release(taken, 30)) == ["a"]
+
+
+@pytest.mark.parametrize("lifetime", [0, 50])
+def test_a_release_in_one_step_has_no_actions_and_needs_no_earlier_timer(lifetime: float) -> None:
+    quick = 0
+    for seed in range(300):
+        random_ = random.Random(seed)
+        limits = Limits(min_size=1, max_size=4, max_lifetime=lifetime, max_idle=20, check_after_idle=5)
+        pool: PoolState[str, int] = PoolState(limits, jitter=random_.random)
+        now, pool.opening, names = 0.0, random_.randint(1, 3), itertools.count()
+        for step in range(40):
+            while pool.opening:
+                if random_.randrange(4):
+                    pool.on_opened(f"session {next(names)}", now)
+                else:
+                    pool.on_open_failed(OSError("down"), now)
+            now += random_.choice([0, 0, 0, 0.01, 7, 30])
+            match random_.randrange(20):
+                case 0:
+                    pool.decide(now)
+                case 1:
+                    pool.expire(now)
+                case 2:
+                    pool.resize(random_.randint(0, 2), random_.randint(2, 4), now)
+                case 3:
+                    pool.enqueue(step, now)
+                case kind if kind < 12:
+                    pool.acquire_idle(now)
+                case _ if pool.in_use:
+                    quick += _releases_as_usual(pool, random_.choice(sorted(pool.in_use, key=_session)), now)
+                case _:
+                    pass
+    assert quick > 200
+
+
+def _session(pooled: PooledConnection[str]) -> str:
+    return pooled.session
+
+
+def _releases_as_usual(pool: PoolState[str, int], pooled: PooledConnection[str], now: float) -> bool:
+    """Whether `try_release` released it, which `release` would then have done in the same way."""
+    twin, armed = deepcopy(pool), pool.next_deadline(now)
+    (copied,) = (each for each in twin.in_use if each.session == pooled.session)
+    if not pool.try_release(pooled, now):
+        pool.release(pooled, now)
+        return False
+    assert not twin.release(copied, now)
+    assert [*map(_session, pool.idle)] == [*map(_session, twin.idle)]
+    assert pooled.idle_since == now
+    due = twin.next_deadline(now)
+    assert due is None or (armed is not None and armed <= due)
+    return True
 
 
 class Model(RuleBasedStateMachine):
