@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 import aioifx.channel
 from aioifx.client.api.connection import Connection
+from aioifx.client.lobs.smart_object import SmartObject
+from aioifx.client.session.transaction_status import TransactionEvent
 from aioifx.errors import (
     ConnectionLost,
     DatabaseError,
@@ -788,3 +790,27 @@ async def test_a_lost_connection_says_a_thing_once() -> None:
                 await conn.execute(DELETE)
             assert str(behind.value) == str(caught.value)
             assert behind.value.__cause__ is None
+
+
+CHANGES: dict[str, Callable[[Connection[Any]], object]] = {
+    "large object": lambda conn: conn._session.open_objects.setdefault(1, SmartObject.__new__(SmartObject)),
+    "transaction": lambda conn: conn._session.transactions._on(TransactionEvent.BEGUN),
+    "autocommit": lambda conn: conn._session.transactions.set_autocommit(False),
+    "isolation": lambda conn: conn._session.settings.push("dirty read", ""),
+    "codec": lambda conn: conn.set_type_codec("integer", decoder=int),
+    "settings": lambda conn: setattr(conn._session, "is_resettable", False),
+    "primary": lambda conn: setattr(conn._session, "has_lost_primary", True),
+    "lock": lambda conn: conn._session.dispatcher.try_acquire(),
+    "interrupt": lambda conn: setattr(conn._session.dispatcher.interrupter, "has_unasked", True),
+}
+"""What a user can leave to be undone, or beyond it."""
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_session_is_reset_at_once_only_if_nothing_has_changed(change: str) -> None:
+    async with talking() as (conn, _):
+        session = conn._session
+        assert session.try_reset() and session.users == 1
+        CHANGES[change](conn)
+        assert not session.try_reset() and session.users == 1
+        session.channel.abort()  # what was changed by hand cannot be undone
