@@ -53,10 +53,10 @@ class Aioifx(Peer):
         return work
 
     async def insert(self, order: Order) -> Work:
-        row = NARROW.row(1)
+        sql, row = NARROW.insert(), NARROW.row(1)
 
         async def work() -> int:
-            await self.conn.execute(NARROW.insert(), *row)
+            await self.conn.execute(sql, *row)
             return 1
 
         return work
@@ -234,10 +234,10 @@ class InformixDriver(Peer):
         return work
 
     async def insert(self, order: Order) -> Work:
-        row = NARROW.row(1)
+        sql, row = NARROW.insert(), NARROW.row(1)
 
         async def work() -> int:
-            self.conn.cursor().execute(NARROW.insert(), row)
+            self.conn.cursor().execute(sql, row)
             return 1
 
         return work
@@ -313,11 +313,11 @@ class InformixDriverAio(InformixDriver):
         return work
 
     async def insert(self, order: Order) -> Work:
-        row = NARROW.row(1)
+        sql, row = NARROW.insert(), NARROW.row(1)
 
         async def work() -> int:
             cursor = await self.conn.cursor()
-            await cursor.execute(NARROW.insert(), row)
+            await cursor.execute(sql, row)
             return 1
 
         return work

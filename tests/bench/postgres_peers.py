@@ -65,10 +65,10 @@ class Asyncpg(Peer):
 
     async def insert(self, order: Order) -> Work:
         await self._empty()
-        row = NARROW.row(1)
+        sql, row = self._insert, NARROW.row(1)
 
         async def work() -> int:
-            await self.conn.execute(self._insert, *row)
+            await self.conn.execute(sql, *row)
             return 1
 
         return work

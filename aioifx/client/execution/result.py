@@ -11,7 +11,7 @@ from aioifx.wire.completion import Done, Serials, ServerError, serial_of
 from aioifx.wire.opcodes import StatementType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: making one would cost ten times as much
 class ExecuteResult:
     """Result of a statement.
 

@@ -46,9 +46,10 @@ def test_bits_without_a_meaning_are_no_warnings() -> None:
     assert len(warnings_of(0xFFFF)) == 6
 
 
-def test_a_result_cannot_be_changed() -> None:
+def test_results_are_equal_by_their_values_and_have_no_other_fields() -> None:
+    assert len({ExecuteResult(1), ExecuteResult(1), ExecuteResult(2)}) == 2
     with pytest.raises(AttributeError):
-        ExecuteResult().rowcount = 1  # type: ignore[misc]
+        ExecuteResult().count = 1  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

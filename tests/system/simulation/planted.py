@@ -54,7 +54,7 @@ DEFECTS: Final = {
     "slot lost on cancel": Defect(
         "A pool lost a connection whose task was cancelled as it got it.",
         "aioifx.client.pool.manager",
-        "PoolManager._wait_assigned",
+        "PoolManager._on_wait_cancelled",
         "if future.done() and",
         "if False and",
         0,
@@ -107,8 +107,8 @@ DEFECTS: Final = {
         "Who came last to a connection was served first.",
         "aioifx.client.session.waiting",
         "FairLock.release",
-        "self.waiters.popleft()",
-        "self.waiters.pop()",
+        "self.waiters.popitem(last=False)",
+        "self.waiters.popitem()",
         100,
     ),
     "rows of another query": Defect(
