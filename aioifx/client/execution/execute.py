@@ -262,7 +262,7 @@ async def execute_statement(statement: Statement, params: Sequence[Value], _: No
         return result_of(statement.kind, None, rowcount=count)
     reply = await statement.execute(params)
     if reply.is_plain:  # without warnings of routines
-        return result_of(statement.kind, reply.done, reply.serials, warnings=statement.warnings)
+        return result_of(statement.kind, reply.done, reply.serials, statement.warnings)
     return result_of(
         statement.kind,
         reply.done,

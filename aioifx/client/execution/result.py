@@ -57,12 +57,15 @@ DATABASE_TYPES: Final = frozenset(
 """Their warning bits describe the database (OpenWarning) and are not warnings."""
 
 
+_INSERT: Final = int(StatementType.INSERT)
+
+
 def result_of(
     kind: int,
     done: Done | None,
     serials: Serials | None = None,
-    *,
     warnings: int = 0,
+    *,
     warned: Collection[ServerError] = (),
     left_out: int = 0,
     rowcount: int | None = None,
@@ -79,7 +82,7 @@ def result_of(
     """
     done = done or Done()
     serial: int | None = None
-    if kind == StatementType.INSERT:
+    if kind == _INSERT:
         serial = serial_of(done.serial, serials) or None
     bits = 0 if kind in DATABASE_TYPES else done.warnings | warnings
     warned_of = warnings_of(bits) if bits else ()
