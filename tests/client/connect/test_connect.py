@@ -746,8 +746,10 @@ async def ports(*peers: Peer | None) -> AsyncIterator[list[int]]:
         found: list[int] = []
         for peer in peers:
             if peer is None:
-                async with listening() as nobody:
-                    found.append(nobody.port)
+                # Bound, so that no other socket gets the port meanwhile, and not listening.
+                bound = stack.enter_context(socket.socket())
+                bound.bind(("127.0.0.1", 0))
+                found.append(bound.getsockname()[1])
             else:
                 found.append((await stack.enter_async_context(listening(peer))).port)
         yield found
