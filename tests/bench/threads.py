@@ -87,7 +87,7 @@ def shown(values: Sequence[float]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--fetches", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=7)
