@@ -89,7 +89,7 @@ async def caller(name: str, dsn: str, stack: AsyncExitStack) -> Call:
 
     async def exchange() -> None:
         peer = await free.get()
-        await peer.exchange(peer.request)
+        await peer.conn.exchange(peer.request)
         free.put_nowait(peer)
 
     return exchange

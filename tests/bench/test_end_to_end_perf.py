@@ -14,7 +14,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from tests.bench.compare import orders
 from tests.bench.conftest import FEW
 from tests.bench.informix_peers import Aioifx
-from tests.bench.peers import CALLS, WORKERS, Order
+from tests.bench.peers import CALLS, CROWD, TASKS, WORKERS, Order
 
 LARGEST = 100_000
 
@@ -50,5 +50,5 @@ def test_call(
     finally:
         loop.run_until_complete(peer.opened.aclose())
         loop.run_until_complete(peer.close())
-    calls = CALLS * WORKERS if order.workload in ("pool", "concurrent") else order.rows
-    assert done == order.repeat * calls
+    at_once = {"pool": CALLS * WORKERS, "concurrent": CALLS * WORKERS, "gather": TASKS, "crowd": CROWD}
+    assert done == order.repeat * at_once.get(order.workload, order.rows)

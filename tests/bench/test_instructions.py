@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from tests.bench.instructions import ROWS, Client, clients, table, total_of
+from tests.bench.peers import Missing
 from tests.bench.replay import replay_process
 
 REPORT = """
@@ -62,5 +63,5 @@ def test_a_call_is_counted() -> None:
 @pytest.mark.timeout(300)  # a process starts 40 times slower under valgrind
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind")
 def test_what_a_client_cannot_do_is_said() -> None:
-    with replay_process(rows=ROWS) as dsn, pytest.raises(RuntimeError, match="ping-pong: no rows"):
+    with replay_process(rows=ROWS) as dsn, pytest.raises(Missing, match=r"^fetch$"):
         Client("ping-pong", "ping-pong", dsn, "asyncio").instructions("fetch")

@@ -20,7 +20,7 @@ from aioifx.client.pool.pool import Pool
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.errors import ConnectionLost, InterfaceError
 from aioifx.server import running
-from tests.client.conftest import LOOPS
+from tests.loops import LOOPS
 
 QUERY = "select count(*) from t"
 

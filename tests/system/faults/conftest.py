@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from tests.system.cancellation.conftest import LOOPS
+from tests.loops import LOOPS
 
 
 @pytest.hookimpl(optionalhook=True)  # pytest-asyncio has it from 1.4 on
