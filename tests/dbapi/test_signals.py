@@ -47,6 +47,7 @@ def test_an_exception_of_a_handler_that_is_not_replaced_yet_puts_the_others_back
     from aioifx.dbapi import signals
 
     before = signal.signal(signal.SIGUSR1, signal.default_int_handler)
+    sigint = signal.getsignal(signal.SIGINT)  # ignored in a background job
     replaced: Handlers = {}
 
     def interrupted(number: int, handler: Any) -> None:
@@ -59,6 +60,6 @@ def test_an_exception_of_a_handler_that_is_not_replaced_yet_puts_the_others_back
         with pytest.raises(KeyboardInterrupt):
             replace_handlers(ours, replaced)
         assert signal.getsignal(signal.SIGUSR1) is signal.default_int_handler
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert signal.getsignal(signal.SIGINT) is sigint
     finally:
         signal.signal(signal.SIGUSR1, before)

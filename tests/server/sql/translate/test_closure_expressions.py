@@ -91,10 +91,11 @@ def both(
     context = Context(catalog.empty_schema(), SETTINGS, statement=tree)
     node = expression(tree, None if is_condition else varchar(255), context)
     bound = tuple(values[name] for name in names)
+    named = {str(number): value for number, value in enumerate(bound, 1)}  # 3.12.1 takes ?1 for a name
     by_sqlite: object
     by_closure: object
     try:
-        by_sqlite = connection.execute(f"SELECT {render(node)}", bound).fetchone()[0]
+        by_sqlite = connection.execute(f"SELECT {render(node)}", named).fetchone()[0]
         by_sqlite = by_sqlite == 1 if is_condition else by_sqlite
     except sqlite3.OperationalError as error:
         if not str(error).startswith("user-defined function"):

@@ -18,7 +18,7 @@ def test_an_expression_is_a_query_of_one_row() -> None:
     tree = nodes.Binary(1, "+", nodes.Variable(1, 0, "a", INTEGER), nodes.Number(5, "1", 1), 3)
     plan = EmbeddedExpression(tree, INTEGER).plan(bench.schema, bench.settings)
     assert isinstance(plan.action, Query)
-    assert bench.connection.execute(plan.action.sql.text, (4,)).fetchone() == (5,)
+    assert bench.connection.execute(plan.action.sql.text, {"1": 4, "p1": 4}).fetchone() == (5,)
     assert len(plan.parameters) == 1
 
 
