@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -18,6 +20,16 @@ FEW: Final = 60
 def measures(config: pytest.Config) -> bool:
     """Whether times are taken; otherwise each bench runs once, small, as a test."""
     return bool(config.getoption("benchmark_enable")) or not config.getoption("benchmark_disable")
+
+
+def check_plot(plot: Callable[[Path], None], folder: Path) -> None:
+    """Check that *plot* writes SVG, and the same file for the same numbers."""
+    pytest.importorskip("matplotlib")
+    one, two = folder / "one.svg", folder / "two.svg"
+    plot(one)
+    plot(two)
+    assert ElementTree.parse(one).getroot().tag.endswith("svg")
+    assert one.read_bytes() == two.read_bytes()
 
 
 @pytest.fixture(scope="session")

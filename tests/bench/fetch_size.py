@@ -23,12 +23,11 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import aioifx
-from tests.bench.page import DOCS, load, machine, size_name, table, write_into
+from tests.bench.page import DOCS, load, machine, plotted, size_name, table, write_into
 from tests.bench.replay import replay_process
 from tests.bench.shapes import SHAPES
 
@@ -262,30 +261,23 @@ def report(samples: Samples, rounds: int) -> dict[str, str]:
 
 def plot(samples: Samples, path: Path) -> None:
     """Rows per second over the size of the buffer, as SVG."""
-    matplotlib: Any = import_module("matplotlib")  # type checkers need not have it
-    matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.hashsalt": "aioifx", "svg.fonttype": "none", "font.size": 9})
-    pyplot: Any = import_module("matplotlib.pyplot")
-
     shapes = sorted({case.shape for case in samples})
-    figure, areas = pyplot.subplots(1, len(shapes), figsize=(4.6 * len(shapes), 3.4), squeeze=False)
-    for area, shape in zip(areas[0], shapes, strict=True):
-        for delay in sorted({case.delay for case in samples}):
-            points = sorted(
-                (case.size, case.rows / _median(of_case, "fetch") / 1e6)
-                for case, of_case in samples.items()
-                if _in_sweep(case, samples, shape, delay)
-            )
-            area.plot(*zip(*points, strict=True), marker="o", markersize=3, label=f"+ {delay:g} ms")
-        area.axvline(32767, color="grey", linewidth=0.8, linestyle=":")
-        area.set_xscale("log", base=2)
-        area.set_xlabel("fetch_size, bytes")
-        area.set_ylabel("million rows/s")
-        area.set_ylim(bottom=0)
-        area.set_title(shape)
-        area.legend(title="each round trip")
-    figure.tight_layout()
-    figure.savefig(path, format="svg", metadata={"Date": None})
+    with plotted(path, 1, len(shapes), (4.6 * len(shapes), 3.4)) as areas:
+        for area, shape in zip(areas[0], shapes, strict=True):
+            for delay in sorted({case.delay for case in samples}):
+                points = sorted(
+                    (case.size, case.rows / _median(of_case, "fetch") / 1e6)
+                    for case, of_case in samples.items()
+                    if _in_sweep(case, samples, shape, delay)
+                )
+                area.plot(*zip(*points, strict=True), marker="o", markersize=3, label=f"+ {delay:g} ms")
+            area.axvline(32767, color="grey", linewidth=0.8, linestyle=":")
+            area.set_xscale("log", base=2)
+            area.set_xlabel("fetch_size, bytes")
+            area.set_ylabel("million rows/s")
+            area.set_ylim(bottom=0)
+            area.set_title(shape)
+            area.legend(title="each round trip")
 
 
 def main() -> None:

@@ -26,9 +26,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import aioifx
 from tests.bench.compare import named
@@ -36,7 +35,7 @@ from tests.bench.embedded import server_process
 from tests.bench.fetch_size import _forget_peak, _memory
 from tests.bench.growth_costs import COSTS, Cost, Work
 from tests.bench.instructions import ValgrindMissing, total_of
-from tests.bench.page import DOCS, load, machine, table, write_into
+from tests.bench.page import DOCS, load, machine, plotted, table, write_into
 from tests.bench.replay import replay_process
 
 PAGE: Final = DOCS / "explanation" / "growth.md"
@@ -205,25 +204,17 @@ def _kib(size: float) -> str:
 
 def plot(samples: Samples, path: Path) -> None:
     """Processor time of each one over how many there are, as SVG; one part for each kind of cost."""
-    matplotlib: Any = import_module("matplotlib")  # type checkers need not have it
-    matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.hashsalt": "aioifx", "svg.fonttype": "none", "font.size": 9})
-    pyplot: Any = import_module("matplotlib.pyplot")
-
     kinds = list(dict.fromkeys(cost.kind for cost in COSTS if cost.name in samples))
-    figure, areas = pyplot.subplots(len(kinds), 1, figsize=(5.0, 3.7 * len(kinds)), squeeze=False)
-    for area, kind in zip(areas[:, 0], kinds, strict=True):
-        for name in (cost.name for cost in COSTS if cost.kind == kind and cost.name in samples):
-            points = [(size, sample.cost / size * 1e6) for size, sample in samples[name].items()]
-            area.plot(*zip(*points, strict=True), marker="o", markersize=3, label=name.replace("`", ""))
-        area.set_xscale("log")
-        area.set_yscale("log")
-        area.set_ylabel("µs of processor time each")
-        area.set_title(kind)
-        area.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2, frameon=False)
-    figure.tight_layout()
-    figure.savefig(path, format="svg", metadata={"Date": None})
-    pyplot.close(figure)
+    with plotted(path, len(kinds), 1, (5.0, 3.7 * len(kinds))) as areas:
+        for area, kind in zip(areas[:, 0], kinds, strict=True):
+            for name in (cost.name for cost in COSTS if cost.kind == kind and cost.name in samples):
+                points = [(size, sample.cost / size * 1e6) for size, sample in samples[name].items()]
+                area.plot(*zip(*points, strict=True), marker="o", markersize=3, label=name.replace("`", ""))
+            area.set_xscale("log")
+            area.set_yscale("log")
+            area.set_ylabel("µs of processor time each")
+            area.set_title(kind)
+            area.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2, frameon=False)
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from time import perf_counter
 from typing import Any, Final, NamedTuple
 
 import aioifx
-from tests.bench.page import DOCS, load, machine, table, write_into
+from tests.bench.page import DOCS, load, machine, plotted, table, write_into
 from tests.bench.peers import Peer
 from tests.bench.postgres import postgres_process
 from tests.bench.replay import replay_process
@@ -209,33 +209,25 @@ def _load_of(case: Case) -> str:
 
 def plot(samples: Samples, path: Path) -> None:
     """The quantiles over the rate, as SVG; one part for each event loop."""
-    matplotlib: Any = importlib.import_module("matplotlib")  # type checkers need not have it
-    matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.hashsalt": "aioifx", "svg.fonttype": "none", "font.size": 9})
-    pyplot: Any = importlib.import_module("matplotlib.pyplot")
-
     loops = list(dict.fromkeys(case.loop for case in samples))
-    figure, areas = pyplot.subplots(len(loops), 1, figsize=(5.0, 4.0 * len(loops)), squeeze=False)
-    for area, loop in zip(areas[:, 0], loops, strict=True):
-        for peer, color in (("aioifx", "C0"), ("asyncpg", "C1")):
-            for number, line in enumerate(("-", "--", ":")):
-                points = [
-                    (case.rate, statistics.median(sample.quantiles[number] for sample in found) * 1e3)
-                    for case, found in samples.items()
-                    if (case.peer, case.loop) == (peer, loop) and case.rate
-                ]
-                label = f"{peer}, p{QUANTILES[number] * 100:g}"
-                area.plot(
-                    *zip(*points, strict=True), line, color=color, marker="o", markersize=3, label=label
-                )
-        area.set_yscale("log")
-        area.set_xlabel("calls a second")
-        area.set_ylabel("ms")
-        area.set_title(loop)
-        area.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2, frameon=False)
-    figure.tight_layout()
-    figure.savefig(path, format="svg", metadata={"Date": None})
-    pyplot.close(figure)
+    with plotted(path, len(loops), 1, (5.0, 4.0 * len(loops))) as areas:
+        for area, loop in zip(areas[:, 0], loops, strict=True):
+            for peer, color in (("aioifx", "C0"), ("asyncpg", "C1")):
+                for number, line in enumerate(("-", "--", ":")):
+                    points = [
+                        (case.rate, statistics.median(sample.quantiles[number] for sample in found) * 1e3)
+                        for case, found in samples.items()
+                        if (case.peer, case.loop) == (peer, loop) and case.rate
+                    ]
+                    label = f"{peer}, p{QUANTILES[number] * 100:g}"
+                    area.plot(
+                        *zip(*points, strict=True), line, color=color, marker="o", markersize=3, label=label
+                    )
+            area.set_yscale("log")
+            area.set_xlabel("calls a second")
+            area.set_ylabel("ms")
+            area.set_title(loop)
+            area.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2, frameon=False)
 
 
 def _sampled(given: list[Any]) -> Sample:

@@ -1,12 +1,14 @@
-"""What a bench writes into a page of the documentation: between two marks, so that the prose around stays."""
+"""What a bench writes into a page of the documentation: text between two marks, and plots. Never: what is measured."""
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 
@@ -35,6 +37,24 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of Markdown: the first column to the left, numbers to the right."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+@contextmanager
+def plotted(path: Path, rows: int, columns: int, size: tuple[float, float]) -> Generator[Any, None, None]:
+    """Give areas to plot in, by row and column, and write them as SVG: the same file for the same plot.
+
+    Args:
+        size: width and height of all of them, in inches.
+    """
+    matplotlib: Any = import_module("matplotlib")  # type checkers need not have it
+    matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.hashsalt": "aioifx", "svg.fonttype": "none", "font.size": 9})
+    pyplot: Any = import_module("matplotlib.pyplot")
+    figure, areas = pyplot.subplots(rows, columns, figsize=size, squeeze=False)
+    yield areas
+    figure.tight_layout()
+    figure.savefig(path, format="svg", metadata={"Date": None})
+    pyplot.close(figure)
 
 
 def machine() -> str:
