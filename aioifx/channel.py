@@ -91,7 +91,8 @@ class Channel(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self.failure: DatabaseError | None = None
         """Why the channel ended; None while it is open."""
-        self._is_closing = False  # as soon as no reply is pending
+        self.on_answered: Callable[[], None] | None = None
+        """Called when no more replies are pending, before the waiter of the last one runs."""
         self._is_reading_paused = False
         self._is_parsing_paused = False
         self._is_transport_paused = False
@@ -319,7 +320,7 @@ class Channel(asyncio.Protocol):
 
     def close_when_answered(self) -> None:
         """`close` as soon as no reply is pending."""
-        self._is_closing = True
+        self.on_answered = self.close
         self.resume_reading()
         if not self.pending_replies:
             self.close()
@@ -391,8 +392,8 @@ class Channel(asyncio.Protocol):
                 pending_reply.future.set_result(answer)
             except asyncio.InvalidStateError:
                 pass  # cancelled, or timed out; asking first would cost each reply more
-        if self._is_closing and not queue:
-            self.close()
+        if self.on_answered is not None and not queue:
+            self.on_answered()
         elif inbox.pos > COMPACT_FROM:
             inbox.compact()
 

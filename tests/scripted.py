@@ -239,6 +239,12 @@ async def at_rest(session: Session) -> None:
         await asyncio.sleep(0)
 
 
+async def run_ready_tasks() -> None:
+    """Let everything happen that is due."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
 async def until(condition: Callable[[], bool]) -> None:
     """Run the loop until *condition* holds; for peers in memory, where nothing takes time."""
     for _ in range(10_000):

@@ -22,9 +22,9 @@ from sqlalchemy.sql.elements import quoted_name
 from aioifx import dbapi, errors
 from aioifx.client.api.connection import Connection as Client
 from aioifx.client.api.connection import statements_of
-from aioifx.client.execution.statement_cache import DDL_VERBS
 from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.client.sql.scanner import scan
+from aioifx.client.sql.statement_rules import alters_tables
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.codecs.time_zones import time_zone
 from aioifx.sqlalchemy.adapters import AdaptedConnection, AdaptedModule
@@ -60,10 +60,10 @@ class SchemaChanges:
 
     def on_executed(self, connection: Any, sql: str) -> None:
         """Called after a statement without rows."""
-        verb = scan(sql).verb
-        if verb in DDL_VERBS:
+        if alters_tables(sql):
             self._current = object()
-        if verb in DDL_VERBS or verb == "create":
+            self._changed.add(connection)
+        elif scan(sql).verb == "create":
             self._changed.add(connection)
 
     def on_commit(self, connection: Any) -> None:

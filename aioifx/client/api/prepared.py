@@ -346,8 +346,8 @@ class _OwnStatement:
         note_stale(error)
         return None
 
-    def invalidate_after(self, statement: Statement) -> None:
-        self._statements.invalidate_after(statement)
+    def clear(self) -> None:
+        self._statements.clear()
 
     def close(self) -> None:
         """Release the statement. Waits for nothing. Idempotent."""

@@ -79,13 +79,15 @@ async def call(
     session = source.session if source.is_closed else source.base_session
     dispatcher = session.dispatcher
     # ``async with session.turn(timeout)``, without awaiting if nothing has to be awaited.
-    if timeout is not None or session.settings.pending or not dispatcher.try_acquire():
+    if timeout is not None or not dispatcher.try_acquire():
         try:
-            await session.acquire(timeout)
+            await dispatcher.acquire(timeout)
         except DatabaseError as error:
             note_sql(error, sql)
             raise
     try:
+        if session.settings.pending:
+            await session.apply_settings()
         may_repeat = not (once or session.transactions.is_open)
         statement = source.lookup(sql, params) or await source.prepare(sql, params)
         while True:
@@ -98,8 +100,8 @@ async def call(
                 if fresh is None:
                     raise
                 statement = fresh
-        if not statement.returns_rows:
-            source.invalidate_after(statement)
+        if statement.alters_tables:
+            source.clear()
         source.release(statement)
         if session.database.is_ansi:
             if statement.returns_rows:
@@ -181,7 +183,8 @@ async def start(
             if fresh is None:
                 raise
             statement = fresh
-    source.invalidate_after(statement)
+    if statement.alters_tables:
+        source.clear()
     return statement, result
 
 

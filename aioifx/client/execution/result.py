@@ -57,6 +57,8 @@ DATABASE_TYPES: Final = frozenset(
 """Their warning bits describe the database (OpenWarning) and are not warnings."""
 
 
+_NO_DONE: Final = Done()
+
 _INSERT: Final = int(StatementType.INSERT)
 
 
@@ -80,16 +82,16 @@ def result_of(
         warned: warnings of routines.
         left_out: how many more of these there were.
     """
-    done = done or Done()
+    bits, rows, rowid, number = done or _NO_DONE  # unpacked at once: a field of a named tuple is slow to read
     serial: int | None = None
     if kind == _INSERT:
-        serial = serial_of(done.serial, serials) or None
-    bits = 0 if kind in DATABASE_TYPES else done.warnings | warnings
-    warned_of = warnings_of(bits) if bits else ()
+        serial = number or serial_of(0, serials) or None
+    bits |= warnings
+    warned_of = warnings_of(bits) if bits and kind not in DATABASE_TYPES else ()
     if warned:
         warned_of += tuple(Warning(visible(one.text or one.token), one.sqlstate) for one in warned)
     if left_out:
         warned_of += (Warning(f"{left_out} more warnings were left out"),)
     return ExecuteResult(
-        done.rows if rowcount is None else rowcount, serial, done.rowid, warned_of, errors, each_serial
+        rows if rowcount is None else rowcount, serial, rowid, warned_of, errors, each_serial
     )

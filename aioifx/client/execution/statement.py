@@ -36,7 +36,8 @@ from aioifx.client.session.failures import raise_for
 from aioifx.client.session.fetch_size import may_be_about_the_request
 from aioifx.client.session.session import DML_TYPES, Session
 from aioifx.client.session.waiting import InFlight
-from aioifx.client.sql.scanner import is_for_update, scan
+from aioifx.client.sql.scanner import is_for_update
+from aioifx.client.sql.statement_rules import alters_tables
 from aioifx.codecs.arrow_rows import ArrowRows
 from aioifx.codecs.native import EncodeArrow, leave_all, make_encoder
 from aioifx.codecs.objects import adapters_for
@@ -99,7 +100,8 @@ class Statement:
         """The BLOB and CLOB parameters; None if there are none."""
         self.takes_large_values = self.large_parameters is not None or self.lob_parameters is not None
         """Whether parameters must be read from their sources, or stored, before they are encoded."""
-        self.verb = scan(sql).verb
+        self.alters_tables = not self.returns_rows and alters_tables(sql)
+        """Whether cached statements may be stale after its execution."""
         on_lost = session.transactions.on_reply_lost
         self.on_lost = None if self.kind == StatementType.SELECT else partial(on_lost, sql)
         """Called if the reply to an execution is lost."""

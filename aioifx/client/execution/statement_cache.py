@@ -17,7 +17,7 @@ from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_state import PREPARED
 from aioifx.client.session.failures import note_sql
 from aioifx.client.session.session import Session
-from aioifx.client.sql.scanner import scan
+from aioifx.client.sql.statement_rules import alters_tables
 from aioifx.client.sql.templates import note_place
 from aioifx.errors import DatabaseError, InterfaceError, QueryTimeout
 from aioifx.sqltypes import Value
@@ -66,8 +66,8 @@ class StatementSource(Protocol):
         """`on_failure`; returns another statement to try again with if the failed one was stale."""
         ...
 
-    def invalidate_after(self, statement: Statement) -> None:
-        """Called after a successful execution, which may have made cached statements stale."""
+    def clear(self) -> None:
+        """Called after a statement that may have made the cached ones stale."""
         ...
 
 
@@ -88,9 +88,6 @@ STALE: Final = frozenset(
 
 _CHANGED: Final = -710
 _EXECUTE_AGAIN: Final = "its table has changed since it was prepared; execute it again to prepare it again"
-
-DDL_VERBS: Final = frozenset({"alter", "drop", "rename"})
-"""After these, cached statements may be stale."""
 
 
 class StatementCache:
@@ -208,14 +205,9 @@ class StatementCache:
             del self._idle[statement.sql]
         statement.release_later()
 
-    def invalidate_after(self, statement: Statement) -> None:
-        """Invalidate cached statements after a successful statement that may have changed what they name."""
-        if not statement.returns_rows and statement.verb in DDL_VERBS:
-            self.clear()
-
     def invalidate_after_text(self, sql: str) -> None:
-        """`invalidate_after` by the text alone."""
-        if scan(sql).verb in DDL_VERBS:
+        """Release every idle statement after *sql*, if that may have changed what they name."""
+        if alters_tables(sql):
             self.clear()
 
     def invalidate(self) -> None:

@@ -49,9 +49,9 @@ _reply: Final = Dispatcher.reply
 class MeteredDispatcher(Dispatcher):
     """The dispatcher of an observed connection."""
 
-    async def acquire(self, *, timeout: float | None = None, idle: bool = False) -> None:
+    async def acquire(self, timeout: float | None = None, *, idle: bool = False) -> None:
         with queueing():
-            await super().acquire(timeout=timeout, idle=idle)
+            await super().acquire(timeout, idle=idle)
 
     def reply(
         self, in_flight: InFlight[T], *, prefetched: bool = False, timeout: float | None = None

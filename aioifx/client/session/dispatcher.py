@@ -143,7 +143,7 @@ class Dispatcher:
             self.extend_deadline()
         return True
 
-    async def acquire(self, *, timeout: float | None = None, idle: bool = False) -> None:
+    async def acquire(self, timeout: float | None = None, *, idle: bool = False) -> None:
         """Acquire the lock, once every reply is in and all deferred cleanup is done.
 
         Args:
@@ -162,7 +162,8 @@ class Dispatcher:
                 self._timeout = timeout
                 self.extend_deadline()
             return
-        self.check_open()
+        if self.channel.failure is not None or self._is_closing:
+            self.check_open()
         task = asyncio.current_task()
         if self._holder is not None and self._holder is task:
             await asyncio.sleep(0)  # a finalizer may have queued the release, of a stream that was left early
@@ -197,6 +198,7 @@ class Dispatcher:
         self._holder = asyncio.current_task()
 
     async def _acquire_slow(self, pipelined: bool) -> None:
+        self.channel.on_answered = self._on_answered
         await self._lock.acquire()
         interrupter = self.interrupter
         try:
@@ -204,13 +206,12 @@ class Dispatcher:
                 while self._deferred:  # sent before the next request, without waiting
                     self._send_cleanup(self._deferred.popleft())
             # Loop: another task may queue more cleanup before this one runs.
-            while self._has_outstanding and self.is_open:
-                if pipelined and interrupter.is_settled:
-                    break
+            while self._has_outstanding and self.is_open and not (pipelined and interrupter.is_settled):
                 waiter = self._idle_waiter = self._loop.create_future()
                 self._run_deferred()
                 await waiter
-            self.check_open()
+            if self.channel.failure is not None or self._is_closing:
+                self.check_open()
         except BaseException:
             self._idle_waiter = None
             if self._before_send is not None:
@@ -238,6 +239,13 @@ class Dispatcher:
             self._stop_interrupting()
         if self._deferred or self.interrupter.cancel_timer is not None:
             self._run_deferred()
+
+    def _on_answered(self) -> None:
+        """Called when every reply is in: the holder is usually done, and the next waiter may run right after it."""
+        if self._lock.waiters:
+            self._lock.wake_early()
+        elif not self._is_closing:
+            self.channel.on_answered = None
 
     def extend_deadline(self) -> None:
         """Restart the time limit after progress in a long call."""

@@ -48,8 +48,9 @@ class FairLock:
     def __init__(self) -> None:
         self.is_locked = False
         """Set it to acquire the lock without waiting, while it is False."""
-        self.waiters: OrderedDict[asyncio.Future[None], None] = OrderedDict()
-        """In order. A cancelled wait is removed without a search; a dict is slow to find its first key again."""
+        self.waiters: OrderedDict[asyncio.Future[None], bool] = OrderedDict()
+        """In order; False: not to be woken early again. A cancelled wait is removed without a search; a dict is slow to
+        find its first key again."""
 
     async def acquire(self) -> None:
         """Acquire the lock. A cancelled wait loses its place, and passes on a lock that it was given."""
@@ -57,22 +58,40 @@ class FairLock:
             self.is_locked = True
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waiters[waiter] = None
+        self.waiters[waiter] = True
         try:
             await waiter
+            if waiter in self.waiters:  # woken early, and the lock is not released
+                del self.waiters[waiter]
+                waiter = asyncio.get_running_loop().create_future()
+                self.waiters[waiter] = False
+                self.waiters.move_to_end(waiter, last=False)
+                await waiter
         except BaseException:
-            if waiter.done() and not waiter.cancelled():
+            if self.waiters.pop(waiter, None) is None and not waiter.cancelled():
                 self.release()  # passed on just before the cancellation
-            else:
-                self.waiters.pop(waiter, None)
             raise
+
+    def wake_early(self) -> None:
+        """Wake the first waiter, since the holder is about to release the lock.
+
+        The holder and the waiter then run in the same iteration of the event loop. A waiter that comes too early waits
+        again, and is not woken early twice.
+        """
+        for waiter, may_wake in self.waiters.items():
+            if may_wake and not waiter.done():
+                self.waiters[waiter] = False
+                waiter.set_result(None)
+            break
 
     def release(self) -> None:
         """Pass the lock to the next waiter, if there is one."""
         while self.waiters:
             waiter, _ = self.waiters.popitem(last=False)
-            if not waiter.done():  # otherwise its task is being cancelled
+            if not waiter.done():
                 return waiter.set_result(None)
+            if not waiter.cancelled():  # woken early: it runs next
+                return None
         self.is_locked = False
 
 

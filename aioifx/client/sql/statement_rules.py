@@ -13,6 +13,8 @@ _OUTSIDE: Final = frozenset(
 )
 """Verbs that need no transaction before them: they start or end one, or are independent of transactions."""
 
+_ALTERING: Final = frozenset({"alter", "drop", "rename"})
+
 _READING_TYPES: Final = frozenset(
     {
         StatementType.SELECT,
@@ -32,6 +34,11 @@ _READING_SETS: Final = frozenset(
 """Objects of SET that belong to the session; others affect other sessions (constraints, indexes, triggers)."""
 _SETS_THAT_PASS: Final = frozenset({"constraints", "isolation", "lock", "transaction"})
 """Objects of SET that are restored anyway: with the transaction, or by `SessionSettings`."""
+
+
+def alters_tables(sql: str) -> bool:
+    """Whether the statement may change what prepared statements name, so that they are stale."""
+    return scan(sql).verb in _ALTERING
 
 
 def needs_transaction(sql: str) -> bool:

@@ -22,7 +22,7 @@ from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTi
 from aioifx.testing.messages import DIALECT, EOT, done, error
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import MAX_REPLY, Reply, ReplyReader
-from tests.scripted import cancelled, options_with, until
+from tests.scripted import cancelled, options_with, run_ready_tasks, until
 
 FINE = done(1) + EOT
 HIT = error(INTERRUPTED) + EOT
@@ -134,12 +134,6 @@ class Rig:
         return task
 
 
-async def run_ready_tasks() -> None:
-    """Let everything happen that is due."""
-    for _ in range(10):
-        await asyncio.sleep(0)
-
-
 @pytest.fixture
 async def rigged() -> AsyncIterator[Callable[..., Rig]]:
     """Makes rigs, and ends them."""
@@ -236,6 +230,36 @@ async def test_a_waiter_that_is_cancelled_sends_nothing_and_delays_no_other(rigg
     assert rig.sent == ["a", "c"]
     rig.answer()
     await third
+
+
+async def test_the_next_request_is_sent_in_the_iteration_that_ends_the_last_call(rigged: Rigged) -> None:
+    rig = rigged()
+    first = await rig.begin("a")
+    second = asyncio.ensure_future(rig.call("b"))
+    await run_ready_tasks()
+    assert rig.sent == ["a"]
+    rig.answer()
+    await asyncio.sleep(0)  # one iteration
+    assert rig.sent == ["a", "b"]
+    rig.answer()
+    await asyncio.gather(first, second)
+    assert rig.channel.on_answered is None, "nothing waits any longer"
+
+
+async def test_a_call_of_several_requests_keeps_the_connection(rigged: Rigged) -> None:
+    rig = rigged()
+
+    async def call() -> None:
+        async with rig.turn():
+            for name in "abc":
+                await rig.dispatcher.reply(rig.send(name))
+
+    first, second = asyncio.ensure_future(call()), asyncio.ensure_future(rig.call("d"))
+    for sent in ("a", "ab", "abc", "abcd"):
+        await run_ready_tasks()
+        assert rig.sent == [*sent]
+        rig.answer()
+    await asyncio.gather(first, second)
 
 
 async def test_an_acquire_waits_for_all_replies(rigged: Rigged) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aioifx.client.session.waiting import CoalescingTimer, FairLock, InFlight
-from tests.scripted import until
+from tests.scripted import run_ready_tasks, until
 
 
 def test_a_new_request_has_no_time_limit_and_is_not_abandoned() -> None:
@@ -116,6 +116,75 @@ async def test_a_wait_that_is_being_cancelled_is_skipped() -> None:
     first.cancel()
     lock.release()  # before the cancelled task runs
     await second
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    lock.release()
+    assert not lock.is_locked
+
+
+async def test_a_waiter_that_is_woken_early_runs_in_the_iteration_of_the_release() -> None:
+    lock = FairLock()
+    await lock.acquire()
+    first, second = await waiting(lock, 2)
+    lock.wake_early()
+    lock.release()
+    assert lock.is_locked
+    await asyncio.sleep(0)  # one iteration
+    await asyncio.sleep(0)  # the task's end
+    assert (first.done(), second.done()) == (True, False)
+    lock.release()
+    await second
+    lock.release()
+    assert not lock.is_locked
+
+
+async def test_a_waiter_that_is_woken_too_early_waits_again_and_keeps_its_place() -> None:
+    lock = FairLock()
+    await lock.acquire()
+    first, second = await waiting(lock, 2)
+    lock.wake_early()
+    await run_ready_tasks()
+    assert not first.done() and len(lock.waiters) == 2
+    before = [*lock.waiters]
+    lock.wake_early()
+    await run_ready_tasks()
+    assert [*lock.waiters] == before, "a waiter is woken early once"
+    lock.release()
+    await first
+    assert not second.done()
+    lock.release()
+    await second
+
+
+@pytest.mark.parametrize("has_run", [False, True])
+@pytest.mark.parametrize("is_released", [False, True])
+async def test_a_waiter_that_is_woken_early_can_be_cancelled(has_run: bool, is_released: bool) -> None:
+    lock = FairLock()
+    await lock.acquire()
+    first, second = await waiting(lock, 2)
+    lock.wake_early()
+    if has_run:
+        await run_ready_tasks()
+    if is_released:
+        lock.release()
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    assert lock.is_locked and len(lock.waiters) == (0 if is_released else 1)
+    if not is_released:
+        lock.release()
+    await second
+    lock.release()
+    assert not lock.is_locked
+
+
+async def test_a_wait_that_is_being_cancelled_is_not_woken_early() -> None:
+    lock = FairLock()
+    lock.wake_early()  # without waiters
+    await lock.acquire()
+    (first,) = await waiting(lock, 1)
+    first.cancel()
+    lock.wake_early()
     with pytest.raises(asyncio.CancelledError):
         await first
     lock.release()
