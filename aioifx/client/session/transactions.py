@@ -116,7 +116,7 @@ class Transactions:
 
     def _update(self) -> None:
         self.runs_unchecked = (
-            self.autocommit
+            (self.autocommit or self.is_open)
             and not self.read_only
             and self.status is not TransactionStatus.ABORTED
             and not self.ended_inside

@@ -66,3 +66,19 @@ async def test_rows_of_an_ansi_database_may_come_one_by_one_unless_the_transacti
     found._on(TransactionEvent.MADE_READ_ONLY)
     assert not found.sends_row_by_row
     assert not transactions().sends_row_by_row
+
+
+async def test_without_autocommit_a_statement_in_the_open_transaction_needs_no_check() -> None:
+    found = transactions(autocommit=False)
+    found.on_executed(StatementType.BEGIN_WORK)
+    assert found.runs_unchecked
+    found._on(TransactionEvent.ENDED_BY_ERROR)
+    assert not found.runs_unchecked
+    found.on_executed(StatementType.ROLLBACK_WORK, "rollback work")
+    assert not found.runs_unchecked, "the next statement starts a transaction"
+
+
+async def test_in_a_read_only_transaction_each_statement_is_still_checked() -> None:
+    found = transactions(autocommit=False, read_only=True)
+    found.on_executed(StatementType.BEGIN_WORK)
+    assert not found.runs_unchecked
