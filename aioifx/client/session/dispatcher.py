@@ -198,7 +198,8 @@ class Dispatcher:
         self._holder = asyncio.current_task()
 
     async def _acquire_slow(self, pipelined: bool) -> None:
-        self.channel.on_answered = self._on_answered
+        if not self._is_closing:  # after SQ_EXIT, the channel closes with the last reply
+            self.channel.on_answered = self._on_answered
         await self._lock.acquire()
         interrupter = self.interrupter
         try:

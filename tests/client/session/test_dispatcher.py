@@ -356,6 +356,23 @@ async def test_after_exit_a_task_that_waits_for_an_earlier_reply_fails(rigged: R
         await waiting
 
 
+async def test_an_acquire_at_the_moment_of_the_exit_does_not_keep_the_channel_open(rigged: Rigged) -> None:
+    rig = rigged()
+    await rig.dispatcher.acquire()
+    rig.send("exit", interruptible=False)
+
+    def leave() -> None:  # while the acquire lets finalizers run
+        rig.dispatcher.begin_close()
+        rig.channel.close_when_answered()
+        rig.dispatcher.release()
+
+    asyncio.get_running_loop().call_soon(leave)
+    with pytest.raises(ConnectionLost, match="being closed"):
+        await rig.dispatcher.acquire()
+    rig.answer()
+    assert rig.wire.is_closing()
+
+
 # -- answers ----------------------------------------------------------------------------------------------------------
 
 
