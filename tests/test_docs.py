@@ -14,6 +14,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -260,11 +261,22 @@ def test_the_index_links_to_every_guide() -> None:
     assert linked == {page.relative_to(DOCS).as_posix() for page in (DOCS / "howto").glob("*.md")}
 
 
-def test_the_diagrams_are_those_that_the_script_draws() -> None:
-    spec = importlib.util.spec_from_file_location("diagrams", ROOT / ".build" / "diagrams.py")
+def build_script(name: str) -> Any:
+    """A module of .build, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / ".build" / f"{name}.py")
     assert spec and spec.loader
-    diagrams = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(diagrams)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_site_is_named_after_the_version() -> None:
+    config = SimpleNamespace(site_name="aioifx")
+    assert build_script("site_name").on_config(config).site_name == f"aioifx {project_version()}"
+
+
+def test_the_diagrams_are_those_that_the_script_draws() -> None:
+    diagrams = build_script("diagrams")
     assert {path.stem for path in (DOCS / "explanation" / "diagrams").iterdir()} == set(diagrams.DRAWINGS)
     for name, draw in diagrams.DRAWINGS.items():
         assert diagrams.path_of(name).read_text("utf-8") == str(draw()), "run python .build/diagrams.py"
@@ -291,6 +303,12 @@ def test_the_table_of_options_has_their_types_and_defaults() -> None:
     assert cells[2:] == options_as_they_are()
 
 
+def project_version() -> str:
+    version: str = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    return version
+
+
 def test_the_changelog_has_the_version_that_is_built() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    assert re.search(rf"^## {re.escape(version)}$", (DOCS / "changelog.md").read_text("utf-8"), re.M)
+    assert re.search(
+        rf"^## {re.escape(project_version())}$", (DOCS / "changelog.md").read_text("utf-8"), re.M
+    )
