@@ -141,6 +141,33 @@ def test_readme_starts_with_two_blocks_of_one_command_each() -> None:
     assert "pytest" in commands[1], ".ci/run takes the second one for the tests"
 
 
+def test_the_example_of_the_readme_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    example = next(body for _, body in blocks(ROOT / "README.md", "python"))
+    exec(compile(example, "README.md", "exec", dont_inherit=True), {"__name__": "__main__"})
+    shown = next(body for _, body in blocks(ROOT / "README.md", "text"))
+    assert capsys.readouterr().out == shown
+
+
+def test_the_readme_is_short_and_its_figures_are_those_of_the_page_on_speed() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert len(readme.splitlines()) < 120
+    figures = re.findall(r"^\| (`?\w.*?) \| ([\d.]+) \| ([\d.]+) \|$", readme, re.M)
+    assert len(figures) == 4
+    measured = (DOCS / "explanation" / "speed.md").read_text("utf-8")
+    for _, *multiples in figures:
+        pair = r" \[\S+\] \| ".join(map(re.escape, multiples))
+        assert re.search(rf"native \|.* {pair} \[", measured), multiples
+
+
+@pytest.mark.exhaustive
+def test_the_picture_of_the_terminal_shows_what_doctor_says() -> None:
+    terminal = build_script("terminal")
+    drawn = terminal.PICTURE.read_text("utf-8")
+    assert terminal.words(drawn) == terminal.words(terminal.draw()), "run python .build/terminal.py"
+    assert any("-> server: ol_shop" in text for text in terminal.words(drawn))
+    assert "http" not in drawn.replace("http://www.w3.org/", "").replace("https://www.textualize.io", "")
+
+
 def reference_headings() -> set[str]:
     """Every name in code font in a heading of the reference, without what a signature adds to it."""
     return {
