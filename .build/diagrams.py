@@ -16,13 +16,13 @@ from typing import Final, NamedTuple
 EXPLANATION: Final = Path(__file__).parents[1] / "docs" / "explanation"
 
 _STYLE: Final = """
-svg { --ink: #1f2933; --soft: #5f6b7a; --line: #8894a4; --a: #dfe6fb; --b: #d8f0e4; --c: #fbecc8; --d: #f9dcdc;
-  --dot: #4f63c6; --dot2: #2f9e77; }
-@media (prefers-color-scheme: dark) { svg { --ink: #e6e9ef; --soft: #a9b3c2; --line: #76839a; --a: #2b3566;
-  --b: #1f4a3c; --c: #55441a; --d: #5a2a2e; --dot: #8c9cf0; --dot2: #5fcfa5; } }
+svg { --ink: #1f2933; --paper: #ffffff; --soft: #5f6b7a; --line: #8894a4; --a: #dfe6fb; --b: #d8f0e4;
+  --c: #fbecc8; --d: #f9dcdc; --dot: #4f63c6; --dot2: #2f9e77; background: var(--paper); }
+@media (prefers-color-scheme: dark) { svg { --ink: #e6e9ef; --paper: #1e2029; --soft: #a9b3c2; --line: #76839a;
+  --a: #2b3566; --b: #1f4a3c; --c: #55441a; --d: #5a2a2e; --dot: #8c9cf0; --dot2: #5fcfa5; } }
 text { font: 14px system-ui, sans-serif; fill: var(--ink); } .soft { fill: var(--soft); font-size: 12.5px; }
 .code { font: 13px ui-monospace, monospace; } .bold { font-weight: 600; } .mid { text-anchor: middle; }
-.end { text-anchor: end; }
+.end { text-anchor: end; } .over { paint-order: stroke; stroke: var(--paper); stroke-width: 5px; }
 line, path { stroke: var(--line); stroke-width: 1.5; fill: none; } .dash { stroke-dasharray: 5 4; }
 rect { stroke: var(--line); stroke-width: 1; } .head { fill: var(--line); stroke: none; }
 .a { fill: var(--a); } .b { fill: var(--b); } .c { fill: var(--c); } .d { fill: var(--d); }
@@ -225,31 +225,34 @@ def _tables(page: str) -> Iterator[list[list[str]]]:
 
 
 def _plot(title: str, rows: Sequence[tuple[str, list[tuple[str, Speed]]]], keys: Sequence[str]) -> Drawing:
-    """Medians as dots on the range of their rounds, on a logarithmic scale; 1 is asyncpg."""
-    left, right, top = 335, 745, 20 + 22 * bool(keys)
+    """Medians as dots on the range of their rounds, on a logarithmic scale; 1 is asyncpg.
+
+    As wide as a phone, each name above its dots.
+    """
+    left, right, top = 10, 380, 16 + 22 * bool(keys)
     low, high = math.log2(0.18), math.log2(12)
-    height = sum(16 + 16 * len(dots) for _, dots in rows)
-    drawing = Drawing(780, top + height + 60, title)
+    height = sum(26 + 16 * len(dots) for _, dots in rows)
+    drawing = Drawing(390, top + height + 52, title)
 
     def place(value: float) -> float:
         return left + (right - left) * (math.log2(value) - low) / (high - low)
 
     for number, key in enumerate(keys):
-        drawing.dot(left + 12 + number * 130, 16, DOTS[number])
-        drawing.text(left + 24 + number * 130, 20, key, "soft")
+        drawing.dot(left + 6 + number * 130, 16, DOTS[number])
+        drawing.text(left + 18 + number * 130, 20, key, "soft")
     for step in (0.25, 0.5, 1, 2, 4, 8):
         style = "one" if step == 1 else "dash faint"
         drawing.line([(place(step), top), (place(step), top + height)], style, arrow=False)
-        drawing.text(place(step), top + height + 20, f"{step:g}", "mid soft")
-    drawing.text((left + right) / 2, top + height + 42, "times asyncpg's speed, logarithmic", "mid soft")
-    y = top + 8.0
+        drawing.text(place(step), top + height + 18, f"{step:g}", "mid soft")
+    drawing.text((left + right) / 2, top + height + 40, "times asyncpg's speed, logarithmic", "mid soft")
+    y = top + 14.0
     for name, dots in rows:
-        drawing.text(left - 12, y + 8 * len(dots) + 5, name, "end")
+        drawing.text(left, y, name, "over")
         for number, (style, speed) in enumerate(dots):
-            middle = y + 8 + 16 * number
+            middle = y + 14 + 16 * number
             drawing.line([(place(speed.low), middle), (place(speed.high), middle)], "range", arrow=False)
             drawing.dot(place(speed.median), middle, style)
-        y += 16 + 16 * len(dots)
+        y += 26 + 16 * len(dots)
     return drawing
 
 

@@ -14,6 +14,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -140,6 +141,33 @@ def test_readme_starts_with_two_blocks_of_one_command_each() -> None:
     assert "pytest" in commands[1], ".ci/run takes the second one for the tests"
 
 
+def test_the_example_of_the_readme_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    example = next(body for _, body in blocks(ROOT / "README.md", "python"))
+    exec(compile(example, "README.md", "exec", dont_inherit=True), {"__name__": "__main__"})
+    shown = next(body for _, body in blocks(ROOT / "README.md", "text"))
+    assert capsys.readouterr().out == shown
+
+
+def test_the_readme_is_short_and_its_figures_are_those_of_the_page_on_speed() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert len(readme.splitlines()) < 120
+    figures = re.findall(r"^\| (`?\w.*?) \| ([\d.]+) \| ([\d.]+) \|$", readme, re.M)
+    assert len(figures) == 4
+    measured = (DOCS / "explanation" / "speed.md").read_text("utf-8")
+    for _, *multiples in figures:
+        pair = r" \[\S+\] \| ".join(map(re.escape, multiples))
+        assert re.search(rf"native \|.* {pair} \[", measured), multiples
+
+
+@pytest.mark.exhaustive
+def test_the_picture_of_the_terminal_shows_what_doctor_says() -> None:
+    terminal = build_script("terminal")
+    drawn = terminal.PICTURE.read_text("utf-8")
+    assert terminal.words(drawn) == terminal.words(terminal.draw()), "run python .build/terminal.py"
+    assert any("-> server: ol_shop" in text for text in terminal.words(drawn))
+    assert "http" not in drawn.replace("http://www.w3.org/", "").replace("https://www.textualize.io", "")
+
+
 def reference_headings() -> set[str]:
     """Every name in code font in a heading of the reference, without what a signature adds to it."""
     return {
@@ -260,11 +288,22 @@ def test_the_index_links_to_every_guide() -> None:
     assert linked == {page.relative_to(DOCS).as_posix() for page in (DOCS / "howto").glob("*.md")}
 
 
-def test_the_diagrams_are_those_that_the_script_draws() -> None:
-    spec = importlib.util.spec_from_file_location("diagrams", ROOT / ".build" / "diagrams.py")
+def build_script(name: str) -> Any:
+    """A module of .build, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / ".build" / f"{name}.py")
     assert spec and spec.loader
-    diagrams = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(diagrams)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_site_is_named_after_the_version() -> None:
+    config = SimpleNamespace(site_name="aioifx")
+    assert build_script("site_name").on_config(config).site_name == f"aioifx {project_version()}"
+
+
+def test_the_diagrams_are_those_that_the_script_draws() -> None:
+    diagrams = build_script("diagrams")
     assert {path.stem for path in (DOCS / "explanation" / "diagrams").iterdir()} == set(diagrams.DRAWINGS)
     for name, draw in diagrams.DRAWINGS.items():
         assert diagrams.path_of(name).read_text("utf-8") == str(draw()), "run python .build/diagrams.py"
@@ -291,6 +330,12 @@ def test_the_table_of_options_has_their_types_and_defaults() -> None:
     assert cells[2:] == options_as_they_are()
 
 
+def project_version() -> str:
+    version: str = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    return version
+
+
 def test_the_changelog_has_the_version_that_is_built() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    assert re.search(rf"^## {re.escape(version)}$", (DOCS / "changelog.md").read_text("utf-8"), re.M)
+    assert re.search(
+        rf"^## {re.escape(project_version())}$", (DOCS / "changelog.md").read_text("utf-8"), re.M
+    )

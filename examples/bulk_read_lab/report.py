@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -96,7 +97,7 @@ def plot(runs: Sequence[Run], figure: str, title: str, directory: Path) -> Path:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    drawing: Any = import_module("matplotlib.figure").Figure(figsize=(8, 3.6), layout="constrained")
+    drawing: Any = import_module("matplotlib.figure").Figure(figsize=(3.8, 4), layout="constrained")
     axes = drawing.subplots()
     groups = grouped(runs)
     sizes = sorted({size for size, _ in groups})
@@ -107,10 +108,11 @@ def plot(runs: Sequence[Run], figure: str, title: str, directory: Path) -> Path:
         places = [number + place * width - (0.8 + width) / 2 for number in range(len(sizes))]
         whiskers = [[middle - low for low, middle, _ in bars], [high - middle for _, middle, high in bars]]
         axes.bar(places, [bar[1] for bar in bars], width * 0.92, yerr=whiskers, capsize=2, label=strategy)
-    axes.set_xticks(range(len(sizes)), [f"{size:,} rows" for size in sizes])
+    axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
+    axes.set_xlabel("rows")
     axes.yaxis.set_major_formatter("{x:,g}")
-    axes.set_title(title)
-    axes.legend(ncols=len(strategies), loc="upper center", bbox_to_anchor=(0.5, -0.1), frameon=False)
+    axes.set_title(textwrap.fill(title, 40))
+    axes.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.15), frameon=False)
     path = directory / f"{figure.replace('_', '-')}.svg"
     drawing.savefig(path)
     return path

@@ -262,22 +262,26 @@ def report(samples: Samples, rounds: int) -> dict[str, str]:
 def plot(samples: Samples, path: Path) -> None:
     """Rows per second over the size of the buffer, as SVG."""
     shapes = sorted({case.shape for case in samples})
-    with plotted(path, 1, len(shapes), (4.6 * len(shapes), 3.4)) as areas:
-        for area, shape in zip(areas[0], shapes, strict=True):
+    with plotted(path, len(shapes), 3.4) as areas:
+        for area, shape in zip(areas, shapes, strict=True):
             for delay in sorted({case.delay for case in samples}):
                 points = sorted(
                     (case.size, case.rows / _median(of_case, "fetch") / 1e6)
                     for case, of_case in samples.items()
                     if _in_sweep(case, samples, shape, delay)
                 )
-                area.plot(*zip(*points, strict=True), marker="o", markersize=3, label=f"+ {delay:g} ms")
+                area.plot(
+                    *zip(*points, strict=True),
+                    marker="o",
+                    markersize=3,
+                    label=f"{delay:g} ms added to each round trip",
+                )
             area.axvline(32767, color="grey", linewidth=0.8, linestyle=":")
             area.set_xscale("log", base=2)
             area.set_xlabel("fetch_size, bytes")
             area.set_ylabel("million rows/s")
             area.set_ylim(bottom=0)
-            area.set_title(shape)
-            area.legend(title="each round trip")
+            area.set_title(f"{shape} rows")
 
 
 def main() -> None:

@@ -205,8 +205,8 @@ def _kib(size: float) -> str:
 def plot(samples: Samples, path: Path) -> None:
     """Processor time of each one over how many there are, as SVG; one part for each kind of cost."""
     kinds = list(dict.fromkeys(cost.kind for cost in COSTS if cost.name in samples))
-    with plotted(path, len(kinds), 1, (5.0, 3.7 * len(kinds))) as areas:
-        for area, kind in zip(areas[:, 0], kinds, strict=True):
+    with plotted(path, len(kinds), 4.2) as areas:
+        for area, kind in zip(areas, kinds, strict=True):
             for name in (cost.name for cost in COSTS if cost.kind == kind and cost.name in samples):
                 points = [(size, sample.cost / size * 1e6) for size, sample in samples[name].items()]
                 area.plot(*zip(*points, strict=True), marker="o", markersize=3, label=name.replace("`", ""))
@@ -214,7 +214,6 @@ def plot(samples: Samples, path: Path) -> None:
             area.set_yscale("log")
             area.set_ylabel("µs of processor time each")
             area.set_title(kind)
-            area.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2, frameon=False)
 
 
 def main() -> None:

@@ -210,8 +210,8 @@ def _load_of(case: Case) -> str:
 def plot(samples: Samples, path: Path) -> None:
     """The quantiles over the rate, as SVG; one part for each event loop."""
     loops = list(dict.fromkeys(case.loop for case in samples))
-    with plotted(path, len(loops), 1, (5.0, 4.0 * len(loops))) as areas:
-        for area, loop in zip(areas[:, 0], loops, strict=True):
+    with plotted(path, len(loops), 4.2) as areas:
+        for area, loop in zip(areas, loops, strict=True):
             for peer, color in (("aioifx", "C0"), ("asyncpg", "C1")):
                 for number, line in enumerate(("-", "--", ":")):
                     points = [
@@ -227,7 +227,6 @@ def plot(samples: Samples, path: Path) -> None:
             area.set_xlabel("calls a second")
             area.set_ylabel("ms")
             area.set_title(loop)
-            area.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2, frameon=False)
 
 
 def _sampled(given: list[Any]) -> Sample:

@@ -40,18 +40,22 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 @contextmanager
-def plotted(path: Path, rows: int, columns: int, size: tuple[float, float]) -> Generator[Any, None, None]:
-    """Give areas to plot in, by row and column, and write them as SVG: the same file for the same plot.
+def plotted(path: Path, count: int, height: float) -> Generator[Any, None, None]:
+    """Give areas to plot in, one below the other, and write them as SVG: the same file for the same plot.
+
+    The width is that of a phone's screen, on which the letters have their full size.
 
     Args:
-        size: width and height of all of them, in inches.
+        height: of each area with its legend, in inches.
     """
     matplotlib: Any = import_module("matplotlib")  # type checkers need not have it
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "aioifx", "svg.fonttype": "none", "font.size": 9})
     pyplot: Any = import_module("matplotlib.pyplot")
-    figure, areas = pyplot.subplots(rows, columns, figsize=size, squeeze=False)
-    yield areas
+    figure, areas = pyplot.subplots(count, 1, figsize=(3.8, height * count), squeeze=False)
+    yield areas[:, 0]
+    for area in areas[:, 0]:
+        area.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.2), frameon=False)
     figure.tight_layout()
     figure.savefig(path, format="svg", metadata={"Date": None})
     pyplot.close(figure)
