@@ -26,6 +26,7 @@ from aioifx.server.engine.reads import LOCK_ERRORS
 from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
 from aioifx.server.engine.session_state import SessionState, StatementResult
 from aioifx.server.engine.spl import SplHost
+from aioifx.server.engine.streams import Streams
 from aioifx.server.engine.write_refusals import check_other
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import (
@@ -153,6 +154,7 @@ class Engine:
 
     def close(self) -> None:
         """End the session."""
+        self._state.streams.close_all()
         self.close_database()
         self._state.registry.unregister(self._state.entry)
 
@@ -163,6 +165,7 @@ class Engine:
             permanent: the client has disconnected; later statements are not run either.
         """
         self._state.interrupts.request(permanent=permanent)
+        self._state.streams.wake()
         if (current := self._state.workspace) is not None:
             current.transactions.wake()
 
@@ -458,6 +461,11 @@ class Engine:
             SqlError: -349, no database is open.
         """
         return self._state.current.objects
+
+    @property
+    def streams(self) -> Streams:
+        """What SQ_LODATA reads instead of smart large objects; no database need be open."""
+        return self._state.streams
 
     def routine(self, procid: int) -> SplRoutine | None:
         """The routine of the current database with that number."""

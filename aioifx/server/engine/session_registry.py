@@ -6,6 +6,8 @@ import threading
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from aioifx.server.engine.streams import StreamNumbers
+
 
 @dataclass(slots=True, eq=False)
 class SessionEntry:
@@ -27,6 +29,8 @@ class SessionRegistry:
         self._lock = threading.Lock()
         self._entries: dict[int, SessionEntry] = {}
         self._last_id = 0
+        self.stream_numbers = StreamNumbers()
+        """Those of all sessions."""
 
     def register(self, user: str, host: str = "", process_id: int = 0, program: str = "") -> SessionEntry:
         """Register a session; its id has not been used before."""

@@ -8,12 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
+from functools import partial
 from typing import Final, Protocol
 
+from aioifx.server.engine import system_routines
 from aioifx.server.engine.firing import Firing
 from aioifx.server.engine.object_files import Files, ServerFiles
 from aioifx.server.engine.planner import Planner, Statement
 from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
+from aioifx.server.engine.streams import Streams
 from aioifx.server.engine.sysmaster import refresh
 from aioifx.server.engine.workspace import Workspace
 from aioifx.server.sql.errors import SqlError
@@ -111,6 +114,8 @@ class SessionState:
         self.avoids_execution = False
         """Whether SET EXPLAIN ON AVOID_EXECUTE is in effect."""
         self.interrupts = Interrupts()
+        self.streams = Streams(registry.stream_numbers, self.interrupts)
+        settings.system_routine = partial(system_routines.found, self)
         self.planner = Planner(databases, settings, delimident=delimident)
         self.workspace: Workspace | None = None
         self.firing = Firing()

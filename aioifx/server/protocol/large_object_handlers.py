@@ -62,11 +62,16 @@ def take_piece(context: SessionContext, message: objects.Blob) -> None:
 
 
 def read_object(context: SessionContext, message: objects.ReadObject) -> None:
-    """SQ_LODATA 0 and 1: bytes of an open smart large object.
+    """SQ_LODATA 0 and 1: bytes of an open smart large object; kind 0 reads a stream as well (documented: CDC API).
 
     Raises:
         SqlError: -9810, bad descriptor.
     """
+    if message.offset is None:
+        data = context.engine.streams.read(message.handle, message.size)
+        if data is not None:
+            objects.put_object_data(context.outbox, objects.ObjectData(_READ, len(data), data))
+            return
     opened = context.engine.objects
     with context.engine.routine_call():
         if message.offset is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import NamedTuple
 
-from aioifx.server.sql.model.spl import Routines
+from aioifx.server.sql.model.spl import Routine, Routines
 
 
 class Version(NamedTuple):
@@ -31,6 +31,11 @@ class Version(NamedTuple):
 
 def no_check() -> None:
     """Nothing interrupts."""
+
+
+def no_system_routine(database: str, name: str, count: int) -> Routine | None:
+    """No database has routines of its own."""
+    return None
 
 
 @dataclass(slots=True)
@@ -60,6 +65,10 @@ class Settings:
     """Whether assigning a string that is too long is -1279, instead of truncating it."""
     routines: Routines = field(default_factory=Routines)
     """The server's routines written in Python."""
+    system_routine: Callable[[str, str, int], Routine | None] = field(
+        default=no_system_routine, repr=False, compare=False
+    )
+    """Finds a routine that the server has in one database, by the database, its name and the number of arguments."""
     encryption: tuple[str, str] = field(default=("", ""), repr=False)
     """SET ENCRYPTION PASSWORD: the password and the hint, or empty."""
     session_id: int = 0

@@ -217,13 +217,18 @@ def _row(arguments: Sequence[Node]) -> Composed | None:
 
 
 def _resolved(node: nodes.Execute, context: Context) -> Routine | None:
-    """A routine written in Python; None for a built-in function.
+    """A routine written in Python, or the server's own one of a database; None for a built-in function.
 
     Raises:
         SqlError: -674, no such routine.
     """
     name = node.routine
     context.need_database(name)
+    if name.owner in ("", SYSTEM_OWNER):
+        database = name.database or context.schema.database
+        own = context.settings.system_routine(database, name.name, len(node.arguments))
+        if own is not None:
+            return own
     routine = context.settings.routines.find(name.name)
     if routine is not None:
         return routine
