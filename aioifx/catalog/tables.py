@@ -44,6 +44,8 @@ Source: documented: ANSIOWNER; unless it is set, the default owner in an ANSI da
 USER keeps its case
 """
 
+_RAW: Final = 16
+"""The bit of systables.flags for RAW tables (documented)."""
 _HIDDEN: Final = 1
 """The bit of syscolumns.colattr for columns that ``SELECT *`` leaves out."""
 
@@ -55,7 +57,7 @@ class TableEntry(NamedTuple):
     name: str
     owner: str
     kind: str
-    """T table, E external table, V view, S synonym, P private synonym."""
+    """T table, E external table, V view, S synonym, P private synonym, Q sequence."""
     lock_level: str
     """P page, R row, B both."""
     first_extent: int
@@ -65,11 +67,16 @@ class TableEntry(NamedTuple):
     base: int
     """The tabid that a synonym stands for; 0 if it belongs to another database."""
     is_own: bool
+    flags: int = 0
 
     @property
     def source(self) -> int:
         """The tabid of its columns and constraints."""
         return self.base or self.tabid
+
+    @property
+    def is_raw(self) -> bool:
+        return bool(self.flags & _RAW)
 
     @property
     def is_foreign(self) -> bool:
@@ -96,6 +103,14 @@ class IndexEntry(NamedTuple):
     is_unique: bool
     is_clustered: bool
     keys: tuple[Key, ...]
+    owner: str = ""
+    method: int = 0
+    """The number of the access method."""
+
+    @property
+    def is_of_constraint(self) -> bool:
+        """Whether a constraint has made it."""
+        return self.name.startswith(" ")
 
 
 class ParentEntry(NamedTuple):
@@ -104,6 +119,7 @@ class ParentEntry(NamedTuple):
     name: str
     schema: str | None
     keys: tuple[Key, ...]
+    owner: str = ""
 
 
 class ConstraintEntry(NamedTuple):
@@ -116,6 +132,7 @@ class ConstraintEntry(NamedTuple):
     index_name: str
     cascades: bool
     parent: ParentEntry | None
+    owner: str = ""
 
 
 class Tables:
@@ -142,13 +159,13 @@ class Tables:
         return await self._part("tables", self._read_tables, fetch)
 
     async def entries(self, fetch: Fetch) -> Sequence[TableEntry]:
-        """Tables, views and synonyms in the order of their making; of a name also those that need an owner."""
+        """Tables, views, synonyms and sequences, in the order of their making; also those that need an owner."""
         return await self._part("entries", self._read_entries, fetch)
 
     async def _read_tables(self, fetch: Fetch) -> dict[str, TableEntry]:
         found: dict[str, TableEntry] = {}
         for entry in await self.entries(fetch):
-            if self._is_visible(entry) and (entry.is_own or entry.name not in found):
+            if entry.kind != "Q" and self._is_visible(entry) and (entry.is_own or entry.name not in found):
                 found[entry.name] = entry
         return found
 
@@ -163,14 +180,14 @@ class Tables:
         return not self._is_ansi and entry.kind != "P"
 
     async def _read_entries(self, fetch: Fetch) -> list[TableEntry]:
-        where = ["t.tabtype IN ('T', 'E', 'V', 'S', 'P')"]
+        where = ["t.tabtype IN ('T', 'E', 'V', 'S', 'P', 'Q')"]
         params: list[Any] = []
         if self._place.owner is not None:
             where.append("t.owner = ?")
             params.append(self._place.owner)
         sql = (
             "SELECT t.tabid, t.tabname, t.owner, t.tabtype, t.locklevel, t.fextsize, t.nextsize, s.btabid,"
-            f" CASE WHEN {self._is_own} THEN 1 ELSE 0 END, t.partnum, {self._dbspace}"
+            f" CASE WHEN {self._is_own} THEN 1 ELSE 0 END, t.partnum, {self._dbspace}, t.flags"
             f" FROM {self._place.catalog}systables t"
             f" LEFT OUTER JOIN {self._place.catalog}syssyntable s ON s.tabid = t.tabid"
             f" WHERE {' AND '.join(where)}"
@@ -179,7 +196,7 @@ class Tables:
             rows = await fetch(f"{sql} AND t.tabid >= {FIRST_USER_TABID}", params)
         else:
             rows = await _of_all(fetch, f"{sql} AND t.tabname", self._names, before=params)
-        return [_table_entry(row) for row in rows]
+        return sorted(_table_entry(row) for row in rows)  # by tabid
 
     @property
     def _is_own(self) -> str:
@@ -211,7 +228,7 @@ class Tables:
         )
         rows = [
             row
-            for row in await self._of_tables(fetch, sql, "c.tabid", " ORDER BY c.tabid, c.colno")
+            for row in await self.of_tables(fetch, sql, "c.tabid", " ORDER BY c.tabid, c.colno")
             if not (row[11] or 0) & _HIDDEN
         ]
         types = await resolved(fetch, [column_type(*row[3:9]) for row in rows], self._place.catalog)
@@ -243,8 +260,8 @@ class Tables:
     async def _read_constraints(self, fetch: Fetch) -> dict[int, list[ConstraintEntry]]:
         catalog = self._place.catalog
         sql = (
-            "SELECT k.tabid, k.constrid, k.constrname, k.constrtype, k.idxname, r.delrule, r.ptabid, t.tabname,"
-            f" t.owner, CASE WHEN {self._is_own} THEN 1 ELSE 0 END, i.indexkeys::lvarchar"
+            "SELECT k.tabid, k.constrid, k.constrname, k.constrtype, k.idxname, r.delrule, k.owner, r.ptabid,"
+            f" t.tabname, t.owner, CASE WHEN {self._is_own} THEN 1 ELSE 0 END, i.indexkeys::lvarchar"
             f" FROM {catalog}sysconstraints k"
             f" LEFT OUTER JOIN {catalog}sysreferences r ON r.constrid = k.constrid"
             f" LEFT OUTER JOIN {catalog}systables t ON t.tabid = r.ptabid"
@@ -252,15 +269,17 @@ class Tables:
             f" LEFT OUTER JOIN {catalog}sysindices i ON i.tabid = p.tabid AND i.idxname = p.idxname"
             " WHERE k.constrtype <> 'N' AND "
         )
-        rows = await self._of_tables(fetch, sql, "k.tabid", " ORDER BY k.constrname")
-        parents = await self._keys(fetch, [(row[6], row[10]) for row in rows if row[6] is not None])
+        rows = await self.of_tables(fetch, sql, "k.tabid", " ORDER BY k.constrname")
+        parents = await self._keys(fetch, [(row[7], row[11]) for row in rows if row[7] is not None])
         constraints: dict[int, list[ConstraintEntry]] = defaultdict(list)
-        for tabid, constrid, name, kind, index, rule, ptabid, pname, powner, is_own, keys in rows:
+        for tabid, constrid, name, kind, index, rule, owner, ptabid, pname, powner, is_own, keys in rows:
             parent = None
             if ptabid is not None:
                 schema = self._schema_of(powner.rstrip(" "), bool(is_own))
-                parent = ParentEntry(pname, schema, parents[ptabid, keys])
-            constraints[tabid].append(ConstraintEntry(constrid, name, kind, index or "", rule == "C", parent))
+                parent = ParentEntry(pname, schema, parents[ptabid, keys], powner.rstrip(" "))
+            constraints[tabid].append(
+                ConstraintEntry(constrid, name, kind, index or "", rule == "C", parent, owner.rstrip(" "))
+            )
         return constraints
 
     def _schema_of(self, owner: str, is_own: bool) -> str | None:
@@ -275,14 +294,16 @@ class Tables:
 
     async def _read_indexes(self, fetch: Fetch) -> dict[int, list[IndexEntry]]:
         sql = (
-            "SELECT i.tabid, i.idxname, i.idxtype, i.clustered, i.indexkeys::lvarchar"
+            "SELECT i.tabid, i.idxname, i.idxtype, i.clustered, i.indexkeys::lvarchar, i.owner, i.amid"
             f" FROM {self._place.catalog}sysindices i WHERE "
         )
-        rows = await self._of_tables(fetch, sql, "i.tabid", " ORDER BY i.idxname")
+        rows = await self.of_tables(fetch, sql, "i.tabid", " ORDER BY i.idxname")
         keys = await self._keys(fetch, [(row[0], row[4]) for row in rows])
         indexes: dict[int, list[IndexEntry]] = defaultdict(list)
-        for tabid, name, kind, clustered, text in rows:
-            entry = IndexEntry(name, kind in ("U", "u"), clustered == "C", keys[tabid, text])
+        for tabid, name, kind, clustered, text, owner, method in rows:
+            entry = IndexEntry(
+                name, kind in ("U", "u"), clustered == "C", keys[tabid, text], owner.rstrip(" "), method or 0
+            )
             indexes[tabid].append(entry)
         return indexes
 
@@ -316,7 +337,7 @@ class Tables:
             f"SELECT h.constrid, h.checktext FROM {catalog}syschecks h, {catalog}sysconstraints k"
             " WHERE k.constrid = h.constrid AND h.type = 'T' AND "
         )
-        return texts(await self._of_tables(fetch, sql, "k.tabid", " ORDER BY h.constrid, h.seqno"), 32)
+        return texts(await self.of_tables(fetch, sql, "k.tabid", " ORDER BY h.constrid, h.seqno"), 32)
 
     async def views(self, fetch: Fetch) -> Mapping[int, str]:
         """The CREATE VIEW statements by tabid."""
@@ -324,7 +345,7 @@ class Tables:
 
     async def _read_views(self, fetch: Fetch) -> dict[int, str]:
         sql = f"SELECT v.tabid, v.viewtext FROM {self._place.catalog}sysviews v WHERE "
-        return texts(await self._of_tables(fetch, sql, "v.tabid", " ORDER BY v.tabid, v.seqno"), 256)
+        return texts(await self.of_tables(fetch, sql, "v.tabid", " ORDER BY v.tabid, v.seqno"), 256)
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -334,7 +355,7 @@ class Tables:
         found: _T = self._parts[name]
         return found
 
-    async def _of_tables(self, fetch: Fetch, sql: str, tabid: str, tail: str) -> Sequence[CatalogRow]:
+    async def of_tables(self, fetch: Fetch, sql: str, tabid: str, tail: str) -> Sequence[CatalogRow]:
         """The rows of a statement for these tables; *sql* ends with the place of the condition."""
         if self._names is None and self._place.owner is None:
             return await fetch(f"{sql}{tabid} >= {FIRST_USER_TABID}{tail}", ())
@@ -343,11 +364,11 @@ class Tables:
 
 
 def _table_entry(row: CatalogRow) -> TableEntry:
-    tabid, name, owner, kind, lock_level, first, following, base, is_own, partnum, dbspace = row
+    tabid, name, owner, kind, lock_level, first, following, base, is_own, partnum, dbspace, flags = row
     is_stored = (partnum or 0) >= _FIRST_PARTNUM
     return TableEntry(
         tabid, name, owner.rstrip(" "), kind, lock_level, first or 0, following or 0,
-        (dbspace or "").rstrip(" ") if is_stored else "", base or 0, bool(is_own),
+        (dbspace or "").rstrip(" ") if is_stored else "", base or 0, bool(is_own), flags or 0,
     )  # fmt: skip
 
 

@@ -287,7 +287,7 @@ class InformixReflection(DefaultDialect):
     ) -> Iterator[tuple[_Key, list[ReflectedIndex]]]:
         def indexes_of(catalog: Catalog, entry: TableEntry) -> list[ReflectedIndex]:
             found = catalog.indexes(connection).get(entry.source, ())
-            return [index_of(index) for index in found if not index.name.startswith(" ")]
+            return [index_of(index) for index in found if not index.is_of_constraint]
 
         return self._multiple(connection, kw, indexes_of, list)
 

@@ -35,7 +35,7 @@ def table(
     tabid: int, name: str, kind: str = "T", *, base: int | None = None, own: int = 1
 ) -> tuple[Any, ...]:
     partnum = 0x100000 + tabid if kind == "T" else 0
-    return (tabid, name, "ann     ", kind, "P", 16, 16, base, own, partnum, "rootdbs  ")
+    return (tabid, name, "ann     ", kind, "P", 16, 16, base, own, partnum, "rootdbs  ", 16)
 
 
 async def test_each_part_is_read_once() -> None:
@@ -87,7 +87,7 @@ async def test_hidden_columns_are_left_out() -> None:
 
 async def test_functional_indexes_are_read_with_their_functions() -> None:
     rows: dict[str, list[tuple[Any, ...]]] = {
-        "informix.sysindices i": [(100, "ix", "D", " ", "<145>(1) [1], -2 [1]")],
+        "informix.sysindices i": [(100, "ix", "D", " ", "<145>(1) [1], -2 [1]", "ann", 1)],
         "informix.syscolumns c": [
             (100, 1, "name", 13, 20, 0, None, None, None, None, None, 0),
             (100, 2, "n", 2, 4, 0, None, None, None, None, None, 0),
@@ -96,7 +96,7 @@ async def test_functional_indexes_are_read_with_their_functions() -> None:
     }
     catalog, fake = read(rows)
     (index,) = (await catalog.indexes(fake.fetch))[100]
-    assert index.keys == (Key(None, "sp_upper(name)", False), Key("n", "n", True))
+    assert index.keys == (Key(None, "sp_upper(name)", False, 1), Key("n", "n", True, 1))
     assert not index.is_unique
 
 

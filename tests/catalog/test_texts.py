@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from aioifx.catalog import texts
@@ -35,14 +37,15 @@ def test_a_schema_names_an_owner_a_database_or_both(
         ("1 [1]", [("a", "a", False)]),
         ("-2 [1], 1 [1]", [("b", "b", True), ("a", "a", False)]),
         ("<145>(2) [1]", [(None, "upper(b)", False)]),
-        ("<145>(1, 2) [12], -3 [1]", [(None, "upper(a, b)", False), ("c", "c", True)]),
+        ("<145>(1, 2) [12], -3 [1]", [(None, "upper(a, b)", False, 12), ("c", "c", True)]),
+        ("-<145>(1) [1], 2 [1]", [(None, "upper(a)", True), ("b", "b", False)]),
         ("<99>(1) [1]", [(None, "routine 99(a)", False)]),
         ("9 [1]", [("column 9", "column 9", False)]),
     ],
 )
-def test_index_keys_are_columns_and_functions(text: str, keys: list[tuple[str | None, str, bool]]) -> None:
+def test_index_keys_are_columns_and_functions(text: str, keys: list[tuple[Any, ...]]) -> None:
     found = [key.named({1: "a", 2: "b", 3: "c"}, {145: "upper"}) for key in texts.index_keys(text)]
-    assert found == [texts.Key(*key) for key in keys]
+    assert found == [texts.Key(*key, *([1] if len(key) == 3 else [])) for key in keys]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ class FakeConnection:
 
 
 def test_the_statements_of_the_catalog_are_executed_by_sqlalchemy() -> None:
-    fake = FakeConnection((100, "a", "ann     ", "V", "P", 0, 0, None, 1, 0, ""))
+    fake = FakeConnection((100, "a", "ann     ", "V", "P", 0, 0, None, 1, 0, "", 0))
     catalog, connection = Catalog(Place.of("joe"), ["a"], is_ansi=False), cast(Connection, fake)
     assert not catalog.has_read(["a"])
     assert catalog.tables(connection)["a"].owner == "ann" and catalog.has_read(["a"])
