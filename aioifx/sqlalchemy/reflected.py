@@ -15,9 +15,9 @@ from sqlalchemy.engine.interfaces import ReflectedColumn, ReflectedForeignKeyCon
 from sqlalchemy.sql import sqltypes
 from sqlalchemy.sql.compiler import IdentifierPreparer
 
+from aioifx.catalog.tables import ColumnEntry, ConstraintEntry, IndexEntry, TableEntry
+from aioifx.catalog.texts import Key, default_sql
 from aioifx.sqlalchemy.binary import BYTE
-from aioifx.sqlalchemy.catalog import ColumnEntry, ConstraintEntry, IndexEntry, TableEntry
-from aioifx.sqlalchemy.catalog_text import Key, default_sql
 from aioifx.sqlalchemy.composites import LIST, MULTISET, ROW, SET, NamedType
 from aioifx.sqlalchemy.type_compiler import InformixTypeCompiler
 from aioifx.sqlalchemy.types import (

@@ -34,17 +34,16 @@ from sqlalchemy.engine.interfaces import (
     ReflectedUniqueConstraint,
 )
 
+from aioifx.catalog.tables import ConstraintEntry, TableEntry
+from aioifx.catalog.texts import Place, without_parentheses
 from aioifx.sqlalchemy.catalog import (
     Catalog,
-    ConstraintEntry,
-    TableEntry,
     database_is_ansi,
     described_columns,
     owners,
     sequence_names,
     temp_table_names,
 )
-from aioifx.sqlalchemy.catalog_text import Place, without_parentheses
 from aioifx.sqlalchemy.reflected import NUMBERED, column, foreign_key, index_of, names_of, options_of
 
 _T = TypeVar("_T")
@@ -288,7 +287,7 @@ class InformixReflection(DefaultDialect):
     ) -> Iterator[tuple[_Key, list[ReflectedIndex]]]:
         def indexes_of(catalog: Catalog, entry: TableEntry) -> list[ReflectedIndex]:
             found = catalog.indexes(connection).get(entry.source, ())
-            return [index_of(index) for index in found if not index.name.startswith(" ")]
+            return [index_of(index) for index in found if not index.is_of_constraint]
 
         return self._multiple(connection, kw, indexes_of, list)
 

@@ -8,10 +8,10 @@ from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 import aioifx
+from aioifx.catalog.tables import ColumnEntry, IndexEntry, TableEntry
+from aioifx.catalog.texts import Key
 from aioifx.codecs.type_text import parse_type
 from aioifx.sqlalchemy import InformixDialect
-from aioifx.sqlalchemy.catalog import ColumnEntry, IndexEntry, TableEntry
-from aioifx.sqlalchemy.catalog_text import Key
 from aioifx.sqlalchemy.reflected import column, index_of, options_of, type_for
 from aioifx.sqlalchemy.types import BIGSERIAL
 from aioifx.sqltypes import DISTINCT, SqlType, TypeCode

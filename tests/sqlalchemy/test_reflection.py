@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 import aioifx.server
 from aioifx import sqlalchemy as ifx
+from aioifx.catalog import tables
 
 T = TypeVar("T")
 
@@ -395,8 +396,8 @@ async def test_a_synonym_for_a_table_of_another_database_has_the_columns_of_its_
     engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The embedded server has no such synonyms, so the catalog's entry loses the number of the table."""
-    read_entry = ifx.catalog._table_entry
-    monkeypatch.setattr(ifx.catalog, "_table_entry", lambda row: read_entry(row)._replace(base=0))
+    read_entry = tables._table_entry
+    monkeypatch.setattr(tables, "_table_entry", lambda row: read_entry(row)._replace(base=0))
     columns = await reflected(engine, SHOP, lambda inspector: inspector.get_columns("clients"))
     result = [(column["name"], type(column["type"])) for column in columns]
     assert result == [("id", ifx.SERIAL), ("code", sa.CHAR), ("country", sa.CHAR)]

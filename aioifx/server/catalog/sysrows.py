@@ -174,7 +174,8 @@ def rows_of_type(known: UserType) -> Iterator[Step]:
 
     Source: columns and their meaning are documented (SQL Reference, sysxtdtypes, sysattrtypes, syscasts). observed:
     JDBC skips the first row of a type in sysattrtypes, which is the type itself, and never ends if it names its own
-    number. assumed: the members of unnamed types follow them on the next level.
+    number. assumed: the members of unnamed types follow them on the next level; the length of a DISTINCT type is
+    encoded as in syscolumns.
     """
     type_ = known.type
     name = known.name or None
@@ -189,7 +190,7 @@ def rows_of_type(known: UserType) -> Iterator[Step]:
             _code_of(type_),
             type_.source,
             0,
-            0,
+            _length_of(undistinguished(type_)) if known.mode == "D" else 0,
             "",
             "",
             1,

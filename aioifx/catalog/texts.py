@@ -49,6 +49,8 @@ class Key(NamedTuple):
     expression: str
     """The name of the column, or the function with its arguments."""
     is_descending: bool
+    operators: int = 0
+    """The number of its operator class."""
 
 
 class KeyNumbers(NamedTuple):
@@ -58,33 +60,39 @@ class KeyNumbers(NamedTuple):
     """0 for a column."""
     columns: tuple[int, ...]
     is_descending: bool
+    operators: int
 
     def named(self, columns: Mapping[int, str], routines: Mapping[int, str]) -> Key:
         """The key with the names of its columns and of its function."""
         names = [columns.get(number, f"column {number}") for number in self.columns]
         if not self.procid:
-            return Key(names[0], names[0], self.is_descending)
+            return Key(names[0], names[0], self.is_descending, self.operators)
         routine = routines.get(self.procid, f"routine {self.procid}")
-        return Key(None, f"{routine}({', '.join(names)})", self.is_descending)
+        return Key(None, f"{routine}({', '.join(names)})", self.is_descending, self.operators)
 
 
 IndexKeys: TypeAlias = tuple[KeyNumbers, ...]
 
-_KEY: Final = re.compile(r"(?:<(?P<procid>\d+)>)?\s*\(?(?P<columns>-?\d+(?:\s*,\s*-?\d+)*)\)?\s*\[\d+\]")
+_KEY: Final = re.compile(
+    r"(?:(?P<minus>-)?<(?P<procid>\d+)>)?\s*\(?(?P<columns>-?\d+(?:\s*,\s*-?\d+)*)\)?\s*\[(?P<operators>\d+)\]"
+)
 
 
 def index_keys(text: str) -> IndexKeys:
     """The keys in sysindices.indexkeys, read as LVARCHAR: ``1 [1], -2 [1]``, ``<145>(2, 3) [1]``.
 
     A number is that of a column, negative if it is descending; in brackets follows the operator class. A function has
-    its procid in angle brackets and the numbers of its arguments in parentheses.
+    its procid in angle brackets, after a minus if it is descending, and the numbers of its arguments in parentheses.
     """
-    return tuple(_key(found["procid"], found["columns"]) for found in _KEY.finditer(text))
+    return tuple(map(_key, _KEY.finditer(text)))
 
 
-def _key(procid: str | None, columns: str) -> KeyNumbers:
-    numbers = [int(number) for number in columns.split(",")]
-    return KeyNumbers(int(procid or 0), tuple(map(abs, numbers)), numbers[0] < 0)
+def _key(found: re.Match[str]) -> KeyNumbers:
+    numbers = [int(number) for number in found["columns"].split(",")]
+    is_descending = bool(found["minus"]) or numbers[0] < 0
+    return KeyNumbers(
+        int(found["procid"] or 0), tuple(map(abs, numbers)), is_descending, int(found["operators"])
+    )
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------

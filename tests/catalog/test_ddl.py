@@ -1,0 +1,95 @@
+"""DDL: what it looks like, and that it makes the same database again."""
+
+from __future__ import annotations
+
+import pytest
+
+from aioifx.catalog.ddl import DdlOptions, statements
+from aioifx.catalog.definitions import (
+    ColumnDefinition,
+    Grant,
+    IndexDefinition,
+    Relation,
+    Schema,
+    Storage,
+    TypeDefinition,
+)
+from aioifx.catalog.description import read_schema
+from tests.catalog.conftest import database, script_of
+
+
+@pytest.mark.parametrize("name", ["stores_routines", "keys", "types", "routines"])
+async def test_a_database_that_is_made_from_the_ddl_has_the_same_schema(name: str) -> None:
+    async with database(script_of(name)) as conn:
+        schema = await read_schema(conn)
+    assert len(schema.relations) >= 4
+    sql = ";\n".join(statements(schema, DdlOptions(storage=True)))
+    async with database(sql) as conn:
+        assert await read_schema(conn) == schema
+        again = await read_schema(conn)
+    assert ";\n".join(statements(again, DdlOptions(storage=True))) == sql
+
+
+SCHEMA = Schema(
+    types=(TypeDefinition(kind="distinct", name="euro", owner="ann", definition="decimal(8,2)"),),
+    relations=(
+        Relation(
+            kind="table",
+            name="item",
+            owner="ann",
+            raw=True,
+            columns=(
+                ColumnDefinition(name="id", type="serial", nullable=False),
+                ColumnDefinition(name="price", type='"ann".euro', nullable=True, default="1.50"),
+            ),
+            indexes=(IndexDefinition(name="ix", owner="bob", keys=("price desc", "id"), unique=True),),
+            storage=Storage(lock_mode="row", extent_size=64, next_size=32, dbspace="rootdbs"),
+        ),
+        Relation(kind="synonym", name="thing", owner="ann", target='"ann".item'),
+    ),
+    roles=("clerk",),
+    grants=(
+        Grant(privileges=("dba",), grantee="ann"),
+        Grant(privileges=("clerk",), grantee="bob", grantable=True),
+        Grant(privileges=("select", "update (price)"), on="table", owner="ann", name="item", grantee="bob",
+              grantor="ann", grantable=True),
+        Grant(privileges=("insert",), on="table", owner="ann", name="item", grantee="public", grantor="ann"),
+        Grant(privileges=("execute",), on="function", owner="ann", name="f", arguments="integer,date",
+              grantee="clerk", grantor="ann"),
+    ),
+)  # fmt: skip
+
+
+def test_statements_have_owners_and_privileges() -> None:
+    assert list(statements(SCHEMA)) == [
+        'create distinct type "ann".euro as decimal(8,2)',
+        'create raw table "ann".item\n  (\n    id serial not null,\n    price "ann".euro default 1.50\n  )',
+        'create unique index "bob".ix on "ann".item (price desc, id) using btree',
+        'create synonym "ann".thing for "ann".item',
+        'create role "clerk"',
+        'grant dba to "ann"',
+        'grant clerk to "bob" with grant option',
+        'revoke all on "ann".item from "public" as "ann"',
+        'grant select, update (price) on "ann".item to "bob" with grant option as "ann"',
+        'grant insert on "ann".item to "public" as "ann"',
+        'grant execute on function "ann".f(integer,date) to "clerk" as "ann"',
+    ]
+
+
+def test_statements_without_owners_and_privileges_but_with_storage() -> None:
+    assert list(statements(SCHEMA, DdlOptions(owners=False, storage=True, grants=False))) == [
+        "create distinct type euro as decimal(8,2)",
+        "create raw table item\n  (\n    id serial not null,\n    price euro default 1.50\n  )"
+        "  in rootdbs extent size 64 next size 32 lock mode row",
+        "create unique index ix on item (price desc, id) using btree",
+        "create synonym thing for item",
+    ]
+
+
+async def test_the_statements_of_privileges_are_read_by_the_server() -> None:
+    script = (
+        "create table item (id int, price int); create function f(a int, d date) returning int; end function"
+    )
+    async with database(script) as conn:
+        for sql in statements(Schema(roles=SCHEMA.roles, grants=SCHEMA.grants), DdlOptions(owners=False)):
+            await conn.execute(sql)
