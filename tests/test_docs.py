@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import dataclasses
 import enum
 import importlib
 import importlib.util
@@ -309,25 +308,11 @@ def test_the_diagrams_are_those_that_the_script_draws() -> None:
         assert diagrams.path_of(name).read_text("utf-8") == str(draw()), "run python .build/diagrams.py"
 
 
-def options_as_they_are() -> list[list[str]]:
-    """Name, type and default of each option, as the table in options.md shows them."""
-    defaults = {field.name: field for field in dataclasses.fields(aioifx.ConnectOptions)}
-    rows: list[list[str]] = []
-    for name, annotation in AllOptionFields.__annotations__.items():
-        kind = getattr(annotation, "__forward_arg__", str(annotation)).removesuffix(" | None")
-        field = defaults[name]
-        default = "{}" if field.default is dataclasses.MISSING else repr(field.default).replace("'", '"')
-        rows.append(
-            [f"`{name}`", "`" + kind.replace(" | ", "` or `").replace("tls.", "ssl.") + "`", f"`{default}`"]
-        )
-    return rows
-
-
-def test_the_table_of_options_has_their_types_and_defaults() -> None:
-    page = (DOCS / "reference" / "options.md").read_text("utf-8")
-    table = page[page.index("| option |") :].split("\n\n")[0]
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
-    assert cells[2:] == options_as_they_are()
+def test_the_table_of_options_is_that_of_the_code() -> None:
+    script = build_script("option_table")
+    page = script.PAGE.read_text("utf-8")
+    assert page == script.replaced(page), "run python .build/option_table.py"
+    assert page.count("| [`") == len(AllOptionFields.__annotations__)
 
 
 def project_version() -> str:

@@ -177,14 +177,15 @@ class ConnectOptions:
     """
 
     host: str = option("", TEXT)
-    """Host name or address. Several are separated by commas, each with an optional port: ``db1,db2:9089``. Empty: the
+    """Host name or address, or several, separated by commas, each with an optional port: ``db1,db2:9089``. Empty: the
     server is looked up in *sqlhosts*."""
     port: int = option(DEFAULT_PORT, whole(1, MAX_PORT, show=False))
     """Port of hosts given without one."""
     user: str = option("", TEXT)
-    """Required here; in `connect`, it defaults to the user of the operating system."""
+    """The user who logs in. Required here; in `connect`, it defaults to the user of the operating system."""
     password: Password | None = option(None, TEXT, repr=False)
-    """A text is stored as a `Secret`, which repr, `asdict` and pickle do not show."""
+    """The user's password, or a function that returns it. A text is stored as a `Secret`, which repr, `asdict` and
+    pickle do not show."""
     database: str = option("", TEXT)
     """Database to open; empty: none."""
     server: str = option("", TEXT)
@@ -198,12 +199,14 @@ class ConnectOptions:
     """Hosts to which a connection manager may redirect the login, with user and password: comma-separated patterns such
     as ``db*.example.com``. Empty: none."""
     ssl: bool | tls.SSLContext | None = option(None, Kind(value_checked(_check_ssl), flag_from_text))
-    """None or False: no TLS. True: TLS with verification of the certificate and the host name."""
+    """Whether TLS is used, with verification of the certificate and the host name; or an ``ssl.SSLContext``. None: no
+    TLS."""
     ssl_ca: str = option("", PATH)
     """PEM file of trusted authorities; turns TLS on. Empty: the system's authorities."""
     ssl_cert: str = option("", PATH)
     """PEM file of the client certificate, and of its key unless *ssl_key* is given; turns TLS on."""
     ssl_key: str = option("", PATH)
+    """PEM file of the client certificate's key."""
     connect_timeout: float = option(20.0, SECONDS)
     """Seconds from the first packet to the open database, for all hosts together."""
     connect_retries: int = option(0, whole(0, 1000))
@@ -217,7 +220,7 @@ class ConnectOptions:
     """Time limit in seconds for the reply to a cancelled call, after which the connection is dropped. 0: drop it
     immediately, without an interrupt."""
     locale: Literal["auto"] | None = option(None, word(_check_auto))
-    """ "auto": query the database's locale from the server if none is given or the given one is rejected."""
+    """With "auto", the database's locale is queried from the server if none is given or the given one is rejected."""
     client_locale: str | None = option(None, TEXT)
     """Locale of the client; None: same as the database's."""
     db_locale: str | None = option(None, TEXT)
@@ -225,18 +228,19 @@ class ConnectOptions:
     encoding_errors: str = option("strict", TEXT)
     """Python's error handler for bytes that cannot be decoded: "strict", "replace", "surrogateescape" ..."""
     application_name: str = option("", TEXT)
-    """Shown in the server's session list."""
+    """Name that the server's session list shows."""
     environment: Mapping[str, str] = option(dict[str, str], in_code(), hash=False)
     """Informix environment variables for the session, such as PDQPRIORITY; unknown ones are rejected."""
     autocommit: bool = option(True, FLAG)
-    """False: a transaction is started before the first statement, and ended by `commit` or `rollback`, as in PEP
-    249."""
+    """Whether a statement outside a transaction commits by itself. False: a transaction is started before the first
+    statement, and ended by `commit` or `rollback`, as in PEP 249."""
     isolation: Isolation | None = option(None, word(isolation_clause))
-    """As in `Connection.transaction`; None: the database's default."""
+    """Isolation level, by the names of `Connection.transaction`; None: the database's default."""
     lock_wait: float | None = option(None, Kind(value_checked(lock_mode_clause), lock_wait_from_text))
-    """Seconds to wait for a lock; 0: do not wait, -1 or infinity: no limit. None: the server's default, 0."""
+    """Seconds that a statement waits for a lock; 0: do not wait, -1 or infinity: no limit. None: the server's default,
+    0."""
     read_only: bool = option(False, FLAG)
-    """Queries only: changes are rejected, by the client outside transactions and by the server inside."""
+    """Whether changes are rejected: by the client outside transactions and by the server inside."""
     fetch_size: int = option(STANDARD_FETCH_SIZE, whole(MIN_FETCH_SIZE, MAX_FETCH_SIZE))
     """Bytes (not rows) per block of rows. More than 32767 needs a server with capability 63; without it, or if the
     server rejects the size, the connection uses 32767."""
@@ -260,8 +264,9 @@ class ConnectOptions:
     """Zone of the times in DATETIME columns: an IANA name such as "UTC", or a tzinfo. Datetimes are then read as aware,
     and aware ones are accepted. None: datetimes are naive, and aware ones are refused."""
     lobs: Lobs = option("handles", word(check_lobs))
-    """"handles" returns BLOB and CLOB as handles, "inline" as bytes and str. Both return BYTE and TEXT as bytes and
-    str. "stream" returns each value of a `stream` as a series of chunks; other calls then return handles."""
+    """How large values are returned: "handles" returns BLOB and CLOB as handles, "inline" as bytes and str. Both return
+    BYTE and TEXT as bytes and str. "stream" returns each value of a `stream` as a series of chunks; other calls
+    then return handles."""
     max_lob_size: int = option(64 * 1024 * 1024, whole(1, MAX_FETCH_SIZE))
     """Maximum bytes of one large value in memory; a larger one raises DataError. Not for "stream"."""
     client_files: ClientFiles | None = option(None, in_code(check_client_files), hash=False)
@@ -272,7 +277,7 @@ class ConnectOptions:
     text. It returns the answer, or None to end the login. Without it, the password answers the first question of style
     ECHO_OFF, and the login ends at any other."""
     type_codecs: TypeCodecs = option(dict[str, TypeCodec], in_code(), hash=False)
-    """Encoders and decoders by Informix type name; see `Connection.set_type_codec`."""
+    """Encoders and decoders by the name of an Informix type; see `Connection.set_type_codec`."""
     adapters: Mapping[type[Any], Convert] = option(dict[type[Any], Convert], in_code(), hash=False)
     """Functions that convert parameters, by class; also used for subclasses. For example ``{uuid.UUID: str}``."""
     json_loads: JsonLoads | None = option(None, in_code())
@@ -291,6 +296,7 @@ class ConnectOptions:
     trace_values: bool = option(False, Kind(check_flag))
     """Whether the trace holds values, literals and passwords."""
     row_factory: RowFactory[Any] | None = option(None, in_code(check_row_factory))
+    """Row factory of calls without their own; None: rows are `Record` objects."""
     conversions: Conversions = field(default=PLAIN, init=False, repr=False, compare=False)
     """Combines *integral_decimals*, *type_codecs*, *adapters*, *json_loads*, *json_dumps*, *timezone* and DBDATE."""
     code_set: CodeSet = field(init=False, repr=False, compare=False)
