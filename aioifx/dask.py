@@ -78,8 +78,8 @@ def read_dataframe(
 ) -> DataFrame:
     """The rows of a table or query as a `dask.dataframe.DataFrame` of Arrow types, one task for each range of *column*.
 
-    The types are those of `aioifx.arrow.fetch_arrow`; a query without rows determines them when this is called. The
-    frame has no known divisions. Arguments and exceptions are those of `read_bag`.
+    The types are the same as from `aioifx.arrow.fetch_arrow`; a query without rows determines them when this is
+    called. The frame has no known divisions. Arguments and exceptions are the same as for `read_bag`.
 
     Raises:
         ImportError: pandas or pyarrow is missing.

@@ -48,8 +48,8 @@ from typing import Any, Final, NamedTuple
 class Warning(Exception):  # the name is PEP 249's
     """A warning of the server about a statement that succeeded; never raised.
 
-    `ExecuteResult` has the warnings of its statement: the server's own, and those of routines in C. Warnings of queries
-    are not kept.
+    `ExecuteResult` has the warnings of its statement: the server's own, and the warnings of routines in C. Warnings
+    of queries are not kept.
 
     Attributes:
         sqlstate: five characters, class 01.

@@ -646,7 +646,7 @@ A row of the result or of the table is longer than the server can handle.
 > Select fewer columns, or declare long text as LVARCHAR, TEXT or CLOB.
 
 -568 -569 -570 -571
-The statement accesses a database whose log mode differs from that of the open database.
+The statement accesses a database whose log mode differs from the open database's.
 > Open a database with the same log mode, or ask for the mode to be changed with ontape or ondblog.
 
 -999

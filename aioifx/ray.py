@@ -45,8 +45,8 @@ def read_dataset(
 ) -> Dataset:
     """The rows of a table or query as a `ray.data.Dataset` of Arrow blocks, one read task for each range of *column*.
 
-    The types are those of `aioifx.arrow.fetch_arrow`. A task yields its rows in batches, so it needs memory for one
-    batch. Before the dataset is consumed, only the schema and the least and greatest key are read.
+    The types are the same as from `aioifx.arrow.fetch_arrow`. A task yields its rows in batches, so it needs memory
+    for one batch. Before the dataset is consumed, only the schema and the least and greatest key are read.
 
     Args:
         dsn: as for `connect`.

@@ -41,9 +41,10 @@ _new_namedtuple: Callable[[str, Sequence[str]], Any] = namedtuple  # type checke
 class Record(tuple[Value, ...]):
     """One row: a tuple whose values can also be read by column name.
 
-    It is compared, hashed, sliced, iterated and pickled as the tuple of its values. Names are those of the server: in
-    lower case, and ``(count(*))`` or ``(expression)`` where the query gives none. When two columns have the same name,
-    the name means the first. There is no attribute access, because a column may have a name such as ``keys``.
+    It is compared, hashed, sliced, iterated and pickled as the tuple of its values. Names are as the server sends
+    them: in lower case, and ``(count(*))`` or ``(expression)`` where the query gives none. When two columns have the
+    same name, the name means the first. There is no attribute access, because a column may have a name such as
+    ``keys``.
     """
 
     # Each shape is a subclass with these two filled in: a record itself is no larger than its tuple, and making

@@ -366,7 +366,7 @@ class Datetime:
         return self._text("T")
 
     def to_datetime(self, default: dt.datetime = dt.datetime(1900, 1, 1)) -> dt.datetime:
-        """A datetime with these fields; the others are those of *default*, by default 1900-01-01 as in strptime.
+        """A datetime with these fields; any other is taken from *default*, by default 1900-01-01 as in strptime.
 
         Raises:
             DataError: the day does not exist, such as 29 February in a common year.

@@ -57,7 +57,7 @@ def add_connection(parser: Parser, *, timeout: float | None = None) -> None:
         "--password-file",
         metavar="FILE",
         type=Path,
-        help=f"file whose first line is the password; without it: the address's, that in the environment variable"
+        help=f"file whose first line is the password; without it: the address's, the environment variable's"
         f" {PASSWORD}, or the answer to a prompt",
     )
     password.add_argument("--no-password", action="store_true", help="never ask for a password")

@@ -36,7 +36,7 @@ def add_parser(verbs: Verbs) -> None:
         verbs,
         "doctor",
         run,
-        help="why a connection fails, step by step, or what it is like",
+        help="find out step by step why a connection fails, and what a working one can do",
         description="Connects step by step, and says of each step what was found, how long it took, and which\n"
         "setting to change. Changes nothing at the server. --timeout is the time limit of each step.",
         epilog=examples(

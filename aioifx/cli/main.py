@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> Parser:
     parser = Parser(prog="aioifx", description="An asyncio-native client for IBM Informix.")
     parser.add_argument("--version", action="version", version=f"aioifx {_version()}")
-    verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
+    verbs = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     for verb in _VERBS:
         verb.add_parser(verbs)
     return parser

@@ -59,8 +59,8 @@ def add_parser(verbs: Verbs) -> None:
         "--format",
         choices=[*_WRITERS, "arrow"],
         default="table",
-        help="table, for people (default); csv, with a header; json: an object in each line; arrow: a stream for "
-        "programs, which needs aioifx[arrow]",
+        help="table (default), to be read on a terminal; csv, with a header; json: an object in each line; arrow:"
+        " a stream for programs, which needs aioifx[arrow]",
     )
     parser.add_argument("--escape-formulas", action="store_true", help=ESCAPE_FORMULAS)
     parser.add_argument("--limit", type=whole, metavar="ROWS", help="stop after so many rows")

@@ -20,7 +20,7 @@ from aioifx.codecs.value_text import parser_for
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
 from aioifx.sqltypes import SqlType, Value
 
-_SQL: Final = "one SQL statement; @FILE: that in a file; -: that from stdin"
+_SQL: Final = "one SQL statement; @FILE: from a file; -: from stdin"
 
 
 class Parameters(NamedTuple):
@@ -53,7 +53,7 @@ def add_statement(parser: Parser, name: str = "sql", help: str = _SQL) -> None:
     parser.add_argument(name, metavar=name.upper(), help=help)
     group = parser.add_argument_group(
         "parameters",
-        "Values are text, which is read by the type of the parameter: 1.50, 2026-01-31,\n"
+        "A value is written as text, and its parameter's type decides how: 1.50, 2026-01-31,\n"
         "'2026-01-31 10:00:00', t or f; BYTE and BLOB in hexadecimal.",
     )
     group.add_argument(

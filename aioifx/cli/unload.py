@@ -45,7 +45,7 @@ def add_parser(verbs: Verbs) -> None:
         ),
     )
     add_connection(parser)
-    add_statement(parser, "query", "a query; @FILE: that in a file; -: that from stdin")
+    add_statement(parser, "query", "a query; @FILE: from a file; -: from stdin")
     parser.add_argument("file", metavar="FILE", help="the file, which is replaced; -: stdout")
     add_format(parser)
     parser.add_argument("--escape-formulas", action="store_true", help=ESCAPE_FORMULAS)

@@ -92,7 +92,7 @@ class Connection(NotCopied):
     def cursor(
         self, *, scroll: bool = False, hold: bool = False, row_factory: RowFactory[Any] | None = None
     ) -> Cursor:
-        """A cursor; nothing is sent until its first `execute`. Arguments are those of `aioifx.Connection.cursor`."""
+        """A cursor; nothing is sent until its first `execute`. It takes the arguments of `aioifx.Connection.cursor`."""
         cursor: AsyncCursor[Any] = self._connection.cursor(scroll=scroll, hold=hold, row_factory=row_factory)
         return Cursor(self, self._thread, cursor, reads_ahead=not scroll)
 
@@ -292,8 +292,8 @@ class Cursor(NotCopied):
 
         Args:
             operation: one statement; a t-string has its values.
-            parameters: the values of its placeholders, ``?``; or a mapping of those of its ``:name``, which may have
-                others.
+            parameters: the values of its placeholders, ``?``; or a mapping with the values of its ``:name``, which
+                may have others.
             named: instead, the values of its ``:name`` or ``:1``, and no others.
             timeout: seconds for this call; None: command_timeout.
 

@@ -31,14 +31,15 @@ async def diagnose(
     on_step: Callable[[DiagnosisStep], object] | None = None,
     **options: Unpack[AllOptionFields],
 ) -> DiagnosisReport:
-    """Find out, step by step, why a connection cannot be opened, or what it is like. Changes nothing at the server.
+    """Find out, step by step, why a connection cannot be opened, or what an open one can do. Changes nothing at the
+    server.
 
     With several servers, each is examined, one after another. Each gets two logins, and a third one to its sysmaster
     for the locale of the database. A wrong password is sent once to each. A *pam* handler is called in each login.
 
     Args:
-        dsn: those of `aioifx.connect`.
-        options: those of `aioifx.connect`.
+        dsn: as for `aioifx.connect`.
+        options: as for `aioifx.connect`.
         step_timeout: time limit in seconds for each step.
         on_step: called with each step when it has ended.
 

@@ -129,7 +129,7 @@ class SET(_Collection):
 class NamedType(sqltypes.TypeEngine[Any]):
     """A type that the database defines: a named ROW type, a DISTINCT type, an opaque type.
 
-    Values are those of aioifx. A literal is text: ``'...'::name``.
+    Values are the same as in aioifx. A literal is text: ``'...'::name``.
     """
 
     __visit_name__ = "NAMED_TYPE"

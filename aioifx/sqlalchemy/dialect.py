@@ -155,7 +155,7 @@ class InformixExecutionContext(default.DefaultExecutionContext):
 class InformixDialect(InformixReflection):
     """The dialect of `create_engine`: it runs on aioifx.dbapi.
 
-    Its arguments are those of `create_engine`; *options* are those of SQLAlchemy's `DefaultDialect`.
+    Its arguments come from `create_engine`; *options* are for SQLAlchemy's `DefaultDialect`.
 
     Args:
         text_type: what Text, UnicodeText and SQLAlchemy's TEXT are: "text", which is the default; "lvarchar", of 2,048

@@ -324,7 +324,7 @@ class _Time(sqltypes.Time):
 class DATETIME(_DateTime):
     """DATETIME *first* TO *last*, by names of fields: ``DATETIME("year", "second")``.
 
-    Values are those of aioifx: a datetime, a date for YEAR TO DAY, a time for HOUR TO MINUTE and finer, else an
+    Values are the same as in aioifx: a datetime, a date for YEAR TO DAY, a time for HOUR TO MINUTE and finer, else an
     `aioifx.Datetime`. `TIME` is the same for times of day.
 
     Args:

@@ -72,7 +72,7 @@ class Insert(dml.Insert):
         Args:
             index_elements: The columns that identify a row, by name or as columns; default: the primary key.
             set_: What the update stores, by column; `excluded` has the row's values. Default: every value of the
-                row but those of *index_elements*.
+                row except the *index_elements*.
         """
         names = values = None
         if set_ is not None:

@@ -196,7 +196,7 @@ class Database:
 
 
 class Server:
-    """The server of the tests in one process: the embedded one in a thread, or that of ``--informix-dsn``.
+    """The server of the tests in one process: the embedded one in a thread, or the one of ``--informix-dsn``.
 
     Its methods block, and may be called in any thread but the server's own.
     """

@@ -376,9 +376,9 @@ class Connection(Queries[Item], NotCopied):
         stream or cursor. Neither function is called for NULL. Text from `unload`, text for `load` and Arrow columns are
         not affected. Releasing a pooled connection restores the codecs.
 
-        SERIAL, INTEGER and BIGINT are types of their own. A DISTINCT type without functions of its own has those of its
-        base type. What a function raises is the cause of a `DataError` that names the column or the parameter; the
-        connection stays usable.
+        SERIAL, INTEGER and BIGINT are types of their own. A DISTINCT type without functions of its own has the
+        functions of its base type. What a function raises is the cause of a `DataError` that names the column or the
+        parameter; the connection stays usable.
 
         Args:
             type: a name without length or qualifier, in any case: of a built-in type ("DECIMAL"), an opaque type

@@ -190,7 +190,8 @@ class Cursor(NotCopied, Generic[R]):
 
         Args:
             sql: one statement; a t-string has its values.
-            params: the values of its placeholders, ``?``; or a mapping of those of its ``:name``, and perhaps others.
+            params: the values of its placeholders, ``?``; or a mapping with the values of its ``:name``, and perhaps
+                more.
             named: instead, the values of its ``:name`` or ``:1``, and no others.
             timeout: seconds for this call; None: command_timeout.
 

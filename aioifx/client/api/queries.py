@@ -139,8 +139,8 @@ class Queries(ABC, Generic[Item]):
         Args:
             sql: one statement: text, or a t-string (Python 3.14), whose interpolations are its values.
             args: the values of its placeholders, ``?``.
-            named: instead, those of its ``:name`` or ``:1``; a list or tuple expands to as many values as it has: ``IN
-                (:ids)``.
+            named: instead, the values of its ``:name`` or ``:1``; a list or tuple expands to as many values as it
+                has: ``IN (:ids)``.
             row_factory: makes the rows of this call; None: the connection's.
             lobs: how large values are returned, "handles" or "inline"; None: as by the connection's option.
             timeout: seconds for the whole call, including the wait for the connection; None: command_timeout.

@@ -94,7 +94,7 @@ class Retry:
         """Awaited by ``self(function)``: await *call*() for each attempt.
 
         Raises:
-            Exception: that of the last attempt, with a note of the number of attempts.
+            Exception: the one of the last attempt, with a note of the number of attempts.
         """
         for attempt in range(1, self.attempts + 1):
             try:

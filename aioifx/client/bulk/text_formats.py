@@ -262,7 +262,7 @@ class UnloadFormat:
 
     Args:
         delimiter: the character after each field.
-        encoding: Python name of the encoding of bytes; None: that of the connection's code set, as with LOAD.
+        encoding: Python name of the encoding of bytes; None: the connection's code set, as with LOAD.
         max_record: maximum length of a record, in characters.
     """
 

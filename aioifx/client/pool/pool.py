@@ -446,7 +446,7 @@ def create_pool(
             `PoolTimeout`, and messages about connections that leak or are held long show it.
         slow_release: seconds after which a release is logged as late; None: never.
         row_factory: as for `connect`.
-        options: those of `connect`. A callable password is called for each connection.
+        options: as for `connect`. A callable password is called for each connection.
 
     Raises:
         InterfaceError: an option is invalid; raised at the call, before a socket is opened.
