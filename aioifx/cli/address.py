@@ -1,8 +1,10 @@
 """Where to connect, from a command line: ADDRESS, user, password, TLS, locales. Never: a socket.
 
 Invariants:
-1. No password comes from the command line, where every user of the machine can read it.
-2. Precedence of passwords: --password-file, the address, AIOIFX_PASSWORD, a prompt.
+1. No option takes a password, because every user of the machine can read command lines. For one in ADDRESS there is a
+   warning.
+2. Precedence of passwords: --password-file, the address, AIOIFX_PASSWORD, a prompt. The prompt comes when the server
+   has refused the login without a password.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from aioifx.cli.parsing import Parser, seconds
 from aioifx.client.config.dsn import Parts, split_dsn
 from aioifx.client.config.options import OptionFields
 from aioifx.client.config.password import Secret
-from aioifx.errors import InterfaceError
+from aioifx.client.config.resolve import resolve
+from aioifx.errors import InterfaceError, visible
 
 ADDRESS: Final = "AIOIFX_DSN"
 """The environment variable with the address, if the command line has none."""
@@ -35,6 +38,21 @@ class Destination(NamedTuple):
 
     dsn: str
     options: OptionFields
+    may_ask: bool = False
+    """Whether there is no password, and it may be asked for."""
+
+    def ask(self) -> Destination:
+        """The same with the password that the user types.
+
+        Raises:
+            InterfaceError: the prompt got no answer.
+        """
+        found = resolve(self.dsn, {**self.options, "row_factory": None})
+        try:
+            password = getpass(f"Password for {visible(found.user)} at {visible(found.destination)}: ")
+        except EOFError:
+            raise InterfaceError("password: missing; the prompt got no answer") from None
+        return Destination(self.dsn, {**self.options, "password": Secret(password)})
 
 
 def add_connection(parser: Parser, *, timeout: float | None = None) -> None:
@@ -58,7 +76,7 @@ def add_connection(parser: Parser, *, timeout: float | None = None) -> None:
         metavar="FILE",
         type=Path,
         help=f"file whose first line is the password; without it: the address's, the environment variable's"
-        f" {PASSWORD}, or the answer to a prompt",
+        f" {PASSWORD}, or the answer to a prompt, if the server wants one",
     )
     password.add_argument("--no-password", action="store_true", help="never ask for a password")
     group.add_argument("--ssl", action="store_true", default=None, help="use TLS, and verify the certificate")
@@ -84,10 +102,10 @@ def add_connection(parser: Parser, *, timeout: float | None = None) -> None:
 
 
 def destination(arguments: argparse.Namespace) -> Destination:
-    """Where to connect, by the arguments of `add_connection`. It may ask for the password.
+    """Where to connect, by the arguments of `add_connection`.
 
     Raises:
-        InterfaceError: there is no address, a password is on the command line, or a file cannot be read.
+        InterfaceError: there is no address, or a file cannot be read.
     """
     dsn = _address(arguments.address)
     options: OptionFields = {"application_name": "aioifx"}
@@ -101,7 +119,8 @@ def destination(arguments: argparse.Namespace) -> Destination:
         del options["application_name"]
     if (password := _password(arguments, parts)) is not None:
         options["password"] = Secret(password)
-    return Destination(dsn, options)
+    has_password = password is not None or "password" in parts.options
+    return Destination(dsn, options, not (has_password or arguments.no_password) and _has_terminal())
 
 
 def _address(given: str | None) -> str:
@@ -116,8 +135,8 @@ def _address(given: str | None) -> str:
             _warn_of_readers(path)
         return found
     if "password" in _parts_of(given).options:
-        raise InterfaceError(
-            "ADDRESS: contains a password, which every user of this machine can see in the list of processes; "
+        _warn(
+            "every user of this machine can read the password in ADDRESS in the list of processes; "
             f"set {PASSWORD}, use --password-file, or put the address into {ADDRESS} or a file (@FILE)"
         )
     return given
@@ -138,14 +157,7 @@ def _password(arguments: argparse.Namespace, parts: Parts) -> str | None:
         return password
     if "password" in parts.options:
         return None
-    if (found := os.environ.get(PASSWORD)) is not None:
-        return found
-    if arguments.no_password or not _has_terminal():
-        return None
-    try:
-        return getpass("Password: ") or None
-    except EOFError:
-        raise InterfaceError("password: missing; the prompt got no answer") from None
+    return os.environ.get(PASSWORD)
 
 
 def _warn_of_readers(path: Path) -> None:
@@ -158,7 +170,11 @@ def _warn_of_readers(path: Path) -> None:
     except OSError:  # such as a file descriptor that has been closed meanwhile
         return
     if os.name == "posix" and stat.S_ISREG(mode) and mode & stat.S_IROTH:
-        print(f"aioifx: warning: every user of this machine can read {path}; chmod 600 it", file=sys.stderr)
+        _warn(f"every user of this machine can read {path}; chmod 600 it")
+
+
+def _warn(text: str) -> None:
+    print(f"aioifx: warning: {text}", file=sys.stderr)
 
 
 def first_line(option: str, path: Path) -> str:

@@ -39,7 +39,6 @@ def add_parser(verbs: Verbs) -> None:
         verbs,
         "check",
         run,
-        help="say which statements of a script the embedded server accepts",
         description="Run the statements of a script in an embedded server, and say of each whether it is accepted,\n"
         "refused because the server lacks it (-999), or an error. The server is new, and removed at the end.\n"
         "A statement with placeholders is prepared only. The exit code is 1 unless all are accepted.",

@@ -13,7 +13,7 @@ import sys
 import textwrap
 from typing import Final
 
-from aioifx.cli.address import add_connection, destination
+from aioifx.cli.address import Destination, add_connection, destination
 from aioifx.cli.failures import CONNECTION, FAILED, USAGE
 from aioifx.cli.output import LinePrinter, terminal_width
 from aioifx.cli.parsing import Verbs, add_verb, examples
@@ -36,7 +36,6 @@ def add_parser(verbs: Verbs) -> None:
         verbs,
         "doctor",
         run,
-        help="find out step by step why a connection fails, and what a working one can do",
         description="Connects step by step, and says of each step what was found, how long it took, and which\n"
         "setting to change. Changes nothing at the server. --timeout is the time limit of each step.",
         epilog=examples(
@@ -54,14 +53,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     from aioifx.diagnosis.run import diagnose
 
-    dsn, options = destination(arguments)
-    options.pop("command_timeout", None)
+    where = destination(arguments)
+    where.options.pop("command_timeout", None)
     view = None if arguments.json else View(LinePrinter(), terminal_width())
-    report = asyncio.run(
-        diagnose(
-            dsn, step_timeout=arguments.timeout, on_step=None if view is None else view.on_step, **options
+
+    def examine(where: Destination) -> DiagnosisReport:
+        on_step = None if view is None else view.on_step
+        return asyncio.run(
+            diagnose(where.dsn, step_timeout=arguments.timeout, on_step=on_step, **where.options)
         )
-    )
+
+    report = examine(where)
+    if where.may_ask and any(change.setting == "password" for change in report.changes):
+        report = examine(where.ask())
     if view is None:
         print(json.dumps(report.as_dict(), indent=2))
     else:

@@ -21,7 +21,6 @@ def add_parser(verbs: Verbs) -> None:
         verbs,
         "explain",
         run,
-        help="what error codes mean, and what to do",
         description="What SQLCODEs and ISAM codes mean, where they come from, and what to do.",
         epilog=examples("aioifx explain -244 -154"),
     )

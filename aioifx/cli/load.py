@@ -34,7 +34,6 @@ def add_parser(verbs: Verbs) -> None:
         verbs,
         "load",
         run,
-        help="insert the rows of a file into a table: CSV, UNLOAD, Arrow, Parquet",
         description="Insert the rows of a file into a table, in bounded memory: all of them, or none.",
         epilog=examples(
             "aioifx load 'informix://app@db1:9088/shop?server=ol_shop' item item.unl",

@@ -6,21 +6,17 @@ Exit codes: 0 done; 1 failed; 2 the command line or an option is wrong; 3 no con
 
 from __future__ import annotations
 
+import argparse
 import errno
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
-from typing import Final, TextIO
+from typing import TextIO
 
-from aioifx.cli import check, doctor, explain, load, ping, query, trace, unload, verify
 from aioifx.cli.failures import FAILED, INTERRUPTED, PIPE, exit_code_of, report
 from aioifx.cli.output import prepare_streams
-from aioifx.cli.parsing import Parser
-from aioifx.errors import Error
-
-_VERBS: Final = (check, doctor, explain, load, ping, query, trace, unload, verify)
-"""Modules of verbs, each with a function ``add_parser(verbs)``."""
+from aioifx.cli.parsing import VERBS, Parser, did_you_mean, load_verbs, program_parser
+from aioifx.errors import Error, visible
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code.
     """
     prepare_streams()
-    given = _parser().parse_args(arguments)
+    given = _parse(sys.argv[1:] if arguments is None else arguments)
     try:
         code: int = given.run(given)
         sys.stdout.flush()
@@ -51,20 +47,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def _parser() -> Parser:
-    parser = Parser(prog="aioifx", description="An asyncio-native client for IBM Informix.")
-    parser.add_argument("--version", action="version", version=f"aioifx {_version()}")
-    verbs = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    for verb in _VERBS:
-        verb.add_parser(verbs)
-    return parser
-
-
-def _version() -> str:
-    try:
-        return version("aioifx")
-    except PackageNotFoundError:  # run from its source, not installed
-        return "(not installed)"
+def _parse(line: Sequence[str]) -> argparse.Namespace:
+    """The arguments of the verb that a line begins with. Only the module of that verb is loaded."""
+    if line and line[0] in VERBS:
+        parser: Parser = load_verbs(program_parser(), line[:1]).choices[line[0]]
+        given: argparse.Namespace = parser.parse_args(line[1:])
+        return given
+    program = program_parser()
+    verbs = load_verbs(program, ())
+    for name, what in VERBS.items():
+        verbs.add_parser(name, help=what)
+    if line and not line[0].startswith("-"):
+        program.error(f"unknown command {visible(line[0]):.40}{did_you_mean(line[0], VERBS)}")
+    program.parse_args(line)  # exits: --help or --version, or it is wrong
+    raise AssertionError("unreachable")
 
 
 def _is_broken_pipe(error: OSError) -> bool:

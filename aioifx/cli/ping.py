@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
+from functools import partial
 from statistics import median
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from aioifx.cli.address import Destination, add_connection, destination
 from aioifx.cli.failures import CONNECTION
 from aioifx.cli.output import LinePrinter
 from aioifx.cli.parsing import Verbs, add_verb, examples, seconds, whole
+from aioifx.cli.session import asking
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.config.resolve import resolve
@@ -27,7 +29,6 @@ def add_parser(verbs: Verbs) -> None:
         verbs,
         "ping",
         run,
-        help="measure round trips to a server",
         description="Connect, and measure round trips that execute nothing, until --count or Ctrl-C. A lost connection "
         "is opened again.",
         epilog=examples(
@@ -48,7 +49,11 @@ def add_parser(verbs: Verbs) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
-    ping = _Ping(destination(arguments), arguments.count, arguments.interval, arguments.timeout)
+    return asking(destination(arguments), partial(_ping, arguments))
+
+
+def _ping(arguments: argparse.Namespace, where: Destination) -> int:
+    ping = _Ping(where, arguments.count, arguments.interval, arguments.timeout)
     try:
         asyncio.run(ping.run())
     except KeyboardInterrupt:

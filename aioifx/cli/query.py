@@ -44,7 +44,6 @@ def add_parser(verbs: Verbs) -> None:
         verbs,
         "query",
         run,
-        help="run a statement, and print its rows",
         description="Run one statement, and print its rows.",
         epilog=examples(
             "aioifx query 'informix://app@db1:9088/shop?server=ol_shop' 'SELECT * FROM item'",

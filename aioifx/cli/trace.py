@@ -19,7 +19,6 @@ def add_parser(verbs: Verbs) -> None:
         verbs,
         "trace",
         run,
-        help="show a trace of the protocol as a conversation",
         description="Show a file that connect(trace=...) has written, as round trips with times.",
         epilog=examples(
             "aioifx trace shop.jsonl",

@@ -35,7 +35,6 @@ def add_parser(verbs: Verbs) -> None:
         verbs,
         "unload",
         run,
-        help="write the rows of a query into a file: CSV, UNLOAD, Arrow, Parquet",
         description="Write the rows of a query into a file, in constant memory. `aioifx load` reads each format.",
         epilog=examples(
             "aioifx unload 'informix://app@db1:9088/shop?server=ol_shop' 'SELECT * FROM item' item.unl",

@@ -13,7 +13,7 @@ from aioifx.cli.address import Destination, add_connection, destination
 from aioifx.cli.failures import FAILED
 from aioifx.cli.output import LinePrinter, StyledLine, say, terminal_width
 from aioifx.cli.parsing import Verbs, add_verb, examples
-from aioifx.cli.session import run_until_signal
+from aioifx.cli.session import asking, run_until_signal
 from aioifx.verify import Finding, Outcome, Report, verify
 from aioifx.verify.run import as_json, select_checks
 
@@ -32,7 +32,6 @@ def add_parser(verbs: Verbs) -> None:
         verbs,
         "verify",
         run,
-        help="try at a server what aioifx assumes of servers",
         description="Try at a server what aioifx assumes of servers. It takes about a minute, needs a database in\n"
         "which the user has CONNECT and RESOURCE, and leaves nothing behind.",
         epilog=examples(
@@ -71,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.report.touch()  # a folder that does not exist is noticed before the checks
     name_width = max(len(check.name) for check in checks)
 
-    async def verify_and_report() -> int:
+    async def verify_and_report(where: Destination) -> int:
         report = await _verify(where, arguments.only, printer, name_width, width)
         printer.print(_summary(report, width))
         if arguments.report is not None:
@@ -79,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
             printer.print([[], [(f"The report is in {arguments.report}.", "")]])
         return 0 if report.is_proven else FAILED
 
-    return run_until_signal(verify_and_report())
+    return asking(where, lambda where: run_until_signal(verify_and_report(where)))
 
 
 async def _verify(

@@ -25,12 +25,18 @@ PASSWORD: Final = "AIOIFX_SERVER_PASSWORD"
 """The environment variable that holds the password when no option gives it."""
 
 
+DESCRIPTION: Final = "An Informix server for tests: speaks SQLI, stores its data in SQLite files."
+
+
 def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
     """Parse a command line; an invalid option exits the program, as with argparse."""
-    parser = argparse.ArgumentParser(
-        prog="python -m aioifx.server",
-        description="An Informix server for tests: speaks SQLI, stores its data in SQLite files.",
-    )
+    parser = argparse.ArgumentParser(prog="python -m aioifx.server", description=DESCRIPTION)
+    add_options(parser)
+    return options_of(parser, parser.parse_args(arguments))
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a server."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
     parser.add_argument("--port", type=int, default=9088, help="0 for any free port (default %(default)s)")
     parser.add_argument(
@@ -107,7 +113,10 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
         help="differences of other servers; see aioifx.server.Quirk",
     )
     parser.add_argument("--verbose", action="store_true", help="log sessions")
-    given = parser.parse_args(arguments)
+
+
+def options_of(parser: argparse.ArgumentParser, given: argparse.Namespace) -> ServerOptions:
+    """The options of a server; an invalid one exits the program, as with argparse."""
     logging.basicConfig(level=logging.INFO if given.verbose else logging.WARNING)
     seed = _text_of(parser, "--seed", given.seed)
     password = os.environ.get(PASSWORD)
@@ -175,12 +184,21 @@ async def main(options: ServerOptions) -> None:
         await stop.wait()
 
 
-if __name__ == "__main__":
+def run(options: ServerOptions) -> str | None:
+    """Serve until SIGINT or SIGTERM.
+
+    Returns:
+        Why the server cannot start; None after the end.
+    """
     try:
-        options = parse_arguments()
         allow_descriptors()
         asyncio.run(main(options))
     except KeyboardInterrupt:
         pass
     except (Error, OSError, ValueError) as error:
-        sys.exit("\n".join([f"aioifx.server cannot start: {error}", *getattr(error, "__notes__", ())]))
+        return "\n".join([f"aioifx.server cannot start: {error}", *getattr(error, "__notes__", ())])
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(run(parse_arguments()))

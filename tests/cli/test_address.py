@@ -41,7 +41,7 @@ def password_of(arguments: Namespace) -> str:
 
 
 def test_an_address_alone() -> None:
-    assert destination(parse(DSN)) == (DSN, NAMED)
+    assert destination(parse(DSN)) == (DSN, NAMED, False)
 
 
 def test_options_are_those_of_connect() -> None:
@@ -66,21 +66,25 @@ def test_an_application_name_in_the_address_remains() -> None:
         "HOST=db1;SERVER=s;UID=app;PWD={hidden}",
     ],
 )
-def test_a_password_on_the_command_line_is_refused(given: str) -> None:
-    with pytest.raises(InterfaceError, match=r"ADDRESS: contains a password.*AIOIFX_PASSWORD") as refused:
-        destination(parse(given))
-    assert "hidden" not in str(refused.value)
+def test_a_password_on_the_command_line_is_used_with_a_warning(
+    given: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(address, "_has_terminal", lambda: True)
+    assert destination(parse(given)) == (given, NAMED, False)
+    err = capsys.readouterr().err
+    assert err.startswith("aioifx: warning: every user of this machine can read the password in ADDRESS")
+    assert "AIOIFX_PASSWORD" in err and "hidden" not in err
 
 
 def test_the_address_may_come_from_the_environment_or_a_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("AIOIFX_DSN", WITH_PASSWORD)
-    assert destination(parse()) == (WITH_PASSWORD, NAMED)
+    assert destination(parse()) == (WITH_PASSWORD, NAMED, False)
     file = tmp_path / "address"
     file.write_bytes(b"\xef\xbb\xbf" + f"{WITH_PASSWORD}\r\nmore".encode())
-    assert destination(parse(f"@{file}")) == (WITH_PASSWORD, NAMED)
-    assert destination(parse(DSN)) == (DSN, NAMED)
+    assert destination(parse(f"@{file}")) == (WITH_PASSWORD, NAMED, False)
+    assert destination(parse(DSN)) == (DSN, NAMED, False)
 
 
 def test_a_missing_address_names_the_variable() -> None:
@@ -89,22 +93,14 @@ def test_a_missing_address_names_the_variable() -> None:
 
 
 def test_an_invalid_address_is_left_to_connect() -> None:
-    assert destination(parse("nonsense")) == ("nonsense", NAMED)
+    assert destination(parse("nonsense")) == ("nonsense", NAMED, False)
 
 
 def test_passwords_and_their_precedence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    def ask(prompt: str) -> str:
-        asked.append(prompt)
-        return "typed"
-
-    monkeypatch.setattr(address, "getpass", ask)
-    assert "password" not in destination(parse(DSN)).options
+    assert not destination(parse(DSN)).may_ask
     monkeypatch.setattr(address, "_has_terminal", lambda: True)
-    assert password_of(parse(DSN)) == "typed"
-    assert asked == ["Password: "]
-    assert "password" not in destination(parse(DSN, "--no-password")).options
+    assert destination(parse(DSN)) == (DSN, NAMED, True)
+    assert not destination(parse(DSN, "--no-password")).may_ask
     monkeypatch.setenv("AIOIFX_PASSWORD", "variable")
     assert password_of(parse(DSN)) == "variable"
     monkeypatch.setenv("AIOIFX_DSN", WITH_PASSWORD)
@@ -113,7 +109,7 @@ def test_passwords_and_their_precedence(monkeypatch: pytest.MonkeyPatch, tmp_pat
     file.write_text("in file\nmore", "utf-8")
     file.chmod(0o600)
     assert password_of(parse("--password-file", str(file))) == "in file"
-    assert len(asked) == 1
+    assert not destination(parse(DSN, "--password-file", str(file))).may_ask
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
@@ -146,14 +142,27 @@ def test_so_is_a_file_of_an_address_with_a_password(
         assert ("every user of this machine can read" in capsys.readouterr().err) is warns
 
 
+def test_the_prompt_names_user_and_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def ask(prompt: str) -> str:
+        asked.append(prompt)
+        return "typed"
+
+    monkeypatch.setattr(address, "getpass", ask)
+    found = destination(parse(DSN, "--user", "me\x1b[2J")).ask()
+    assert isinstance(password := found.options.get("password"), Secret)
+    assert (password.reveal(), found.may_ask) == ("typed", False)
+    assert asked == [r"Password for me\x1b[2J at db1:9088: "]
+
+
 def test_a_prompt_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(prompt: str) -> str:
         raise EOFError
 
     monkeypatch.setattr(address, "getpass", ask)
-    monkeypatch.setattr(address, "_has_terminal", lambda: True)
     with pytest.raises(InterfaceError, match=r"^password: missing"):
-        destination(parse(DSN))
+        destination(parse(DSN)).ask()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file descriptors as paths")

@@ -18,7 +18,7 @@ import pytest
 
 from aioifx.cli import main as program
 from aioifx.cli.main import main
-from aioifx.cli.parsing import Verbs, add_verb
+from aioifx.cli.parsing import VERBS, Verbs, add_verb
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, Error, InterfaceError, QueryTimeout
 from tests.cli.conftest import Run
 
@@ -33,19 +33,50 @@ def use_verb(monkeypatch: pytest.MonkeyPatch, run: Callable[[argparse.Namespace]
     """Give the command line only the verb ``try``, which *run* runs."""
 
     def add_parser(verbs: Verbs) -> None:
-        add_verb(verbs, "try", run, help="", description="")
+        add_verb(verbs, "try", run, description="")
 
-    monkeypatch.setattr(program, "_VERBS", (SimpleNamespace(add_parser=add_parser),))
+    monkeypatch.setattr(program, "VERBS", {"try": ""})
+    monkeypatch.setitem(sys.modules, "aioifx.cli.try", SimpleNamespace(add_parser=add_parser))
 
 
-@pytest.mark.parametrize("wrong", [[], ["guess", "-1"], ["--guess"]])
+@pytest.mark.parametrize(
+    ("wrong", "usage", "message"),
+    [
+        ([], "COMMAND ...", "the following arguments are required: COMMAND"),
+        (["guess", "-1"], "COMMAND ...", "unknown command guess"),
+        (["qurey", "SELECT 1"], "COMMAND ...", "unknown command qurey; did you mean query?"),
+        (["\x1b[2J"], "COMMAND ...", r"unknown command \x1b[2J"),
+        (["--vesion"], "COMMAND ...", "the following arguments are required: COMMAND"),
+        (["explain", "201", "--guess"], "explain [OPTION ...] code ...", "unknown option --guess"),
+        (
+            ["query", "s", "--fromat", "x"],
+            "query [OPTION ...] [ADDRESS] SQL",
+            "unknown option --fromat; did you mean --format?",
+        ),
+    ],
+)
 def test_a_wrong_command_line_ends_with_the_usage(
-    wrong: list[str], capsys: pytest.CaptureFixture[str]
+    wrong: list[str], usage: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(wrong)
     assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith("usage: aioifx ")
+    name = usage.partition(" ")[0] if wrong and wrong[0] in VERBS else ""
+    assert capsys.readouterr().err == f"usage: aioifx {usage}\naioifx{name and ' '}{name}: error: {message}\n"
+
+
+@pytest.mark.exhaustive
+def test_help_loads_no_verb() -> None:
+    code = "import sys; from aioifx.cli.main import main\ntry: main(['--help'])\nfinally: print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(found.stdout.split())
+    assert "aioifx.cli.parsing" in loaded
+    assert not loaded & {
+        "asyncio",
+        "importlib.metadata",
+        "aioifx.client",
+        *(f"aioifx.cli.{verb}" for verb in VERBS),
+    }
 
 
 def test_help_names_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,14 +84,14 @@ def test_help_names_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     assert ended.value.code == 0
     out = capsys.readouterr().out
-    assert all(f"\n    {verb.__name__.rpartition('.')[2]} " in out for verb in program._VERBS)
+    assert all(re.search(rf"\n    {verb}\b", out) for verb in VERBS)
 
 
 def test_the_version_is_that_of_the_installed_package(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    monkeypatch.setattr(program, "version", lambda name: {"aioifx": built}[name])
+    monkeypatch.setattr("importlib.metadata.version", lambda name: {"aioifx": built}[name])
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert ended.value.code == 0
@@ -73,7 +104,7 @@ def test_a_source_tree_that_is_not_installed_has_no_version(
     def missing(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(program, "version", missing)
+    monkeypatch.setattr("importlib.metadata.version", missing)
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == "aioifx (not installed)\n"

@@ -6,7 +6,17 @@ import argparse
 
 import pytest
 
-from aioifx.cli.parsing import Parser, Run, add_verb, examples, seconds, whole
+from aioifx.cli.parsing import (
+    VERBS,
+    Parser,
+    Run,
+    add_verb,
+    examples,
+    load_verbs,
+    program_parser,
+    seconds,
+    whole,
+)
 
 
 @pytest.fixture
@@ -15,9 +25,7 @@ def parser() -> Parser:
     run: Run = lambda arguments: 7  # noqa: E731
     parser = Parser(prog="aioifx")
     verbs = parser.add_subparsers(required=True, parser_class=Parser)
-    verb = add_verb(
-        verbs, "try", run, help="", description="", epilog=examples("aioifx try x", "aioifx try y")
-    )
+    verb = add_verb(verbs, "try", run, description="", epilog=examples("aioifx try x", "aioifx try y"))
     verb.add_argument("address", nargs="?")
     verb.add_argument("sql")
     verb.add_argument("--limit", type=whole)
@@ -54,10 +62,40 @@ def test_a_wrong_line_is_refused_with_the_usage_of_the_verb(
     assert "usage: aioifx" in capsys.readouterr().err
 
 
-def test_examples_are_shown_line_by_line(parser: Parser, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_are_shown_line_by_line_before_the_options(
+    parser: Parser, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         parser.parse_args(["try", "--help"])
-    assert capsys.readouterr().out.endswith("\nexamples:\n  aioifx try x\n  aioifx try y\n")
+    out = capsys.readouterr().out
+    assert out.startswith("usage: aioifx try [OPTION ...] [address] sql\n")
+    assert out.index("\nexamples:\n  aioifx try x\n  aioifx try y\n") < out.index("--limit")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (["s", "--limt", "5"], "unknown option --limt; did you mean --limit?"),
+        (["s", "--password=hidden"], "unknown option --password"),
+        (["a", "s", "informix://app:hidden@db1"], "too many arguments: expected [address] sql"),
+    ],
+)
+def test_arguments_that_are_not_known_are_not_shown(
+    line: list[str], message: str, parser: Parser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parser.parse_args(["try", *line])
+    assert capsys.readouterr().err == (
+        f"usage: aioifx try [OPTION ...] [address] sql\naioifx try: error: {message}\n"
+    )
+
+
+def test_each_verb_has_a_module_and_examples() -> None:
+    program = program_parser()
+    parsers = load_verbs(program, VERBS).choices
+    assert parsers.keys() == VERBS.keys()
+    for name, verb in parsers.items():
+        assert f"examples:\n  aioifx {name}" in verb.format_help(), name
 
 
 def test_seconds_and_counts_are_above_zero() -> None:

@@ -214,12 +214,6 @@ async def test_arrow_is_not_written_to_a_terminal(run: Run, monkeypatch: pytest.
     assert found.code == 2 and "--format: arrow is binary" in found.err
 
 
-async def test_a_password_of_the_command_line_is_refused(run: Run) -> None:
-    found = await run("query", "informix://app:hidden@127.0.0.1:1/demo?server=x", "SELECT 1 FROM item")
-    assert found.code == 2 and "ADDRESS: contains a password" in found.err
-    assert "hidden" not in found.err
-
-
 @pytest.mark.parametrize("with_rich", [True, False])
 async def test_a_table_fits_the_terminal(with_rich: bool, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     if with_rich:

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from aioifx.cli import address
 from aioifx.cli.address import add_connection
+from aioifx.cli.main import main
 from aioifx.cli.parsing import Parser
 from aioifx.cli.session import run_connected
-from aioifx.server import Server
+from aioifx.errors import AuthenticationError
+from aioifx.server import Server, ServerOptions, serve
 from tests.cli.conftest import no_sessions
 from tests.injection import eventually
 
@@ -61,3 +64,40 @@ async def test_an_error_closes_the_connection(server: Server) -> None:
     with pytest.raises(ZeroDivisionError):
         await asyncio.to_thread(run_connected, arguments(), use)
     await no_sessions(server)
+
+
+@pytest.mark.parametrize(
+    "verb", [["query", "SELECT 1 FROM systables WHERE tabid = 1"], ["ping", "--count=1"], ["doctor"]]
+)
+async def test_a_password_is_asked_for_when_the_server_wants_one(
+    verb: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def ask(prompt: str) -> str:
+        asked.append(prompt)
+        return "secret"
+
+    monkeypatch.setattr(address, "getpass", ask)
+    monkeypatch.setattr(address, "_has_terminal", lambda: True)
+    monkeypatch.delenv("AIOIFX_PASSWORD", raising=False)
+    for password in (None, "secret"):
+        async with serve(ServerOptions(user=password and "app", password=password)) as server:
+            monkeypatch.setenv("AIOIFX_DSN", f"informix://app@127.0.0.1:{server.port}/demo?server=x")
+            assert await asyncio.to_thread(main, verb) == 0
+            assert asked == ([] if password is None else [f"Password for app at 127.0.0.1:{server.port}: "])
+            await no_sessions(server)
+    assert "secret" not in "".join(capsys.readouterr())
+
+
+async def test_no_password_is_asked_for_after_the_connection_was_opened(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AIOIFX_PASSWORD")
+    monkeypatch.setattr(address, "_has_terminal", lambda: True)
+
+    async def use(conn: Any) -> int:
+        raise AuthenticationError("of another server")
+
+    with pytest.raises(AuthenticationError):
+        await asyncio.to_thread(run_connected, arguments(), use)

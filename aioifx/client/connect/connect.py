@@ -384,7 +384,7 @@ class _Connector:
         failures = self._failures
         last = failures[-1]
         if len(failures) == 1:
-            return last
+            return _with_advice(last)
         agreed = len({failure.sqlcode for failure in failures}) == 1
         codes: dict[str, Any] = {
             "sqlcode": last.sqlcode if agreed else 0,
@@ -398,9 +398,15 @@ class _Connector:
         for failure in failures:
             for line in (str(failure), *getattr(failure, "__notes__", ())):
                 summary.add_note(line)
-        return summary
+        return _with_advice(summary)
 
     def end(self) -> None:
         for attempt in self._attempts:
             attempt.drop_unless_done()
             attempt.failure = None  # break the reference cycle through the traceback
+
+
+def _with_advice(error: DatabaseError) -> DatabaseError:
+    if isinstance(error, ConnectError):
+        error.add_note("`aioifx doctor ADDRESS` finds out why, step by step")
+    return error

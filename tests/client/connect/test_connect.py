@@ -909,7 +909,8 @@ async def test_the_error_has_a_note_for_each_server() -> None:
     async with ports(None, rejecting(-761), silent(), Peer([(None, Disconnect())], with_login=True)) as found:
         with pytest.raises(ConnectError, match="all 4 servers failed") as caught:
             await aioifx.connect(**to_all(found, connect_timeout=1.5))
-    notes = caught.value.__notes__
+    *notes, advice = caught.value.__notes__
+    assert advice == "`aioifx doctor ADDRESS` finds out why, step by step"
     assert len(notes) == 4
     expected = ("Connection refused", "is not named rigsrv", "no answer within", "without an answer")
     for note, port, what in zip(notes, found, expected, strict=True):
@@ -940,7 +941,7 @@ async def test_a_timeout_has_a_note_with_the_progress_at_each_server(authority: 
             await aioifx.connect(**options)
         for peer in quiet:
             await asyncio.wait_for(peer.gone.wait(), 10)
-    assert all("while connecting and negotiating TLS" in note for note in caught.value.__notes__)
+    assert all("while connecting and negotiating TLS" in note for note in caught.value.__notes__[:-1])
     assert caught.value.retryable
 
 
@@ -992,7 +993,7 @@ async def test_when_no_server_has_the_role_there_is_a_note_for_each() -> None:
             ConnectError, match="role: expected a primary server, got a secondary one"
         ) as caught:
             await aioifx.connect(**to_all(found, role="primary"))
-    assert caught.value.sqlstate == "08004" and len(caught.value.__notes__) == 2
+    assert caught.value.sqlstate == "08004" and len(caught.value.__notes__) == 3
 
 
 # -- sqlhosts ---------------------------------------------------------------------------------------------------------
