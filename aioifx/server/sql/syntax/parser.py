@@ -7,12 +7,12 @@ Invariants:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from operator import is_
 from typing import Any, Final, TypeVar, cast
 
+from aioifx.scripts import Piece, only_sql, split
 from aioifx.server.sql.complex_types import TypeName
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.control import SESSIONS, parse_update_statistics
@@ -190,7 +190,7 @@ def split_script(text: str) -> Iterator[tuple[str, int]]:
     Raises:
         SqlError: what `tokenize` refuses; its offset counts from the beginning of the script.
     """
-    return _split(text, tokens_of(_NOT_SQL.sub(_blanks, text)))
+    return split(text, _pieces(tokens_of(only_sql(text))))
 
 
 def split_statements(text: str, *, delimident: bool = False) -> list[tuple[str, int]]:
@@ -201,65 +201,11 @@ def split_statements(text: str, *, delimident: bool = False) -> list[tuple[str, 
     """
     if ";" not in text[:-1]:
         return [(text, 0)]
-    return list(_split(text, tokenize(text, delimident=delimident)))
+    return list(split(text, _pieces(tokenize(text, delimident=delimident))))
 
 
-def _split(text: str, tokens: Iterable[Token]) -> Iterator[tuple[str, int]]:
-    begun: list[Token] = []
-    body = _RoutineBody()
+def _pieces(tokens: Iterable[Token]) -> Iterator[Piece]:
     for token in tokens:
-        ends = token.kind is TokenKind.END or (token.kind is TokenKind.SYMBOL and token.text == ";")
-        if not ends or (token.kind is not TokenKind.END and body.is_open):
-            begun.append(token)
-            body.read(token)
-        elif begun:
-            start = begun[0].offset - 1
-            yield text[start : begun[-1].end - 1], start
-            begun, body = [], _RoutineBody()
-
-
-_NOT_SQL: Final = re.compile(
-    r"""
-    \A \s* DBSCHEMA [ ] Schema [ ] Utility [^\n]* (?: \n (?: Copyright | Software [ ] Serial [ ] Number ) [^\n]* )*
-  | ^ [ \t]* (?: (?: export | setenv ) [ \t]+ )? DBDELIMITER (?: = | [ \t] ) [^\n]*
-    """,
-    re.VERBOSE | re.MULTILINE,
-)
-"""Lines that are not SQL.
-
-The first ones of dbschema's output on stdout (observed, releases 7.31 to 14.10); a setting of the shell beside SQL.
-"""
-
-
-def _blanks(lines: re.Match[str]) -> str:
-    """Blanks in place of lines, so that later offsets stay the same."""
-    return re.sub(r"[^\n]", " ", lines[0])
-
-
-class _RoutineBody:
-    """Whether a statement's tokens are a CREATE PROCEDURE or CREATE FUNCTION without its END yet.
-
-    DOCUMENT and WITH LISTING IN may follow the END. An external routine has no body, and may have no END.
-    """
-
-    __slots__ = ("_is_create", "_last", "is_open")
-
-    def __init__(self) -> None:
-        self.is_open = False
-        self._is_create = True
-        """Whether the next token may make it a routine."""
-        self._last: str | None = None
-
-    def read(self, token: Token) -> None:
-        """Take the statement's next token."""
-        word = token.text if token.kind is TokenKind.NAME else ""
-        if self._last is None:
-            self._is_create = word == "create"
-        elif self._is_create and word not in ("dba", "or", "replace"):
-            self._is_create, self.is_open = False, word in ("procedure", "function")
-        elif self.is_open:
-            self.is_open = (self._last, word) not in _ENDS
-        self._last = word
-
-
-_ENDS: Final = {("end", "procedure"), ("end", "function"), ("external", "name")}
+        if token.kind is not TokenKind.END:
+            is_word = token.kind is TokenKind.NAME or (token.text == ";" and token.kind is TokenKind.SYMBOL)
+            yield Piece(token.text if is_word else "", token.offset - 1, token.end - 1)
