@@ -1029,7 +1029,7 @@ DEFECTS: Final = (
     Defect(
         "indexes of constraints reflected",
         "aioifx/sqlalchemy/reflection.py",
-        ' if not index.name.startswith(" ")',
+        " if not index.is_of_constraint",
         "",
         SQLALCHEMY,
     ),
