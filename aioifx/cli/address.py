@@ -123,6 +123,24 @@ def destination(arguments: argparse.Namespace) -> Destination:
     return Destination(dsn, options, not (has_password or arguments.no_password) and _has_terminal())
 
 
+def take_operands(arguments: argparse.Namespace, name: str) -> list[str]:
+    """The arguments after ADDRESS, of which the first was taken for ADDRESS if that is left out.
+
+    Args:
+        name: of the argument in *arguments*, a list.
+    """
+    operands: list[str] = [*getattr(arguments, name)]
+    if arguments.address is not None and not _is_address(arguments.address):
+        operands.insert(0, arguments.address)
+        arguments.address = None
+    return operands
+
+
+def _is_address(text: str) -> bool:
+    """Whether a text has the form of an address: a file of one, a URL or an ODBC connection string."""
+    return text.startswith("@") or "://" in text or text[:5].lower() == "jdbc:" or "=" in text
+
+
 def _address(given: str | None) -> str:
     if given is None:
         if not (found := os.environ.get(ADDRESS)):

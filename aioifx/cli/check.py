@@ -5,21 +5,19 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from aioifx.cli.failures import FAILED
-from aioifx.cli.output import LinePrinter, StyledLine, terminal_width
+from aioifx.cli.output import LinePrinter, StyledLine
 from aioifx.cli.parsing import Verbs, add_verb, examples
+from aioifx.cli.script import Failure, Script, cut, line_width, without_secrets
 from aioifx.cli.session import run_until_signal
-from aioifx.cli.statement import text_of
 from aioifx.client.api.connection import Connection
 from aioifx.client.connect.connect import connect
 from aioifx.client.sql.scanner import scan
-from aioifx.errors import ConnectionLost, DatabaseError, Error, describe_codes, point_at, visible
+from aioifx.errors import ConnectionLost, DatabaseError, Error, visible
 
 if TYPE_CHECKING:
     from aioifx.server import Server
@@ -28,9 +26,6 @@ _STYLES: Final = {"accepted": "green", "refused": "yellow", "error": "red"}
 """What may become of a statement, in the order of the last line."""
 _NOT_SUPPORTED: Final = -999
 _NO_DATABASE: Final = -329
-_WIDTH: Final = 120
-"""Columns of lines that no terminal shows."""
-_MARGIN: Final = " " * 4
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -72,30 +67,30 @@ def _log_mode(text: str) -> object:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
-    source = "stdin" if arguments.script == "-" else Path(arguments.script).name
-    script = _Script(text_of(arguments.script, "SCRIPT"), source, arguments.quiet)
+    report = _Report(Script.read(arguments.script), arguments.quiet)
     given = {"db_locale": arguments.db_locale, "log_mode": arguments.log_mode}
     options = {name: value for name, value in given.items() if value is not None}
-    return run_until_signal(_check(script, arguments.continues, options))
+    return run_until_signal(_check(report, arguments.continues, options))
 
 
-async def _check(script: _Script, continues: bool, options: dict[str, Any]) -> int:
+async def _check(report: _Report, continues: bool, options: dict[str, Any]) -> int:
     from aioifx.server import ServerOptions, serve
     from aioifx.server.host.seed import split
 
+    script = report.script
     async with serve(ServerOptions(**options)) as server, connect(server.dsn) as conn:
         try:
             for sql, start in split(script.text, script.source):
                 error = await _error_of(conn, server, sql)
-                script.report(sql, start, error)
+                report.tell(sql, start, error)
                 if error is not None and not continues:
                     break
         except DatabaseError as error:
             if error.sql != script.text:
                 raise
-            script.report_unreadable(error)
-    script.sum_up()
-    return 0 if script.states.keys() <= {"accepted"} else FAILED
+            report.fail("error", script.unreadable(error))
+    report.sum_up()
+    return 0 if report.states.keys() <= {"accepted"} else FAILED
 
 
 async def _error_of(conn: Connection[Any], server: Server, sql: str) -> Error | None:
@@ -120,81 +115,40 @@ async def _error_of(conn: Connection[Any], server: Server, sql: str) -> Error | 
 
 
 @dataclass(slots=True)
-class _Script:
-    """A script, and what became of its statements."""
+class _Report:
+    """What became of the statements of a script."""
 
-    text: str
-    source: str
-    """The name that lines begin with."""
+    script: Script
     quiet: bool
     states: Counter[str] = field(default_factory=Counter[str])
     _printer: LinePrinter = field(default_factory=LinePrinter)
 
-    def report(self, sql: str, start: int, error: Error | None) -> None:
+    def tell(self, sql: str, start: int, error: Error | None) -> None:
         """Print what became of a statement.
 
         Args:
             start: its first character in the script, from 0.
         """
-        if error is None:
-            self.states["accepted"] += 1
-            if not self.quiet:
-                line = f"{self._place(start)}: accepted: {visible(' '.join(sql.split()))}"
-                self._printer.print([_styled(_cut(line, _width()), "accepted")])
+        if error is not None:
+            state = "refused" if getattr(error, "sqlcode", 0) == _NOT_SUPPORTED else "error"
+            self.fail(state, self.script.failure(state, sql, start, error))
             return
-        offset = getattr(error, "offset", 0)
-        place = point_at(sql, offset)
-        notes = [note for note in getattr(error, "__notes__", ()) if note != place]
-        position = start + offset if place else 0
-        state = "refused" if getattr(error, "sqlcode", 0) == _NOT_SUPPORTED else "error"
-        self._report(state, str(error), position, sql, start, notes)
+        self.states["accepted"] += 1
+        if not self.quiet:
+            text = visible(" ".join(without_secrets(sql).split()))
+            line = f"{self.script.place(start)}: accepted: {text}"
+            self._printer.print([_styled(cut(line, line_width()), "accepted")])
 
-    def report_unreadable(self, error: DatabaseError) -> None:
-        """Print why the script cannot be read any further."""
-        message = describe_codes(error.sqlcode, error.isamcode, error.token)
-        self._report("error", message, error.offset, "", max(error.offset - 1, 0), ())
+    def fail(self, state: str, failure: Failure) -> None:
+        """Print an error."""
+        self.states[state] += 1
+        self._printer.print([_styled(failure.head, state), *([(line, "")] for line in failure.lines)])
 
     def sum_up(self) -> None:
         """Print the number of statements in each state."""
         counts = [f"{self.states[state]:,} {state}" for state in _STYLES]
         counts[-1] += "" if self.states["error"] == 1 else "s"
         self._printer.print([[(", ".join(counts), "")]])
-
-    def _report(
-        self, state: str, message: str, position: int, sql: str, start: int, notes: Sequence[str]
-    ) -> None:
-        """Print an error.
-
-        Args:
-            position: of the place in the script, from 1; 0 for none: then the line is that of *start*.
-        """
-        self.states[state] += 1
-        column = f":{position - self.text.rfind(chr(10), 0, position - 1) - 1}" if position else ""
-        head = f"{self._place(position - 1 if position else start)}{column}: {state}: {visible(message)}"
-        self._printer.print(
-            [_styled(head, state), *([(line, "")] for line in self._shown(position, sql, notes))]
-        )
-
-    def _shown(self, position: int, sql: str, notes: Sequence[str]) -> Iterator[str]:
-        """The line with the caret, or the statement's first line; and the notes of the error."""
-        width = _width() - len(_MARGIN)
-        if position:
-            yield from point_at(self.text, position, min(50, (width - 8) // 2)).splitlines()[1:]
-        elif sql:
-            yield _MARGIN + _cut(visible(sql.splitlines()[0]), width)
-        for note in notes:
-            yield from (_MARGIN + visible(line) for line in note.splitlines())
-
-    def _place(self, index: int) -> str:
-        return f"{visible(self.source)}:{self.text.count(chr(10), 0, index) + 1}"
-
-
-def _width() -> int:
-    return max(terminal_width() or _WIDTH, 40)
-
-
-def _cut(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: width - 3] + "..."
 
 
 def _styled(line: str, state: str) -> StyledLine:

@@ -24,6 +24,7 @@ VERBS: Final = {
     "load": "insert the rows of a file into a table: CSV, UNLOAD, Arrow, Parquet",
     "ping": "measure round trips to a server",
     "query": "run a statement, and print its rows",
+    "run": "run the statements of scripts",
     "serve": "start an embedded server for tests",
     "trace": "show a trace of the protocol as a conversation",
     "unload": "write the rows of a query into a file: CSV, UNLOAD, Arrow, Parquet",

@@ -61,21 +61,35 @@ def _shown_by_rich(bars: Any, label: str, total: int | None) -> Generator[Update
 
 @contextmanager
 def _shown_as_text(label: str, total: int | None) -> Generator[Update]:
-    began, longest = time.monotonic(), 0
+    began, line = time.monotonic(), StatusLine()
 
     def show(rows: int, done: int) -> None:
-        nonlocal longest
         part = f" {100 * min(done, total) // total:3} %" if total else ""
-        text = f"{label}{part}  {_rows(rows, began)}"
-        text = text[: _width() - 1]  # a second line could not be erased
-        longest = max(longest, len(text))
-        print(f"\r{text:<{longest}}", end="", file=sys.stderr, flush=True)
+        line.show(f"{label}{part}  {_rows(rows, began)}")
 
     try:
         yield _seldom(show)
     finally:
-        if longest:
-            print(f"\r{'':{longest}}\r", end="", file=sys.stderr, flush=True)
+        line.clear()
+
+
+class StatusLine:
+    """A line on stderr that is written again and again; whoever prints anything else clears it first."""
+
+    def __init__(self) -> None:
+        self._longest = 0
+
+    def show(self, text: str) -> None:
+        """Write *text* in place of what the line shows."""
+        text = text[: _width() - 1]  # a second line could not be erased
+        self._longest = max(self._longest, len(text))
+        print(f"\r{text:<{self._longest}}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Erase the line."""
+        if self._longest:
+            print(f"\r{'':{self._longest}}\r", end="", file=sys.stderr, flush=True)
+            self._longest = 0
 
 
 def _width() -> int:

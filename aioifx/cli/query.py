@@ -1,41 +1,22 @@
-"""aioifx query: one statement, its rows as a table, CSV, JSON or Arrow. Never: bytes of the protocol.
-
-Invariants:
-1. At most two blocks of rows are in memory, and the rows of one page of a table.
-2. A limit ends the query at the server: no further rows are fetched.
-"""
+"""aioifx query: one statement, its rows as a table, CSV, JSON or Arrow. Never: how results are written."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any
 
 from aioifx.cli.address import add_connection
-from aioifx.cli.formats import ESCAPE_FORMULAS, write_batches
-from aioifx.cli.output import LinePrinter, counted, is_terminal, say, terminal_width, write_text
+from aioifx.cli.formats import ESCAPE_FORMULAS
+from aioifx.cli.output import is_terminal
 from aioifx.cli.parsing import Verbs, add_verb, examples, whole
-from aioifx.cli.row_texts import LONGEST, Table, json_lines, text_writer
+from aioifx.cli.results import WRITERS, CsvWriter, MakeWriter, print_results
 from aioifx.cli.session import run_connected
 from aioifx.cli.statement import Parameters, add_statement, statement_of
-from aioifx.client.api.connection import Connection, statements_of
-from aioifx.client.bulk.text_formats import CsvFormat
-from aioifx.client.execution.block_reader import BlockReader
-from aioifx.client.execution.execute import COMMANDS
-from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.row_plan import RowPlan, RowPlans
-from aioifx.client.lobs.lob import Lob
-from aioifx.client.sql.scanner import scan
-from aioifx.codecs.large_objects import is_smart_object
+from aioifx.client.api.connection import Connection
+from aioifx.client.sql.script import statements_of
 from aioifx.errors import InterfaceError
-from aioifx.rows import tuple_row
-from aioifx.sqltypes import Column, Row
-
-_PAGE: Final = 500
-"""Rows of a table by which the widths of columns are chosen."""
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -56,7 +37,7 @@ def add_parser(verbs: Verbs) -> None:
     add_statement(parser)
     parser.add_argument(
         "--format",
-        choices=[*_WRITERS, "arrow"],
+        choices=[*WRITERS, "arrow"],
         default="table",
         help="table (default), to be read on a terminal; csv, with a header; json: an object in each line; arrow:"
         " a stream for programs, which needs aioifx[arrow]",
@@ -71,165 +52,20 @@ def run(arguments: argparse.Namespace) -> int:
         raise InterfaceError("--format: arrow is binary; write it to a file or a pipe")
     if arguments.escape_formulas and arguments.format != "csv":
         raise InterfaceError(f"--escape-formulas: not for the format {arguments.format}")
-    make = partial(_CsvWriter, escape_formulas=True) if arguments.escape_formulas else None
+    make = partial(CsvWriter, escape_formulas=True) if arguments.escape_formulas else None
     statement = statement_of(arguments, arguments.sql)
+    _require_one(statement.sql)
     return run_connected(arguments, partial(_query, statement, arguments.format, arguments.limit, make))
 
 
+def _require_one(sql: str) -> None:
+    """Raise InterfaceError if a text has several statements, of which the results could not be told apart."""
+    if ";" in sql and (count := len(statements_of(sql))) > 1:
+        raise InterfaceError(f"SQL: expected one statement, got {count}; `aioifx run` runs scripts")
+
+
 async def _query(
-    statement: Parameters,
-    form: str,
-    limit: int | None,
-    make: Callable[[Sequence[Column]], _Writer] | None,
-    conn: Connection[Any],
+    statement: Parameters, form: str, limit: int | None, make: MakeWriter | None, conn: Connection[Any]
 ) -> int:
-    sql, began = statement.sql, time.monotonic()
-    if not statement.texts and (found := scan(sql)).verb in COMMANDS and not found.placeholders:
-        _say_result(await conn.execute(sql), began)  # some of these cannot be prepared
-        return 0
-    async with await conn.prepare(sql) as prepared:
-        values = statement.values(prepared.parameters)
-        columns = prepared.columns
-        if not columns:
-            _say_result(await prepared.execute(*values), began)
-            return 0
-        if form == "arrow":
-            await write_batches(form, sys.stdout.buffer, prepared, values, limit=limit)
-            sys.stdout.buffer.flush()
-            return 0
-    # The statement cache has the statement, so it is not prepared again.
-    writer = (make or _WRITERS[form])(columns)
-    lobs = [index for index, column in enumerate(columns) if is_smart_object(column.type)]
-    left = sys.maxsize if limit is None else limit
-    async with BlockReader(statements_of(conn), sql, values, writer.plan, prefetch=limit is None) as reader:
-        while left and (rows := await reader.next_block()):
-            rows = rows[:left]
-            left -= len(rows)
-            if lobs:
-                for row in rows:
-                    writer.write([await _without_lobs(row, lobs, writer.longest)])
-            else:
-                writer.write(rows)
-    writer.end(time.monotonic() - began, is_limited=not left)
+    await print_results(conn, statement, form, limit=limit, make=make)
     return 0
-
-
-async def _without_lobs(row: Row, lobs: Sequence[int], longest: int) -> Row:
-    """The row with values instead of the handles at *lobs*: at most *longest* bytes of each; -1: all."""
-    values = [*row]
-    for index in lobs:
-        if isinstance(lob := values[index], Lob):
-            async with lob:
-                values[index] = await lob.read(longest)
-    return tuple(values)
-
-
-def _say_result(result: ExecuteResult, began: float) -> None:
-    for warning in result.warnings:
-        say(f"warning: {warning}")
-    serial = "" if result.serial is None else f", serial {result.serial}"
-    say(f"done, {counted(result.rowcount)}{serial} in {time.monotonic() - began:.3f} s")
-
-
-# -- what becomes of rows ---------------------------------------------------------------------------------------------
-
-
-class _Writer(Protocol):
-    """Writes the rows of one query to stdout."""
-
-    longest: int
-    """Bytes of a large object that are needed; -1: all."""
-
-    def plan(self, plans: RowPlans) -> RowPlan:
-        """How rows are read, large objects as handles."""
-        ...
-
-    def write(self, rows: Sequence[Row]) -> None:
-        """Write these rows."""
-        ...
-
-    def end(self, seconds: float, *, is_limited: bool) -> None:
-        """Write what comes after the last row."""
-        ...
-
-
-def _plain(plans: RowPlans) -> RowPlan:
-    """Values as UNLOAD writes them: JSON, rows and collections are text."""
-    return RowPlan(plans.reader(plain=True), large=plans.large_values("handles", plain=True))
-
-
-class _TableWriter:
-    longest = 2 * LONGEST
-
-    def __init__(self, columns: Sequence[Column]) -> None:
-        self._table = Table(columns, terminal_width())
-        self._printer = LinePrinter()
-        self._page: list[Row] = []
-        self._count = 0
-
-    def plan(self, plans: RowPlans) -> RowPlan:
-        return _plain(plans)
-
-    def write(self, rows: Sequence[Row]) -> None:
-        self._page += rows
-        if len(self._page) >= _PAGE:
-            self._print()
-
-    def _print(self) -> None:
-        self._count += len(self._page)
-        self._printer.print(self._table.page(self._page))
-        self._page.clear()
-
-    def end(self, seconds: float, *, is_limited: bool) -> None:
-        if self._page or not self._count:
-            self._print()
-        more = ", as limited" if is_limited else ""
-        self._printer.print([((f"({counted(self._count)}{more}, {seconds:.3f} s)", "dim"),)])
-
-
-class _CsvWriter:
-    longest = -1
-
-    def __init__(self, columns: Sequence[Column], *, escape_formulas: bool = False) -> None:
-        self._texts = [text_writer(column.type) for column in columns]
-        self._join = CsvFormat(escape_formulas=escape_formulas).join
-        write_text(self._join([column.name for column in columns]))
-
-    def plan(self, plans: RowPlans) -> RowPlan:
-        return _plain(plans)
-
-    def write(self, rows: Sequence[Row]) -> None:
-        write_text("".join(map(self._line, rows)))
-
-    def _line(self, row: Row) -> str:
-        fields = [
-            None if value is None else text(value) for text, value in zip(self._texts, row, strict=True)
-        ]
-        # Of a single column, NULL is an empty line, which readers of CSV may skip.
-        return "\n" if fields == [None] else self._join(fields)
-
-    def end(self, seconds: float, *, is_limited: bool) -> None:
-        pass
-
-
-class _JsonWriter:
-    longest = -1
-
-    def __init__(self, columns: Sequence[Column]) -> None:
-        self._lines = json_lines(columns)
-
-    def plan(self, plans: RowPlans) -> RowPlan:
-        return plans.of_stream(tuple_row, "handles")
-
-    def write(self, rows: Sequence[Row]) -> None:
-        write_text(self._lines(rows))
-
-    def end(self, seconds: float, *, is_limited: bool) -> None:
-        pass
-
-
-_WRITERS: Final[Mapping[str, Callable[[Sequence[Column]], _Writer]]] = {
-    "table": _TableWriter,
-    "csv": _CsvWriter,
-    "json": _JsonWriter,
-}

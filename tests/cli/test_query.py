@@ -168,6 +168,15 @@ async def test_sql_comes_from_a_file_or_stdin(
     assert await run("query", "-", "--param", "3", "--format", "json") == found
 
 
+async def test_several_statements_are_refused(run: Run) -> None:
+    outcome = await run("query", "delete from item; -- all;\nselect 1 from item;")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "aioifx: SQL: expected one statement, got 2; `aioifx run` runs scripts\n"
+    routine = "create function f() returning int; return 1; end function; -- one"
+    assert (await run("query", routine)).code == 0
+    assert (await run("query", "select 'a;b' from item;", "--limit", "1")).code == 0
+
+
 async def test_an_error_is_text_with_the_place_in_the_sql(run: Run) -> None:
     found = await run("query", "SELECT colour FROM item")
     assert found.code == 1

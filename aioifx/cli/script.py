@@ -1,0 +1,113 @@
+"""A script in a file: where its statements are, and how their errors are shown. Never: a connection, how it is cut.
+
+Invariants:
+1. No text of a statement that names a password is shown: its strings become asterisks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from aioifx.cli.output import terminal_width
+from aioifx.cli.statement import text_of
+from aioifx.client.sql.scanner import TOKEN
+from aioifx.errors import DatabaseError, Error, describe_codes, point_at, visible
+
+MARGIN: Final = " " * 4
+_WIDTH: Final = 120
+"""Columns of lines that no terminal shows."""
+_SECRET: Final = re.compile(r"(?<!\w)(?:password|(?:en|de)crypt_\w+)", re.IGNORECASE)
+
+
+class Failure(NamedTuple):
+    """An error as lines for people."""
+
+    head: str
+    lines: list[str]
+    """The line of the script with a caret, or the statement's first line; and the notes of the error."""
+
+
+class Script(NamedTuple):
+    """The text of a script, and the name that lines begin with."""
+
+    text: str
+    source: str
+
+    @classmethod
+    def read(cls, path: str) -> Script:
+        """The script in a file, or of stdin for ``-``.
+
+        Raises:
+            InterfaceError: the file cannot be read, or is not UTF-8.
+        """
+        return cls(text_of(path, "SCRIPT"), "stdin" if path == "-" else Path(path).name)
+
+    def place(self, index: int) -> str:
+        """The file and the line of a character, from 0."""
+        return f"{visible(self.source)}:{self.text.count(chr(10), 0, index) + 1}"
+
+    def failure(self, state: str, sql: str, start: int, error: Error, offset: int | None = None) -> Failure:
+        """The lines of the error of a statement.
+
+        Args:
+            state: what the error is called.
+            sql: the statement as it is in the script.
+            start: its first character, from 0.
+            offset: the place in it, from 1; None: that of the error.
+        """
+        own: int = getattr(error, "offset", 0)
+        offset = own if offset is None else offset
+        known = point_at(getattr(error, "sql", None) or sql, own)
+        notes = [note for note in getattr(error, "__notes__", ()) if note != known]
+        hidden = without_secrets(sql)
+        script = self._replace(text=self.text[:start] + hidden + self.text[start + len(sql) :])
+        position = start + offset if 0 < offset <= len(sql) + 1 else 0
+        return script._failure(state, str(error), position, hidden, start, notes)
+
+    def unreadable(self, error: DatabaseError) -> Failure:
+        """The lines of an error because of which the script cannot be read any further."""
+        message = describe_codes(error.sqlcode, error.isamcode, error.token)
+        return self._failure("error", message, error.offset, "", max(error.offset - 1, 0), [])
+
+    def _failure(
+        self, state: str, message: str, position: int, sql: str, start: int, notes: list[str]
+    ) -> Failure:
+        """Args:
+        position: of the place in the script, from 1; 0 for none: then the line is that of *start*.
+        """
+        column = f":{position - self.text.rfind(chr(10), 0, position - 1) - 1}" if position else ""
+        head = f"{self.place(position - 1 if position else start)}{column}: {state}: {visible(message)}"
+        return Failure(head, [*self._shown(position, sql, notes)])
+
+    def _shown(self, position: int, sql: str, notes: list[str]) -> Iterator[str]:
+        width = line_width() - len(MARGIN)
+        if position:
+            yield from point_at(self.text, position, min(50, (width - 8) // 2)).splitlines()[1:]
+        elif sql:
+            yield MARGIN + cut(visible(sql.splitlines()[0]), width)
+        for note in notes:
+            yield from (MARGIN + visible(line) for line in note.splitlines())
+
+
+def line_width() -> int:
+    """Columns of a line about a statement."""
+    return max(terminal_width() or _WIDTH, 40)
+
+
+def cut(line: str, width: int) -> str:
+    """A line in *width* characters."""
+    return line if len(line) <= width else line[: width - 3] + "..."
+
+
+def without_secrets(sql: str) -> str:
+    """A statement as it is, or with asterisks for its strings if it may have a password."""
+    if not _SECRET.search(sql):
+        return sql
+    return TOKEN.sub(lambda found: _masked(found[0]) if found[0][0] in "'\"" else found[0], sql)
+
+
+def _masked(literal: str) -> str:
+    return literal[0] + "*" * (len(literal) - 2) + literal[-1] if len(literal) > 2 else literal
