@@ -42,6 +42,11 @@ def statements(schema: Schema, options: DdlOptions | None = None) -> Iterator[st
     return _Writer(options or DdlOptions()).schema(schema)
 
 
+def constraint_text(constraint: ConstraintDefinition) -> str:
+    """A constraint as in CREATE TABLE."""
+    return _Writer(DdlOptions()).constraint(constraint)
+
+
 class _Writer:
     def __init__(self, options: DdlOptions) -> None:
         self._options = options
@@ -85,7 +90,7 @@ class _Writer:
         typed = bool(table.row_type)
         lines = [] if typed else list(map(self._column, table.columns))
         lines += [
-            self._constraint(each) for each in table.constraints if not each.references and not each.index
+            self.constraint(each) for each in table.constraints if not each.references and not each.index
         ]
         body = "\n  (\n    " + ",\n    ".join(lines) + "\n  )" if lines else ""
         if table.external is not None:
@@ -105,7 +110,7 @@ class _Writer:
             return text
         return text.partition('".')[2] or text
 
-    def _constraint(self, constraint: ConstraintDefinition) -> str:
+    def constraint(self, constraint: ConstraintDefinition) -> str:
         text = constraint.kind
         if constraint.check is not None:
             text += f" ({constraint.check})"
@@ -121,7 +126,7 @@ class _Writer:
 
     def _added(self, table: Relation, constraint: ConstraintDefinition) -> str:
         name = self._named(table.owner, table.name)
-        return f"alter table {name} add constraint ({self._constraint(constraint)})"
+        return f"alter table {name} add constraint ({self.constraint(constraint)})"
 
     def _index(self, table: Relation, index: IndexDefinition) -> str:
         kinds = ("unique " if index.unique else "") + ("cluster " if index.clustered else "")

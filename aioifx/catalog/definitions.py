@@ -188,7 +188,7 @@ class Schema:
 def plain(value: Any) -> Any:
     """A definition as JSON has it: objects, arrays and scalars, without what is empty."""
     if isinstance(value, tuple):
-        return [plain(item) for item in value]
+        return list(map(plain, value))  # pyright: ignore[reportUnknownArgumentType] - of Any
     return dict(_entries(value)) if hasattr(value, "__dataclass_fields__") else value
 
 

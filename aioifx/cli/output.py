@@ -70,8 +70,10 @@ class LinePrinter:
     def print(self, lines: Iterable[StyledLine]) -> None:
         """Print, and pass it on."""
         for line in lines:
-            *pieces, (last, style) = line or (("", ""),)
-            pieces.append((last.rstrip(" "), style))
+            pieces = list(line) or [("", "")]
+            while len(pieces) > 1 and not pieces[-1][0].rstrip(" "):
+                pieces.pop()
+            pieces[-1] = (pieces[-1][0].rstrip(" "), pieces[-1][1])
             if self._console is None:
                 sys.stdout.write("".join(text for text, _ in pieces) + "\n")
             else:

@@ -164,7 +164,9 @@ async def test_the_examples_of_the_guide_print_what_it_shows(
     pytest.importorskip("pyarrow")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wrong.csv").write_text("id,name\n1,pen\nx,desk\n", "utf-8")
-    for name, script in re.findall(r'^```sql title="(.*?)"\n(.*?)^```$', PAGE.read_text("utf-8"), re.M | re.S):
+    for name, script in re.findall(
+        r'^```sql title="(.*?)"\n(.*?)^```$', PAGE.read_text("utf-8"), re.M | re.S
+    ):
         (tmp_path / name).write_text(script, "utf-8")
     blocks = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
     count = 0

@@ -60,6 +60,11 @@ def test_a_file_gets_no_style(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "a | [red]b\n\n"
 
 
+def test_lines_have_no_blanks_at_their_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    LinePrinter().print([(("a | ", ""), ("  ", "bold"), ("", "")), ((" ", ""),), ()])
+    assert capsys.readouterr().out == "a |\n\n\n"
+
+
 def test_a_character_that_the_terminal_lacks_does_not_end_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
     data = use_terminal(monkeypatch)
     prepare_streams()
