@@ -181,6 +181,9 @@ REASONS = {
     # -- variations that clients must survive, rather than assumptions ------------------------------------------------
     "server/protocol/quirks.py": "about the quirks below",
     "client/config/dsn.py": "about JDBC's URLs, not about servers",
+    "codecs/cdc_records.py: _schema_text": "both forms are read",
+    "codecs/cdc_rows.py": "a column that aioifx cannot decode ends the capture with an error; cdc-insert compares it",
+    "codecs/cdc_rows.py: _LOCATOR": "aioifx does not read the four bytes",
     "client/execution/read_again.py: _may_read_again": "about what applications define, not about servers",
     "server/protocol/quirks.py: Quirk.COUNT_WITH_EACH_BLOCK": "a variation; see done-ends-rows",
     "server/protocol/quirks.py: Quirk.DROPPED_VALUES": "a variation; see optofc-keeps-large-values",
