@@ -91,6 +91,10 @@ class ChangeLog:
         """The path of a file."""
         return self._folder / f"{number}{_SUFFIX}"
 
+    def pages(self, number: int) -> int:
+        """The number of pages of a file that is not the current one."""
+        return -(-self.path(number).stat().st_size // PAGE)
+
     @property
     def first(self) -> int:
         """The first position that can be read."""

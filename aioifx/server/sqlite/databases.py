@@ -20,7 +20,8 @@ from typing import Final
 
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import InterfaceError
-from aioifx.server.catalog import catalog
+from aioifx.server.catalog import catalog, systables
+from aioifx.server.catalog.cdc_tables import SYSCDC
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.spl import Routines
@@ -34,8 +35,12 @@ from aioifx.server.sqlite.lock_manager import LockManager
 from aioifx.server.sqlite.private_files import DirectoryLock, copy_private, private
 from aioifx.server.sqlite.smart_objects import ObjectsInUse
 
-SYSMASTER: Final = "sysmaster"
+SYSMASTER: Final = systables.SYSMASTER
 """The database that every server has."""
+
+OWN_DATABASES: Final = {SYSMASTER: "", SYSCDC: "en_US.utf8"}
+"""The databases that a server creates if they do not exist, and their locales (documented: of syscdcv1); empty: the
+server's."""
 
 DEFAULT_LOCALE: Final = "en_US.819"
 """Locale of a new database; 819 is ISO 8859-1 (documented: the server's default)."""
