@@ -25,7 +25,7 @@ from aioifx.server.protocol.quirks import Quirk, without_bits
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.runtime.client_values import load
-from aioifx.server.sqlite.databases import Databases, LogMode
+from aioifx.server.sqlite.databases import OWN_DATABASES, Databases, LogMode
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
 from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
@@ -51,9 +51,11 @@ class ServerCore:
         self.databases = Databases(directory)
         self.registry = SessionRegistry()
         self._engines: list[Engine] = []
-        for name, mode in (("sysmaster", LogMode.LOGGED), ("demo", log_mode)):
+        for name, locale in OWN_DATABASES.items():
             if name not in self.databases.names:
-                self.databases.create(name, mode, "informix")
+                self.databases.create(name, LogMode.LOGGED, "informix", locale)
+        if "demo" not in self.databases.names:
+            self.databases.create("demo", log_mode, "informix")
 
     def engine(
         self,

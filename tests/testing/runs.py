@@ -71,5 +71,5 @@ def databases_of(remote: EmbeddedHost) -> list[str]:
     """The names of its databases, without sysmaster."""
     with closing(aioifx.dbapi.connect(remote.dsn_of("sysmaster"))) as conn:
         cursor = conn.cursor()
-        cursor.execute("SELECT TRIM(name) FROM sysdatabases WHERE name <> 'sysmaster'")
+        cursor.execute("SELECT TRIM(name) FROM sysdatabases WHERE name NOT MATCHES 'sys*'")
         return [name for (name,) in cursor.fetchall()]

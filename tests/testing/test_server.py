@@ -105,7 +105,7 @@ def loop_threads() -> int:
 def names(host: EmbeddedHost) -> list[str]:
     return [
         *itertools.chain(
-            *fetch(host, "sysmaster", "SELECT TRIM(name) FROM sysdatabases WHERE name <> 'sysmaster'")
+            *fetch(host, "sysmaster", "SELECT TRIM(name) FROM sysdatabases WHERE name NOT MATCHES 'sys*'")
         )
     ]
 

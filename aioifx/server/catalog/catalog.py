@@ -105,7 +105,7 @@ def session_steps() -> list[Step]:
 
 def shown_steps(name: str) -> list[Step]:
     """Steps that leave one of `systables.SESSION_TABLES` empty; most connections never need it."""
-    table, columns = systables.session_table(name), _columns_of(systables.SYSMASTER_TABLES[name])
+    table, columns = systables.session_table(name), _columns_of(systables.SESSION_TABLES[name])
     created = f"CREATE TEMP TABLE IF NOT EXISTS {table.removeprefix('temp.')} ({columns})"
     return [Step(created), Step(f"DELETE FROM {table}")]
 
@@ -294,10 +294,10 @@ class Snapshot:
         return named
 
     @cached_property
-    def _system(self) -> dict[str, Table]:
+    def _system(self) -> Mapping[str, Table]:
         if not self.database:
             return {}
-        own = systables.SYSMASTER_TABLES if self.database == SYSMASTER else {}
+        own = systables.DATABASE_TABLES.get(self.database, {})
         return own if self is _SYSMASTER else {**systables.catalog_tables(self.catalog), **own}
 
     def table(self, name: str, owner: str = "") -> Table | None:
@@ -333,7 +333,7 @@ class Snapshot:
         """Another database of the server."""
         if database == self.database:
             return self
-        if database == SYSMASTER:
+        if database == systables.SYSMASTER:
             return (self.foreign_schema(database) if self.foreign_schema else None) or _SYSMASTER
         return self.foreign_schema(database) if self.foreign_schema else None
 
@@ -395,8 +395,7 @@ class Snapshot:
         )
 
 
-SYSMASTER: Final = "sysmaster"
-_SYSMASTER: Final = Snapshot(SYSMASTER, "", "", FIRST_USER_TABID, _FIRST_TEMP_TABID, 1, {}, {})
+_SYSMASTER: Final = Snapshot(systables.SYSMASTER, "", "", FIRST_USER_TABID, _FIRST_TEMP_TABID, 1, {}, {})
 """The schema of sysmaster if the engine has no file of that name: only its own tables."""
 
 

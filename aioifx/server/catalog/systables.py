@@ -1,4 +1,4 @@
-"""The tables of the system catalog and of sysmaster, equal in all databases. Never: the contents of a database.
+"""The tables of the system catalog, of sysmaster and syscdcv1, equal in all databases. Never: what a database has.
 
 Source: names, order and columns are documented (SQL Reference, "System catalog tables"); tabids follow that order.
 Columns are given for tables that the server fills or that tools query; a query on any other table is rejected.
@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from aioifx.server.catalog import cdc_tables
 from aioifx.server.sql.builtin_types import (
     BYTE,
     EXTENDED_BSON,
@@ -116,6 +117,7 @@ _COLUMNS: Final = {
 
 _TYPES: Final = {
     "integer": SqlType(TypeCode.INTEGER, 4),
+    "bigint": SqlType(TypeCode.BIGINT, 8),
     "smallint": SqlType(TypeCode.SMALLINT, 2),
     "serial": SqlType(TypeCode.SERIAL, 4),
     "int8": SqlType(TypeCode.INT8, 10),
@@ -210,6 +212,8 @@ _SYSMASTER_COLUMNS: Final = {
     " cf_effective char(256), cf_default char(256)",
     "sysdri": "type char(50), state char(50), name char(128), intvl integer, timeout integer, lostfound char(256)",
     # Columns observed in scripts for Informix.
+    # Columns observed in JDBC's and other clients' queries.
+    "sysenv": f"env_id integer, env_name {_NAME}, env_value char(512)",
     "sysopendb": f"odb_sessionid integer, odb_odbno integer, odb_dbname {_NAME}, odb_iscurrent char(1)",
 }
 _SYSMASTER_FIRST: Final = 100
@@ -230,8 +234,7 @@ _GENERATED: Final = {
 """SQLite texts of tables whose rows do not depend on the session."""
 
 
-SESSION_TABLES: Final = tuple(name for name in _SYSMASTER_COLUMNS if name not in _GENERATED)
-"""Tables of sysmaster that the engine fills before they are read (`plan.Plan.refresh`)."""
+SYSMASTER: Final = "sysmaster"
 
 
 def session_table(name: str) -> str:
@@ -239,14 +242,30 @@ def session_table(name: str) -> str:
     return f'temp."sysmaster_{name}"'
 
 
-def _sysmaster_table(tabid: int, name: str) -> Table:
-    columns = _columns(_SYSMASTER_COLUMNS[name])
-    if name in _GENERATED:
-        return Table(tabid, name, SYSTEM_OWNER, columns, generated=f"({_GENERATED[name]})")
-    return Table(tabid, name, SYSTEM_OWNER, columns, generated=session_table(name), refresh=name)
+def _made(columns: Mapping[str, str], generated: Mapping[str, str]) -> dict[str, Table]:
+    """The tables of a database of the server, by name."""
+    return {
+        name: Table(
+            tabid,
+            name,
+            SYSTEM_OWNER,
+            _columns(text),
+            generated=f"({generated[name]})" if name in generated else session_table(name),
+            refresh="" if name in generated else name,
+        )
+        for tabid, (name, text) in enumerate(columns.items(), start=_SYSMASTER_FIRST)
+    }
 
 
-SYSMASTER_TABLES: Final = {
-    name: _sysmaster_table(tabid, name)
-    for tabid, name in enumerate(_SYSMASTER_COLUMNS, start=_SYSMASTER_FIRST)
+SYSMASTER_TABLES: Final = _made(_SYSMASTER_COLUMNS, _GENERATED)
+
+DATABASE_TABLES: Final[Mapping[str, Mapping[str, Table]]] = {
+    SYSMASTER: SYSMASTER_TABLES,
+    cdc_tables.SYSCDC: _made(cdc_tables.COLUMNS, cdc_tables.GENERATED),
 }
+"""By name: the databases of the server, with their own tables."""
+
+SESSION_TABLES: Final = {
+    name: table for tables in DATABASE_TABLES.values() for name, table in tables.items() if table.refresh
+}
+"""Tables that the engine fills before they are read (`plan.Plan.refresh`)."""

@@ -60,10 +60,13 @@ def run_change(
         change = _change_of(state, statement)  # the schema may have changed before the lock was acquired
         state.function_error = None
         # TRUNCATE locks the table (documented)
-        mode = LockMode.X if statement.plan.type is StatementType.TRUNCATE else LockMode.IX
+        is_truncation = statement.plan.type is StatementType.TRUNCATE
+        mode = LockMode.X if is_truncation else LockMode.IX
         schema, inserts = state.planner.schema(current), _is_plain_insert(change)
         with current.transactions.changing(change.table, schema, mode, only_inserts=inserts):
             stored = state.bind(statement, values)
+            if is_truncation:
+                current.transactions.note_truncation(change.table)
             if change.cursor:
                 stored = (*stored, current.current_rowid(change))
             return apply_change(state, change, stored)

@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from aioifx.server.engine import external_tables, session_databases
+from aioifx.server.engine import external_tables, session_databases, system_routines
 from aioifx.server.engine.control_statements import control
 from aioifx.server.engine.cursors import Cursor, NoRows
 from aioifx.server.engine.ddl import create_filled_table, run_definition
@@ -89,6 +89,7 @@ class Engine:
         self._running = _Flag()
         self._spl = SplHost(self._state, self._execute_embedded, self._open_embedded, self.close_cursor)
         self._state.spl = self._spl
+        settings.system_routine = partial(system_routines.found, self._state)
         self._state.load_external = partial(external_tables.load, self._state)
 
     # -- the session ---------------------------------------------------------------------------------------------------

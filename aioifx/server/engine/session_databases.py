@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from aioifx.server.catalog import catalog
+from aioifx.server.catalog.cdc_tables import SYSCDC
 from aioifx.server.engine.dml import register_functions
 from aioifx.server.engine.session_state import SessionState
 from aioifx.server.engine.workspace import Workspace
@@ -18,7 +19,8 @@ from aioifx.server.sqlite.error_mapping import sql_error_of
 def open_database(state: SessionState, name: str) -> Database:
     """Make *name* the current database; the previous one is rolled back and closed.
 
-    A client without DB_LOCALE gets the server's.
+    A client without DB_LOCALE gets the server's. syscdcv1 can be opened with any: its texts are ASCII, and rows have
+    the locale of their own database (documented: DB_LOCALE must be that one's; observed: JDBC).
 
     Source: documented: GLS guide, locale information for the database; observed: a client whose code set differs is
     rejected with -23197 (a JDBC client without DB_LOCALE, a database in cp1250).
@@ -28,7 +30,9 @@ def open_database(state: SessionState, name: str) -> Database:
     """
     database = state.databases.open(name.strip().lower())
     try:
-        if not have_one_code_set(state.database_locale or state.databases.locale, database.locale):
+        if database.name != SYSCDC and not have_one_code_set(
+            state.database_locale or state.databases.locale, database.locale
+        ):
             raise SqlError(-23197)
         close_database(state)
         connection = _connect(state, database)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from aioifx.server.engine.streams import StreamNumbers
+
+if TYPE_CHECKING:
+    from aioifx.server.engine.cdc_session import CdcSession
 
 
 @dataclass(slots=True, eq=False)
@@ -23,14 +28,31 @@ class SessionEntry:
 
 
 class SessionRegistry:
-    """The sessions of one server; thread-safe."""
+    """The sessions of one server; thread-safe.
 
-    def __init__(self) -> None:
+    Args:
+        server_name: the DBSERVERNAME.
+        accepts_any_name: whether clients may call the server by another name.
+        quirks: differences of other servers that statements depend on.
+    """
+
+    def __init__(
+        self,
+        server_name: str = "aioifx",
+        *,
+        accepts_any_name: bool = True,
+        quirks: Collection[str] = frozenset(),
+    ) -> None:
+        self.server_name = server_name
+        self.accepts_any_name = accepts_any_name
+        self.quirks = quirks
         self._lock = threading.Lock()
         self._entries: dict[int, SessionEntry] = {}
         self._last_id = 0
         self.stream_numbers = StreamNumbers()
         """Those of all sessions."""
+        self.cdc_sessions: dict[int, CdcSession] = {}
+        """The capture sessions, by number."""
 
     def register(self, user: str, host: str = "", process_id: int = 0, program: str = "") -> SessionEntry:
         """Register a session; its id has not been used before."""

@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
-from functools import partial
 from typing import Final, Protocol
 
-from aioifx.server.engine import system_routines
 from aioifx.server.engine.firing import Firing
 from aioifx.server.engine.object_files import Files, ServerFiles
 from aioifx.server.engine.planner import Planner, Statement
@@ -115,7 +113,6 @@ class SessionState:
         """Whether SET EXPLAIN ON AVOID_EXECUTE is in effect."""
         self.interrupts = Interrupts()
         self.streams = Streams(registry.stream_numbers, self.interrupts)
-        settings.system_routine = partial(system_routines.found, self)
         self.planner = Planner(databases, settings, delimident=delimident)
         self.workspace: Workspace | None = None
         self.firing = Firing()

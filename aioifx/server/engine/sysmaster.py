@@ -1,10 +1,10 @@
-"""Tables of sysmaster: databases, sessions, locks, storage, configuration. Never: the contents of a database.
+"""Tables of sysmaster and syscdcv1: databases, sessions, locks, storage. Never: the contents of a database.
 
 Locks are those of the lock manager. An open database is shown as a shared lock on its row of sysdatabases, as by
 Informix (documented: performance guide, Monitoring locks).
 
-All databases are in one dbspace with one chunk, the directory of their files. It grows as needed. The write-ahead files
-are its only logical log.
+All databases are in one dbspace with one chunk, the directory of their files. It grows as needed. The logical log
+has only the changes of tables with full-row logging.
 
 Source: columns and their meaning are documented (Administrator's Reference, syschunks, syslogs, sysconfig,
 sysdri).
@@ -36,6 +36,8 @@ _ONLINE: Final = 0x40
 """syschunks.flags of a chunk that is online (documented)."""
 _CURRENT: Final = 0x03
 """syslogs.flags: in use, and the current one (documented)."""
+_USED: Final = 0x01
+"""syslogs.flags: in use (documented)."""
 _FREE_PAGES: Final = slice(36, 40)
 """The number of free pages in the header of a SQLite file, 4 bytes, and the place of the size of its pages."""
 _FILE_PAGE_SIZE: Final = slice(16, 18)
@@ -54,8 +56,35 @@ def _syschunks(databases: Databases, registry: SessionRegistry, current: str) ->
 
 
 def _syslogs(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
-    used = _pages(sum(size for _, size in _sizes(databases, "-wal")))
-    return [(1, 1, used, used, 1, 1, 0, 0, 0, 0, _CURRENT)]
+    """The files of the log of changes; what follows begins a page, so that clients can compute the present position.
+
+    The pages of a position have 4 KB (observed: other clients shift their number by 12 bits).
+    """
+    log = databases.changes
+    used = log.close_page()
+    number = log.end >> 32
+    files = [(each, log.pages(each)) for each in log.numbers if each < number]
+    return [
+        (
+            row,
+            uniqid,
+            pages,
+            pages,
+            1,
+            int(uniqid == number),
+            0,
+            0,
+            0,
+            0,
+            _CURRENT if uniqid == number else _USED,
+        )
+        for row, (uniqid, pages) in enumerate([*files, (number, used)], start=1)
+    ]
+
+
+def _sysenv(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
+    """The environment of the server, of which only its name is known here."""
+    return [(1, "INFORMIXSERVER", registry.server_name)]
 
 
 def _sysconfig(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
@@ -157,7 +186,7 @@ def refresh(
     rows = _MAKERS[name](databases, registry, session.database if session else "")
     if session is not None and name in _OF_TEMPS:
         rows += _temp_rows(name, connection, session)
-    marks = ", ".join("?" * len(systables.SYSMASTER_TABLES[name].columns))
+    marks = ", ".join("?" * len(systables.SESSION_TABLES[name].columns))
     connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
 
@@ -374,6 +403,21 @@ _LOCK_TYPES: Final = {
 """Observed: scripts for Informix decode syslcktab.type so."""
 
 
+# -- capture sessions --------------------------------------------------------------------------------------------------
+
+
+def _syscdcsess(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
+    return [each.row_of_syscdcsess(number) for number, each in sorted(registry.cdc_sessions.items())]
+
+
+def _syscdctabs(databases: Databases, registry: SessionRegistry, current: str) -> Rows:
+    return [
+        table.row_of_syscdctabs(number)
+        for number, each in sorted(registry.cdc_sessions.items())
+        for table in [*each.tables.values()]
+    ]
+
+
 _MAKERS: Final[dict[str, Maker]] = {
     "sysdatabases": _sysdatabases,
     "sysdbslocale": _sysdbslocale,
@@ -390,5 +434,8 @@ _MAKERS: Final[dict[str, Maker]] = {
     "syslogs": _syslogs,
     "sysconfig": _sysconfig,
     "sysdri": _sysdri,
+    "sysenv": _sysenv,
     "sysopendb": _sysopendb,
+    "syscdcsess": _syscdcsess,
+    "syscdctabs": _syscdctabs,
 }

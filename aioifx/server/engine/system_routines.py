@@ -5,24 +5,14 @@ Each is a function that takes the state of the calling session, then the argumen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
-from aioifx.server.sql.model.spl import Routine
-
-if TYPE_CHECKING:
-    from aioifx.server.engine.session_state import SessionState
-
-
-class SystemRoutine(NamedTuple):
-    """A routine of one database."""
-
-    params: Sequence[tuple[str, str]]
-    returns: Sequence[str]
-    function: Callable[..., object]
-    required: int | None = None
-    """The number of parameters that need an argument; None: all."""
+from aioifx.server.catalog.cdc_tables import SYSCDC
+from aioifx.server.engine import cdc_routines
+from aioifx.server.engine.session_state import SessionState
+from aioifx.server.sql.model.spl import Routine, SystemRoutine
 
 
 def found(state: SessionState, database: str, name: str, count: int) -> Routine | None:
@@ -35,5 +25,7 @@ def found(state: SessionState, database: str, name: str, count: int) -> Routine 
     return Routine(name, params, routine.returns, partial(routine.function, state))
 
 
-ROUTINES: Final[Mapping[tuple[str, str], SystemRoutine]] = {}
+ROUTINES: Final[Mapping[tuple[str, str], SystemRoutine]] = {
+    (SYSCDC, name): routine for name, routine in cdc_routines.ROUTINES.items()
+}
 """By database and name."""

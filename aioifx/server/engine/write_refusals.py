@@ -27,6 +27,14 @@ _NEW_TABLES: Final = (
 )
 
 
+_REPLICATED: Final = -19816
+_RESHAPING: Final = (
+    StatementType.ALTER_TABLE,
+    StatementType.DROP_TABLE,
+    StatementType.RENAME_TABLE,
+    StatementType.RENAME_COLUMN,
+)
+
 _OF_THE_CATALOG: Final = (
     StatementType.GRANT,
     StatementType.REVOKE,
@@ -50,7 +58,17 @@ def check_change(state: SessionState, change: Change) -> None:
 
 
 def check_definition(state: SessionState, plan: Plan, definition: Definition) -> None:
-    """Raise SqlError if the server refuses this statement, which changes the schema."""
+    """Raise SqlError if the server refuses this statement, which changes the schema.
+
+    A table with full-row logging keeps its columns and its name (documented: "cannot perform this operation on a table
+    defined for replication"; assumed: the SQLCODE, and which statements).
+    """
+    captured = state.current.database.captured
+    if captured and plan.type in _RESHAPING:
+        for change in definition.changes:
+            if change.table.tabid in captured and not change.table.is_temp:
+                known = state.current.database.table_names
+                raise SqlError(_REPLICATED, token=known.get(change.table.tabid, change.table.name))
     refusal = state.databases.refusal
     if refusal is None:
         return

@@ -21,7 +21,7 @@ from aioifx.server.host.seed import run_script
 from aioifx.server.protocol.context import FetchLimit, Identity
 from aioifx.server.protocol.oob import Watch
 from aioifx.server.protocol.pam import PamCheck
-from aioifx.server.protocol.quirks import quirks_of, without_bits
+from aioifx.server.protocol.quirks import Quirk, quirks_of, without_bits
 from aioifx.server.protocol.session import READ_AHEAD, LoginPolicy, Session
 from aioifx.server.protocol.statement_log import StatementLog, StatementRecord
 from aioifx.server.protocol.stats import Counts, ServerStats
@@ -31,7 +31,7 @@ from aioifx.server.sql.model.spl import Routine, Routines, System
 from aioifx.server.sqlite.databases import (
     BUSY_TIMEOUT,
     DEFAULT_LOCALE,
-    SYSMASTER,
+    OWN_DATABASES,
     Databases,
     LogMode,
     numbered_locale,
@@ -69,7 +69,9 @@ class Server:
         self.options = options or ServerOptions()
         self._routines = Routines(self.options.routines, self.options.system)
         self._databases: Databases | None = None
-        self._registry = SessionRegistry()
+        quirks = quirks_of(self.options.quirks)
+        name = self.options.server_name
+        self._registry = SessionRegistry(name or DEFAULT_NAME, accepts_any_name=name is None, quirks=quirks)
         self._listener: asyncio.Server | None = None
         self._sessions: dict[asyncio.Task[None], Session] = {}
         self._connections: set[_Accepted] = set()
@@ -78,10 +80,9 @@ class Server:
         self._is_closing = False
         self.max_sessions = session_limit(self.options.max_sessions)
         """Maximum number of concurrent sessions, within the limit of open files at the creation of the server."""
-        quirks = quirks_of(self.options.quirks)
         self._rules = LoginPolicy(
             Identity(
-                self.options.server_name or DEFAULT_NAME,
+                self._registry.server_name,
                 Version().full,
                 without_bits(_mask_of(self.options), quirks),
             ),
@@ -147,8 +148,11 @@ class Server:
         for database in databases.all():
             if not database.is_recovered:  # opening it does so, also for queries from other databases
                 run_script("", database.name, databases, self._registry, owner)
-        if SYSMASTER not in databases.names:
-            databases.create(SYSMASTER, LogMode.LOGGED, _OWNER)
+        for name, locale in OWN_DATABASES.items():
+            if name not in databases.names:
+                databases.create(name, LogMode.LOGGED, _OWNER, locale)
+        databases.changes.interleaves = Quirk.CDC_INTERLEAVED in self._registry.quirks
+        databases.changes.discards = Quirk.CDC_DISCARDS in self._registry.quirks
         for name, locale in map(parts_of, options.databases):
             if name not in databases.names:
                 if options.read_only:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from aioifx.errors import InterfaceError
+from aioifx.server.engine import cdc_quirks
 
 
 class Quirk(StrEnum):
@@ -95,6 +96,31 @@ class Quirk(StrEnum):
     """Types are described without an owner (observed: JDBC then sends none)."""
     PING_BY_EOT = "ping-by-eot"
     """The reply to SQ_VERSION is SQ_EOT alone (observed: JDBC accepts it)."""
+
+    # -- change data capture -------------------------------------------------------------------------------------------
+
+    CDC_LITTLE_ENDIAN = cdc_quirks.LITTLE_ENDIAN
+    """The sizes of variable columns are little-endian (observed: clients of GBase swap them)."""
+    CDC_CUT_RECORDS = cdc_quirks.CUT_RECORDS
+    """Reads end anywhere in a record, and have several (documented: 12.10.xC6)."""
+    CDC_SEVERAL_RECORDS = cdc_quirks.SEVERAL_RECORDS
+    """Reads have several records even if one was asked for (documented as possible otherwise)."""
+    CDC_HELD_BACK = cdc_quirks.HELD_BACK
+    """A read waits until it has as many records as the session allows, or for its timeout (observed: 14.10)."""
+    CDC_LONG_HEADERS = cdc_quirks.LONG_HEADERS
+    """Headers of records have four bytes more than are known (observed: JDBC accepts them)."""
+    CDC_NUL_AFTER_COLUMNS = cdc_quirks.NUL_AFTER_COLUMNS
+    """The list of columns ends with a NUL (observed: JDBC accepts it)."""
+    CDC_DISCARDS = cdc_quirks.DISCARDS
+    """What a savepoint undoes is sent, and then discarded (documented, with an example of 12.10)."""
+    CDC_INTERLEAVED = cdc_quirks.INTERLEAVED
+    """Records of transactions that are open at a time are mixed (documented: records have the order of the log)."""
+    CDC_FOREIGN_ROWS = cdc_quirks.FOREIGN_ROWS
+    """The first transaction has a row of another table (observed: 14.10, after a restart far back)."""
+    CDC_DEAD_SESSION = cdc_quirks.DEAD_SESSION
+    """After the first transaction the session only accepts cdc_closesess (documented: the ERROR record)."""
+    CDC_INFORMIX_ONLY = cdc_quirks.INFORMIX_ONLY
+    """Only the user informix can open a session (documented; observed: the error of others)."""
 
     # -- capabilities --------------------------------------------------------------------------------------------------
 

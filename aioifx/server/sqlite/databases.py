@@ -20,11 +20,14 @@ from typing import Final
 
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import InterfaceError
-from aioifx.server.catalog import catalog
+from aioifx.server.catalog import catalog, systables
+from aioifx.server.catalog.cdc_tables import SYSCDC
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.spl import Routines
 from aioifx.server.sqlite import undo_log
+from aioifx.server.sqlite.captured_tables import CapturedTables
+from aioifx.server.sqlite.change_log import ChangeLog
 from aioifx.server.sqlite.committed_transactions import CommittedTransactions, path_beside
 from aioifx.server.sqlite.connection import SORT_MEMORY, connect
 from aioifx.server.sqlite.counters import Sequences, Serials
@@ -32,8 +35,12 @@ from aioifx.server.sqlite.lock_manager import LockManager
 from aioifx.server.sqlite.private_files import DirectoryLock, copy_private, private
 from aioifx.server.sqlite.smart_objects import ObjectsInUse
 
-SYSMASTER: Final = "sysmaster"
+SYSMASTER: Final = systables.SYSMASTER
 """The database that every server has."""
+
+OWN_DATABASES: Final = {SYSMASTER: "", SYSCDC: "en_US.utf8"}
+"""The databases that a server creates if they do not exist, and their locales (documented: of syscdcv1); empty: the
+server's."""
 
 DEFAULT_LOCALE: Final = "en_US.819"
 """Locale of a new database; 819 is ISO 8859-1 (documented: the server's default)."""
@@ -44,6 +51,7 @@ BUSY_TIMEOUT: Final = 5.0
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_$]{0,127}")
 _SUFFIX: Final = ".sqlite"
 _FILES: Final = "files"
+_CHANGES: Final = "changes"
 _APPLICATION: Final = 0x49465805  # application_id of our files: "IFX" and the version of their format
 _FACTS: Final = 'CREATE TABLE "ifx_database" (log_mode TEXT, owner TEXT, created TEXT, locale TEXT)'
 
@@ -114,6 +122,10 @@ class Database:
     """Committed transactions whose versions are still in the undo log."""
     abandoned: deque[tuple[int, Hashable]] = field(default_factory=deque[tuple[int, Hashable]])
     """Numbers and owners of transactions that ended sessions have not rolled back."""
+    captured: frozenset[int] = frozenset()
+    """Tabids of the tables with full-row logging, whose changes are logged."""
+    changes: ChangeLog | None = None
+    """The server's log of these."""
     table_names: dict[int, str] = field(default_factory=dict[int, str])
     """By tabid: the tables that sessions know, for sysmaster."""
     deleted_rows: dict[int, int] = field(default_factory=dict[int, int])
@@ -206,6 +218,10 @@ class Databases:
         else:
             self._temporary = TemporaryDirectory(prefix="aioifx-", ignore_cleanup_errors=True)
             self._directory = Path(self._temporary.name)
+        folder = self._directory / _CHANGES
+        self.changes: Final = ChangeLog(folder)
+        """The changes of the tables with full-row logging, of all databases."""
+        self._captured = CapturedTables(folder / "tables.json")
         try:
             if directory is not None and read_only:
                 _copy_directory(directory, self._directory)
@@ -213,10 +229,33 @@ class Databases:
                 path.stem: _database_in(path, self.locks, busy_timeout)
                 for path in sorted(self._directory.glob(f"*{_SUFFIX}"))
             }
+            self._open_changes()
         except BaseException:
             self._known = {}
             self.close()
             raise
+
+    def _open_changes(self) -> None:
+        for database in self._known.values():
+            self._adopt(database)
+        if self.changes.numbers:
+            left = (each for each in self._known.values() if not each.is_recovered)
+            self.changes.recover({(each.name, number) for each in left for number in unended(each)})
+
+    def _adopt(self, database: Database) -> None:
+        database.changes = self.changes
+        database.captured = self._captured.of(database.name)
+
+    def capture(self, database: Database, tabid: int, *, is_captured: bool) -> None:
+        """Turn full-row logging of a table on or off; only under the database's latch.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        tabids = database.captured | {tabid} if is_captured else database.captured - {tabid}
+        if tabids != database.captured:
+            self._captured.set(database.name, tabids)
+            database.captured = tabids
 
     def describe(self, address: str) -> None:
         """Tell other servers that want the directory the address of this one."""
@@ -263,6 +302,7 @@ class Databases:
                 self._busy_timeout,
             )
             _fill(database)
+            self._adopt(database)
             self._known[name] = database
             return database
 
@@ -282,6 +322,7 @@ class Databases:
             facts = original.log_mode, original.owner, original.created, original.locale
             database = Database(name, path, *facts, self.locks, self._busy_timeout)
             database.is_recovered = original.is_recovered  # the copy has the undo log, too
+            self._adopt(database)
             self._known[name] = database
             return database
 
@@ -344,9 +385,12 @@ class Databases:
                 raise SqlError(-329, -111, token=name)
             database.release_file()
             _remove(database.path)
+            if database.captured:
+                self._captured.set(name, frozenset())
 
     def close(self) -> None:
         """Close all databases, and remove temporary files."""
+        self.changes.close()
         with self._lock:
             for database in self._known.values():
                 database.release_file()
@@ -355,6 +399,13 @@ class Databases:
             self._directory_lock.close()
         if self._temporary is not None:
             self._temporary.cleanup()
+
+
+def unended(database: Database) -> Iterator[int]:
+    """The numbers of the transactions that a killed server has left open in a database."""
+    with closing(sqlite3.connect(database.path)) as connection:
+        numbers = undo_log.UndoLog(connection).transactions()
+    return (number for number in numbers if number not in database.committed.numbers)
 
 
 def _fill(database: Database) -> None:

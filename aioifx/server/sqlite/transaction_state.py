@@ -69,6 +69,8 @@ class Transaction:
     """SQLite statements that drop the temporary objects that it has created."""
     dropped: list[str] = field(default_factory=list[str])
     """SQLite statements that drop the temporary tables that it has dropped, for COMMIT."""
+    started: float = 0.0
+    """When it began, in seconds since the epoch; 0 if no table is captured."""
 
     def find(self, name: str) -> int:
         """The index of a savepoint; "" for the latest.

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from time import time
 from typing import Final
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Isolation
+from aioifx.server.sqlite.capture import Capture
 from aioifx.server.sqlite.databases import Database, LogMode
 from aioifx.server.sqlite.lock_manager import ROW_LOCKED, LockRefused
 from aioifx.server.sqlite.transaction_state import (
@@ -42,11 +45,13 @@ class Transactions(Writes):
     ) -> None:
         super().__init__(connection, database, defaults, interrupted)
         self._marks = 0
+        self._capture = Capture(connection, database)
         if self._is_ansi:
             self._work = self._new()
 
     def _new(self) -> Transaction:
-        return Transaction(next(self._database.transaction_numbers))
+        number = next(self._database.transaction_numbers)
+        return Transaction(number, started=time()) if self._database.captured else Transaction(number)
 
     @property
     def _is_ansi(self) -> bool:
@@ -123,20 +128,27 @@ class Transactions(Writes):
         """
         work = self._need_work()
         self._end_hold()
-        if work.is_exclusive:
-            self._log.discard(work.number)
-            self._connection.execute("COMMIT")
-        elif work.mark:
-            if self._latch.try_acquire():
-                with self._sqlite_transaction():
-                    self._log.discard(work.number)
-            else:
-                self._commit_beside(work.number)
+        has_latch = work.is_exclusive or (work.mark > 0 and self._latch.try_acquire())
+        if work.mark and self._database.captured:
+            with self._capture.committing(work.number, work.started):
+                self._commit_rows(work, has_latch)
+        else:
+            self._commit_rows(work, has_latch)
         if work.temp_mark:
             self._temp_log.discard(work.number)
         for text in work.dropped:
             self._connection.execute(text)
         self._end()
+
+    def _commit_rows(self, work: Transaction, has_latch: bool) -> None:
+        if work.is_exclusive:
+            self._log.discard(work.number)
+            self._connection.execute("COMMIT")
+        elif has_latch:
+            with self._sqlite_transaction():
+                self._log.discard(work.number)
+        elif work.mark:
+            self._commit_beside(work.number)
 
     def _commit_beside(self, number: int) -> None:
         try:
@@ -166,7 +178,8 @@ class Transactions(Writes):
         if work is not None:
             self._leave_sqlite(work)
             if work.mark and not self._latch.try_acquire():
-                self._database.abandoned.append((work.number, self))
+                with self._undoing(work, 0):
+                    self._database.abandoned.append((work.number, self))
                 self._work = None
                 return
             self._restore(work, 0, 0, 0)
@@ -187,7 +200,7 @@ class Transactions(Writes):
             self._latch.acquire()
             self._changes.keep_rowids(self)
             try:
-                with self._latch.restoring():
+                with self._undoing(work, mark), self._latch.restoring():
                     self._log.restore(work.number, mark)
             except BaseException:  # such as a full disk: the transaction stays open, other sessions can write
                 self._latch.release()
@@ -200,6 +213,11 @@ class Transactions(Writes):
                     self._connection.execute(work.made.pop())
             work.temp_mark = temp_mark
             self._changes.forget()
+
+    def _undoing(self, work: Transaction, mark: int) -> AbstractContextManager[None]:
+        if not self._database.captured:
+            return nullcontext()
+        return self._capture.undoing(work.number, work.started, mark)
 
     def _end(self) -> None:
         self._work = self._new() if self._is_ansi else None

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import marshal
 import sqlite3
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -28,9 +28,13 @@ _CREATE: Final = (
     " row INTEGER NOT NULL, op TEXT NOT NULL, image BLOB, txn INTEGER AS (seq >> 32))"
 )
 _SHIFT: Final = 32
+_ENTRIES: Final = (1 << _SHIFT) - 1
 
 OBJECTS, CHUNKS, TEMP_TABLES, TEMP_STATE = -1, -2, -3, -4
 """Numbers of the server's own tables in the log."""
+
+TRUNCATION: Final = "T"
+"""`Version.op` of an entry that no row has: what is deleted after it is deleted by a TRUNCATE."""
 
 _OWN_TABLES: Final = {
     OBJECTS: "ifx_objects",
@@ -52,6 +56,19 @@ class Version(NamedTuple):
     """What changed it: ``I``, ``U`` or ``D``."""
     image: bytes | None
     """`packed` values of its columns, in SQLite's order; None for ``I``."""
+
+
+class Change(NamedTuple):
+    """A change of a row, with both of its versions."""
+
+    entry: int
+    """Its number within the transaction."""
+    tabid: int
+    op: str
+    before: bytes | None
+    """`packed` values, as in `Version`."""
+    after: bytes | None
+    """The same; None for ``D``."""
 
 
 def packed(values: Sequence[Stored]) -> bytes:
@@ -101,6 +118,37 @@ class UndoLog:
     def restore(self, transaction: int, mark: int = 0) -> None:
         """Restore the rows that a transaction has changed after *mark* entries, in the running SQLite transaction."""
         self._restore(_range(transaction, mark))
+
+    def changes(self, transaction: int, tabids: Collection[int], mark: int = 0) -> Iterator[Change]:
+        """What a transaction has changed in some tables of users after *mark* entries, in order.
+
+        The version after a change is the one before the next change of the row, or the row itself.
+        """
+        wanted = ", ".join(map(str, tabids))
+        query = (
+            f"SELECT seq, tabid, row, op, image, lead(seq) OVER same, lead(image) OVER same FROM {self._table}"
+            f" WHERE seq BETWEEN ? AND ? AND tabid IN ({wanted})"
+            " WINDOW same AS (PARTITION BY tabid, row ORDER BY seq) ORDER BY seq"
+        )
+        for seq, tabid, row, op, image, later, after in self._connection.execute(
+            query, _range(transaction, mark)
+        ):
+            if op not in ("I", "U"):
+                after = None
+            elif later is None:
+                after = self._present(tabid, row)
+            yield Change(seq & _ENTRIES, tabid, op, image, after)
+
+    def _present(self, tabid: int, row: int) -> bytes | None:
+        values = self._connection.execute(
+            f"SELECT * FROM {self._source(tabid)} WHERE rowid = ?", (row,)
+        ).fetchone()
+        return None if values is None else packed(values)
+
+    def transactions(self) -> list[int]:
+        """The numbers of the transactions that have entries."""
+        found = self._connection.execute(f"SELECT DISTINCT txn FROM {self._table} ORDER BY txn")
+        return [number for (number,) in found]
 
     @property
     def is_empty(self) -> bool:

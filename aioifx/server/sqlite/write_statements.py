@@ -28,7 +28,7 @@ from aioifx.server.sqlite.latch import Latch
 from aioifx.server.sqlite.lock_manager import Kind, LockMode, LockRefused, Owner, Resource
 from aioifx.server.sqlite.row_changes import LockConflict, RowChanges
 from aioifx.server.sqlite.transaction_state import SessionDefaults, Transaction
-from aioifx.server.sqlite.undo_log import UndoLog
+from aioifx.server.sqlite.undo_log import TRUNCATION, UndoLog, Version
 from aioifx.server.sqlite.watched_tables import temp_objects
 
 T = TypeVar("T")
@@ -67,6 +67,8 @@ class Writes:
         self._is_writing = False
         self._unwatched: Table | None = None
         self._is_batch = False
+        self._is_implicit = False
+        """Whether the transaction is that of one statement, so that its changes can be captured."""
         self._held_since: float | None = None
         self._work: Transaction | None = None
         self._locked_tables: dict[Resource, LockMode] = {}
@@ -76,6 +78,14 @@ class Writes:
     @abstractmethod
     def is_read_only(self) -> bool:
         """Whether SET TRANSACTION made the open transaction read-only."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """BEGIN WORK."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """COMMIT WORK."""
 
     @abstractmethod
     def rollback(self) -> None:
@@ -261,12 +271,24 @@ class Writes:
                 except NotExclusive:
                     self.become_exclusive()
         finally:
+            if self._is_implicit:
+                self._end_implicit()
             if self._work is None:
                 # The locks go first: who gets the latch next must not meet those of an ended statement.
                 self._locks.release_all(self, self._locked_tables)
                 self._latch.is_held = False
                 self._changes.on_released()
             self._release_latch()
+
+    def _end_implicit(self) -> None:
+        """End the transaction of one statement, which is undone if it has failed."""
+        self._is_implicit = False
+        if self._work is not None:
+            try:
+                self.commit()
+            except BaseException:
+                self.rollback()
+                raise
 
     def changing(
         self, table: Table, schema: Schema, mode: LockMode = LockMode.IX, *, only_inserts: bool = False
@@ -281,6 +303,9 @@ class Writes:
         Raises:
             LockConflict: another transaction has a lock.
         """
+        if self._database.captured and self._work is None and not table.is_temp:
+            self.begin()
+            self._is_implicit = True
         if not table.is_temp and (mode is LockMode.X or not self._changes.intends_to_write(table)):
             self._try_lock(table, mode)
         is_unwatched = only_inserts and self._work is None and self._changes.is_free(table)
@@ -468,6 +493,11 @@ class Writes:
         if (conflict := self._changes.conflict) is not None:
             self._changes.conflict = None
             raise conflict from None
+
+    def note_truncation(self, table: Table) -> None:
+        """Called before the running statement deletes all rows of a table as TRUNCATE."""
+        if table.tabid in self._database.captured and self._work is not None:
+            self._changes.versions.append(Version(table.tabid, 0, TRUNCATION, None))
 
     def probing(self, table: Table) -> AbstractContextManager[bool]:
         """See `RowChanges.probing`."""

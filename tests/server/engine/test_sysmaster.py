@@ -221,13 +221,24 @@ def test_the_directory_is_the_only_chunk(databases: Databases, tmp_path: Path) -
     assert isinstance(after["chksize"], int) and after["chksize"] > after["nfree"]
 
 
-def test_the_write_ahead_files_are_the_current_log(databases: Databases) -> None:
+def test_the_logs_are_those_of_changes_and_what_follows_begins_a_page(
+    databases: Databases, tmp_path: Path
+) -> None:
     (log,) = shown("syslogs", databases)
-    assert (log["number"], log["is_current"], log["is_backed_up"], log["used"]) == (1, 1, 0, 0)
-    path = Path(f"{databases.find('stores').path}-wal")
-    path.write_bytes(bytes(5000))
-    assert shown("syslogs", databases)[0]["used"] == 3
-    path.unlink()
+    assert (log["uniqid"], log["is_current"], log["is_backed_up"], log["used"]) == (1, 1, 0, 0)
+    with databases.changes.appending():
+        databases.changes.begun("stores", 1, 0)
+    (log,) = shown("syslogs", databases)
+    assert (log["number"], log["uniqid"], log["used"], log["flags"]) == (1, 1, 1, 3)
+    assert databases.changes.end == (1 << 32) + (1 << 12)
+    databases.close()
+    later = Databases(tmp_path)
+    logs = shown("syslogs", later)
+    later.close()
+    assert [(log["uniqid"], log["used"], log["is_current"], log["flags"]) for log in logs] == [
+        (1, 1, 0, 1),
+        (2, 0, 1, 3),
+    ]
 
 
 def test_parameters_are_those_of_the_server(databases: Databases, tmp_path: Path) -> None:
@@ -273,6 +284,7 @@ async def test_the_tables_of_all_databases_have_names() -> None:
             ("demo", "ours"),
             ("demo", "syscolumns"),
             ("other", "syscolumns"),
+            ("syscdcv1", "syscolumns"),
             ("sysmaster", "syscolumns"),
         ]
         counts = "SELECT COUNT(*)::INT, COUNT(DISTINCT partnum)::INT FROM sysmaster:systabnames"
@@ -281,7 +293,7 @@ async def test_the_tables_of_all_databases_have_names() -> None:
         joined = "SELECT n.dbsname, n.tabname FROM systables t, sysmaster:systabnames n WHERE n.partnum = t.partnum"
         assert await conn.fetch(f"{joined} AND t.tabname = 'mine'") == [("demo", "mine")]
         named = "SELECT n.tabname FROM sysmaster:sysdatabases d, sysmaster:systabnames n WHERE n.partnum = d.partnum"
-        assert await conn.fetch(named) == [("systables",)] * 3
+        assert await conn.fetch(named) == [("systables",)] * 4
 
 
 async def test_a_rollback_does_not_remove_them() -> None:

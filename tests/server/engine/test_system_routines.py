@@ -6,7 +6,7 @@ import pytest
 
 from aioifx.server.engine import system_routines
 from aioifx.server.engine.session_state import SessionState
-from aioifx.server.engine.system_routines import SystemRoutine
+from aioifx.server.sql.model.spl import SystemRoutine
 from tests.server.engine.test_streams import Text
 from tests.server.talking import ServerCore, error_from, query, server_core
 

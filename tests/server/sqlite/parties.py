@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
 
@@ -48,7 +49,7 @@ class Party:
         """Run a statement once for each of *rows*."""
 
         def attempt() -> None:
-            with self.transactions.changing(TABLE, catalog.empty_schema()):
+            with self.changing():
                 for row in rows or ((),):
                     if isinstance(sql, str):
                         self.connection.execute(sql, row)
@@ -57,6 +58,10 @@ class Party:
                         self.connection.execute(insert.text, insert.bound(row))
 
         self.transactions.run(attempt)
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Context of changes of the table, in an attempt of `run`."""
+        return self.transactions.changing(TABLE, catalog.empty_schema())
 
     def create(self, name: str) -> None:
         def attempt() -> None:

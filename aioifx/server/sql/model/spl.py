@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from aioifx.errors import InterfaceError
 from aioifx.server.sql.errors import SqlError
@@ -79,6 +79,17 @@ def _type(routine: str, text: str) -> SqlType:
     if form_of(type_) in (None, Form.SIMPLE_LARGE, Form.SMART_LARGE):
         raise InterfaceError(f"routine {routine}: unsupported type {text}")
     return type_
+
+
+class SystemRoutine(NamedTuple):
+    """A routine that the server itself has in one database."""
+
+    params: Sequence[tuple[str, str]]
+    returns: Sequence[str]
+    function: Callable[..., object]
+    """It takes the state of the calling session, then the arguments."""
+    required: int | None = None
+    """The number of parameters that need an argument; None: all."""
 
 
 System: TypeAlias = Callable[[str], object]
