@@ -132,7 +132,11 @@ class _Writer:
         kinds = ("unique " if index.unique else "") + ("cluster " if index.clustered else "")
         name = self._named(index.owner, index.name)
         on = self._named(table.owner, table.name)
-        return f"create {kinds}index {name} on {on} ({', '.join(index.keys)}) using {index.method}{_after(index.state)}"
+        storage = _after(index.storage) if self._options.storage else ""
+        keys = ", ".join(index.keys)
+        return (
+            f"create {kinds}index {name} on {on} ({keys}) using {index.method}{storage}{_after(index.state)}"
+        )
 
     # -- others -------------------------------------------------------------------------------------------------------
 
@@ -199,7 +203,7 @@ def _after(state: str) -> str:
 
 def _storage(storage: Storage) -> str:
     parts: Iterable[str] = (
-        f" in {storage.dbspace}" if storage.dbspace else "",
+        f" in {storage.dbspace}" if storage.dbspace else _after(storage.fragments),
         f" extent size {storage.extent_size}" if storage.extent_size else "",
         f" next size {storage.next_size}" if storage.next_size else "",
         f" lock mode {storage.lock_mode}" if storage.lock_mode else "",

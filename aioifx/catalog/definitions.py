@@ -63,6 +63,8 @@ class IndexDefinition:
     unique: bool = False
     clustered: bool = False
     state: str = ""
+    storage: str = ""
+    """The clause IN or FRAGMENT BY, if it is stored apart from its table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +98,8 @@ class Storage:
     extent_size: int = 0
     next_size: int = 0
     dbspace: str = ""
+    fragments: str = ""
+    """The clause FRAGMENT BY of a table that is in several dbspaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

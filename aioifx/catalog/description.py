@@ -216,6 +216,7 @@ class _Parts(NamedTuple):
     row_types: Mapping[int, str]
     external: Mapping[int, ExternalFiles]
     index_names: objects.IndexNames
+    fragments: Mapping[tuple[int, str], str]
 
     @classmethod
     async def read(cls, fetch: Fetch, tables: Tables, kinds: set[str]) -> _Parts:
@@ -236,6 +237,7 @@ class _Parts(NamedTuple):
             await objects.row_types(fetch),
             await objects.external_files(fetch, tables) if "E" in kinds or has_synonyms else {},
             await objects.index_names(fetch) if are_other else objects.IndexNames({}, {}),
+            await objects.fragments(fetch, tables),
         )
 
     def relation(self, entry: TableEntry, *, follows: bool) -> Relation:
@@ -259,7 +261,7 @@ class _Parts(NamedTuple):
             ),
             raw=entry.is_raw,
             row_type=self.row_types.get(tabid, ""),
-            storage=_storage(entry) if is_stored else None,
+            storage=_storage(entry, self.fragments.get((tabid, ""), "")) if is_stored else None,
             external=self.external.get(tabid),
             sql=with_owner(self.views.get(tabid, ""), entry.owner).removesuffix(";"),
             target=self.targets.get(entry.tabid, ""),
@@ -278,6 +280,7 @@ class _Parts(NamedTuple):
             unique=entry.is_unique,
             clustered=entry.is_clustered,
             state=self._state(tabid, "I", entry.name),
+            storage=self.fragments.get((tabid, entry.name), ""),
         )
 
     def _key(self, key: Key, entry: IndexEntry) -> str:
@@ -320,10 +323,11 @@ def _column(entry: ColumnEntry) -> ColumnDefinition:
     )
 
 
-def _storage(entry: TableEntry) -> Storage:
+def _storage(entry: TableEntry, fragments: str) -> Storage:
     return Storage(
         lock_mode=_LOCK_MODES.get(entry.lock_level, ""),
         extent_size=entry.first_extent,
         next_size=entry.next_extent,
         dbspace=entry.dbspace,
+        fragments=fragments,
     )

@@ -101,6 +101,64 @@ async def synonym_targets(fetch: Fetch) -> Mapping[int, str]:
     return found
 
 
+class _Fragment(NamedTuple):
+    """A row of sysfragments: a fragment, or a rule of the distribution."""
+
+    strategy: str
+    position: int
+    """From 0; -3 for the key, -2 for the interval, -1 for the dbspaces of intervals (documented)."""
+    expression: str
+    dbspace: str
+    partition: str
+
+    @property
+    def text(self) -> str:
+        """As in FRAGMENT BY."""
+        named = self.partition not in ("", self.dbspace)
+        words = (f"partition {self.partition}" if named else "", self.expression, f"in {self.dbspace}")
+        return " ".join(filter(None, words))
+
+
+async def fragments(fetch: Fetch, tables: Tables) -> Mapping[tuple[int, str], str]:
+    """The clause that says where a table or index is, by tabid and name of the index; a table's is empty."""
+    sql = (
+        "SELECT f.tabid, f.indexname, f.strategy, f.evalpos, f.exprtext, f.dbspace, f.partition"
+        " FROM informix.sysfragments f WHERE f.fragtype IN ('T', 'I') AND "
+    )
+    found: dict[tuple[int, str], list[_Fragment]] = defaultdict(list)
+    for tabid, index, strategy, position, expression, *places in await tables.of_tables(
+        fetch, sql, "f.tabid", ""
+    ):
+        names = (place.rstrip(" ") if place else "" for place in places)
+        found[tabid, index or ""].append(_Fragment(strategy, position, (expression or "").strip(), *names))
+    return {key: _clause(sorted(each, key=lambda one: one.position)) for key, each in found.items()}
+
+
+def _clause(rows: Sequence[_Fragment]) -> str:
+    """The clause of rows in order: R round robin, E expression, N range, L list, I in a dbspace (documented)."""
+    rules = {one.position: one.expression for one in rows if one.position < 0}
+    parts = [one for one in rows if one.position >= 0]
+    if parts and parts[0].strategy == "I":
+        return f"in {parts[0].dbspace}"
+    ways = {
+        "R": "round robin",
+        "E": "expression",
+        "N": f"range({rules.get(-3)})",
+        "L": f"list({rules.get(-3)})",
+    }
+    way = ways.get(parts[0].strategy) if parts else None
+    if way is None:  # T: as the table
+        return ""
+    if -2 in rules:
+        way += f" interval({rules[-2]})"
+    if -1 in rules:
+        way += f" store in ({rules[-1]})"
+    texts = [one.text for one in parts]
+    if parts[0].strategy == "R":  # only the first of several dbspaces has the word
+        texts[1:] = [text.removeprefix("in ") for text in texts[1:]]
+    return f"fragment by {way} {', '.join(texts)}"
+
+
 class IndexNames(NamedTuple):
     """The names of access methods and operator classes by number."""
 

@@ -87,6 +87,8 @@ def _head(relation: Relation) -> Iterator[StyledLine]:
 def _storage(storage: Storage) -> Iterator[str]:
     if storage.dbspace:
         yield f"in {storage.dbspace}"
+    if storage.fragments:
+        yield storage.fragments
     if storage.extent_size:
         yield f"extents of {storage.extent_size} and {storage.next_size} KB"
     if storage.lock_mode:

@@ -53,7 +53,9 @@ def add_parser(verbs: Verbs) -> None:
         " which needs aioifx[models]",
     )
     parser.add_argument(
-        "--storage", action="store_true", help="sql: extents, lock modes and dbspaces, as by dbschema -ss"
+        "--storage",
+        action="store_true",
+        help="sql: extents, lock modes, dbspaces and fragments, as by dbschema -ss",
     )
     parser.add_argument("--no-owners", action="store_true", help="sql: names without their owners")
     parser.add_argument("--no-grants", action="store_true", help="sql: no privileges")

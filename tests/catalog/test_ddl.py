@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
 
+import aioifx
 from aioifx.catalog.ddl import DdlOptions, statements
 from aioifx.catalog.definitions import (
     ColumnDefinition,
@@ -15,7 +19,10 @@ from aioifx.catalog.definitions import (
     TypeDefinition,
 )
 from aioifx.catalog.description import read_schema
+from aioifx.client.sql.script import statements_of
 from tests.catalog.conftest import database, script_of
+
+TESTS = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("name", ["stores_routines", "keys", "types", "routines"])
@@ -28,6 +35,28 @@ async def test_a_database_that_is_made_from_the_ddl_has_the_same_schema(name: st
         assert await read_schema(conn) == schema
         again = await read_schema(conn)
     assert ";\n".join(statements(again, DdlOptions(storage=True))) == sql
+
+
+SCRIPTS = {
+    path.stem: path.read_text("utf-8")
+    for folder in ("server/corpus", "server/host/data")
+    for path in sorted((TESTS / folder).glob("*.sql"))
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", SCRIPTS)
+async def test_the_schemas_of_other_tests_are_made_again(name: str) -> None:
+    async with database("") as conn:
+        for sql, _ in statements_of(SCRIPTS[name]):
+            with suppress(aioifx.DatabaseError):  # some provoke errors
+                await conn.execute(sql)
+        schema = await read_schema(conn)
+    assert schema.relations
+    async with database("") as conn:
+        for sql in statements(schema, DdlOptions(storage=True)):
+            await conn.execute(sql)
+        assert await read_schema(conn) == schema
 
 
 SCHEMA = Schema(

@@ -114,3 +114,23 @@ async def test_no_routine_is_asked_for_by_no_name() -> None:
     fake = FakeServer({})
     assert await objects.routines(fake.fetch, []) == {} and not fake.sent
     assert await objects.routines(fake.fetch, ["b", "a"]) == {} and fake.sent[0][1] == ("a", "b")
+
+
+async def test_clauses_of_storage() -> None:
+    rows = [
+        (100, "", "R", 0, None, "d1", "d1"),
+        (100, "", "R", 1, None, "d2", "p2"),
+        (101, "", "E", 1, "remainder", "d2", "d2"),
+        (101, "", "E", 0, "(a < 1 )", "d1  ", "d1  "),
+        (102, "", "N", -3, "a", None, None),
+        (102, "", "N", 0, "values < 10", "d1", "p0"),
+        (103, "ix", "I", 0, None, "d5", "d5"),
+        (103, "iy", "T", 0, None, "d5", "d5"),
+    ]
+    assert await objects.fragments(FakeServer({"informix.sysfragments f": rows}).fetch, tables()) == {
+        (100, ""): "fragment by round robin in d1, partition p2 in d2",
+        (101, ""): "fragment by expression (a < 1 ) in d1, remainder in d2",
+        (102, ""): "fragment by range(a) partition p0 values < 10 in d1",
+        (103, "ix"): "in d5",
+        (103, "iy"): "",
+    }
