@@ -92,17 +92,14 @@ class Streams:
         """The stream of that number."""
         return self._known.get(number)
 
-    def read(self, number: int, size: int) -> bytes | None:
-        """The next bytes of a stream, at most *size*; None if there is no stream of that number.
+    def read(self, number: int, size: int) -> bytes:
+        """The next bytes of a known stream, at most *size*.
 
         Raises:
             SqlError: as `Stream.read`; -213, interrupted before the read.
         """
-        stream = self._known.get(number)
-        if stream is None:
-            return None
         self._interrupts.check()
-        return stream.read(size, self.wait)
+        return self._known[number].read(size, self.wait)
 
     def remove(self, number: int) -> None:
         """Close a stream; ignored if there is none."""

@@ -74,7 +74,8 @@ class Faults:
 
     A statement is matched by its text. *match* is a part of it, in any case and with any white space; or a compiled
     expression, which is searched for. None matches every statement. ``BEGIN WORK``, ``COMMIT WORK``, ``ROLLBACK WORK``
-    and ``SAVEPOINT name`` match also if the client sends a message without text. Faults of statements take effect when
+    and ``SAVEPOINT name`` match also if the client sends a message without text. ``READ CHANGES`` matches a read of
+    captured changes or of events. Faults of statements take effect when
     a statement is executed, or its cursor opened, not when it is prepared. Statements in routines and triggers are not
     matched.
     """

@@ -14,6 +14,9 @@ from aioifx.wire.completion import Done
 SENT_PIECE: Final = 32000
 """Bytes of one SQ_BLOB that the server sends (observed: JDBC accepts pieces of this size)."""
 
+STREAM_READ: Final = "READ CHANGES"
+"""What faults match for a read of a stream, which has no text."""
+
 _BAD_TRANSFER: Final = -619
 
 
@@ -67,11 +70,9 @@ def read_object(context: SessionContext, message: objects.ReadObject) -> None:
     Raises:
         SqlError: -9810, bad descriptor.
     """
-    if message.offset is None:
-        data = context.engine.streams.read(message.handle, message.size)
-        if data is not None:
-            objects.put_object_data(context.outbox, objects.ObjectData(_READ, len(data), data))
-            return
+    if message.offset is None and context.engine.streams.find(message.handle) is not None:
+        _read_stream(context, message)
+        return
     opened = context.engine.objects
     with context.engine.routine_call():
         if message.offset is not None:
@@ -79,6 +80,16 @@ def read_object(context: SessionContext, message: objects.ReadObject) -> None:
         data = opened.read(message.handle, message.size)
     kind = _READ if message.offset is None else _READ_AT
     objects.put_object_data(context.outbox, objects.ObjectData(kind, len(data), data))
+
+
+def _read_stream(context: SessionContext, message: objects.ReadObject) -> None:
+    points = context.points
+    if points.on_statements:
+        points.before(STREAM_READ)
+    data = context.engine.streams.read(message.handle, message.size)
+    if points.on_statements:
+        points.after(STREAM_READ)
+    objects.put_object_data(context.outbox, objects.ObjectData(_READ, len(data), data))
 
 
 def write_object(context: SessionContext, message: objects.WriteObject) -> None:

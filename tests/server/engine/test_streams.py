@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from aioifx.server.engine.streams import StreamNumbers, Streams, Wait
+from aioifx.server.host.faults import Fault
+from aioifx.server.protocol.fault_points import ConnectionDropped, Effect, StatementFault
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.interrupts import Interrupts
 from aioifx.wire.objects import ObjectData, ReadObject
@@ -58,6 +60,7 @@ def test_each_read_has_the_next_bytes(core: ServerCore) -> None:
     assert talk.say(ReadObject(number, 4)).object_data == ObjectData(0, 4, b"abcd")
     assert talk.say(ReadObject(number, 4)).object_data == ObjectData(0, 2, b"ef")
     assert talk.say(ReadObject(number, 4)).object_data == ObjectData(0, 4, b"noth")
+    assert error_of(talk.say(ReadObject(number, 4, 0, 0)))[0] == -349  # no stream is read at another position
     engine.streams.remove(number)
     assert text.is_closed
     engine.open_database("demo")
@@ -99,3 +102,17 @@ def test_an_interrupt_ends_the_next_read_and_a_disconnection_the_running_one() -
         with pytest.raises(SqlError) as raised:
             done.result()
     assert raised.value.sqlcode == -213
+
+
+def test_faults_match_reads(core: ServerCore) -> None:
+    engine = core.engine(database="")
+    talk, fault = Talk(engine), Fault(lambda fault: None)
+    number = engine.streams.add(Text(b"abcdef"))
+    points = talk.conversation._context.points
+    points.add_statement_fault(StatementFault(Effect.FAIL, "read  changes", 1, fault, SqlError(-25582)))
+    assert error_of(talk.say(ReadObject(number, 4)))[0] == -25582
+    points.add_statement_fault(StatementFault(Effect.DROP_AFTER, "READ CHANGES", 1, fault))
+    with pytest.raises(ConnectionDropped):
+        talk.say(ReadObject(number, 4))
+    assert talk.say(ReadObject(number, 4)).object_data == ObjectData(0, 2, b"ef")
+    assert fault.hits == 2

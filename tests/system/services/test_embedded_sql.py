@@ -18,7 +18,7 @@ import aioifx
 from aioifx import Connection, Record
 from aioifx.errors import DatabaseError, NotSupportedError
 from aioifx.server import Server, ServerOptions, serve
-from aioifx.server.catalog.systables import SESSION_TABLES, SYSMASTER_TABLES
+from aioifx.server.catalog.systables import DATABASE_TABLES
 from aioifx.server.sql.syntax.parser import split_script
 from aioifx.server.sql.translate.builtins import ROUTINES
 from tests.server.talking import query, server_core
@@ -35,6 +35,7 @@ AS_STATEMENTS: Final = {
     " END PROCEDURE; EXECUTE PROCEDURE example()",
     "table": "SELECT FIRST 1 1 FROM ...",
     "table of sysmaster": "SELECT FIRST 1 1 FROM sysmaster:...",
+    "table of syscdcv1": "SELECT FIRST 1 1 FROM syscdcv1:...",
 }
 """By the heading of a table's second column: the script that an example is."""
 
@@ -152,7 +153,6 @@ def test_each_function_and_each_table_of_the_catalog_is_on_the_page() -> None:
             core.engine(), "SELECT tabname FROM systables WHERE tabid < 100 AND tabname LIKE 'sys%'"
         )
     assert {name for (name,) in found} == listed
-    assert {example.code for example in EXAMPLES if example.kind == "table of sysmaster"} == {
-        *SYSMASTER_TABLES,
-        *SESSION_TABLES,
-    }
+    for database, tables in DATABASE_TABLES.items():
+        listed = {example.code for example in EXAMPLES if example.kind == f"table of {database}"}
+        assert listed == tables.keys()
