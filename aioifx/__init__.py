@@ -6,6 +6,9 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from aioifx import rows
+    from aioifx.cdc.position import Position
+    from aioifx.cdc.records import Capture, Change, CommittedTransaction
+    from aioifx.cdc.stream import Changes, changes
     from aioifx.client.api.connection import Connection
     from aioifx.client.api.cursor import Cursor
     from aioifx.client.api.prepared import PreparedStatement
@@ -28,6 +31,7 @@ if _typing.TYPE_CHECKING:
     from aioifx.codecs.record_batches import ArrowResult, RecordBatch
     from aioifx.errors import (
         AuthenticationError,
+        CdcError,
         CheckViolation,
         ConnectError,
         ConnectionLost,
@@ -71,8 +75,13 @@ if _typing.TYPE_CHECKING:
 __all__ = [
     "ArrowResult",
     "AuthenticationError",
+    "Capture",
+    "CdcError",
+    "Change",
+    "Changes",
     "CheckViolation",
     "Column",
+    "CommittedTransaction",
     "ConnectError",
     "ConnectOptions",
     "Connection",
@@ -107,6 +116,7 @@ __all__ = [
     "PoolClosed",
     "PoolStats",
     "PoolTimeout",
+    "Position",
     "PreparedStatement",
     "ProgrammingError",
     "ProtocolError",
@@ -133,6 +143,7 @@ __all__ = [
     "Unit",
     "UnloadFormat",
     "Warning",
+    "changes",
     "connect",
     "create_pool",
     "parse_dsn",
@@ -141,6 +152,9 @@ __all__ = [
 ]
 
 _SOURCES = {
+    "aioifx.cdc.position": "Position",
+    "aioifx.cdc.records": "Capture Change CommittedTransaction",
+    "aioifx.cdc.stream": "Changes changes",
     "aioifx.client.api.connection": "Connection",
     "aioifx.client.api.cursor": "Cursor",
     "aioifx.client.api.prepared": "PreparedStatement",
@@ -162,7 +176,7 @@ _SOURCES = {
     "aioifx.codecs.native": "speedups",
     "aioifx.codecs.record_batches": "ArrowResult RecordBatch",
     "aioifx.errors": """
-        AuthenticationError CheckViolation ConnectError ConnectionLost DataError DatabaseError Deadlock
+        AuthenticationError CdcError CheckViolation ConnectError ConnectionLost DataError DatabaseError Deadlock
         Error ForeignKeyViolation IntegrityError InterfaceError InternalError LocaleError LockError
         LockTimeout NotNullViolation NotSupportedError OperationalError PermissionDenied PoolClosed
         PoolTimeout ProgrammingError ProtocolError QueryCanceled QueryTimeout RowLocked SQLSyntaxError

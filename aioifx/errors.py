@@ -13,6 +13,7 @@
        │  ├─ QueryCanceled        SQLCODE -213
        │  ├─ QueryTimeout         longer than command_timeout; a TimeoutError, too
        │  ├─ PoolTimeout          no connection of a pool in time; a TimeoutError, too
+       │  ├─ CdcError             change data capture refused a call, or ended; .code .name .text
        │  └─ LockError            retryable
        │     ├─ RowLocked         another session has the lock, and this one does not wait
        │     ├─ LockTimeout       still locked after the time of SET LOCK MODE
@@ -178,6 +179,22 @@ class PoolTimeout(OperationalError, TimeoutError):
 
     Nothing was sent. It is a `TimeoutError`, too.
     """
+
+
+class CdcError(OperationalError):
+    """Change data capture refused a call, or ended.
+
+    Attributes:
+        code: the server's number, negative; 0 if the client found the reason.
+        name: the server's name of it, such as ``CDC_E_LSN``; empty for code 0.
+        text: what it says.
+    """
+
+    def __init__(self, message: str = "", *, code: int = 0, name: str = "", text: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.name = name
+        self.text = text or message
 
 
 class LockError(OperationalError):

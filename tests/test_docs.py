@@ -66,6 +66,11 @@ ATTRIBUTES = {
     "aioifx.dbapi.Cursor.arraysize",
     "aioifx.dbapi.Cursor.connection",
     "aioifx.dbapi.Cursor.messages",
+    "aioifx.Changes.lag",
+    "aioifx.CommittedTransaction.position",
+    "aioifx.CommittedTransaction.time",
+    "aioifx.CommittedTransaction.transaction",
+    "aioifx.CommittedTransaction.user",
     "aioifx.IntervalYM.total_months",
 }
 

@@ -9,15 +9,17 @@ that clients of others read from 14.10 and 15. Assumed: INTERVAL is as in SQ_TUP
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from struct import Struct
 from typing import Final
 
 from aioifx.codecs.base import MAX_BYTES, Codec, Decode, Kind
 from aioifx.codecs.cdc_records import RowImage, TableSchema, has_sizes, pack_sizes, split_schema
+from aioifx.codecs.conversions import PLAIN, Conversions, Convert
 from aioifx.codecs.large_objects import LOCATOR, Locator, is_smart_object
 from aioifx.codecs.numbers import truth_value
-from aioifx.codecs.registry import codec_for
+from aioifx.codecs.registry import codecs_for
 from aioifx.codecs.text import CodeSet, text_encoder
 from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import TRAITS, Column, Row, SqlType, TypeCode, Value
@@ -111,7 +113,9 @@ _LOCATOR: Final = Codec(Kind.OTHER, 0, _LOCATOR_WIDTH, _decode_locator, _encode_
 """Assumed: what the four bytes before the locator mean is not known; they are written as zeros."""
 
 
-def cdc_codec(sql_type: SqlType, code_set: CodeSet, *, strip_char: bool = False) -> Codec:
+def cdc_codec(
+    sql_type: SqlType, code_set: CodeSet, *, strip_char: bool = False, conversions: Conversions = PLAIN
+) -> Codec:
     """The codec of a column in a captured row.
 
     Raises:
@@ -119,11 +123,22 @@ def cdc_codec(sql_type: SqlType, code_set: CodeSet, *, strip_char: bool = False)
     """
     if is_smart_object(sql_type):
         return _LOCATOR
-    if sql_type.kind == TypeCode.BOOLEAN:
-        return _BOOLEAN
-    if sql_type.kind == TypeCode.LVARCHAR:
-        return _lvarchar(sql_type, code_set)
-    return codec_for(sql_type, code_set, strip_char=strip_char)
+    if sql_type.kind not in (TypeCode.BOOLEAN, TypeCode.LVARCHAR):
+        (codec,) = codecs_for(
+            [Column("", sql_type)], code_set, strip_char=strip_char, conversions=conversions
+        )
+        return codec
+    codec = _BOOLEAN if sql_type.kind == TypeCode.BOOLEAN else _lvarchar(sql_type, code_set)
+    convert = conversions.decoder_for(sql_type)
+    return codec if convert is None else replace(codec, decode=_decode_by(codec.decode, convert))
+
+
+def _decode_by(decode: Decode, convert: Convert) -> Decode:
+    def decode_further(field: bytes) -> Value:
+        value = decode(field)
+        return None if value is None else convert(value)
+
+    return decode_further
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------
@@ -136,17 +151,28 @@ class RowLayout:
         columns: in the order of `cdc_startcapture`, which is the order of decoded and encoded rows. All must be
             captured ones, see `is_captured`.
         strip_char: trailing blanks of CHAR and NCHAR, the server's padding, are removed.
+        conversions: the user's.
 
     Raises:
         NotSupportedError: a column's type has no codec.
     """
 
-    def __init__(self, columns: Sequence[Column], code_set: CodeSet, *, strip_char: bool = False) -> None:
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        code_set: CodeSet,
+        *,
+        strip_char: bool = False,
+        conversions: Conversions = PLAIN,
+    ) -> None:
         self.columns = tuple(columns)
         places = sorted(range(len(columns)), key=lambda place: columns[place].type.kind in _VARIABLE)
         self.ordered = tuple(columns[place] for place in places)
         """The columns in the order of the payload: those of fixed width first."""
-        codecs = [cdc_codec(column.type, code_set, strip_char=strip_char) for column in self.ordered]
+        codecs = [
+            cdc_codec(column.type, code_set, strip_char=strip_char, conversions=conversions)
+            for column in self.ordered
+        ]
         self._places = places
         self._codecs = codecs
         self._fixed = [codec for codec in codecs if not codec.head]
@@ -179,6 +205,14 @@ class RowLayout:
         except DataError:
             row = tuple(map(_decoded, self.ordered, self._decoders, fields))  # raises, and names the column
         return self._reorder(row) if self._reorder is not None else row
+
+    def check(self, image: RowImage) -> None:
+        """Check that a row has this layout; its values are not decoded.
+
+        Raises:
+            ProtocolError: it does not.
+        """
+        self._fields_of(image.payload, image)
 
     def _fields_of(self, payload: bytes, image: RowImage) -> list[bytes]:
         pos = self.fixed_size

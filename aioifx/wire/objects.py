@@ -121,6 +121,16 @@ class ObjectData(NamedTuple):
         """Whether it replies to `WriteObject`."""
         return self.kind == _WRITE
 
+    def followed_by(self, more: ObjectData) -> ObjectData:
+        """One read whose data came in several messages (observed: another client, CDC on 14.10 and 15).
+
+        Raises:
+            ProtocolError: one of them is no data of a read.
+        """
+        if self.kind != more.kind or self.is_write or min(self.size, more.size) < 0:
+            raise ProtocolError("more than one SQ_LODATA")
+        return ObjectData(self.kind, self.size + more.size, self.data + more.data)
+
 
 # -- requests ---------------------------------------------------------------------------------------------------------
 

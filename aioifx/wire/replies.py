@@ -261,9 +261,8 @@ async def _read_message(inbox: Inbox, capabilities: Capabilities, reply: Reply, 
     elif tag == Op.CLOSE:
         reply.is_cursor_closed = True
     elif tag == Op.LODATA:
-        if reply.object_data is not None:
-            raise ProtocolError("more than one SQ_LODATA")
-        reply.object_data = await read_object_data(inbox, capabilities)
+        data = await read_object_data(inbox, capabilities)
+        reply.object_data = data if reply.object_data is None else reply.object_data.followed_by(data)
     elif tag == Op.BLOB:
         raise ProtocolError("a BYTE or TEXT value that was not requested")
     elif tag == _EXIT:

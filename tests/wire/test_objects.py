@@ -204,11 +204,19 @@ def test_data_beyond_the_limit_of_a_reply_is_refused_before_it_arrives() -> None
 
 
 @pytest.mark.parametrize(
-    "message", ["0061 0000 00000001 0001 6100", "0061 0002 00000003"], ids=["read", "write"]
+    "messages",
+    ["0061 0002 00000003" * 2, "0061 0000 ffffffff 0000" * 2, "0061 0000 00000001 0001 6100 0061 0002 00000003"],
+    ids=["writes", "errors", "both"],
 )
-def test_two_results_in_one_reply_are_refused(message: str) -> None:
+def test_two_results_in_one_reply_are_refused(messages: str) -> None:
     with pytest.raises(ProtocolError, match=r"^more than one SQ_LODATA$"):
-        feed(reply_of, [bytes.fromhex(message) * 2 + b"\0\x0c"])
+        feed(reply_of, [bytes.fromhex(messages) + b"\0\x0c"])
+
+
+def test_the_data_of_one_read_may_come_in_several_messages() -> None:
+    messages = bytes.fromhex("0061 0000 00000001 0001 6100 0061 0000 00000002 0002 6263 000c")
+    for chunks in cuts(messages):
+        assert feed(reply_of, chunks)[0].object_data == objects.ObjectData(0, 3, b"abc")
 
 
 def test_a_record_of_change_data_capture_is_data_of_a_large_object() -> None:

@@ -11,7 +11,7 @@ from aioifx.errors import InterfaceError
 
 OperationName: TypeAlias = Literal[
     "connect", "acquire", "prepare", "fetch", "fetchrow", "fetchval", "call", "execute", "executemany", "stream",
-    "cursor", "load", "unload", "begin", "commit", "rollback", "cancel",
+    "cursor", "load", "unload", "begin", "commit", "rollback", "cancel", "changes",
 ]  # fmt: skip
 
 
@@ -27,7 +27,8 @@ class Operation:
 
     name: OperationName
     """The method: "connect", "acquire", "prepare", "fetch", "fetchrow", "fetchval", "call", "execute", "executemany",
-    "stream", "load", "unload", "begin", "commit", "rollback" or "cancel". "cursor": `Cursor.execute` and its rows."""
+    "stream", "load", "unload", "begin", "commit", "rollback" or "cancel". "cursor": `Cursor.execute` and its rows.
+    "changes": the wait for a transaction of `changes`, with the number of its changes as `rows`."""
     sql: str = ""
     """The statement's text as the server gets it, with ``?`` for parameters; empty if there is none."""
     parameters: int = 0
@@ -69,6 +70,10 @@ class Operation:
     """Seconds in which a reply was outstanding and nothing arrived: the server and the network."""
     decode_time: float = 0.0
     """Seconds of processing what arrived, mostly of decoding rows."""
+    lag: float | None = None
+    """For "changes": seconds from the commit to its delivery, by the clocks of both machines; else None."""
+    position: int | None = None
+    """For "changes": the sequence number of the commit; else None."""
     error: BaseException | None = None
     """The exception that the operation ended with, also `asyncio.CancelledError`; None after a success."""
 

@@ -1,0 +1,1 @@
+"""Change data capture: committed changes as an async iterator. Never: SQL of a user, a pool."""

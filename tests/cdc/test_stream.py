@@ -1,0 +1,238 @@
+"""Changes as an iterator: opening, order, errors, cancellation, stalls, closing, observers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import aioifx
+from aioifx import (
+    Capture,
+    CdcError,
+    Changes,
+    ConnectionLost,
+    InterfaceError,
+    Operation,
+    Position,
+    ProtocolError,
+)
+from aioifx.codecs.cdc_records import CdcRecord, Failure, encode_record
+from aioifx.testing.script import Delayed, listening
+from tests.cdc.peer import (
+    DSN,
+    LAYOUT,
+    LOST,
+    NOTHING,
+    ORDERS,
+    CdcPeer,
+    begin,
+    commit,
+    data,
+    insert,
+    sequence,
+)
+from tests.scripted import until
+
+ONE: list[CdcRecord] = [begin(10), insert(11, 1), commit(12)]
+TWO: list[CdcRecord] = [begin(20), insert(21, 2), insert(22, 3), commit(23)]
+
+
+@asynccontextmanager
+async def capturing(peer: CdcPeer, source: CdcPeer | None = None, **options: Any) -> AsyncIterator[Changes]:
+    async with listening(source or CdcPeer(), peer) as listener:
+        options.setdefault("tables", [ORDERS])
+        async with aioifx.changes(DSN, port=listener.port, **options) as changes:
+            yield changes
+
+
+async def keys(changes: Changes, count: int) -> list[list[int]]:
+    found = []
+    for _ in range(count):
+        found.append([change.after["id"] for change in await anext(changes) if change.after is not None])
+    return found
+
+
+async def test_transactions_arrive_in_order() -> None:
+    peer = CdcPeer([data(LAYOUT.schema(1)), NOTHING, data(*ONE), data(*TWO[:2]), data(*TWO[2:])])
+    async with capturing(peer) as changes:
+        assert changes.position is None
+        assert await keys(changes, 2) == [[1], [2, 3]]
+        assert changes.position == Position(sequence(20), sequence(23), sequence(22))
+        assert changes.lag is not None and changes.lag > 1_000_000
+    assert peer.has_ended
+    assert [call[0] for call in peer.calls] == [
+        "opensess", "set_fullrowlogging", "startcapture", "activatesess", "endcapture", "closesess"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1, 7, 40, 1000])
+async def test_records_are_cut_anywhere(size: int) -> None:
+    content = b"".join(encode_record(record) for record in (LAYOUT.schema(1), *ONE, *TWO))
+    parts = [data(content[at : at + size]) for at in range(0, len(content), size)]
+    async with capturing(CdcPeer(parts)) as changes:
+        assert await keys(changes, 2) == [[1], [2, 3]]
+
+
+async def test_a_capture_continues_at_a_position() -> None:
+    start = Position(sequence(10), sequence(12), sequence(11))
+    peer = CdcPeer([data(*ONE, *TWO)])
+    async with capturing(peer, start=start) as changes:
+        assert changes.position == start
+        assert await keys(changes, 1) == [[2, 3]]
+
+
+async def test_a_heartbeat_sets_the_lag() -> None:
+    async with capturing(CdcPeer([data(*ONE), NOTHING, data(*TWO)])) as changes:
+        await anext(changes)
+        waiting = asyncio.ensure_future(anext(changes))
+        await until(lambda: changes.lag == 0.0 or waiting.done())
+        await waiting
+
+
+async def test_a_cancelled_wait_loses_nothing() -> None:
+    late = Delayed(data(*ONE, *TWO))
+    peer = CdcPeer([late])
+    async with capturing(peer) as changes:
+        for _ in range(3):
+            waiting = asyncio.ensure_future(anext(changes))
+            await late.reached.wait()
+            await asyncio.sleep(0)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        late.release()
+        assert await keys(changes, 2) == [[1], [2, 3]]
+    assert len(peer.reads) == 1
+
+
+async def test_no_answer_ends_the_connection() -> None:
+    peer = CdcPeer([Delayed(NOTHING)])
+    async with capturing(peer, stall_timeout=1.05) as changes:
+        changes._settings = replace(changes._settings, stall_timeout=0.01)
+        with pytest.raises(ConnectionLost, match="the capture session did not answer within"):
+            await anext(changes)
+
+
+async def test_a_lost_connection_is_an_error_each_time() -> None:
+    async with capturing(CdcPeer([data(*ONE), LOST])) as changes:
+        assert await keys(changes, 1) == [[1]]
+        for _ in range(2):
+            with pytest.raises(ConnectionLost):
+                await anext(changes)
+        assert changes.position is not None
+
+
+@pytest.mark.parametrize(("flags", "calls"), [(1, 0), (0, 1)])
+async def test_an_error_record_comes_after_what_was_before_it(flags: int, calls: int) -> None:
+    peer = CdcPeer([data(*ONE, Failure(flags, -83713), *TWO)])
+    async with capturing(peer) as changes:
+        assert await keys(changes, 1) == [[1]]
+        with pytest.raises(CdcError, match=r"CDC_E_LSN \(-83713\): .*: not in the logs"):
+            await anext(changes)
+    assert [call[0] for call in peer.calls].count("endcapture") == calls
+    assert peer.calls[-1][0] == "closesess"
+
+
+async def test_foreign_rows_end_the_capture() -> None:
+    foreign = insert(21, 2)._replace(payload=b"\7tabname")
+    async with capturing(CdcPeer([data(*ONE, begin(20), foreign, commit(23))])) as changes:
+        assert await keys(changes, 1) == [[1]]
+        with pytest.raises(ProtocolError, match="is not one of the columns id, name"):
+            await anext(changes)
+
+
+async def test_closing_waits_for_the_read() -> None:
+    late = Delayed(NOTHING)
+    peer = CdcPeer([late])
+    async with capturing(peer) as changes:
+        waiting = asyncio.ensure_future(anext(changes))
+        await late.reached.wait()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        closing = asyncio.ensure_future(changes.aclose())
+        await asyncio.sleep(0)
+        late.release()
+        await closing
+        with pytest.raises(StopAsyncIteration):
+            await anext(changes)
+        await changes.aclose()
+    assert peer.has_ended
+
+
+async def test_closing_has_a_time_limit(caplog: pytest.LogCaptureFixture) -> None:
+    late = Delayed(NOTHING)
+    with caplog.at_level(logging.WARNING, "aioifx.cdc"):
+        async with capturing(CdcPeer([late]), close_timeout=0.01) as changes:
+            waiting = asyncio.ensure_future(anext(changes))
+            await late.reached.wait()
+            waiting.cancel()
+            await asyncio.wait([waiting])
+    assert caplog.messages == ["the capture session did not close within 0.01 s"]
+
+
+async def test_observers_get_lag_and_position() -> None:
+    ended: list[Operation] = []
+
+    class Seen:
+        def on_start(self, operation: Operation, /) -> None: ...
+
+        def on_end(self, operation: Operation, /) -> None:
+            if operation.name == "changes":
+                ended.append(operation)
+
+    async with capturing(CdcPeer([data(*TWO), data(*ONE), LOST]), observer=Seen()) as changes:
+        await keys(changes, 2)
+        with pytest.raises(ConnectionLost):
+            await anext(changes)
+        lag = changes.lag
+    assert [(operation.rows, operation.position) for operation in ended] == [
+        (2, sequence(23)), (1, sequence(12)), (0, None)
+    ]  # fmt: skip
+    assert ended[1].lag == lag
+    assert [type(operation.error) for operation in ended] == [type(None), type(None), ConnectionLost]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tables": []}, "tables: expected a sequence of one or more tables"),
+        ({"tables": ORDERS}, "tables: expected a sequence"),
+        ({"tables": [ORDERS, Capture("informix.Orders", ["id"])]}, "tables: expected each table once"),
+        ({"start": "x"}, "start: expected a Position or None, got str"),
+        ({"snapshot": True, "start": Position(1, 2, 2)}, "snapshot: expected False with start, got True"),
+        ({"timeout": 0}, "timeout: expected"),
+        ({"max_records": 257}, "max_records: expected"),
+        ({"stall_timeout": 1}, "stall_timeout: expected more than timeout, 1, got 1"),
+        ({"cdc_locale": "nonsense"}, "locale"),
+        ({"hots": "x"}, "hots: unknown option"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InterfaceError, match=message):
+        aioifx.changes(DSN, **{"tables": [ORDERS], **arguments})
+
+
+async def test_it_is_opened_once_and_before_it_is_iterated() -> None:
+    changes = aioifx.changes(DSN, [ORDERS])
+    with pytest.raises(InterfaceError, match="expected async with before async for"):
+        await anext(changes)
+    await changes.aclose()
+    with pytest.raises(InterfaceError, match="expected to be opened once"):
+        await changes.__aenter__()
+    async with capturing(CdcPeer()) as opened:
+        with pytest.raises(InterfaceError, match="expected to be opened once"):
+            await opened.__aenter__()
+
+
+async def test_a_failed_start_closes_the_connections() -> None:
+    peer, source = CdcPeer(results={"startcapture": -83708}), CdcPeer()
+    with pytest.raises(CdcError):
+        async with capturing(peer, source):
+            raise AssertionError
+    assert source.has_ended
