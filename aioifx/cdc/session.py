@@ -18,7 +18,7 @@ from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.connect import open_connection
 from aioifx.client.session.failures import raise_for
-from aioifx.codecs.cdc_records import log_of, lsn_text
+from aioifx.codecs.cdc_records import log_of, lsn_text, sequence_of
 from aioifx.errors import CdcError, ConnectionLost, DatabaseError, ProtocolError
 from aioifx.wire import objects
 from aioifx.wire.outbox import Outbox
@@ -43,6 +43,8 @@ _NO_PRIVILEGE: Final = -387
 _SERVER_NAME: Final = "select env_value from sysmaster:sysenv where env_name = 'INFORMIXSERVER'"
 _OLDEST: Final = "select min(uniqid) from sysmaster:syslogs where uniqid > 0"
 _CURRENT: Final = "select max(uniqid) from sysmaster:syslogs where is_current = 1"
+_PRESENT: Final = "select uniqid, used from sysmaster:syslogs where is_current = 1"
+_PAGE_BITS: Final = 12
 _CODES: Final = "select errcode, errname, errdesc from informix.syscdcerrcodes"
 
 
@@ -120,6 +122,16 @@ class CdcSession:
         if position:
             await self._check_logs(position)
         await self._call("activatesess", self.number, position)
+
+    async def present(self) -> int:
+        """The sequence number of what comes next.
+
+        Source: observed: other clients start at it. Assumed: a page of the log has 4 KB
+        """
+        row = await self.conn.fetchrow(_PRESENT)
+        if row is None:
+            raise CdcError("sysmaster:syslogs has no current log")
+        return sequence_of(int(row[0]), int(row[1]) << _PAGE_BITS)
 
     async def _check_logs(self, position: int) -> None:
         """Refuse a position in logs that are gone, from which a server may deliver rows of other tables (observed)."""

@@ -20,6 +20,7 @@ from aioifx.cdc.assembler import Assembler
 from aioifx.cdc.position import Position
 from aioifx.cdc.records import Capture, CommittedTransaction, Table
 from aioifx.cdc.session import DATABASE, LOCALE, Captured, CdcSession
+from aioifx.cdc.snapshot import Snapshot, prepared
 from aioifx.cdc.tables import table_of
 from aioifx.channel import running_loop
 from aioifx.client.api.connection import Connection
@@ -46,6 +47,7 @@ class Settings:
     captures: tuple[Capture, ...]
     start: Position | None
     snapshot: bool
+    chunk_size: int
     timeout: int
     max_records: int
     max_transaction_changes: int
@@ -62,6 +64,7 @@ def changes(
     *,
     start: Position | None = None,
     snapshot: bool = False,
+    chunk_size: int = 5_000,
     timeout: int = 1,
     max_records: int = _MAX_RECORDS,
     max_transaction_changes: int = 10_000,
@@ -78,7 +81,8 @@ def changes(
         dsn: as for `connect`. Its database is that of tables without one.
         tables: names, ``database:owner.table``, or a `Capture` with columns.
         start: the position of the last transaction that was processed; None: now.
-        snapshot: deliver the rows that are there first. Not with *start*.
+        snapshot: deliver the rows that are there first, as changes of the kind "read". Not with *start*.
+        chunk_size: rows of a snapshot that are read, and locked, at once.
         timeout: seconds after which a read without data ends. A read may be held back for as long until *max_records*
             are there.
         max_records: the most records of a read; 1: the lowest latency.
@@ -103,6 +107,7 @@ def changes(
     check_flag("stop_logging", stop_logging)
     if snapshot and start is not None:
         raise InterfaceError("snapshot: expected False with start, got True")
+    check_whole("chunk_size", chunk_size, 1)
     check_whole("timeout", timeout, 1, _MAX_TIMEOUT)
     check_whole("max_records", max_records, 1, _MAX_RECORDS)
     check_whole("max_transaction_changes", max_transaction_changes, 0)
@@ -119,7 +124,8 @@ def changes(
     return Changes(
         resolved,
         Settings(
-            captures=captures, start=start, snapshot=snapshot, timeout=timeout, max_records=max_records,
+            captures=captures, start=start, snapshot=snapshot, chunk_size=chunk_size, timeout=timeout,
+            max_records=max_records,
             max_transaction_changes=max_transaction_changes, max_record=max_record, stall_timeout=stall_timeout,
             close_timeout=close_timeout, stop_logging=stop_logging, cdc_locale=cdc_locale,
         ),
@@ -146,6 +152,9 @@ class Changes(NotCopied):
         self._assembler: Assembler | None = None
         self._reader = RecordReader(settings.max_record)
         self._ready: Iterator[CommittedTransaction] = iter(())
+        self._sources = AsyncExitStack()
+        self._snapshot: Snapshot | None = None
+        self._read_since = 0.0
         self._error_record: Failure | None = None
         self._reading: asyncio.Task[bytes] | None = None
         self._failure: BaseException | None = None
@@ -171,30 +180,40 @@ class Changes(NotCopied):
             self._is_closed = True
             if self._session is not None:
                 self._session.terminate()
+            await self._sources.aclose()
             raise
         return self
 
     async def _open(self) -> None:
         settings, options = self._settings, self._options
-        async with AsyncExitStack() as stack:
-            tables = await self._tables(stack)
-            capturing = replace(
-                options.in_locale(settings.cdc_locale), database=DATABASE, role="any", command_timeout=None,
-                autocommit=True, isolation=None, read_only=False, strip_char=False, lock_diagnosis=False,
-            )  # fmt: skip
-            self._session = session = await CdcSession.open(
-                capturing, seconds=settings.timeout, max_records=settings.max_records
-            )
-            captured = [
-                Captured(table.name, [column.name for column in table.layout.columns], label)
-                for label, table in tables.items()
-            ]
-            await session.start(captured, 0 if settings.start is None else settings.start.restart)
-        self._assembler = Assembler(
+        tables, conns = await self._tables()
+        if settings.snapshot:
+            read = [await prepared(conns[table.name.partition(":")[0]], table) for table in tables.values()]
+        capturing = replace(
+            options.in_locale(settings.cdc_locale), database=DATABASE, role="any", command_timeout=None,
+            autocommit=True, isolation=None, read_only=False, strip_char=False, lock_diagnosis=False,
+        )  # fmt: skip
+        self._session = session = await CdcSession.open(
+            capturing, seconds=settings.timeout, max_records=settings.max_records
+        )
+        captured = [
+            Captured(table.name, [column.name for column in table.layout.columns], label)
+            for label, table in tables.items()
+        ]
+        position = 0 if settings.start is None else settings.start.restart
+        if settings.snapshot:
+            position = await session.present()
+        await session.start(captured, position)
+        self._assembler = assembler = Assembler(
             tables, settings.start, memory=settings.max_transaction_changes, takes_rest=settings.snapshot
         )
+        if settings.snapshot:
+            present = Position(position, position, position)
+            self._snapshot = Snapshot(read, settings.chunk_size, lambda: assembler.position or present)
+        else:
+            await self._sources.aclose()
 
-    async def _tables(self, stack: AsyncExitStack) -> dict[int, Table]:
+    async def _tables(self) -> tuple[dict[int, Table], dict[str, Connection[Any]]]:
         """The tables by label, described over a connection to each database."""
         conns: dict[str, Connection[Any]] = {}
         tables: dict[int, Table] = {}
@@ -202,9 +221,9 @@ class Changes(NotCopied):
             place, _, _ = capture.parts(self._options.database)
             if place not in conns:
                 conn = await open_connection(replace(self._options, database=place))
-                conns[place] = await stack.enter_async_context(conn)
+                conns[place] = await self._sources.enter_async_context(conn)
             tables[label] = await table_of(conns[place], capture, self._options.database)
-        return tables
+        return tables, conns
 
     # -- iteration ----------------------------------------------------------------------------------------------------
 
@@ -238,20 +257,37 @@ class Changes(NotCopied):
         if self._assembler is None:
             raise InterfaceError("changes: expected async with before async for")
         try:
-            while True:
-                transaction = next(self._ready, None)
-                if transaction is not None:
-                    if transaction.time is not None:
-                        self.lag = max(time.time() - transaction.time.timestamp(), 0.0)
-                    return transaction
-                if self._error_record is not None:
-                    await self._raise_error_record()
-                self._ready = self._assembler.feed(self._heard(self._reader.feed(await self._read())))
+            return await self._delivered(self._assembler)
         except asyncio.CancelledError:
             raise
         except BaseException as error:
             self._failure = error
             raise
+
+    async def _delivered(self, assembler: Assembler) -> CommittedTransaction:
+        """The next transaction, or chunk of a snapshot."""
+        while True:
+            snapshot = self._snapshot
+            if snapshot is not None and snapshot.output:
+                return self._noted(snapshot.output.popleft())
+            if snapshot is not None and snapshot.is_done:
+                self._snapshot = None
+                await self._sources.aclose()
+            elif (transaction := next(self._ready, None)) is not None:
+                if snapshot is None:
+                    return self._noted(transaction)
+                snapshot.take(transaction)
+            elif self._error_record is not None:
+                await self._raise_error_record()
+            elif snapshot is not None and snapshot.wants_rows:
+                await snapshot.read()
+            elif snapshot is None or not snapshot.output:  # a TIMEOUT may have ended windows
+                self._ready = assembler.feed(self._heard(self._reader.feed(await self._read())))
+
+    def _noted(self, transaction: CommittedTransaction) -> CommittedTransaction:
+        if transaction.time is not None:
+            self.lag = max(time.time() - transaction.time.timestamp(), 0.0)
+        return transaction
 
     def _heard(self, records: Sequence[CdcRecord]) -> Iterator[CdcRecord]:
         """The records for the assembler, up to an ERROR."""
@@ -261,6 +297,8 @@ class Changes(NotCopied):
                 return
             if isinstance(record, Timeout):
                 self.lag = 0.0
+                if self._snapshot is not None:
+                    self._snapshot.on_silence(self._read_since)
                 continue
             yield record
 
@@ -279,6 +317,7 @@ class Changes(NotCopied):
         """
         assert self._session is not None
         if self._reading is None:
+            self._read_since = asyncio.get_running_loop().time()
             self._reading = asyncio.ensure_future(self._session.read())
         reading, limit = self._reading, self._settings.stall_timeout
         done, _ = await asyncio.wait([reading], timeout=limit)
@@ -320,3 +359,6 @@ class Changes(NotCopied):
                 self._reading = None
             if self._assembler is not None:
                 self._assembler.close()
+            if self._snapshot is not None:
+                await self._snapshot.close()
+            await self._sources.aclose()

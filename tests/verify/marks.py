@@ -193,6 +193,9 @@ REASONS = {
     # -- variations that clients must survive, rather than assumptions ------------------------------------------------
     "server/protocol/quirks.py": "about the quirks below",
     "client/config/dsn.py": "about JDBC's URLs, not about servers",
+    "cdc/session.py: CdcSession.present": "a position that is too early gives changes again, which the snapshot has",
+    "cdc/snapshot.py": "it needs two sessions with transactions; see cdc-timeout-record",
+    "docs/reference/changes.md: Where the facts are from": "as in codecs/cdc_rows.py and codecs/cdc_records.py",
     "codecs/cdc_records.py: _schema_text": "both forms are read",
     "codecs/cdc_rows.py": "a column that aioifx cannot decode ends the capture with an error; cdc-insert compares it",
     "codecs/cdc_rows.py: _LOCATOR": "aioifx does not read the four bytes",
