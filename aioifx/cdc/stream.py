@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self, Unpack
@@ -32,6 +32,7 @@ from aioifx.client.observation.observation import current_operation
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.codecs.cdc_records import MAX_RECORD, CdcRecord, Failure, RecordReader, Timeout
 from aioifx.errors import ConnectionLost, InterfaceError
+from aioifx.sqltypes import Column
 
 logger: Final = logging.getLogger("aioifx.cdc")
 
@@ -152,6 +153,7 @@ class Changes(NotCopied):
         self._assembler: Assembler | None = None
         self._reader = RecordReader(settings.max_record)
         self._ready: Iterator[CommittedTransaction] = iter(())
+        self._columns: dict[str, tuple[Column, ...]] = {}
         self._sources = AsyncExitStack()
         self._snapshot: Snapshot | None = None
         self._read_since = 0.0
@@ -166,6 +168,11 @@ class Changes(NotCopied):
     def position(self) -> Position | None:
         """After the last transaction that was delivered or had no changes of these tables; None: none yet."""
         return self._settings.start if self._assembler is None else self._assembler.position
+
+    @property
+    def columns(self) -> Mapping[str, tuple[Column, ...]]:
+        """The captured columns by table, ``database:owner.table``; known when it is open."""
+        return self._columns
 
     # -- opening ------------------------------------------------------------------------------------------------------
 
@@ -187,6 +194,7 @@ class Changes(NotCopied):
     async def _open(self) -> None:
         settings, options = self._settings, self._options
         tables, conns = await self._tables()
+        self._columns = {table.name: table.layout.columns for table in tables.values()}
         if settings.snapshot:
             read = [await prepared(conns[table.name.partition(":")[0]], table) for table in tables.values()]
         capturing = replace(

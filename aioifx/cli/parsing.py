@@ -17,6 +17,7 @@ Run: TypeAlias = Callable[[argparse.Namespace], int]
 
 
 VERBS: Final = {
+    "changes": "print the committed changes of tables, as they happen",
     "check": "say which statements of a script the embedded server accepts",
     "completion": "print a script that completes command lines in bash, zsh or fish",
     "describe": "describe a table, view, synonym or sequence",
