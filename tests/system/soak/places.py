@@ -120,6 +120,7 @@ class Killed(Place):
             "directory": str(self.options.directory),
             "seed": self.options.seed,
             "certificate": str(certificate) if self.authority else None,
+            "quirks": sorted(self.options.quirks),
         }
         self.process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -153,6 +154,7 @@ async def serve_until_killed(settings: dict[str, Any]) -> None:
             directory=Path(settings["directory"]),
             seed=settings["seed"],
             ssl=context,
+            quirks=settings["quirks"],
         )
     )
     await server.start()
