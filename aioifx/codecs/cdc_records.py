@@ -165,11 +165,12 @@ class RecordReader:
         max_record: bytes; a larger record is an error.
     """
 
-    __slots__ = ("_max_record", "_rest")
+    __slots__ = ("_failure", "_max_record", "_rest")
 
     def __init__(self, max_record: int = MAX_RECORD) -> None:
         self._max_record = max_record
         self._rest = b""
+        self._failure = ""
 
     @property
     def pending(self) -> int:
@@ -180,9 +181,18 @@ class RecordReader:
         """The records that end in *data*.
 
         Raises:
-            ProtocolError: not a record, or one of more than *max_record* bytes. Nothing after it can be read.
+            ProtocolError: not a record, or one of more than *max_record* bytes. Nothing after it can be read: all later
+                calls raise the same.
         """
-        buffer = self._rest + data if self._rest else data
+        if self._failure:
+            raise ProtocolError(self._failure)
+        try:
+            return self._split(self._rest + data if self._rest else data)
+        except ProtocolError as error:
+            self._rest, self._failure = b"", str(error)
+            raise
+
+    def _split(self, buffer: bytes) -> list[CdcRecord]:
         pos, end = 0, len(buffer)
         records: list[CdcRecord] = []
         while end - pos >= _HEADER.size:

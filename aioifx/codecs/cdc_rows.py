@@ -18,9 +18,12 @@ from aioifx.codecs.base import MAX_BYTES, Codec, Decode, Kind
 from aioifx.codecs.cdc_records import RowImage, TableSchema, has_sizes, pack_sizes, split_schema
 from aioifx.codecs.conversions import PLAIN, Conversions, Convert
 from aioifx.codecs.large_objects import LOCATOR, Locator, is_smart_object
+from aioifx.codecs.native import MAX_COMPILED
 from aioifx.codecs.numbers import truth_value
 from aioifx.codecs.registry import codecs_for
+from aioifx.codecs.row_codegen import decode_run_for
 from aioifx.codecs.text import CodeSet, text_encoder
+from aioifx.codecs.tuple_frames import framed
 from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import TRAITS, Column, Row, SqlType, TypeCode, Value
 
@@ -181,6 +184,9 @@ class RowLayout:
         self._variable = [(codec, _most_bytes(codec)) for codec in codecs[len(self._fixed) :]]
         self._unpack = Struct(">" + "".join(f"{codec.width}s" for codec in self._fixed)).unpack_from
         self._decoders: list[Decode] = [codec.decode for codec in codecs]
+        is_compiled = len(codecs) <= MAX_COMPILED
+        self._run = decode_run_for(tuple(codecs), code_set) if is_compiled else _leave
+        self._sizes = Struct(f">{len(self._variable)}I")
         order = [places.index(place) for place in range(len(places))]
         self._reorder = itemgetter(*order) if len(order) > 1 and order != sorted(order) else None
         self.fixed_size = sum(codec.width for codec in self._fixed)
@@ -198,12 +204,12 @@ class RowLayout:
             ProtocolError: the row does not have this layout.
             DataError: a value is invalid; names the column.
         """
-        payload = image.payload
-        fields = self._fields_of(payload, image)
-        try:
-            row = tuple([decode(field) for decode, field in zip(self._decoders, fields, strict=True)])
-        except DataError:
-            row = tuple(map(_decoded, self.ordered, self._decoders, fields))  # raises, and names the column
+        rows: list[Row] = []
+        if self._has_usual_sizes(image):
+            self._run(framed(image.payload), rows)
+        return self._ordered(rows[0]) if rows else self._reference(image)
+
+    def _ordered(self, row: Row) -> Row:
         return self._reorder(row) if self._reorder is not None else row
 
     def check(self, image: RowImage) -> None:
@@ -212,7 +218,25 @@ class RowLayout:
         Raises:
             ProtocolError: it does not.
         """
-        self._fields_of(image.payload, image)
+        if not self._has_usual_sizes(image):
+            self._fields_of(image.payload, image)
+
+    def _has_usual_sizes(self, image: RowImage) -> bool:
+        """Whether the header begins with the sizes of the row's fields, big-endian."""
+        payload, pos = image.payload, self.fixed_size
+        if len(image.sizes) < self._sizes.size:
+            return False
+        for (codec, most), size in zip(self._variable, self._sizes.unpack_from(image.sizes), strict=True):
+            head = codec.head
+            if size > most or int.from_bytes(payload[pos : pos + head], "big") + head != size:
+                return False
+            pos += size
+        return pos == len(payload)
+
+    def _reference(self, image: RowImage) -> Row:
+        """Decodes what the compiled function leaves: other orders of bytes, uncommon values, invalid rows."""
+        fields = self._fields_of(image.payload, image)
+        return self._ordered(tuple(map(_decoded, self.ordered, self._decoders, fields)))
 
     def _fields_of(self, payload: bytes, image: RowImage) -> list[bytes]:
         pos = self.fixed_size
@@ -276,6 +300,11 @@ class RowLayout:
                 raise ProtocolError(
                     f"TABSCHEMA: expected {what} {getattr(ours, what)}, got {getattr(schema, what)}"
                 )
+
+
+def _leave(frame: bytes, rows: list[Row]) -> int:
+    """In place of a compiled function, of which the reference decodes every row."""
+    return 0
 
 
 def _most_bytes(codec: Codec) -> int:

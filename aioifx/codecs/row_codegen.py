@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from aioifx.codecs.base import ENVELOPE_HEAD, Codec, Kind
+from aioifx.codecs.base import ENVELOPE_HEAD, VARCHAR_HEAD, Codec, Kind
 from aioifx.codecs.numbers import FLOAT, INT8, SMALLFLOAT
 from aioifx.codecs.temporal import date_of, datetime_decoder, highest_pair
 from aioifx.codecs.text import CodeSet
@@ -272,7 +272,7 @@ class _Decoder:
         if codec.head == ENVELOPE_HEAD:
             self._take("BI", null, size)
         else:
-            self._take("B", size)
+            self._take("B" if codec.head == VARCHAR_HEAD else "H", size)
         head = self.at
         base, start = self.base, self._here(codec.head)
         self.at += codec.head

@@ -54,3 +54,9 @@ def whole_payload(data: bytearray, pos: int, end: int) -> bytes | None:
 def framed_size(payload: bytes) -> int:
     """The bytes of the message that carries *payload*."""
     return TUPLE_HEAD + len(payload) + (len(payload) & 1)
+
+
+def framed(payload: bytes) -> bytes:
+    """The message that carries *payload*."""
+    size = len(payload)
+    return TUPLE_FRAME.prefix + size.to_bytes(4, "big") + payload + bytes(size & 1)

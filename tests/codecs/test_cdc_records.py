@@ -109,8 +109,11 @@ HEAD = b"\0\0\0\x10\0\0\0\0\0\0\0\x42"
     ],
 )
 def test_what_is_no_record_is_refused(data: bytes, message: str) -> None:
-    with pytest.raises(ProtocolError, match=message):
-        RecordReader().feed(data)
+    reader = RecordReader()
+    for more in (data, b"", INSERT):  # nothing can be read after an error
+        with pytest.raises(ProtocolError, match=message):
+            reader.feed(more)
+    assert reader.pending == 0
 
 
 @given(st.binary(max_size=200))

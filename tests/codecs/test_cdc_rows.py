@@ -138,6 +138,11 @@ def test_columns_of_fixed_width_come_first_and_rows_keep_their_order() -> None:
     layout.check_schema(schema)
 
 
+def test_rows_of_very_many_columns_are_decoded() -> None:
+    layout = RowLayout(columns_of(*[INTEGER, VARCHAR] * 300), LATIN1)
+    assert layout.decode(image(layout, (1, "a") * 300)) == (1, "a") * 300
+
+
 def test_a_table_of_one_column_has_rows_of_one_value() -> None:
     layout = RowLayout(columns_of(INTEGER), LATIN1)
     assert layout.decode(image(layout, (1,))) == (1,)

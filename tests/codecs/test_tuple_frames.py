@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.codecs.tuple_frames import TUPLE_FRAME, framed_size, whole_payload, whole_size
+from aioifx.codecs.tuple_frames import TUPLE_FRAME, framed, framed_size, whole_payload, whole_size
 from aioifx.errors import ProtocolError
 
 EVEN = bytearray.fromhex("000e 0000 00000002 6162")
@@ -17,6 +17,7 @@ def test_a_whole_message_has_a_payload(message: bytearray, payload: bytes, pos: 
     data = bytearray(pos) + message + DONE
     assert whole_payload(data, pos, len(data)) == payload
     assert whole_size(data, pos, len(data)) == framed_size(payload) == len(message)
+    assert framed(payload) == message
 
 
 @pytest.mark.parametrize("message", [EVEN, ODD])
