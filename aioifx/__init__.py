@@ -14,6 +14,7 @@ if _typing.TYPE_CHECKING:
     from aioifx.client.api.prepared import PreparedStatement
     from aioifx.client.api.retry import Retry
     from aioifx.client.api.transaction import Transaction
+    from aioifx.client.bulk.arguments import Reject
     from aioifx.client.bulk.text_formats import CsvFormat, UnloadFormat
     from aioifx.client.config.options import ConnectOptions
     from aioifx.client.config.resolve import parse_dsn
@@ -126,6 +127,7 @@ __all__ = [
     "Record",
     "RecordBatch",
     "RecordBatches",
+    "Reject",
     "Retry",
     "RowLocked",
     "SQLSyntaxError",
@@ -160,6 +162,7 @@ _SOURCES = {
     "aioifx.client.api.prepared": "PreparedStatement",
     "aioifx.client.api.retry": "Retry",
     "aioifx.client.api.transaction": "Transaction",
+    "aioifx.client.bulk.arguments": "Reject",
     "aioifx.client.bulk.text_formats": "CsvFormat UnloadFormat",
     "aioifx.client.config.options": "ConnectOptions",
     "aioifx.client.config.resolve": "parse_dsn",

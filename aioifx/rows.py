@@ -42,9 +42,9 @@ class Record(tuple[Value, ...]):
     """One row: a tuple whose values can also be read by column name.
 
     It is compared, hashed, sliced, iterated and pickled as the tuple of its values. Names are as the server sends
-    them: in lower case, and ``(count(*))`` or ``(expression)`` where the query gives none. When two columns have the
-    same name, the name means the first. There is no attribute access, because a column may have a name such as
-    ``keys``.
+    them: in lower case, and ``(count(*))`` or ``(expression)`` where the query gives none. Results of a routine that
+    have no name are ``expression_1``, ``expression_2``. When two columns have the same name, the name means the first.
+    There is no attribute access, because a column may have a name such as ``keys``.
     """
 
     # Each shape is a subclass with these two filled in: a record itself is no larger than its tuple, and making
@@ -92,7 +92,13 @@ class Record(tuple[Value, ...]):
         return default if place is None else _at(self, place)
 
     def asdict(self) -> dict[str, Value]:
-        """A new dict from names to values; of two columns with the same name, the first."""
+        """A new dict from names to values.
+
+        Raises:
+            InterfaceError: two columns have the same name.
+        """
+        if len(self._places) < len(self._names):
+            _check_distinct("asdict: expected distinct column names", self._names)
         return {name: _at(self, place) for name, place in self._places.items()}
 
     def __repr__(self) -> str:
@@ -129,6 +135,17 @@ def _first_places(names: Sequence[str]) -> dict[str, int]:
 def listed(names: Sequence[str]) -> str:
     """Names of columns, for messages."""
     return ", ".join(map(visible, names))
+
+
+def _check_distinct(what: str, names: Sequence[str]) -> None:
+    """Raise InterfaceError if two columns have the same name.
+
+    Args:
+        what: start of the message.
+    """
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise InterfaceError(f"{what}, got {visible(twice)!r} twice; rename one with AS")
 
 
 def _names_of(columns: Sequence[Column]) -> tuple[str, ...]:
@@ -184,12 +201,17 @@ def row_type_of(make: Callable[[Row], Any]) -> type[Row] | None:
 
 
 def dict_row(columns: Sequence[Column]) -> Callable[[Row], dict[str, Value]]:
-    """Rows as dicts; of two columns with the same name, the first."""
+    """Rows as dicts.
+
+    Raises:
+        InterfaceError: two columns have the same name. It is raised before the first row is made.
+    """
     return _dict_maker(_names_of(columns))
 
 
 @lru_cache(maxsize=_SHAPES)
 def _dict_maker(names: tuple[str, ...]) -> Callable[[Row], dict[str, Value]]:
+    _check_distinct("row_factory: expected distinct column names for dict_row", names)
     places = _first_places(names)
     if len(names) > _MAX_COMPILED:
         return lambda row: dict(zip(places, map(row.__getitem__, places.values()), strict=True))
@@ -294,9 +316,7 @@ def _is_argument(name: str) -> bool:
 
 def _check_fit(model: Callable[..., object], names: tuple[str, ...]) -> None:
     label = getattr(model, "__name__", repr(model))
-    if len(set(names)) < len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise InterfaceError(f"row_factory: expected distinct column names for {label}, got {twice!r} twice")
+    _check_distinct(f"row_factory: expected distinct column names for {label}", names)
     try:
         signature = inspect.signature(model)
     except ValueError:  # some built-in classes have none; the call itself will tell

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from importlib import import_module
 from pathlib import PurePath
 from typing import Any, BinaryIO, Final, NamedTuple
 
+from aioifx.cli.compression import compression_of, plain_name
 from aioifx.cli.parsing import Parser
 from aioifx.client.api.prepared import PreparedStatement
 from aioifx.client.bulk.arguments import TextFormat
@@ -24,6 +25,7 @@ _BY_SUFFIX: Final = {
     ".parquet": "parquet",
 }
 TEXTS: Final = ("csv", "unload")
+FORMATS: Final = sorted({*TEXTS, *_BY_SUFFIX.values()})
 
 ESCAPE_FORMULAS: Final = "csv: a ' before text that a spreadsheet would execute as a formula"
 """Help of --escape-formulas."""
@@ -34,8 +36,9 @@ def add_format(parser: Parser) -> None:
     group = parser.add_argument_group("format")
     group.add_argument(
         "--format",
-        choices=sorted({*TEXTS, *_BY_SUFFIX.values()}),
-        help="default: by the name of FILE: .csv, .unl, .arrow, .parquet; else unload",
+        choices=FORMATS,
+        help="default: by the name of FILE: .csv, .unl or .arrow, each also with .gz or .zst, or .parquet; unload if"
+        " the name has no suffix",
     )
     group.add_argument("--delimiter", metavar="CHARACTER", help="default: , for csv, | for unload")
     group.add_argument("--no-header", action="store_true", help="csv: the first line is not the column names")
@@ -54,10 +57,20 @@ def format_name(arguments: argparse.Namespace) -> str:
     """The name of the format: as given, or by the name of the file.
 
     Raises:
-        InterfaceError: an option does not belong to the format.
+        InterfaceError: the name tells none, or an option does not belong to the format.
     """
-    suffix = PurePath(arguments.file).suffix.lower()
-    name: str = arguments.format or format_by_name(arguments.file) or _BY_SUFFIX.get(suffix, "unload")
+    file = plain_name(arguments.file)
+    suffix = PurePath(file).suffix.lower()
+    name: str | None = arguments.format or format_by_name(file) or _BY_SUFFIX.get(suffix)
+    if name is None and suffix:
+        raise InterfaceError(
+            f"--format: expected one of {', '.join(FORMATS)}, because the name of FILE does not tell it: {file}"
+        )
+    name = name or "unload"
+    if name == "parquet" and compression_of(arguments.file):
+        raise InterfaceError(
+            "FILE: expected .parquet without .gz or .zst, because Parquet compresses its columns"
+        )
     given = {
         "--delimiter": (arguments.delimiter is not None, TEXTS),
         "--encoding": (arguments.encoding is not None, TEXTS),
@@ -178,29 +191,52 @@ def read_rows(form: str, file: BinaryIO) -> RowFile:
     Raises:
         DataError: the file has another format.
     """
+    found = read_batches(form, file)
+    rows = (
+        row
+        for batch in found.batches
+        for row in zip(*(one.to_pylist() for one in batch.columns), strict=True)
+    )
+    return RowFile(found.schema.names, rows, found.rows)
+
+
+class Batches(NamedTuple):
+    """Record batches of a file."""
+
+    schema: Any
+    batches: Iterator[Any]
+    rows: int | None
+    """Number of rows; None if it is unknown."""
+
+
+def read_batches(form: str, file: BinaryIO) -> Batches:
+    """The record batches of a Parquet file, or of an Arrow file or stream.
+
+    Raises:
+        DataError: the file has another format.
+    """
     ipc = arrow_modules("pyarrow.ipc")
     try:
         if form == "parquet":
             parquet = arrow_modules("pyarrow.parquet").ParquetFile(file)
-            batches = parquet.iter_batches(batch_size=_ROWS)
-            return RowFile(parquet.schema_arrow.names, _rows(batches, form), parquet.metadata.num_rows)
+            batches = _checked(parquet.iter_batches(batch_size=_ROWS), form)
+            return Batches(parquet.schema_arrow, batches, parquet.metadata.num_rows)
         if file.seekable():
             magic = file.read(len(_FILE_MAGIC))
             file.seek(0)
             if magic == _FILE_MAGIC:
                 reader = ipc.open_file(file)
-                batches = map(reader.get_batch, range(reader.num_record_batches))
-                return RowFile(reader.schema.names, _rows(batches, form), None)
+                batches = _checked(map(reader.get_batch, range(reader.num_record_batches)), form)
+                return Batches(reader.schema, batches, None)
         stream = ipc.open_stream(file)
-        return RowFile(stream.schema.names, _rows(stream, form), None)
+        return Batches(stream.schema, _checked(stream, form), None)
     except (arrow_modules().ArrowInvalid, OSError) as error:
         raise _unreadable(form, error) from None
 
 
-def _rows(batches: Any, form: str) -> Iterator[Row]:
+def _checked(batches: Iterable[Any], form: str) -> Iterator[Any]:
     try:
-        for batch in batches:
-            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        yield from batches
     except (ValueError, OSError) as error:  # ArrowInvalid is one of the former
         raise _unreadable(form, error) from None
 

@@ -8,22 +8,32 @@ import os
 import stat
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 from aioifx.cli.address import add_connection
+from aioifx.cli.column_types import arrow_columns, create_table, csv_columns
+from aioifx.cli.compression import compression_of, decompressed
+from aioifx.cli.failures import FAILED
 from aioifx.cli.formats import TEXTS, add_format, format_name, read_rows, text_format
 from aioifx.cli.output import counted, say
 from aioifx.cli.parsing import Verbs, add_verb, examples, whole
-from aioifx.cli.progress import Update, progress
+from aioifx.cli.progress import progress
+from aioifx.cli.rejected import RejectFile
 from aioifx.cli.session import run_connected
 from aioifx.client.api.connection import Connection, statements_of
+from aioifx.client.bulk.text_formats import CsvFormat
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.errors import InterfaceError
+from aioifx.client.session.threads import in_thread
+from aioifx.client.sql.identifiers import object_name
+from aioifx.codecs.text import CodeSet
+from aioifx.errors import InterfaceError, visible
 
+_MAX_ERRORS: Final = 100
+"""Rejected rows that do not end a load."""
 _CHUNK: Final = 256 * 1024
 """Bytes that are read at a time."""
 
@@ -37,8 +47,9 @@ def add_parser(verbs: Verbs) -> None:
         description="Insert the rows of a file into a table, in bounded memory: all of them, or none.",
         epilog=examples(
             "aioifx load 'informix://app@db1:9088/shop?server=ol_shop' item item.unl",
-            "aioifx load item item.csv",
-            "zcat item.csv.gz | aioifx load item - --format csv --columns id,name",
+            "aioifx load item item.csv.gz --errors rejected.csv --max-errors 50",
+            "aioifx load new_item item.parquet --create",
+            "aioifx load item - --format csv --columns id,name --truncate < item.csv",
         ),
     )
     add_connection(parser)
@@ -51,7 +62,30 @@ def add_parser(verbs: Verbs) -> None:
     )
     add_format(parser)
     parser.add_argument(
+        "--create",
+        action="store_true",
+        help="create the table first, and show its statement; names and types are those of csv, arrow or parquet",
+    )
+    parser.add_argument(
+        "--truncate",
+        action="store_true",
+        help="remove the old rows first; they are gone even if the load fails",
+    )
+    parser.add_argument(
         "--commit-each", type=whole, metavar="ROWS", help="commit after so many rows, instead of at the end"
+    )
+    rejected = parser.add_argument_group("rejected rows")
+    rejected.add_argument(
+        "--errors",
+        type=Path,
+        metavar="FILE",
+        help="leave out rows that cannot be loaded, and write them with the reasons into this CSV file",
+    )
+    rejected.add_argument(
+        "--max-errors",
+        type=whole,
+        metavar="N",
+        help=f"end the load after N such rows (default {_MAX_ERRORS})",
     )
     parser.add_argument("--quiet", action="store_true", help="no progress, no summary")
 
@@ -61,11 +95,16 @@ def run(arguments: argparse.Namespace) -> int:
     name = format_name(arguments)
     if name == "parquet" and arguments.file == "-":
         raise InterfaceError("FILE: parquet cannot be read from a pipe")
-    try:
-        with _open(arguments.file) as file:
-            return run_connected(arguments, partial(_load, arguments, name, file))
-    except FileNotFoundError as error:
-        raise InterfaceError(f"FILE: {error.strerror}: {error.filename}") from None
+    if arguments.max_errors is not None and arguments.errors is None:
+        raise InterfaceError("--max-errors: expected --errors FILE with it")
+    if arguments.create and arguments.truncate:
+        raise InterfaceError("--create: cannot be combined with --truncate")
+    if arguments.create and name == "unload":
+        raise InterfaceError("--create: expected the format csv, arrow or parquet, got unload")
+    with _open(arguments.file) as file:
+        if arguments.create and not _is_regular(file):
+            raise InterfaceError("--create: expected a file, which is read twice, got a pipe")
+        return run_connected(arguments, partial(_load, arguments, name, file))
 
 
 def _open(file: str) -> BinaryIO:
@@ -73,63 +112,118 @@ def _open(file: str) -> BinaryIO:
     return open(0 if file == "-" else Path(file), "rb", closefd=file != "-")
 
 
-async def _load(arguments: argparse.Namespace, name: str, file: BinaryIO, conn: Connection[Any]) -> int:
-    began = time.monotonic()
-    status = os.fstat(file.fileno())
-    size = status.st_size if stat.S_ISREG(status.st_mode) else None
-    found = None if name in TEXTS else read_rows(name, file)
-    total = size if found is None else found.total
-    committed = 0
+def _is_regular(file: BinaryIO) -> bool:
+    return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
 
-    def count(rows: int, done: int) -> None:
+
+async def _load(arguments: argparse.Namespace, name: str, file: BinaryIO, conn: Connection[Any]) -> int:
+    began, committed = time.monotonic(), 0
+    is_logged = conn.log_mode != "unlogged"
+    rejects = RejectFile(arguments.errors, arguments.max_errors or _MAX_ERRORS)
+    options: dict[str, Any] = {"columns": _columns(arguments)}
+    if arguments.errors is not None or is_logged:  # otherwise rows that are wrong cannot be found again
+        options["on_reject"] = rejects
+    if arguments.commit_each is not None:
+        options |= {"commit": "block", "block": arguments.commit_each}
+    source = _Source(arguments, name, file, conn)
+
+    def count(rows: int) -> None:
         nonlocal committed
         committed = rows
-        update(rows, done)
+        update(rows, rows if source.rows is not None else source.done)
 
     try:
-        with progress(f"loading {arguments.table}", total, is_quiet=arguments.quiet) as update:
-            if found is None:
-                result = await _load_text(arguments, file, size is not None, count, conn)
-            else:
-                result = await conn.load(
-                    arguments.table, found.rows, columns=_columns(arguments) or found.names,
-                    **_commits(arguments), progress=lambda rows: count(rows, rows),
-                )  # fmt: skip
+        with progress(f"loading {arguments.table}", source.total, is_quiet=arguments.quiet) as update:
+            # A new table is part of the transaction of its rows.
+            in_one = arguments.create and is_logged and arguments.commit_each is None
+            async with conn.transaction() if in_one else nullcontext():
+                await _prepare_table(arguments, name, options, conn)
+                result = await source.load(options, count)
     except asyncio.CancelledError:
-        if arguments.commit_each and committed:
-            say(f"interrupted; rows committed: {committed:,}")
+        stored = committed if arguments.commit_each or not is_logged else 0
+        gone = "; the old rows were removed by --truncate" if arguments.truncate else ""
+        say(f"interrupted; rows stored: {stored:,}{gone}")
         raise
+    finally:
+        rejects.close()
     for warning in result.warnings:
         say(f"warning: {warning}")
     if not arguments.quiet:
         say(f"loaded {counted(result.rowcount)} in {time.monotonic() - began:.3f} s")
-    return 0
-
-
-async def _load_text(
-    arguments: argparse.Namespace, file: BinaryIO, is_regular: bool, update: Update, conn: Connection[Any]
-) -> ExecuteResult:
-    counted_file = _CountedFile(file)
-    return await conn.load(
-        arguments.table,
-        counted_file if is_regular else _piped(file.fileno()),
-        columns=_columns(arguments),
-        format=text_format(arguments, statements_of(conn).session.file_code_set),
-        dbdate=arguments.dbdate,
-        progress=lambda rows: update(rows, counted_file.done),
-        **_commits(arguments),
-    )
+    if rejects.count:
+        say(f"rejected {counted(rejects.count)}: see {visible(str(arguments.errors))}")
+    return FAILED if rejects.count else 0
 
 
 def _columns(arguments: argparse.Namespace) -> list[str] | None:
     return arguments.columns.split(",") if arguments.columns else None
 
 
-def _commits(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The keywords of `Connection.load` that decide when it commits."""
-    if arguments.commit_each is None:
-        return {}
-    return {"commit": "block", "block": arguments.commit_each}
+async def _prepare_table(
+    arguments: argparse.Namespace, name: str, options: dict[str, Any], conn: Connection[Any]
+) -> None:
+    """Create or empty the table, as asked for; a new one decides the columns of the load."""
+    object_name(arguments.table, "table")
+    if arguments.truncate:
+        await conn.execute(f"TRUNCATE TABLE {arguments.table}")
+    if arguments.create:
+        code_set = statements_of(conn).session.code_set
+        columns = await in_thread(_types_of, arguments, name, code_set)
+        sql = create_table(arguments.table, columns)
+        say(f"{sql};")
+        await conn.execute(sql)
+        options["columns"] = [column for column, _ in columns]
+
+
+def _types_of(arguments: argparse.Namespace, name: str, code_set: CodeSet) -> list[tuple[str, str]]:
+    with _open(arguments.file) as raw:
+        file = decompressed(raw, compression_of(arguments.file))
+        if name != "csv":
+            return arrow_columns(name, file, _columns(arguments))
+        form = text_format(arguments, code_set)
+        assert isinstance(form, CsvFormat)
+        return csv_columns(file, form, _columns(arguments), arguments.dbdate, code_set.codec)
+
+
+class _Source:
+    """The rows of the file."""
+
+    def __init__(
+        self, arguments: argparse.Namespace, name: str, file: BinaryIO, conn: Connection[Any]
+    ) -> None:
+        self._arguments = arguments
+        self._conn = conn
+        self._is_pipe = not _is_regular(file)
+        self._raw = _CountedFile(file)
+        compression = compression_of(arguments.file)
+        self._file = decompressed(cast("BinaryIO", self._raw) if compression else file, compression)
+        self._is_compressed = compression is not None
+        self.rows = None if name in TEXTS else read_rows(name, self._file)
+        """Rows of Arrow or Parquet; None for text."""
+        self.total = (
+            self.rows.total if self.rows else None if self._is_pipe else os.fstat(file.fileno()).st_size
+        )
+        """Rows, or bytes of text; None if unknown."""
+
+    @property
+    def done(self) -> int:
+        """Bytes that were read so far."""
+        return self._raw.done
+
+    async def load(self, options: dict[str, Any], count: Callable[[int], None]) -> ExecuteResult:
+        arguments, conn = self._arguments, self._conn
+        if self.rows is not None:
+            columns = options.pop("columns") or self.rows.names
+            return await conn.load(
+                arguments.table, self.rows.rows, columns=columns, **options, progress=count
+            )
+        source: Any = self._file if self._is_compressed else self._raw
+        if self._is_pipe and not self._is_compressed:
+            source = _piped(self._raw.fileno())
+        form = text_format(arguments, statements_of(conn).session.file_code_set)
+        return await conn.load(
+            arguments.table, source, format=form, dbdate=arguments.dbdate, **options, progress=count
+        )
 
 
 class _CountedFile:
@@ -138,6 +232,9 @@ class _CountedFile:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.done = 0
+
+    def fileno(self) -> int:
+        return self._file.fileno()
 
     def read(self, size: int = -1) -> bytes:
         data = self._file.read(size)

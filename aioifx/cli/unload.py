@@ -12,12 +12,13 @@ import stat
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from aioifx.cli.address import add_connection
+from aioifx.cli.compression import compressed, compression_of
 from aioifx.cli.formats import ESCAPE_FORMULAS, TEXTS, add_format, format_name, text_format, write_batches
 from aioifx.cli.output import counted, is_terminal, say, write_bytes, write_text
 from aioifx.cli.parsing import Verbs, add_verb, examples
@@ -25,7 +26,6 @@ from aioifx.cli.progress import progress
 from aioifx.cli.session import run_connected
 from aioifx.cli.statement import Parameters, add_statement, statement_of
 from aioifx.client.api.connection import Connection, statements_of
-from aioifx.client.bulk.arguments import Target
 from aioifx.errors import InterfaceError
 
 
@@ -40,7 +40,8 @@ def add_parser(verbs: Verbs) -> None:
             "aioifx unload 'informix://app@db1:9088/shop?server=ol_shop' 'SELECT * FROM item' item.unl",
             "aioifx unload @dsn.txt 'SELECT * FROM item WHERE id < ?' item.csv --param 1000",
             "aioifx unload 'SELECT * FROM item' item.parquet",
-            "aioifx unload 'SELECT * FROM item' - --format csv | gzip > item.csv.gz",
+            "aioifx unload 'SELECT * FROM item' item.csv.zst",
+            "aioifx unload 'SELECT * FROM item' - --format csv | head",
         ),
     )
     add_connection(parser)
@@ -64,6 +65,7 @@ async def _unload(
     arguments: argparse.Namespace, name: str, statement: Parameters, conn: Connection[Any]
 ) -> int:
     began = time.monotonic()
+    compression = compression_of(arguments.file)
     async with await conn.prepare(statement.sql) as prepared:
         values = statement.values(prepared.parameters)
         with (
@@ -73,15 +75,14 @@ async def _unload(
             if name in TEXTS:
                 await prepared.close()  # the statement cache has it
                 form = text_format(arguments, statements_of(conn).session.file_code_set)
-                out: Target = path or (
-                    partial(_show, form.encoding or "utf-8") if is_terminal(sys.stdout) else write_bytes
-                )
-                count = await conn.unload(
-                    statement.sql, out, *values, format=form, dbdate=arguments.dbdate,
-                    progress=lambda rows: update(rows, rows),
-                )  # fmt: skip
+                show = partial(_show, form.encoding or "utf-8") if is_terminal(sys.stdout) else write_bytes
+                with nullcontext(show) if path is None else _opened(path, compression) as out:
+                    count = await conn.unload(
+                        statement.sql, out, *values, format=form, dbdate=arguments.dbdate,
+                        progress=lambda rows: update(rows, rows),
+                    )  # fmt: skip
             else:
-                with _opened(path) as file:
+                with _opened(path, compression) as file:
                     count = await write_batches(
                         name, file, prepared, values, progress=lambda rows: update(rows, rows)
                     )
@@ -109,16 +110,24 @@ def _target(file: str) -> Generator[Path | None]:
     try:
         yield part
         part.replace(path)
+    except OSError as error:
+        if error.filename == str(part):
+            error.filename = file
+            error.filename2 = None
+        raise
     finally:
         with suppress(FileNotFoundError):
             part.unlink()
 
 
 @contextmanager
-def _opened(path: Path | None) -> Generator[BinaryIO]:
+def _opened(path: Path | None, compression: str | None) -> Generator[BinaryIO]:
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
-    else:
+    elif compression is None:
         with path.open("wb") as file:
             yield file
+    else:
+        with path.open("wb") as file, compressed(file, compression) as packed:
+            yield packed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from types import ModuleType
@@ -84,13 +85,28 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 @pytest.hookimpl(hookwrapper=True)  # pytest 7 may have a pluggy without `wrapper`
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """Add the last statements in the test's database to the report of a test that fails."""
+    """Add the last statements in the test's database to the report of a test that fails, and leave frames out."""
+    _hide_frames(item.config)
     report: pytest.TestReport = (yield).get_result()
     started = item.stash.get(_STARTED, None)
     if report.failed and started is not None:
         database, last = started
         if statements := item.config.stash[_SERVER].last_statements(database, last):
             report.sections.append((f"Informix: last statements in {database.name}", statements))
+
+
+def _hide_frames(config: pytest.Config) -> None:
+    """Let tracebacks end at the call in the test, without frames of this package; --full-trace shows them.
+
+    Not in the tests of the package itself.
+    """
+    import aioifx
+
+    if aioifx.__file__ == str(config.rootpath / "aioifx" / "__init__.py"):
+        return
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("aioifx."):
+            vars(module).setdefault("__tracebackhide__", True)
 
 
 # -- server and databases ---------------------------------------------------------------------------------------------
@@ -280,14 +296,17 @@ def _make_connection() -> Callable[..., Any]:
 
 
 def _make_pool() -> Callable[..., Any]:
-    async def pool(ifx_database: Database) -> AsyncIterator[Pool]:
+    async def pool(request: pytest.FixtureRequest, ifx_database: Database) -> AsyncIterator[Pool]:
         from aioifx.client.pool.pool import create_pool
 
-        pool = await create_pool(ifx_database.dsn)
+        pool = await create_pool(ifx_database.dsn, debug=True)
         try:
             yield pool
         finally:
+            held = _unreleased(pool)
             await pool.close(timeout=0)  # connections that the test has not released are dropped
+        if held is not None:
+            pytest.fail(f"{request.node.name} has not released a connection of ifx_pool{held}", pytrace=False)
 
     return pool
 
@@ -306,6 +325,14 @@ def _make_rollback() -> Callable[..., Any]:
         request.node.stash[_WAS_ENDED] = not await roll_back(ifx_connection, transaction)
 
     return rollback
+
+
+def _unreleased(pool: Pool) -> str | None:
+    """The end of a message about a connection that is not released, or was garbage-collected; None if there is none."""
+    if holders := pool.holders():
+        return f"; acquired at\n{holders[0].acquired_at}"
+    leaked = pool._manager.last_leaked  # pyright: ignore[reportPrivateUsage] - the package's own
+    return None if leaked is None else str(leaked)
 
 
 _MAKERS: Final = {"ifx_connection": _make_connection, "ifx_pool": _make_pool, "ifx_rollback": _make_rollback}

@@ -30,11 +30,21 @@ def parse(*line: str) -> Namespace:
 @pytest.mark.parametrize(
     ("file", "name"),
     [("a.csv", "csv"), ("a.UNL", "unload"), ("a.b.parquet", "parquet"), ("d.csv/a", "unload"), ("-", "unload"),
-     ("a.arrow", "arrow"), ("a.feather", "arrow"), ("a.txt", "unload")],
+     ("a.arrow", "arrow"), ("a.feather", "arrow"), ("a", "unload"), ("a.csv.gz", "csv"),
+     ("a.unl.zst", "unload"), ("a.gz", "unload")],
 )  # fmt: skip
 def test_the_name_decides_unless_an_option_does(file: str, name: str) -> None:
     assert format_name(parse(file)) == name
     assert format_name(parse(file, "--format", "csv")) == "csv"
+
+
+@pytest.mark.parametrize("file", ["a.txt", "a.json", "a.xlsx", "a.json.gz"])
+def test_an_unknown_suffix_needs_the_option(file: str) -> None:
+    with pytest.raises(
+        InterfaceError, match=r"^--format: expected one of arrow, csv, parquet, unload, because "
+    ):
+        format_name(parse(file))
+    assert format_name(parse(file, "--format", "unload")) == "unload"
 
 
 @pytest.mark.parametrize(

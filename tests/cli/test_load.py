@@ -96,9 +96,16 @@ async def test_a_pipe(form: str, run: Run) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "message"),
     [
-        ("id,name\n41,x\nwrong,y\n", 1, "record 3, line 3: column 'id'"),
-        ("id,name\n41,x\n42\n", 1, "record 3, line 3: "),
-        ("id,colour\n41,x\n", 1, "SQLCODE -217"),
+        (
+            "id,name\n41,x\nwro\x1bng,y\n",
+            1,
+            r"record 3, line 3: column 'id': not a valid SERIAL, got 'wro\x1bng'",
+        ),
+        ("id,day\n41,2026-02-31\n", 1, "record 2, line 2: column 'day': not a valid DATE, got '2026-02-31'"),
+        ("id,name\n41,x\n42\n", 1, "record 3, line 3: 1 field for 2 columns"),
+        (f"id,name\n41,{'x' * 100}\n", 1, "got 'xxxxxxxxxxxxxxxx"),
+        ("id,price\n41,1e9\n", 1, "does not fit DECIMAL(8,2), got '1000000000'"),
+        ("id,nam\n41,x\n", 1, "header: table item has no column nam; did you mean 'name'?"),
         ("id,name;drop\n41,x\n", 2, "header: "),
     ],
 )
@@ -122,7 +129,15 @@ async def test_a_file_of_another_format_is_refused(form: str, run: Run, tmp_path
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        (["item", "missing.csv"], 2, "FILE: No such file or directory: missing.csv"),
+        (["item", "missing.csv"], 1, "aioifx: No such file or directory: missing.csv"),
+        (["item", "here.json"], 2, "--format: expected one of arrow, csv, parquet, unload"),
+        (["item", "here.xlsx.gz"], 2, "--format: expected one of arrow, csv, parquet, unload"),
+        (["item", "here.parquet.gz"], 2, "FILE: expected .parquet without .gz or .zst"),
+        (["item", "here.csv", "--max-errors", "3"], 2, "--max-errors: expected --errors FILE"),
+        (["item", "here.csv", "--columns", "id,nam"], 1, "columns: table item has no column nam"),
+        (["item", "here", "--create"], 2, "--create: expected the format csv"),
+        (["item", "here.csv", "--create", "--truncate"], 2, "--create: cannot be combined"),
+        (["item", "-", "--format", "csv", "--create"], 2, "--create: expected a file, which is read twice"),
         (["item", "-", "--format", "parquet"], 2, "FILE: parquet cannot be read from a pipe"),
         (["no such", "here.csv"], 2, "table: "),
         (["absent", "here.csv"], 1, "SQLCODE -206"),
@@ -135,6 +150,138 @@ async def test_wrong_commands(
     (tmp_path / "here.csv").write_text(CSV)
     found = await run("load", *line)
     assert found.code == code and message in found.err, found.err
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.unl.gz", "a.csv.zst", "a.arrow.zst"])
+async def test_compressed_files(name: str, run: Run, tmp_path: Path) -> None:
+    if name.endswith(".zst"):
+        needs_zstd()
+    if "arrow" in name:
+        pytest.importorskip("pyarrow")
+    assert (await run("unload", "SELECT * FROM item WHERE id < 3", tmp_path / name)).code == 0
+    await run("query", "DELETE FROM item")
+    assert await run("load", "item", tmp_path / name, "--quiet") == (0, "", "")
+    found = await run("query", "SELECT id, name FROM item ORDER BY id", "--format", "csv")
+    assert found.out == 'id,name\n1,pen\n2,""\n'
+
+
+def needs_zstd() -> None:
+    if sys.version_info < (3, 14):
+        pytest.importorskip("backports.zstd")
+
+
+@pytest.mark.parametrize("end", [".gz", ".zst"])
+@pytest.mark.parametrize("damage", ["cut", "none"])
+async def test_a_damaged_compressed_file_is_refused(end: str, damage: str, run: Run, tmp_path: Path) -> None:
+    if end == ".zst":
+        needs_zstd()
+    file = tmp_path / f"a.csv{end}"
+    await run("unload", "SELECT * FROM item", file)
+    file.write_bytes(file.read_bytes()[:-9] if damage == "cut" else b"id\n1\n")
+    found = await run("load", "item", file)
+    assert found.code == 1 and re.search(r"the file is not valid (gzip|zstd), or is cut short", found.err)
+
+
+async def test_rejected_rows_go_to_a_file_with_reasons(run: Run, tmp_path: Path) -> None:
+    await run("query", "CREATE TABLE t (id INTEGER PRIMARY KEY, name VARCHAR(4) NOT NULL, day DATE)")
+    bad, file = tmp_path / "bad.csv", tmp_path / "a.csv"
+    bad.write_text("old")
+    file.write_text(
+        'id,name,day\n1,a,\nx,b,\n1,"c,c",2026-01-31\n2,d\n"3"3,e,\n4,,\n5,toolong,\n6,f,2026-02-01\n',
+        "utf-8",
+    )
+    found = await run("load", "t", file, "--errors", bad)
+    assert found.code == 1
+    assert re.fullmatch(rf"loaded 2 rows in \S+ s\nrejected 6 rows: see {re.escape(str(bad))}\n", found.err)
+    assert (
+        await run("query", "SELECT id, name FROM t ORDER BY id", "--format", "csv")
+    ).out == "id,name\n1,a\n6,f\n"
+    lines = bad.read_text("utf-8").splitlines()
+    assert lines[0] == "record,reason,id,name,day"
+    expected = [
+        ('"record 3, line 3"', "not a valid INTEGER", ",x,b,"),
+        ('"record 5, line 5"', "2 fields for 3 columns", ",2,d"),
+        ('"record 6, line 6"', "not valid CSV", ""),
+        ('"record 8, line 8"', "VARCHAR(4)", ",5,toolong,"),
+        ('"record 4, line 4"', "SQLCODE -268", ',1,"c,c",2026-01-31'),
+        ('"record 7, line 7"', "SQLCODE -391", ",4,,"),
+    ]
+    for (place, reason, fields), line in zip(sorted(expected), sorted(lines[1:]), strict=True):
+        assert line.startswith(f"{place},") and reason in line and line.endswith(fields), line
+    assert (await run("load", "t", tmp_path / "none.csv", "--errors", bad)).code == 1
+    bad.unlink(missing_ok=True)
+    (tmp_path / "good.csv").write_text("id,name,day\n7,g,\n", "utf-8")
+    assert (await run("load", "t", tmp_path / "good.csv", "--errors", bad)).code == 0
+    assert not bad.exists()
+
+
+async def test_too_many_rejected_rows_end_the_load(run: Run, tmp_path: Path) -> None:
+    file, bad = tmp_path / "a.csv", tmp_path / "bad.csv"
+    file.write_text("id\n11\nx\ny\nz\n", "utf-8")
+    found = await run("load", "item", file, "--errors", bad, "--max-errors", "2")
+    assert found.code == 1
+    assert found.err == (
+        f"aioifx: more rows are rejected than --max-errors, 2: see {bad}; the last: "
+        "record 5, line 5: column 'id': not a valid SERIAL, got 'z'\n"
+    )
+    assert len(bad.read_text("utf-8").splitlines()) == 4 and await rows(run) == []
+
+
+async def test_rejected_rows_of_parquet(run: Run, tmp_path: Path) -> None:
+    pa: Any = pytest.importorskip("pyarrow")
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pa.table({"id": [11, 2**40], "name": ["a", "b"]}), tmp_path / "a.parquet")
+    found = await run("load", "item", tmp_path / "a.parquet", "--errors", tmp_path / "bad.csv")
+    assert found.code == 1 and "rejected 1 row" in found.err
+    assert (tmp_path / "bad.csv").read_text("utf-8").splitlines()[1].startswith("row 1,")
+    assert [row[0] for row in await rows(run)] == [11]
+
+
+async def test_an_error_of_the_server_shows_the_row(run: Run, tmp_path: Path) -> None:
+    await run("query", "CREATE TABLE t (id INTEGER PRIMARY KEY, name VARCHAR(40))")
+    (tmp_path / "a.csv").write_text("id,name\n1,a\n1,b\x1b\n", "utf-8")
+    found = await run("load", "t", tmp_path / "a.csv")
+    assert found.code == 1 and "record 3, line 3: " in found.err
+    assert r"the row: id '1', name 'b\x1b'" in found.err
+
+
+async def test_a_table_is_created_for_csv(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "Id,First Name,price,2nd,flag,day,at,code\n1,Käse,1.50,,t,2026-01-31,2026-01-31 10:00:00,007\n"
+        "3000000000,b,-20,,f,,,8\n",
+        "utf-8",
+    )
+    found = await run("load", "made", tmp_path / "a.csv", "--create")
+    assert found.code == 0
+    assert found.err.startswith(
+        "CREATE TABLE made (\n    id BIGINT,\n    first_name VARCHAR(20),\n    price DECIMAL(4,2),\n"
+        "    column_2nd VARCHAR(20),\n    flag BOOLEAN,\n    day DATE,\n    at DATETIME YEAR TO SECOND,\n"
+        "    code VARCHAR(20)\n);\nloaded 2 rows in "
+    ), found.err
+    shown = await run("query", "SELECT id, first_name, price, code FROM made ORDER BY id", "--format", "csv")
+    assert shown.out == "id,first_name,price,code\n1,Käse,1.50,007\n3000000000,b,-20.00,8\n"
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+async def test_a_table_that_was_unloaded_is_created_again(form: str, run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    await run("unload", "SELECT name, price, day FROM item", tmp_path / f"a.{form}")
+    found = await run("load", "made", tmp_path / f"a.{form}", "--create")
+    assert found.code == 0
+    assert "(\n    name VARCHAR(40),\n    price DECIMAL(8,2),\n    day DATE\n)" in found.err
+
+
+async def test_a_load_that_fails_leaves_no_new_table(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,name\n1,a\n2\n", "utf-8")
+    assert (await run("load", "made", tmp_path / "a.csv", "--create")).code == 1
+    found = await run("query", "SELECT * FROM made")
+    assert "SQLCODE -206" in found.err
+
+
+async def test_old_rows_are_removed_first(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(CSV, "utf-8")
+    assert (await run("load", "item", tmp_path / "a.csv", "--truncate")).code == 0
+    assert (await run("query", "SELECT COUNT(*) AS n FROM item", "--format", "csv")).out == "n\n3\n"
 
 
 @pytest.mark.exhaustive
@@ -155,7 +302,7 @@ async def test_an_interrupt_while_a_pipe_is_silent_leaves_nothing(server: Server
     assert process.stdout is not None and process.stderr is not None
     out, err, code = await asyncio.gather(process.stdout.read(), process.stderr.read(), process.wait())
     assert (code, out) == (130, b"")
-    assert err in (b"interrupted; rows committed: 1\n", b"interrupted; rows committed: 2\n")
+    assert err in (b"interrupted; rows stored: 1\n", b"interrupted; rows stored: 2\n")
     process.stdin.close()
     await no_sessions(server)
     assert [row[0] for row in await rows(run)] == [51, 52]

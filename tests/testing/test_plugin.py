@@ -436,6 +436,45 @@ def test_the_page_of_the_reference_is_a_project(pytester: pytest.Pytester) -> No
     result.assert_outcomes(passed=4)
 
 
+def test_a_connection_that_a_test_never_releases_fails_it_by_name(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        kept = []
+
+        async def test_holds(ifx_pool):
+            kept.append(await ifx_pool.acquire())
+
+        @pytest.mark.filterwarnings("ignore::ResourceWarning")
+        @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+        async def test_forgets(ifx_pool):
+            await ifx_pool.acquire()
+
+        async def test_releases(ifx_pool):
+            async with ifx_pool.acquire() as conn:
+                await conn.ping()
+    """)
+    result = run_pytest(pytester, plugins=[ASYNCIO], ini="asyncio_mode = auto")
+    result.assert_outcomes(passed=3, errors=2)
+    text = result.stdout.str()
+    for name in ("test_holds", "test_forgets"):
+        assert f"{name} has not released a connection of ifx_pool; acquired " in text
+        assert f", in {name}\n" in text
+
+
+@pytest.mark.parametrize("option", ["", "--full-trace"])
+def test_tracebacks_end_at_the_call_of_the_test(option: str, pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        async def test_wrong(ifx_connection):
+            await ifx_connection.execute("SELEC 1")
+    """)
+    result = run_pytest(pytester, *option.split(), plugins=[ASYNCIO], ini="asyncio_mode = auto")
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    assert "SQLSyntaxError" in text
+    assert ("client/execution" in text.replace("\\", "/")) is bool(option)
+
+
 def test_fixtures_and_the_marker_are_described(pytester: pytest.Pytester) -> None:
     result = run_pytest(pytester, "--fixtures", "--markers", plugins=[])
     result.stdout.fnmatch_lines("@pytest.mark.informix_seed(*): SQL*")

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
 
-from aioifx.client.bulk.arguments import Commit, Format, Progress, RowSource, Target
+from aioifx.client.bulk.arguments import Commit, Format, OnReject, Progress, RowSource, Target
 from aioifx.client.config.checks import Lobs, check_lobs, check_timeout
 from aioifx.client.execution.arrow_reader import ArrowTable
 from aioifx.client.execution.block_reader import BlockReader
@@ -394,6 +394,7 @@ class Queries(ABC, Generic[Item]):
         block: int | None = None,
         commit: Commit = "end",
         progress: Progress | None = None,
+        on_reject: OnReject | None = None,
         timeout: float | None = None,
     ) -> ExecuteResult:
         """Insert many rows into one table in bounded memory: a bulk load through an insert cursor.
@@ -414,6 +415,8 @@ class Queries(ABC, Generic[Item]):
             block: rows to send, and with commit="block" to commit, at a time. None: 128 KB of rows.
             commit: "end", or "block" to commit after each block; committed blocks remain after a later failure.
             progress: called with the number of rows so far after each block; an exception ends the load.
+            on_reject: called with each row that cannot be loaded, an `aioifx.Reject`; the load goes on without it. An
+                exception ends the load. None: the first such row ends it.
             timeout: seconds for each block; None: command_timeout.
 
         Returns:
@@ -430,7 +433,7 @@ class Queries(ABC, Generic[Item]):
         from aioifx.client.bulk.sources import open_mappings, open_source
         from aioifx.client.bulk.text_formats import format_by_name, format_of
 
-        spec = LoadSpec(table, columns, block, commit, progress)
+        spec = LoadSpec(table, columns, block, commit, progress, on_reject)
         check_dbdate(dbdate)
         check_timeout(timeout)
         format = format or format_by_name(rows)

@@ -39,8 +39,13 @@ class Retry:
     The function must contain the whole transaction. Inside an open one it would retry while still holding the outer
     transaction's locks, so a deadlock would recur.
 
+    In each attempt every statement may wait for a lock, up to the option *lock_wait*. So with one such wait in each,
+    all attempts may take ``attempts * lock_wait`` seconds and the delays. *deadline* limits that.
+
     Args:
         attempts: maximum number of attempts.
+        deadline: seconds from the first attempt on, after which no other begins. One that runs is not ended. None: no
+            limit.
         delay: seconds to wait after the first failure, doubled after each further one.
         max_delay: upper limit of each delay, in seconds.
         jitter: wait a random fraction of the delay, so that two conflicting tasks do not collide again.
@@ -54,6 +59,7 @@ class Retry:
         self,
         attempts: int = 5,
         *,
+        deadline: float | None = None,
         delay: float = 0.05,
         max_delay: float = 2.0,
         jitter: bool = True,
@@ -62,10 +68,13 @@ class Retry:
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
         check_whole("attempts", attempts, 1)
+        if deadline is not None:
+            check_seconds("deadline", deadline)
         check_seconds("delay", delay, zero=True)
         check_seconds("max_delay", max_delay, zero=True)
         check_flag("jitter", jitter)
         self.attempts = attempts
+        self.deadline = deadline
         self.delay = delay
         self.max_delay = max_delay
         self.jitter = jitter
@@ -74,7 +83,10 @@ class Retry:
         self._uniform = uniform
 
     def __repr__(self) -> str:
-        return f"Retry(attempts={self.attempts}, delay={self.delay:g}, max_delay={self.max_delay:g})"
+        deadline = "" if self.deadline is None else f", deadline={self.deadline:g}"
+        return (
+            f"Retry(attempts={self.attempts}{deadline}, delay={self.delay:g}, max_delay={self.max_delay:g})"
+        )
 
     @overload
     def __call__(self, function: Callable[P, Awaitable[R]], /) -> RetryingFunction[P, R]: ...
@@ -96,6 +108,8 @@ class Retry:
         Raises:
             Exception: the one of the last attempt, with a note of the number of attempts.
         """
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         for attempt in range(1, self.attempts + 1):
             try:
                 return await call()
@@ -104,7 +118,13 @@ class Retry:
                     if attempt > 1:
                         error.add_note(f"attempt {attempt} of {self.attempts}")
                     raise
-            await self._sleep(self.pause(attempt))
+                pause = self.pause(attempt)
+                if self.deadline is not None and loop.time() + pause >= began + self.deadline:
+                    error.add_note(
+                        f"attempt {attempt} of {self.attempts}; the deadline of {self.deadline:g} s ended it"
+                    )
+                    raise
+            await self._sleep(pause)
         raise AssertionError("unreachable")  # pragma: no cover
 
     def pause(self, attempt: int) -> float:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from aioifx.client.execution.arrow_reader import ArrowTable
 from aioifx.client.execution.pipeline import ParamRows
+from aioifx.errors import DatabaseError
+from aioifx.sqltypes import Column
 
 TextRecord: TypeAlias = list[str | None]
 """The fields of one record; None is NULL."""
@@ -68,6 +70,22 @@ RowSource: TypeAlias = ParamRows | ArrowTable | TextSource | AsyncIterable[Chunk
 Progress: TypeAlias = Callable[[int], object]
 """Called with the number of rows so far."""
 
+
+class Reject(NamedTuple):
+    """A row that a load leaves out."""
+
+    error: DatabaseError
+    """Why. It has *row_index*, counted from 0, and *column* if one is known. Its message names the row or record."""
+    columns: Sequence[Column]
+    """The columns of the INSERT."""
+    row: Sequence[Any]
+    """The values; of a file, the texts of the fields, None for NULL."""
+
+
+OnReject: TypeAlias = Callable[[Reject], object]
+"""Called with each row that cannot be loaded. An exception ends the load."""
+
+
 Commit: TypeAlias = Literal["end", "block"]
 """When a load commits."""
 
@@ -84,3 +102,6 @@ WriteFunction: TypeAlias = Callable[[bytes], object] | Callable[[bytes], Awaitab
 
 Target: TypeAlias = str | os.PathLike[str] | Writable | WriteFunction
 """Destination of text."""
+
+# The public path, which pickles and messages name, also if the class was not imported by `aioifx` itself.
+Reject.__module__ = "aioifx"

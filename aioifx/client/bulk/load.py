@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from aioifx.client.bulk.arguments import Commit, Progress
+from aioifx.client.bulk.arguments import Commit, OnReject, Progress
+from aioifx.client.bulk.rejects import Rejects
 from aioifx.client.bulk.sources import SourceReader
 from aioifx.client.config.checks import check_whole
 from aioifx.client.execution.execute import implicit_transaction
@@ -33,8 +34,9 @@ from aioifx.client.observation.observation import note
 from aioifx.client.session.failures import failure_of, is_cancelled_or_timed_out
 from aioifx.client.session.fetch_size import may_be_about_the_request
 from aioifx.client.session.interrupts import INTERRUPTED
+from aioifx.client.sql.hints import did_you_mean
 from aioifx.client.sql.identifiers import check_column_names, column_name, object_name
-from aioifx.errors import DatabaseError, Error, InterfaceError
+from aioifx.errors import DatabaseError, DataError, Error, InterfaceError, UndefinedColumn
 from aioifx.sqltypes import Row
 from aioifx.wire.batch_replies import BatchTally
 from aioifx.wire.completion import ServerError
@@ -63,6 +65,7 @@ class LoadSpec:
     block: int | None = None
     commit: Commit = "end"
     progress: Progress | None = None
+    on_reject: OnReject | None = None
 
     def __post_init__(self) -> None:
         object_name(self.table, "table")
@@ -72,6 +75,7 @@ class LoadSpec:
         if self.commit not in ("end", "block"):
             raise InterfaceError(f'commit: expected "end" or "block", got {self.commit!r:.40}')
         check_progress(self.progress)
+        check_progress(self.on_reject, "on_reject")
 
     def insert_sql(self, found: Sequence[str] | None, values: int, *, origin: str = "header") -> str:
         """The INSERT statement for rows of *values* values.
@@ -86,12 +90,12 @@ class LoadSpec:
         return f"insert into {self.table} ({listed}) values({','.join('?' * len(names))})"
 
 
-def check_progress(progress: Progress | None) -> None:
-    """Raise InterfaceError unless *progress* can be called and is not async."""
-    if progress is not None and not callable(progress):
-        raise InterfaceError(f"progress: expected a function, got {type(progress).__name__}")
-    if progress is not None and inspect.iscoroutinefunction(progress):
-        raise InterfaceError("progress: expected a function that is not async, got a coroutine function")
+def check_progress(function: Progress | OnReject | None, option: str = "progress") -> None:
+    """Raise InterfaceError unless *function* can be called and is not async."""
+    if function is not None and not callable(function):
+        raise InterfaceError(f"{option}: expected a function, got {type(function).__name__}")
+    if function is not None and inspect.iscoroutinefunction(function):
+        raise InterfaceError(f"{option}: expected a function that is not async, got a coroutine function")
 
 
 async def load(
@@ -120,9 +124,11 @@ async def load(
             if values is None and spec.columns is None and reader.names is None:
                 return ExecuteResult()
             session.dispatcher.extend_deadline()  # time spent in the source does not count
-            statement = await statements.prepare(
-                spec.insert_sql(reader.names, values or 0, origin=reader.origin)
-            )
+            sql = spec.insert_sql(reader.names, values or 0, origin=reader.origin)
+            try:
+                statement = await statements.prepare(sql)
+            except UndefinedColumn as error:
+                raise await _without_column(statements, spec, reader.origin, error) from None
             if session.observation is not None:
                 note(sql=statement.sql, parameters=len(statement.parameters))
             try:
@@ -138,13 +144,31 @@ async def load(
         reader.close()
 
 
+async def _without_column(
+    statements: StatementCache, spec: LoadSpec, origin: str, error: DatabaseError
+) -> DatabaseError:
+    """The error for a column name that the table does not have, with a similar one that it has."""
+    query = await statements.prepare(f"select * from {spec.table}")
+    hint = did_you_mean(error.token, [column.name for column in query.columns])
+    statements.release(query)
+    where = origin if spec.columns is None else "columns"
+    message = f"{where}: table {spec.table} has no column {error.token}{hint} (SQLCODE {error.sqlcode})"
+    return UndefinedColumn(
+        message, sqlcode=error.sqlcode, isamcode=error.isamcode, sqlstate=error.sqlstate, token=error.token
+    )
+
+
 class _Load:
     def __init__(self, statement: Statement, reader: SourceReader, spec: LoadSpec) -> None:
         self._statement = statement
         self._session = session = statement.session
         self._cursor = InsertCursor(statement, adapts=reader.has_values)
+        self._rejects = reader.rejects = Rejects(spec.on_reject)
+        if self._rejects and not session.database.is_logged:
+            self._cursor.can_put = False  # a block with a rejected row could not be undone
         if not self._cursor.can_put:
             self._prepare_executions(reader)
+        self._rejects.columns = self._cursor.columns
         reader.set_columns(self._cursor.columns)
         self._reader = reader
         # Without a log only the refusal of a single row is known to have stored nothing.
@@ -293,17 +317,29 @@ class _Load:
         return following
 
     async def _execute(self, batch: Batch) -> BatchTally:
-        """Execute the INSERT for each row of *batch*."""
+        """Execute the INSERT for each row of *batch*, and report those that the server rejects."""
         try:
-            return (await run_pipeline(self._statement, batch.rows))[0]
+            tally, failures = await run_pipeline(self._statement, batch.rows, collect=bool(self._rejects))
         except DatabaseError as error:
-            if (index := error.row_index) is not None:
-                error.row_index = batch.first + index
-                text = str(error)
-                row = text.removeprefix(f"row {index}: ").removeprefix(f"row {index}, ")
-                if row != text:
-                    error.args = (f"{self._reader.place(error.row_index)}: {row}",)
+            self._name_row(error, batch)
             raise
+        rows = [*batch.rows] if failures else []
+        for failure in failures:
+            position = failure.row_index or 0
+            self._name_row(failure, batch)
+            self._rejects.report(failure, failure.row_index or 0, self._reader.fields(rows[position]))
+        return tally
+
+    def _name_row(self, error: DatabaseError, batch: Batch) -> None:
+        """Let an error of a row of *batch* name the row in the source."""
+        if (position := error.row_index) is None:
+            return
+        place = self._reader.place(batch.first + position)
+        error.row_index = self._rejects.index_of(batch.first + position)
+        text = str(error)
+        row = text.removeprefix(f"row {position}: ").removeprefix(f"row {position}, ")
+        if row != text:
+            error.args = (f"{place}: {row}",)
 
     async def _next_batch(self) -> Batch | Exception | None:
         """The next batch. An exception is returned, to be raised after the batch before it is finished."""
@@ -323,7 +359,7 @@ class _Load:
         Returns:
             None if the server refuses SQ_PUT, and the rows were executed one by one.
         """
-        error = self._error(rejection)
+        error = failure_of(rejection, self._statement.sql)
         which = self._reader.span(batch.first, batch.first + batch.count - 1)
         if rejection.sqlcode == INTERRUPTED:
             return error
@@ -333,6 +369,12 @@ class _Load:
                 f"the rejected one is in {which}; they cannot be undone, so they were not sent again to find it"
             )
             return error
+        if self._rejects:
+            tally = await self._execute_again(batch)
+            if is_refusal and tally.rowcount == batch.count:
+                self._stop_putting()
+            self._tally.extend(tally)
+            return None
         try:
             found = await self._find_bad_row(batch)
         except Error as failure:
@@ -349,7 +391,8 @@ class _Load:
                 f"the rejected one is in {which}, but none of them failed when they were sent again one by one"
             )
         elif (found.sqlcode, found.isamcode) == (rejection.sqlcode, rejection.isamcode):
-            error = self._error(rejection, found.row_index)
+            error.row_index = found.row_index
+            error.args = (f"{self._reader.place(found.row_index or 0)}: {error}",)
         elif is_refusal:
             self._stop_putting()
             error = found
@@ -371,26 +414,23 @@ class _Load:
         if self._session.behavior.takes_put is None:
             self._session.behavior.learn("takes_put", False)
 
-    async def _find_bad_row(self, batch: Batch) -> DatabaseError | BatchTally:
-        """Undo *batch* and send its rows one by one; returns the error of the first failed row, or the totals."""
+    async def _execute_again(self, batch: Batch) -> BatchTally:
+        """Undo *batch* and send its rows one by one."""
         self._session.dispatcher.extend_deadline()
         await self._statement.close_and_wait()
         if self._session.database.is_logged:
             await self._rollback_batch(batch)
         self._prepare_executions(self._reader)
+        return await self._execute(batch)
+
+    async def _find_bad_row(self, batch: Batch) -> DatabaseError | BatchTally:
+        """Undo *batch* and send its rows one by one; returns the error of the first failed row, or the totals."""
         try:
-            return await self._execute(batch)
+            return await self._execute_again(batch)
         except DatabaseError as error:
             if error.row_index is None or is_cancelled_or_timed_out(error) or not self._session.is_open:
                 raise
             return error
-
-    def _error(self, rejection: ServerError, row_index: int | None = None) -> DatabaseError:
-        error = failure_of(rejection, self._statement.sql)
-        if row_index is not None:
-            error.row_index = row_index
-            error.args = (f"{self._reader.place(row_index)}: {error}",)
-        return error
 
 
 BATCH_SIZE: Final = 128 * 1024
@@ -461,19 +501,34 @@ class Batches:
             read = await self._reader.read(wanted)
             if not read:
                 break
-            if self._cursor.has_large_values:
-                read = await self._cursor.collect(read, self._count, self._reader.place)
-            encoded = self._cursor.encode(read, self._count, self._reader.place)
-            self._count += len(read)
-            self._width = len(encoded) // len(read) + 1
-            portions.append(read)
-            pieces.append(encoded)
-            size += len(encoded)
+            rows, encoded = await self._encoded(read)
+            if rows:
+                self._count += len(rows)
+                self._width = len(encoded) // len(rows) + 1
+                portions.append(rows)
+                pieces.append(encoded)
+                size += len(encoded)
             if len(read) < wanted and not self._reader.reads_less:
                 break
         count = self._count - first
         self._limit = self._rows
         return Batch(first, count, portions, self._cursor.messages(pieces, count)) if count else None
+
+    async def _encoded(self, rows: Sequence[Row]) -> tuple[Sequence[Row], bytes | bytearray]:
+        """These rows without those that do not fit, which are reported; and the bytes of the rest."""
+        while rows:
+            try:
+                if self._cursor.has_large_values:
+                    rows = await self._cursor.collect(rows, self._count, self._reader.place)
+                return rows, self._cursor.encode(rows, self._count, self._reader.place)
+            except DataError as error:
+                if not self._reader.rejects or error.row_index is None:
+                    raise
+                rejected = error.row_index - self._count
+                index = self._reader.rejects.index_of(error.row_index)
+                self._reader.rejects.leave_out(error, index, self._reader.fields(rows[rejected]))
+                rows = [*rows[:rejected], *rows[rejected + 1 :]]
+        return rows, b""
 
     def _wanted(self, rows: int, size: int) -> int:
         """Number of rows to read next; 0 if the batch is full."""

@@ -19,8 +19,9 @@ from operator import countOf
 from typing import Any, cast
 
 from aioifx.client.bulk.arguments import Chunk, Readable, RowSource, TextFormat, TextRecord, TextSource
-from aioifx.client.bulk.field_text import FieldParser, field_parser
-from aioifx.client.bulk.text_formats import CsvFormat, RecordReader, async_records, records
+from aioifx.client.bulk.field_text import FieldParser, field_formatter, field_parser
+from aioifx.client.bulk.rejects import Rejects
+from aioifx.client.bulk.text_formats import BadRecord, CsvFormat, RecordReader, async_records, records
 from aioifx.client.execution.arrow_reader import ArrowReader, ArrowTable, indices_of, is_arrow
 from aioifx.client.execution.parameters import check_rows, check_sequence
 from aioifx.client.session.threads import in_thread
@@ -88,15 +89,20 @@ class SourceReader(ABC):
     """Whether `read` may return fewer rows before the end."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count: int = 0
         """Number of rows read."""
         self.names: tuple[str, ...] | None = None
         """The column names, if a header or the first mapping supplies them."""
+        self.rejects = Rejects()
         self._opened: Generator[object] | None = None
 
-    def place(self, index: int) -> str:
+    def place(self, position: int) -> str:
         """The name of a row in messages."""
-        return f"row {index}"
+        return f"row {self.rejects.index_of(position)}"
+
+    def fields(self, row: Row) -> Sequence[Any]:
+        """A row as the source has it."""
+        return row
 
     def span(self, first: int, last: int) -> str:
         """The name of a range of rows in messages."""
@@ -309,17 +315,23 @@ class _Text(SourceReader):
         self.form = form
         self._dbdate = dbdate
         self._parse: FieldParser | None = None
+        self._columns: Sequence[Column] = ()
+        self._unparsed: list[tuple[DataError, int, TextRecord]] = []
         self._reader = RecordReader(form)
 
-    def place(self, index: int) -> str:
-        return self._reader.place(self._number(index))
+    def place(self, position: int) -> str:
+        return self._reader.place(self._number(self.rejects.index_of(position)))
 
     def span(self, first: int, last: int) -> str:
-        return f"records {self._number(first)} to {self._number(last)}"
+        numbers = [self._number(self.rejects.index_of(position)) for position in (first, last)]
+        return f"records {numbers[0]} to {numbers[1]}"
 
     def _number(self, index: int) -> int:
         """A row's record number, counted from 1, including the header."""
         return index + 1 + self.has_header
+
+    def fields(self, row: Row) -> Sequence[Any]:
+        return field_formatter(self._columns, dbdate=self._dbdate)(row)
 
     @property
     def has_header(self) -> bool:
@@ -331,14 +343,40 @@ class _Text(SourceReader):
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         self._parse = field_parser(columns, dbdate=self._dbdate)
+        self._columns = columns
+        self._reader.keeps_bad = bool(self.rejects)
 
     def row(self, record: TextRecord, index: int) -> Row:
         """The row for a record."""
         assert self._parse is not None, "the columns are not known yet"
+        if isinstance(record, BadRecord):
+            raise record.error
         try:
             return self._parse(record)
         except DataError as error:
-            raise DataError(f"{self.place(index)}: {error}", row_index=index, column=error.column) from None
+            place = self._reader.place(self._number(index))
+            raise DataError(f"{place}: {error}", row_index=index, column=error.column) from None
+
+    def take(self, record: TextRecord, rows: list[Row]) -> None:
+        """Append the row for a record to *rows*. The caller passes rejected ones on, in the event loop.
+
+        Raises:
+            DataError: it cannot be parsed, and rows are not left out.
+        """
+        try:
+            rows.append(self.row(record, self.count))
+        except DataError as error:
+            error.row_index = self.count
+            if not self.rejects:
+                raise
+            self._unparsed.append((error, self.count, record))
+        self.count += 1
+
+    def leave_out_unparsed(self) -> None:
+        """Report the records that `take` could not parse."""
+        unparsed, self._unparsed = self._unparsed, []
+        for error, index, record in unparsed:
+            self.rejects.leave_out(error, index, record)
 
 
 class _Records(_Text):
@@ -366,18 +404,25 @@ class _Records(_Text):
         return len(first)
 
     async def read(self, count: int) -> list[Row]:
-        return await in_thread(self._read, count)
-
-    def _read(self, count: int) -> list[Row]:
         rows: list[Row] = []
+        while len(rows) < count:
+            wanted = count - len(rows)
+            taken = await in_thread(self._read, wanted, rows)
+            self.leave_out_unparsed()
+            if taken < wanted:
+                break
+        return rows
+
+    def _read(self, count: int, rows: list[Row]) -> int:
+        """Append rows for up to *count* records; returns the number of records."""
+        before = self.count
         try:
             for record in islice(self._source, count):
-                rows.append(self.row(record, self.count + len(rows)))
+                self.take(record, rows)
         except DataError as error:
-            error.row_index = self.count + len(rows)
+            error.row_index = self.count
             raise
-        self.count += len(rows)
-        return rows
+        return self.count - before
 
 
 class _AsyncRecords(_Text):
@@ -404,15 +449,16 @@ class _AsyncRecords(_Text):
         rows: list[Row] = []
         try:
             for record in peeked:
-                rows.append(self.row(record, self.count))
+                self.take(record, rows)
             while len(rows) < count:
+                self.leave_out_unparsed()
                 try:
                     record = await anext(self._source)
                 except StopAsyncIteration:
                     break
-                rows.append(self.row(record, self.count + len(rows)))
+                self.take(record, rows)
         except DataError as error:
-            error.row_index = self.count + len(rows)
+            error.row_index = self.count
             raise
-        self.count += len(rows)
+        self.leave_out_unparsed()
         return rows

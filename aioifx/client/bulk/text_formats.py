@@ -106,6 +106,14 @@ def _chunks(source: TextSource) -> Iterator[Chunk]:
         )
 
 
+class BadRecord(TextRecord):
+    """A record that cannot be split, as one field."""
+
+    def __init__(self, text: str, error: DataError) -> None:
+        super().__init__([text])
+        self.error = error
+
+
 class RecordReader:
     """Converts chunks to records, and tracks the position. The caller reads the chunks."""
 
@@ -120,11 +128,14 @@ class RecordReader:
         "_pieces",
         "_shifts",
         "count",
+        "keeps_bad",
     )
 
     def __init__(self, form: TextFormat) -> None:
         self.count = 0
         """Number of records so far."""
+        self.keeps_bad = False
+        """Whether a record that cannot be split becomes a `BadRecord`, instead of an error."""
         self._form = form
         self._ended = 0  # lines of complete records, and empty lines
         # Record number, and line number minus record number.
@@ -219,7 +230,10 @@ class RecordReader:
         try:
             fields = self._form.split(line)
         except DataError as error:
-            raise DataError(f"{self.place(self.count + 1)}: {error}") from None
+            found = DataError(f"{self.place(self.count + 1)}: {error}")
+            if not self.keeps_bad:
+                raise found from None
+            fields = BadRecord(line, found)
         if fields:
             self.count += 1
             shift = self._ended + 1 - self.count

@@ -18,7 +18,7 @@ from aioifx.client.config.dsn import split_dsn
 from aioifx.client.config.environment import OPTION_OF, checked_variables, raw_environment
 from aioifx.client.config.option_kinds import whole_from_text
 from aioifx.client.config.options import KINDS, MIN_FETCH_SIZE, AllOptionFields, ConnectOptions
-from aioifx.client.sql.hints import did_you_mean
+from aioifx.client.sql.hints import closest
 from aioifx.errors import InterfaceError
 
 _NO_OPTIONS: Final[AllOptionFields] = {}
@@ -139,23 +139,28 @@ POOL_OPTIONS: Final = (
 """Keywords of create_pool alone."""
 
 _OTHERS_NAMES: Final = {
-    "timeout": "connect_timeout", "login_timeout": "connect_timeout", "username": "user", "passwd": "password",
-    "pwd": "password", "hostname": "host", "db": "database", "dbname": "database", "url": "dsn", "uri": "dsn",
-    "connection_string": "dsn", "encoding": "db_locale", "charset": "db_locale", "tls": "ssl", "minsize": "min_size",
-    "maxsize": "max_size", "pool_size": "max_size", "retries": "connect_retries", "query_timeout": "command_timeout",
+    "timeout": "connect_timeout command_timeout", "login_timeout": "connect_timeout", "username": "user",
+    "passwd": "password", "pwd": "password", "hostname": "host", "db": "database", "dbname": "database", "url": "dsn",
+    "uri": "dsn", "connection_string": "dsn", "encoding": "db_locale", "charset": "db_locale", "tls": "ssl",
+    "ssl_verify": "ssl ssl_ca", "env": "environment", "minsize": "min_size", "maxsize": "max_size",
+    "pool_size": "max_size", "retries": "connect_retries", "query_timeout": "command_timeout",
 }  # fmt: skip
-"""Option names of other clients, with the equivalent names of aioifx."""
+"""Option names of other clients, with the equivalent names of aioifx, separated by blanks."""
 
 
 def _check_known(name: str, also: Collection[str] = ()) -> None:
     fields = AllOptionFields.__annotations__
     if name in fields:
         return
-    meant = _OTHERS_NAMES.get(name, name)
-    if meant in POOL_OPTIONS and meant not in also:
+    known = ("dsn", *fields, *also)
+    meant = _OTHERS_NAMES.get(name) or (name if name in POOL_OPTIONS else "")
+    if not meant and (close := closest(name, (*known, *_OTHERS_NAMES))):
+        meant = _OTHERS_NAMES.get(close, close)
+    names = meant.split()
+    if len(names) == 1 and meant in POOL_OPTIONS and meant not in also:
         hint = f"; {meant} is a keyword of create_pool"
     else:
-        hint = f"; did you mean {meant!r}?" if meant != name else did_you_mean(name, ("dsn", *fields, *also))
+        hint = f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
     raise InterfaceError(f"{name}: unknown option{hint}")
 
 

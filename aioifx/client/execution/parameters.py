@@ -206,10 +206,10 @@ def check_sequence(params: object, what: str) -> None:
     if kind is tuple or kind is list:  # the check of an abstract class is slow
         return
     if isinstance(params, (str, bytes, dict)) or not isinstance(params, Sequence):
-        hint = "; pass a mapping as named=, and write :name in the statement"
-        raise InterfaceError(
-            f"{what}: expected a sequence, got {kind.__name__}" + (hint if isinstance(params, dict) else "")
-        )
+        hint = "; write (value,) for a single value"
+        if isinstance(params, dict):
+            hint = "; pass a mapping as named=, and write :name in the statement"
+        raise InterfaceError(f"{what}: expected a sequence, got {kind.__name__}{hint}")
 
 
 def check_rows(rows: object) -> None:

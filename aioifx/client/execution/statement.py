@@ -6,6 +6,7 @@ Callers of this module's coroutines hold the session's lock.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, NoReturn
 
@@ -43,7 +44,7 @@ from aioifx.codecs.native import EncodeArrow, leave_all, make_encoder
 from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.params import EncodeParamRows, EncodeResult
 from aioifx.errors import InterfaceError, ProtocolError
-from aioifx.sqltypes import Row, SqlType, Value
+from aioifx.sqltypes import Column, Row, SqlType, Value
 from aioifx.wire import requests
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
@@ -54,6 +55,17 @@ _CONTROLS: Final = frozenset(
     map(int, (StatementType.BEGIN_WORK, StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK))
 )
 """Statements that are not interrupted: their outcome would be unknown, and sqlbreak does not end them (documented)."""
+
+
+_UNNAMED: Final = "(expression)"
+
+
+def _named(results: tuple[Column, ...]) -> tuple[Column, ...]:
+    """The results of a routine, of which those without a name get one by their position."""
+    return tuple(
+        replace(column, name=f"expression_{number}") if column.name == _UNNAMED else column
+        for number, column in enumerate(results, 1)
+    )
 
 
 class Statement:
@@ -74,6 +86,8 @@ class Statement:
             self.kind == StatementType.EXECUTE_ROUTINE and bool(description.columns)
         )
         self.columns = description.columns if self.returns_rows else ()
+        if self.kind == StatementType.EXECUTE_ROUTINE:
+            self.columns = _named(self.columns)
         self.is_for_update = self.returns_rows and is_for_update(sql)
         """Whether its rows may be changed by WHERE CURRENT OF."""
         self.targets = description.columns if self.kind == StatementType.INSERT else ()

@@ -7,6 +7,7 @@ Invariants:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Final, Protocol
 
@@ -114,7 +115,7 @@ class StatementCache:
             InterfaceError: the connection was released to its pool.
         """
         if self.is_closed:
-            raise InterfaceError("the connection was released to its pool")
+            raise _released()
         return self.base_session
 
     def for_user(self) -> StatementCache:
@@ -264,3 +265,12 @@ def note_stale(error: BaseException) -> None:
     """Add a note of what to do if *error* shows that the statement is stale."""
     if isinstance(error, DatabaseError) and error.sqlcode == _CHANGED:
         error.add_note(_EXECUTE_AGAIN)
+
+
+def _released() -> InterfaceError:
+    error = InterfaceError("the connection was released to its pool")
+    if "fastapi" in sys.modules:
+        error.add_note(
+            'a StreamingResponse of FastAPI that reads from it needs Depends(..., scope="request")'
+        )
+    return error

@@ -30,7 +30,7 @@ from aioifx.client.pool.decisions import (
     PoolState,
     Reject,
 )
-from aioifx.client.pool.leases import Holder, Lease, Leases
+from aioifx.client.pool.leases import Acquirer, Holder, Lease, Leases
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession, within_operation
 from aioifx.client.pool.listeners import PoolTimes, listeners_of
 from aioifx.client.pool.waits import Waiter, WaitLimits
@@ -61,6 +61,11 @@ WARNING_INTERVAL: Final = 60.0
 _running_loop: Final = asyncio._get_running_loop  # pyright: ignore[reportPrivateUsage] - None without a loop
 
 
+def _because(cause: BaseException | None) -> str:
+    """The end of a message with a cause."""
+    return f": {cause}" if cause is not None and str(cause) else ""
+
+
 def _is_cancellation(error: BaseException) -> bool:
     """Whether the current task was cancelled, and a hook has not raised CancelledError by itself."""
     task = asyncio.current_task()
@@ -83,6 +88,8 @@ class PoolManager:
         self.observation = lifecycle.observation
         self.name = name
         self._slow_release = slow_release
+        self.last_leaked: Acquirer | None = None
+        """Of the connection that was last garbage-collected without being released; None if there is none."""
         self.state: PoolState[PooledSession, Waiter] = PoolState(limits, random.random)
         self._times = PoolTimes(self.state.counters, listeners_of(self.observation, name, self.state))
         self._leases = Leases(debug)
@@ -163,6 +170,7 @@ class PoolManager:
         except TimeoutError:
             raise PoolTimeout(
                 f"{self!r}: {self.state.size} of {limits.min_size} connections were open after {timeout:g} s"
+                f"{_because(self.state.error)}"
             ) from self.state.error
 
     # -- acquiring ----------------------------------------------------------------------------------------------------
@@ -299,7 +307,7 @@ class PoolManager:
 
     def _timed_out(self, timeout: float) -> PoolTimeout:
         self._times.on_timed_out()
-        return self._timeout(f"no connection within {timeout:g} s")
+        return self._timeout(f"no connection within {timeout:g} s{_because(self.state.error)}")
 
     def release(self, conn: Connection[Any]) -> None:
         """Release a connection.
@@ -329,7 +337,8 @@ class PoolManager:
         held = now - lease.since
         self._times.on_released(held)
         if self._slow_release is not None and held > self._slow_release:
-            logger.warning("%r: a connection was held for %.1f s%s", self, held, lease.by)
+            by = f" by {lease.by.name}{lease.by.place}" if lease.by.frames else ""
+            logger.warning("%r: a connection was held for %.1f s%s", self, held, by)
         pooled, session = lease.pooled, lease.pooled.session
         if self._lifecycle.reset is None and session.try_reset(lease.statements):
             if self._changed is not None or not self.state.try_release(pooled, now):
@@ -371,6 +380,7 @@ class PoolManager:
         """Called in any thread when a connection is garbage-collected without being released."""
         if self._binding is None or self._binding.is_inherited:
             return
+        self.last_leaked = lease.by
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed, so there is nothing to update
                 self._loop.call_soon_threadsafe(self._reclaim_leaked, lease)
@@ -484,7 +494,7 @@ class PoolManager:
     def _rejection(self, rejected: Reject[Waiter]) -> PoolTimeout | PoolClosed:
         if self.state.is_closing:
             return PoolClosed(f"{self!r}: {rejected.reason}")
-        error = self._timeout(rejected.reason)
+        error = self._timeout(f"{rejected.reason}{_because(rejected.cause)}")
         error.__cause__ = rejected.cause
         return error
 

@@ -28,6 +28,14 @@ class Histogram:
     bounds: tuple[float, ...] = BOUNDS
     """Upper bound of each range, inclusive; the last range has none."""
 
+    def __repr__(self) -> str:
+        """Rounded, for people: without the ranges."""
+        noun = "duration" if self.count == 1 else "durations"
+        return (
+            f"<{self.count} {noun}: {self.total:.3g} s in all, 95 % up to {self.quantile(0.95):.3g} s, "
+            f"the longest {self.longest:.3g} s>"
+        )
+
     def quantile(self, share: float) -> float:
         """An upper bound of this share of the durations, such as 0.95: the bound of a range or the longest duration."""
         reached = 0

@@ -10,10 +10,15 @@ from aioifx.client.sql.scanner import TOKEN
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """The end of a message about an unknown *name*: a suggestion from *names*, if one is similar."""
+    close = closest(name, names)
+    return f"; did you mean {close!r}?" if close else ""
+
+
+def closest(name: str, names: Iterable[str]) -> str:
+    """The one of *names* that is most similar to *name*; empty if none is similar."""
     from difflib import get_close_matches  # imported here because it is rarely needed
 
-    close = get_close_matches(name, names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return next(iter(get_close_matches(name, names, n=1)), "")
 
 
 def hint_for_text(sql: str) -> str:

@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import gc
 import io
+import sys
 from collections.abc import AsyncIterator, Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -728,9 +730,17 @@ async def test_cancel_drops_a_connection_whose_server_does_not_end_the_statement
         assert conn.is_closed()
 
 
-async def test_cancel_of_a_connection_that_was_released_is_rejected(server: Server) -> None:
+async def test_cancel_of_a_connection_that_was_released_is_rejected(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "fastapi", raising=False)
     async with pooled(server) as pool:
         conn = await pool.acquire()
         await pool.release(conn)
-        with pytest.raises(InterfaceError, match="was released to its pool"):
+        with pytest.raises(InterfaceError, match="was released to its pool") as caught:
             conn.cancel()
+        assert not hasattr(caught.value, "__notes__")
+        monkeypatch.setitem(sys.modules, "fastapi", ModuleType("fastapi"))
+        with pytest.raises(InterfaceError, match="was released to its pool") as caught:
+            conn.cancel()
+        assert 'scope="request"' in caught.value.__notes__[0]

@@ -233,6 +233,22 @@ async def test_a_transaction_that_met_a_lock_succeeds_when_the_lock_is_gone() ->
         assert await conn.fetchval("select a from t") == 7
 
 
+async def test_no_attempt_begins_after_the_deadline() -> None:
+    again, slept = retry(delay=10, max_delay=100, deadline=30)
+    failing = Failing(*[deadlock() for _ in range(5)])
+    with pytest.raises(Deadlock) as caught:
+        await again(failing)
+    assert slept == [10, 20]
+    assert caught.value.__notes__ == ["attempt 3 of 5; the deadline of 30 s ended it"]
+    assert repr(again) == "Retry(attempts=5, deadline=30, delay=10, max_delay=100)"
+
+
+def test_a_deadline_is_a_number_of_seconds() -> None:
+    for wrong in (0, "1"):
+        with pytest.raises(InterfaceError, match=r"^deadline: expected a number of seconds above 0"):
+            Retry(deadline=wrong)  # type: ignore[arg-type]  # what is tested
+
+
 def test_jitter_is_a_flag() -> None:
     with pytest.raises(InterfaceError, match=r"^jitter: expected True or False"):
         Retry(jitter="no")  # type: ignore[arg-type]  # what is tested

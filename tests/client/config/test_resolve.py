@@ -217,7 +217,10 @@ def test_the_scheme_of_jdbc_15_is_the_same_as_the_old_one() -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("timeout", "did you mean 'connect_timeout'?"),
+        ("timeout", "did you mean 'connect_timeout' or 'command_timeout'?"),
+        ("tmeout", "did you mean 'connect_timeout' or 'command_timeout'?"),
+        ("ssl_verify", "did you mean 'ssl' or 'ssl_ca'?"),
+        ("env", "did you mean 'environment'?"),
         ("maxsize", "max_size is a keyword of create_pool"),
         ("max_size", "max_size is a keyword of create_pool"),
         ("acquire_timeout", "acquire_timeout is a keyword of create_pool"),
@@ -233,7 +236,7 @@ def test_a_name_of_another_client_gets_a_hint(name: str, hint: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("maxsize", "max_size"), ("max_sise", "max_size"), ("timeout", "connect_timeout")]
+    ("name", "meant"), [("maxsize", "max_size"), ("max_sise", "max_size"), ("pool_siz", "max_size")]
 )
 def test_a_name_of_another_pool_gets_a_hint(name: str, meant: str) -> None:
     with pytest.raises(InterfaceError) as caught:

@@ -14,7 +14,7 @@ import aioifx.server
 from aioifx.client.api.connection import Connection
 from aioifx.client.session.server_behavior import ServerBehavior
 from aioifx.errors import Deadlock, OperationalError, RowLocked, SQLSyntaxError, UniqueViolation
-from aioifx.rows import tuple_row
+from aioifx.rows import dict_row, tuple_row
 from aioifx.testing.messages import CLOSED, EOT, described, done, error, executed, ints, raw_row, takes
 from aioifx.testing.script import (
     COMMAND,
@@ -763,3 +763,14 @@ async def test_no_row_is_lost_at_a_server_that_counts_the_rows_of_each_block(
             assert await way(conn) == expected
         async with aioifx.create_pool(server.dsn, fetch_size=4096) as pool:
             assert await pool.fetch(NUMBERS) == expected
+
+
+async def test_results_of_a_routine_without_names_are_numbered() -> None:
+    async with aioifx.server.running() as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE FUNCTION f() RETURNING INT, INT RETURN 1, 2; END FUNCTION")
+        await conn.execute("CREATE FUNCTION g() RETURNING INT AS total, INT AS rest RETURN 1, 2; END FUNCTION")
+        (row,) = await conn.fetch("EXECUTE FUNCTION f()")
+        assert row.asdict() == {"expression_1": 1, "expression_2": 2}
+        assert await conn.fetch("EXECUTE FUNCTION f()", row_factory=dict_row) == [row.asdict()]
+        (row,) = await conn.fetch("EXECUTE FUNCTION g()")
+        assert row.asdict() == {"total": 1, "rest": 2}

@@ -27,6 +27,17 @@ def test_each_duration_counts_in_the_range_whose_bound_it_reaches() -> None:
     assert len(times.counts) == len(times.bounds) + 1
 
 
+def test_durations_are_printed_rounded() -> None:
+    recorder = Recorder()
+    recorder.record(0.0123456)
+    assert (
+        repr(recorder.snapshot())
+        == "<1 duration: 0.0123 s in all, 95 % up to 0.0123 s, the longest 0.0123 s>"
+    )
+    recorder.record(3.21987)
+    assert repr(recorder.snapshot()) == "<2 durations: 3.23 s in all, 95 % up to 3.22 s, the longest 3.22 s>"
+
+
 def test_a_snapshot_does_not_change() -> None:
     recorder = Recorder()
     before = recorder.snapshot()
