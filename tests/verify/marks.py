@@ -100,6 +100,7 @@ def _heading(lines: list[str]) -> str:
     return ""
 
 
+_PUSH_REFUSALS = "any other answer is an error, with the server's text"
 _MAKES_NO_ROUTINE = "needs a routine on the server, which verify does not make"
 
 REASONS = {
@@ -190,6 +191,14 @@ REASONS = {
     "server/engine/cdc_session.py: CdcSession.row_of_syscdcsess": "aioifx does not read it",
     "server/engine/cdc_session.py: CdcSession.read": "aioifx reads active sessions only",
     "server/engine/write_refusals.py: check_definition": "it needs the privilege to capture, and alters a table",
+    "server/engine/push_queries.py: _REFUSED": "a ROW that a server pushes is read as well",
+    "server/engine/push_queries.py: _bare_texts": _PUSH_REFUSALS,
+    "server/engine/push_queries.py: _json_value": "aioifx returns the values as the server writes them",
+    "server/engine/push_sessions.py": "aioifx returns the events that the server has",
+    "server/engine/push_tasks.py": _PUSH_REFUSALS,
+    "pushdata/documents.py": "all these forms are read",
+    "pushdata/session.py: _positive": _PUSH_REFUSALS,
+    "docs/reference/push-data.md: Where the facts are from": "as in the modules",
     # -- variations that clients must survive, rather than assumptions ------------------------------------------------
     "server/protocol/quirks.py": "about the quirks below",
     "client/config/dsn.py": "about JDBC's URLs, not about servers",

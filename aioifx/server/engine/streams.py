@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from time import monotonic
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.interrupts import INTERRUPTED, Interrupts
@@ -19,6 +19,8 @@ _FIRST: Final = 1001
 _LAST: Final = 0x7FFF
 """SQ_LODATA has 16 bits for a descriptor (observed: JDBC)."""
 _NO_NUMBER: Final = -9810
+
+S = TypeVar("S")
 
 Wait: TypeAlias = Callable[[Callable[[], bool], float | None], bool]
 """``wait(is_ready, seconds)``, see `Streams.wait`."""
@@ -91,6 +93,10 @@ class Streams:
     def find(self, number: int) -> Stream | None:
         """The stream of that number."""
         return self._known.get(number)
+
+    def of_type(self, kind: type[S]) -> S | None:
+        """The first stream of a class."""
+        return next((each for each in self._known.values() if isinstance(each, kind)), None)
 
     def read(self, number: int, size: int) -> bytes:
         """The next bytes of a known stream, at most *size*.
