@@ -205,7 +205,11 @@ def test_data_beyond_the_limit_of_a_reply_is_refused_before_it_arrives() -> None
 
 @pytest.mark.parametrize(
     "messages",
-    ["0061 0002 00000003" * 2, "0061 0000 ffffffff 0000" * 2, "0061 0000 00000001 0001 6100 0061 0002 00000003"],
+    [
+        "0061 0002 00000003" * 2,
+        "0061 0000 ffffffff 0000" * 2,
+        "0061 0000 00000001 0001 6100 0061 0002 00000003",
+    ],
     ids=["writes", "errors", "both"],
 )
 def test_two_results_in_one_reply_are_refused(messages: str) -> None:

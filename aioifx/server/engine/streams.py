@@ -126,8 +126,8 @@ class Streams:
     def wait(self, is_ready: Callable[[], bool], seconds: float | None) -> bool:
         """Wait until *is_ready* is true, which is asked first and after each `wake`; returns whether it is.
 
-        An interrupt does not end the wait (observed: a read of changes appears to be uninterruptible); it ends the
-        session's next statement.
+        An interrupt does not end the wait (observed: a read of changes appears to be uninterruptible). Assumed: it ends
+        the session's next statement.
 
         Args:
             is_ready: whether the read can go on.
