@@ -55,6 +55,7 @@ if _typing.TYPE_CHECKING:
         PoolTimeout,
         ProgrammingError,
         ProtocolError,
+        PushDataError,
         QueryCanceled,
         QueryTimeout,
         RowLocked,
@@ -65,6 +66,8 @@ if _typing.TYPE_CHECKING:
         UniqueViolation,
         Warning,
     )
+    from aioifx.pushdata.events import Events, events
+    from aioifx.pushdata.watch import Watch
     from aioifx.rows import Record
     from aioifx.sqltypes import Column, Datetime, IntervalYM, Qualifier, SqlType, TypeCode, Unit
     from aioifx.tracing.events import TraceEvent
@@ -94,6 +97,7 @@ __all__ = [
     "Datetime",
     "Deadlock",
     "Error",
+    "Events",
     "ExecuteResult",
     "ForeignKeyViolation",
     "Histogram",
@@ -121,6 +125,7 @@ __all__ = [
     "PreparedStatement",
     "ProgrammingError",
     "ProtocolError",
+    "PushDataError",
     "Qualifier",
     "QueryCanceled",
     "QueryTimeout",
@@ -145,9 +150,11 @@ __all__ = [
     "Unit",
     "UnloadFormat",
     "Warning",
+    "Watch",
     "changes",
     "connect",
     "create_pool",
+    "events",
     "parse_dsn",
     "rows",
     "speedups",
@@ -182,9 +189,11 @@ _SOURCES = {
         AuthenticationError CdcError CheckViolation ConnectError ConnectionLost DataError DatabaseError Deadlock
         Error ForeignKeyViolation IntegrityError InterfaceError InternalError LocaleError LockError
         LockTimeout NotNullViolation NotSupportedError OperationalError PermissionDenied PoolClosed
-        PoolTimeout ProgrammingError ProtocolError QueryCanceled QueryTimeout RowLocked SQLSyntaxError
-        UndefinedColumn UndefinedRoutine UndefinedTable UniqueViolation Warning
+        PoolTimeout ProgrammingError ProtocolError PushDataError QueryCanceled QueryTimeout RowLocked
+        SQLSyntaxError UndefinedColumn UndefinedRoutine UndefinedTable UniqueViolation Warning
     """,
+    "aioifx.pushdata.events": "Events events",
+    "aioifx.pushdata.watch": "Watch",
     "aioifx.rows": "Record",
     "aioifx.sqltypes": "Column Datetime IntervalYM Qualifier SqlType TypeCode Unit",
     "aioifx.tracing.events": "TraceEvent",

@@ -14,6 +14,7 @@
        │  ├─ QueryTimeout         longer than command_timeout; a TimeoutError, too
        │  ├─ PoolTimeout          no connection of a pool in time; a TimeoutError, too
        │  ├─ CdcError             change data capture refused a call, or ended; .code .name .text
+       │  ├─ PushDataError        the server refuses or ends a session of push data
        │  └─ LockError            retryable
        │     ├─ RowLocked         another session has the lock, and this one does not wait
        │     ├─ LockTimeout       still locked after the time of SET LOCK MODE
@@ -195,6 +196,10 @@ class CdcError(OperationalError):
         self.code = code
         self.name = name
         self.text = text or message
+
+
+class PushDataError(OperationalError):
+    """The server refused a session of push data or a query, ended it by an error, or has discarded events."""
 
 
 class LockError(OperationalError):

@@ -71,6 +71,8 @@ ATTRIBUTES = {
     "aioifx.CommittedTransaction.time",
     "aioifx.CommittedTransaction.transaction",
     "aioifx.CommittedTransaction.user",
+    "aioifx.Events.session_id",
+    "aioifx.Events.skipped",
     "aioifx.IntervalYM.total_months",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final
 
+from aioifx.verify.captures import CAPTURES
 from aioifx.verify.check import ONE_ROW, Check, does, fails, gives, rows, sql_check
 from aioifx.verify.fetching import FETCHING
 from aioifx.verify.sessions import SESSIONS
@@ -98,4 +99,5 @@ CHECKS: Final[tuple[Check, ...]] = (
     *TRANSFERS,
     *SQL,
     *SESSIONS,
+    *CAPTURES,
 )

@@ -551,7 +551,7 @@ async def test_a_server_that_ends_tls_after_the_handshake(
         ({"server": "ol_store"}, "server_name", "server", "ol_shop"),
         ({"password": "wrong"}, "login", "password", "the password of app"),
         ({"user": "nobody"}, "login", "user", "a user that may log in"),
-        ({"database": "shops"}, "database", "database", "one of shop, syscdcv1, sysmaster"),
+        ({"database": "shops"}, "database", "database", "one of shop, sysadmin, syscdcv1, sysmaster"),
         ({"db_locale": "en_US.utf8"}, "locale", "db_locale", "en_US.819"),
         ({"role": "secondary"}, "role", "host", "a secondary server of the cluster"),
     ],

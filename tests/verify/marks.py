@@ -100,6 +100,7 @@ def _heading(lines: list[str]) -> str:
     return ""
 
 
+_PUSH_REFUSALS = "any other answer is an error, with the server's text"
 _MAKES_NO_ROUTINE = "needs a routine on the server, which verify does not make"
 
 REASONS = {
@@ -179,17 +180,17 @@ REASONS = {
     "server/sqlite/lock_testing.py: Access.KEY": "it needs a second session with locks",
     "server/engine/write_refusals.py": "it needs a secondary server",
     "server/catalog/cdc_tables.py": "aioifx does not read syscdcpacketschemes",
-    "server/catalog/cdc_tables.py: ERRORS": "it needs the privilege to capture; aioifx reads the codes by their names",
-    "server/catalog/cdc_tables.py: RECORDS": "aioifx does not read the texts",
-    "server/engine/cdc_routines.py": "aioifx sends no such arguments",
     "server/engine/cdc_routines.py: start_capture": "aioifx turns full-row logging on first",
     "server/engine/cdc_routines.py: error_text": "aioifx reads syscdcerrcodes instead",
     "server/engine/cdc_rows.py: CapturedTable": "aioifx leaves such columns out",
     "server/engine/cdc_rows.py: CapturedTable.row_of_syscdctabs": "aioifx does not read it",
-    "server/engine/cdc_session.py: CdcSession.activate": "aioifx activates a session once",
     "server/engine/cdc_session.py: CdcSession.row_of_syscdcsess": "aioifx does not read it",
-    "server/engine/cdc_session.py: CdcSession.read": "aioifx reads active sessions only",
     "server/engine/write_refusals.py: check_definition": "it needs the privilege to capture, and alters a table",
+    "server/engine/push_queries.py: _REFUSED": "a ROW that a server pushes is read as well",
+    "server/engine/push_queries.py: _bare_texts": _PUSH_REFUSALS,
+    "server/engine/push_tasks.py": _PUSH_REFUSALS,
+    "pushdata/session.py: _positive": _PUSH_REFUSALS,
+    "docs/reference/push-data.md: Where the facts are from": "as in the modules",
     # -- variations that clients must survive, rather than assumptions ------------------------------------------------
     "server/protocol/quirks.py": "about the quirks below",
     "client/config/dsn.py": "about JDBC's URLs, not about servers",

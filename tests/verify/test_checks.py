@@ -48,7 +48,8 @@ def test_the_package_has_no_check_of_an_sql_fact_that_only_the_embedded_server_a
     alone = {check.name for check in CHECKS if all(key.startswith("server/") for key in check.marks)}
     assert alone == {
         "many-statements", "scroll-kinds", "scrolls-over-collections", "failed-put", "missing-server-file",
-        "constraints-outside",
+        "constraints-outside", "cdc-codes", "cdc-open-close", "cdc-timeout-record", "cdc-max-records", "cdc-interrupt",
+        "cdc-lsn-too-old",
     }, "the requests of these are sent by modules of the package"  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from aioifx.server.engine.push_sessions import PushSessions
 from aioifx.server.engine.streams import StreamNumbers
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class SessionRegistry:
         """Those of all sessions."""
         self.cdc_sessions: dict[int, CdcSession] = {}
         """The capture sessions, by number."""
+        self.push_sessions = PushSessions()
+        """The sessions of push data."""
 
     def register(self, user: str, host: str = "", process_id: int = 0, program: str = "") -> SessionEntry:
         """Register a session; its id has not been used before."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from time import monotonic
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.interrupts import INTERRUPTED, Interrupts
@@ -19,6 +19,8 @@ _FIRST: Final = 1001
 _LAST: Final = 0x7FFF
 """SQ_LODATA has 16 bits for a descriptor (observed: JDBC)."""
 _NO_NUMBER: Final = -9810
+
+S = TypeVar("S")
 
 Wait: TypeAlias = Callable[[Callable[[], bool], float | None], bool]
 """``wait(is_ready, seconds)``, see `Streams.wait`."""
@@ -92,6 +94,10 @@ class Streams:
         """The stream of that number."""
         return self._known.get(number)
 
+    def of_type(self, kind: type[S]) -> S | None:
+        """The first stream of a class."""
+        return next((each for each in self._known.values() if isinstance(each, kind)), None)
+
     def read(self, number: int, size: int) -> bytes:
         """The next bytes of a known stream, at most *size*.
 
@@ -120,8 +126,8 @@ class Streams:
     def wait(self, is_ready: Callable[[], bool], seconds: float | None) -> bool:
         """Wait until *is_ready* is true, which is asked first and after each `wake`; returns whether it is.
 
-        An interrupt does not end the wait (observed: a read of changes appears to be uninterruptible); it ends the
-        session's next statement.
+        An interrupt does not end the wait (observed: a read of changes appears to be uninterruptible). Assumed: it ends
+        the session's next statement.
 
         Args:
             is_ready: whether the read can go on.

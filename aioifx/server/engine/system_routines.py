@@ -10,9 +10,10 @@ from functools import partial
 from typing import Final
 
 from aioifx.server.catalog.cdc_tables import SYSCDC
-from aioifx.server.engine import cdc_routines
+from aioifx.server.engine import cdc_routines, push_tasks
 from aioifx.server.engine.session_state import SessionState
 from aioifx.server.sql.model.spl import Routine, SystemRoutine
+from aioifx.server.sqlite.databases import SYSADMIN
 
 
 def found(state: SessionState, database: str, name: str, count: int) -> Routine | None:
@@ -26,6 +27,7 @@ def found(state: SessionState, database: str, name: str, count: int) -> Routine 
 
 
 ROUTINES: Final[Mapping[tuple[str, str], SystemRoutine]] = {
-    (SYSCDC, name): routine for name, routine in cdc_routines.ROUTINES.items()
+    **{(SYSCDC, name): routine for name, routine in cdc_routines.ROUTINES.items()},
+    **{(SYSADMIN, name): routine for name, routine in push_tasks.ROUTINES.items()},
 }
 """By database and name."""

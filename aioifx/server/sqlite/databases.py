@@ -38,7 +38,10 @@ from aioifx.server.sqlite.smart_objects import ObjectsInUse
 SYSMASTER: Final = systables.SYSMASTER
 """The database that every server has."""
 
-OWN_DATABASES: Final = {SYSMASTER: "", SYSCDC: "en_US.utf8"}
+SYSADMIN: Final = "sysadmin"
+"""The database of the functions of administrators."""
+
+OWN_DATABASES: Final = {SYSMASTER: "", SYSADMIN: "", SYSCDC: "en_US.utf8"}
 """The databases that a server creates if they do not exist, and their locales (documented: of syscdcv1); empty: the
 server's."""
 
@@ -123,7 +126,9 @@ class Database:
     abandoned: deque[tuple[int, Hashable]] = field(default_factory=deque[tuple[int, Hashable]])
     """Numbers and owners of transactions that ended sessions have not rolled back."""
     captured: frozenset[int] = frozenset()
-    """Tabids of the tables with full-row logging, whose changes are logged."""
+    """Tabids of the tables with full-row logging, and of those of `watched`, whose changes are logged."""
+    watched: frozenset[int] = frozenset()
+    """Tabids of the tables with queries of push data."""
     changes: ChangeLog | None = None
     """The server's log of these."""
     table_names: dict[int, str] = field(default_factory=dict[int, str])
@@ -252,10 +257,20 @@ class Databases:
         Raises:
             OSError: it cannot be written.
         """
-        tabids = database.captured | {tabid} if is_captured else database.captured - {tabid}
-        if tabids != database.captured:
+        known = self._captured.of(database.name)
+        tabids = known | {tabid} if is_captured else known - {tabid}
+        if tabids != known:
             self._captured.set(database.name, tabids)
-            database.captured = tabids
+            self._combine(database)
+
+    def watch(self, database: Database, tabids: frozenset[int]) -> None:
+        """Log the changes of these tables for push data as well, until the server ends."""
+        database.watched = tabids
+        self._combine(database)
+
+    def _combine(self, database: Database) -> None:
+        with self._lock:
+            database.captured = self._captured.of(database.name) | database.watched
 
     def describe(self, address: str) -> None:
         """Tell other servers that want the directory the address of this one."""
@@ -373,9 +388,9 @@ class Databases:
             wait: seconds for sessions to close it.
 
         Raises:
-            SqlError: -329, not found; -425, a session has it open; -389, it is sysmaster.
+            SqlError: -329, not found; -425, a session has it open; -389, every server has it.
         """
-        if name == SYSMASTER:
+        if name in OWN_DATABASES:
             raise SqlError(-389)
         database = self.find(name)
         with self._closed:

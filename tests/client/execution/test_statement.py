@@ -768,7 +768,9 @@ async def test_no_row_is_lost_at_a_server_that_counts_the_rows_of_each_block(
 async def test_results_of_a_routine_without_names_are_numbered() -> None:
     async with aioifx.server.running() as dsn, aioifx.connect(dsn) as conn:
         await conn.execute("CREATE FUNCTION f() RETURNING INT, INT RETURN 1, 2; END FUNCTION")
-        await conn.execute("CREATE FUNCTION g() RETURNING INT AS total, INT AS rest RETURN 1, 2; END FUNCTION")
+        await conn.execute(
+            "CREATE FUNCTION g() RETURNING INT AS total, INT AS rest RETURN 1, 2; END FUNCTION"
+        )
         (row,) = await conn.fetch("EXECUTE FUNCTION f()")
         assert row.asdict() == {"expression_1": 1, "expression_2": 2}
         assert await conn.fetch("EXECUTE FUNCTION f()", row_factory=dict_row) == [row.asdict()]

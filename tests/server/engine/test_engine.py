@@ -145,7 +145,7 @@ def test_current_is_the_same_throughout_a_statement(core: ServerCore) -> None:
 def test_sysmaster_shows_databases_and_sessions(engine: Engine, core: ServerCore) -> None:
     core.engine("", user="bert")
     result = query(engine, "SELECT name, is_logging FROM sysmaster:sysdatabases ORDER BY name")
-    assert result == [("demo", 1), ("syscdcv1", 1), ("sysmaster", 1)]
+    assert result == [("demo", 1), ("sysadmin", 1), ("syscdcv1", 1), ("sysmaster", 1)]
     users = query(engine, "SELECT username FROM sysmaster:syssessions ORDER BY sid")
     assert [user.rstrip() for (user,) in users] == ["anna", "bert"]
 

@@ -284,6 +284,7 @@ async def test_the_tables_of_all_databases_have_names() -> None:
             ("demo", "ours"),
             ("demo", "syscolumns"),
             ("other", "syscolumns"),
+            ("sysadmin", "syscolumns"),
             ("syscdcv1", "syscolumns"),
             ("sysmaster", "syscolumns"),
         ]
@@ -293,7 +294,7 @@ async def test_the_tables_of_all_databases_have_names() -> None:
         joined = "SELECT n.dbsname, n.tabname FROM systables t, sysmaster:systabnames n WHERE n.partnum = t.partnum"
         assert await conn.fetch(f"{joined} AND t.tabname = 'mine'") == [("demo", "mine")]
         named = "SELECT n.tabname FROM sysmaster:sysdatabases d, sysmaster:systabnames n WHERE n.partnum = d.partnum"
-        assert await conn.fetch(named) == [("systables",)] * 4
+        assert await conn.fetch(named) == [("systables",)] * 5
 
 
 async def test_a_rollback_does_not_remove_them() -> None:

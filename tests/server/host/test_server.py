@@ -171,7 +171,9 @@ async def test_a_directory_that_is_only_read_shows_what_is_committed(tmp_path: P
             async with conn.transaction():
                 await conn.execute("UPDATE t SET a = 2")
                 shutil.copytree(tmp_path / "killed", tmp_path / "left")
-    with pytest.raises(ValueError, match=r"^database: expected one of shop, syscdcv1, sysmaster, got stock$"):
+    with pytest.raises(
+        ValueError, match=r"^database: expected one of shop, sysadmin, syscdcv1, sysmaster, got stock$"
+    ):
         async with serve(ServerOptions(("stock",), directory=tmp_path / "left", read_only=True)):
             pass
     async with serve(ServerOptions(("shop",), directory=tmp_path / "left", read_only=True)) as server:

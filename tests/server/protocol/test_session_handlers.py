@@ -95,13 +95,14 @@ def test_a_created_database_has_the_clients_db_locale(core: ServerCore) -> None:
         "demo": "en_US.819",
         "greek": "el_GR.57372",
         "plain": "en_US.819",
+        "sysadmin": "en_US.819",
         "syscdcv1": "en_US.57372",
         "sysmaster": "en_US.819",
     }
 
 
 def test_the_server_lists_its_databases_and_its_version(talk: Talk) -> None:
-    assert talk.say(session_requests.DbList()).names == ("demo", "syscdcv1", "sysmaster")
+    assert talk.say(session_requests.DbList()).names == ("demo", "sysadmin", "syscdcv1", "sysmaster")
     version = talk.say(session_requests.Version()).version
     assert version is not None
     assert "Informix" in version

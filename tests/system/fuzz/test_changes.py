@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from functools import cache
@@ -110,7 +111,7 @@ def check(data: bytes, cuts: list[int]) -> tuple[int, bool]:
     whole, failure, pending = outcome([data])
     assert len(whole) * 16 <= len(data)
     edges = [0, *cuts, len(data)]
-    pieces = [data[start:stop] for start, stop in zip(edges, edges[1:], strict=False)]
+    pieces = [data[start:stop] for start, stop in itertools.pairwise(edges)]
     records, same, left = outcome(pieces)
     assert (same, left) == (failure, pending)
     assert failure or records == whole

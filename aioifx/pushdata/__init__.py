@@ -1,0 +1,1 @@
+"""Push data: changes of rows as JSON documents, which the server sends by registered queries. Never: CDC records."""

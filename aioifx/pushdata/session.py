@@ -1,0 +1,144 @@
+"""One push-data session at the server: opened or joined, its queries registered, read, deleted. Never: a document.
+
+The session belongs to a connection to the database sysadmin. It is read as if its descriptor were that of an open
+smart large object (documented).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Self
+
+from aioifx.client.api.connection import Connection, statements_of
+from aioifx.client.config.options import ConnectOptions
+from aioifx.client.connect.connect import open_connection
+from aioifx.client.session.failures import raise_for
+from aioifx.errors import ConnectionLost, ProtocolError, PushDataError, QueryTimeout
+from aioifx.pushdata.documents import attributes
+from aioifx.rows import tuple_row
+from aioifx.wire import objects
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply
+
+DATABASE: Final = "sysadmin"
+"""Push data is a task of this database (documented)."""
+
+BUFFER: Final = 256_000
+"""Bytes of one read, unless the caller says otherwise. A document that is larger is an error of the server."""
+
+_REGISTERED: Final = "ok"
+"""The result of a registration, in upper or lower case (observed: JDBC takes everything else for an error)."""
+
+_HANDLES: Final = 0x10000
+"""SQ_LODATA has 16 bits for a descriptor; a larger one is cut (observed: CDC on 14.10)."""
+
+
+class PushSession:
+    """A push-data session and its connection.
+
+    Args:
+        descriptor: of the session at the server.
+    """
+
+    def __init__(self, conn: Connection[Any], descriptor: int) -> None:
+        self._conn = conn
+        self._handle = (descriptor + _HANDLES // 2) % _HANDLES - _HANDLES // 2
+
+    @classmethod
+    async def open(cls, options: ConnectOptions, session_id: str | None = None) -> Self:
+        """A new session on a connection of its own, or the one of *session_id*, which no other connection reads.
+
+        Raises:
+            PushDataError: the server refuses it.
+            DatabaseError: the connection failed, or the user may not call ``task``.
+        """
+        conn = await open_connection(options)
+        try:
+            if session_id is None:
+                answer = await _task(conn, "pushdata open")
+            else:
+                answer = await _task(conn, "pushdata join", {"session_id": session_id})
+            return cls(conn, _positive(answer, "open" if session_id is None else "join"))
+        except BaseException:
+            conn.terminate()
+            raise
+
+    async def detachable(self) -> str:
+        """Have the session stay at the server without a connection; returns its id.
+
+        Source: documented: pushdata setdetach; observed: JDBC calls it before it registers
+        """
+        return str(_positive(await _task(self._conn, "pushdata setdetach"), "setdetach"))
+
+    async def register(self, registrations: Iterable[Mapping[str, object]]) -> None:
+        """Register attributes of the session, and queries.
+
+        Raises:
+            PushDataError: the server refuses one.
+        """
+        for values in registrations:
+            answer = await _task(self._conn, "pushdata register", values)
+            if answer.lower() != _REGISTERED:
+                raise PushDataError(f"pushdata register: {answer}")
+
+    async def read(self, size: int, seconds: float) -> str:
+        """The next documents, which the server waits for.
+
+        Args:
+            size: bytes at most.
+            seconds: until the connection is given up, longer than the server's time limit.
+
+        Raises:
+            ConnectionLost: the connection has ended, or the server has not answered in time.
+            PushDataError: it answered without a document.
+        """
+        session = statements_of(self._conn).session
+        outbox = Outbox()
+        objects.put_read_object(outbox, objects.ReadObject(self._handle, size))
+        try:
+            async with session.turn(seconds):
+                reply = await session.conversation.exchange(outbox, on_success=_check_data)
+        except QueryTimeout as error:
+            self.terminate()
+            raise ConnectionLost(f"no answer to a read of push data within {seconds:g} s") from error
+        raise_for(reply)
+        data = reply.object_data
+        assert data is not None
+        if data.size <= 0:
+            raise PushDataError(f"a read of push data returned {data.size}")
+        return session.code_set.decode(data.data)
+
+    async def delete(self) -> None:
+        """Delete the session at the server (documented: needed for detachable ones only)."""
+        await _task(self._conn, "pushdata delete")
+
+    async def close(self) -> None:
+        """Close the connection; a session that is not detachable ends with it (documented)."""
+        await self._conn.close()
+
+    def terminate(self) -> None:
+        """Drop the connection, also during a read."""
+        self._conn.terminate()
+
+
+async def _task(conn: Connection[Any], command: str, values: Mapping[str, object] | None = None) -> str:
+    """The result of ``task``, a text.
+
+    Source: documented: the commands; observed: JDBC 15
+    """
+    given = [] if values is None else [attributes(values)]
+    sql = f"EXECUTE FUNCTION informix.task('{command}'{', ?' * len(given)})"
+    row = await conn.fetchrow(sql, *given, row_factory=tuple_row)
+    return "" if row is None or row[0] is None else str(row[0]).strip()
+
+
+def _positive(answer: str, command: str) -> int:
+    """A descriptor or id. Zero and negative numbers are errors (observed: JDBC), and so is other text (assumed)."""
+    if not (answer.isascii() and answer.isdecimal() and int(answer)):
+        raise PushDataError(f"pushdata {command}: {answer}")
+    return int(answer)
+
+
+def _check_data(reply: Reply) -> None:
+    if reply.object_data is None or reply.object_data.is_write:
+        raise ProtocolError("the server did not answer SQ_LODATA")
