@@ -41,7 +41,7 @@ UTF8: Final = code_set_of("en_US.utf8")
 
 _HEADER: Final = Struct(">4I")
 _ROW: Final = Struct(">QIII")
-_FORMS: Final = {
+_FORMS: Final[dict[int, str]] = {
     TypeCode.SMALLINT: "h", TypeCode.INTEGER: "i", TypeCode.BIGINT: "q", TypeCode.DATE: "i",
     TypeCode.SMALLFLOAT: "f", TypeCode.FLOAT: "d",
 }  # fmt: skip

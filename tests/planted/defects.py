@@ -455,8 +455,8 @@ DEFECTS: Final = (
     Defect(
         "row index within the rejected block",
         "aioifx/client/bulk/load.py",
-        "error.row_index = batch.first + index",
-        "error.row_index = index",
+        "error.row_index = self._rejects.index_of(batch.first + position)",
+        "error.row_index = self._rejects.index_of(position)",
         BULK,
     ),
     Defect(

@@ -197,8 +197,6 @@ REASONS = {
     "cdc/session.py: CdcSession.present": "a position that is too early gives changes again, which the snapshot has",
     "cdc/snapshot.py": "it needs two sessions with transactions; see cdc-timeout-record",
     "docs/reference/changes.md: Where the facts are from": "as in codecs/cdc_rows.py and codecs/cdc_records.py",
-    "codecs/cdc_records.py: _schema_text": "both forms are read",
-    "codecs/cdc_rows.py": "a column that aioifx cannot decode ends the capture with an error; cdc-insert compares it",
     "codecs/cdc_rows.py: _LOCATOR": "aioifx does not read the four bytes",
     "client/execution/read_again.py: _may_read_again": "about what applications define, not about servers",
     "server/protocol/quirks.py: Quirk.COUNT_WITH_EACH_BLOCK": "a variation; see done-ends-rows",
