@@ -256,6 +256,22 @@ def _plot(title: str, rows: Sequence[tuple[str, list[tuple[str, Speed]]]], keys:
     return drawing
 
 
+def positions() -> Drawing:
+    drawing = Drawing(760, 300, "Three transactions in the log, and the position after the COMMIT of B")
+    spans = (("A", "a", 90, 660), ("B", "b", 170, 430), ("C", "c", 240, 340))
+    for number, (name, style, begin, commit) in enumerate(spans):
+        drawing.text(begin, 28 + 56 * number, f"BEGIN {name}", "soft")
+        drawing.text(commit, 28 + 56 * number, f"COMMIT {name}", "end soft")
+        drawing.box(begin, 36 + 56 * number, commit - begin, 22, style)
+    drawing.dot(390, 103, "dot2")
+    for x, name in ((90, "restart"), (390, "change"), (430, "commit")):
+        drawing.line([(x, 60 if x == 90 else 116), (x, 236)], "dash", arrow=False)
+        drawing.text(x, 254 if name != "change" else 272, name, "mid bold")
+    drawing.line([(30, 222), (730, 222)])
+    drawing.text(730, 244, "logical log, rising sequence numbers", "end soft")
+    return drawing
+
+
 def speed_fetch() -> Drawing:
     table = next(_tables((EXPLANATION / "speed.md").read_text("utf-8")))
     rows = []
@@ -280,6 +296,7 @@ DRAWINGS: Final = {
     "pool": pool,
     "round-trip": round_trip,
     "cancelled-call": cancelled,
+    "positions": positions,
     "speed-fetch": speed_fetch,
     "speed-calls": speed_calls,
 }

@@ -10,12 +10,15 @@ request along: the statement is interrupted at the server, and the connection is
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import uvicorn
@@ -27,6 +30,8 @@ import aioifx
 import aioifx.server
 from aioifx.asgi import CancelWhenGone
 from aioifx.rows import class_row, dict_row
+
+logger = logging.getLogger(__name__)
 
 SCHEMA = """
 CREATE TABLE item (
@@ -90,8 +95,42 @@ async def health(request: Request) -> dict[str, Any]:
     return asdict(request.app.state.pool.stats)
 
 
+class ItemCache:
+    """Items by their id, forgotten when another transaction changes them; it needs change data capture."""
+
+    def __init__(self) -> None:
+        self.items: dict[int, Item] = {}
+        self.changes = 0
+
+    async def follow(self, changes: aioifx.Changes) -> None:
+        """Forget changed items until *changes* end; then there is no cache."""
+        async for transaction in changes:
+            for change in transaction:
+                for row in (change.before, change.after):
+                    if row is not None:
+                        self.items.pop(row["id"], None)
+            self.changes += 1
+
+    async def get(self, item_id: int, read: Callable[[], Awaitable[Item]]) -> Item:
+        """The item, read unless it is known. What is read while a change arrives is not kept."""
+        if (known := self.items.get(item_id)) is not None:
+            return known
+        before = self.changes
+        found = await read()
+        if self.changes == before:
+            self.items[item_id] = found
+        return found
+
+
 @router.get("/items/{item_id}")
-async def item(item_id: int, conn: Connection) -> Item:
+async def item(item_id: int, request: Request, conn: Connection) -> Item:
+    cache: ItemCache | None = request.app.state.cache
+    return await (
+        read_item(item_id, conn) if cache is None else cache.get(item_id, partial(read_item, item_id, conn))
+    )
+
+
+async def read_item(item_id: int, conn: aioifx.Connection) -> Item:
     query = "SELECT id, sku, name, price FROM item WHERE id = ?"
     found = await conn.fetchrow(query, item_id, row_factory=class_row(Item))
     if found is None:
@@ -179,8 +218,14 @@ def answer_with(status: int) -> Callable[[Request, Exception], JSONResponse]:
 # -- the application --------------------------------------------------------------------------------------------------
 
 
-def service(dsn: str | None = None, *, max_size: int = 10, acquire_timeout: float = 5) -> FastAPI:
-    """The service as an ASGI application, on *dsn*, AIOIFX_DSN, or a server of its own."""
+def service(
+    dsn: str | None = None, *, max_size: int = 10, acquire_timeout: float = 5, cached: bool = False
+) -> FastAPI:
+    """The service as an ASGI application, on *dsn*, AIOIFX_DSN, or a server of its own.
+
+    Args:
+        cached: items are kept in memory, and forgotten when they change; the user is informix, who owns the tables.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -196,7 +241,19 @@ def service(dsn: str | None = None, *, max_size: int = 10, acquire_timeout: floa
                 lock_wait=3,  # seconds; without it, a read of a row that another transaction changes is an error
             )
             app.state.pool = await stack.enter_async_context(pool)
+            app.state.cache = None
+            if cached:
+                changes = await stack.enter_async_context(aioifx.changes(address, ["informix.item"]))
+                app.state.cache = cache = ItemCache()
+                following = asyncio.create_task(cache.follow(changes))
+                following.add_done_callback(partial(without_cache, app))
+                stack.callback(following.cancel)
             yield
+
+    def without_cache(app: FastAPI, following: asyncio.Task[None]) -> None:
+        app.state.cache = None
+        if not following.cancelled() and following.exception() is not None:
+            logger.warning("items are no longer cached: %s", following.exception())
 
     app = FastAPI(title="Shop", lifespan=lifespan)
     app.include_router(router)

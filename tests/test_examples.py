@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import aioifx
+import aioifx.server
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SETTINGS = {"PYTHONPATH": str(EXAMPLES.parent), "PYTHONIOENCODING": "utf-8", "TQDM_DISABLE": "1"}
 NUMBERED = sorted(EXAMPLES.glob("[0-9][0-9]_*.py"))
@@ -80,3 +83,30 @@ stream: every sale, 203,230.54 in all         5,000 rows    5 round trips
 UniqueViolation: unique constraint informix.pk_item is violated (SQLCODE -268, ISAM -100: duplicate key)
 rolled back: 133 items are in stock
 """
+
+
+@pytest.mark.exhaustive
+async def test_changes_become_parquet_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    from examples import changes_to_parquet
+
+    monkeypatch.setattr(changes_to_parquet, "ROWS", 1)
+    seed = "create table orders (id integer primary key, qty integer)"
+    async with aioifx.server.running(seed=seed) as dsn, aioifx.connect(dsn) as conn:
+        async with aioifx.changes(dsn, ["informix.orders"]) as changes:
+            await conn.execute("insert into orders values (1, 5)")
+            first = await anext(changes)
+        assert first.position is not None
+        changes_to_parquet.write(tmp_path, [*map(changes_to_parquet.row_of, first)], first.position)
+        await conn.execute("update orders set qty = 6")
+        await conn.execute("delete from orders")
+        for _ in range(2):
+            await changes_to_parquet.follow(dsn, tmp_path, files=1)
+    rows = [
+        row
+        for name in sorted(os.listdir(tmp_path))
+        for row in parquet.read_table(tmp_path / name).to_pylist()
+    ]
+    assert [(row["kind"], row["id"], row["qty"]) for row in rows] == [
+        ("insert", 1, 5), ("update", 1, 6), ("delete", 1, 6)
+    ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from aioifx.codecs.cdc_records import MAX_SEQUENCE
 from aioifx.errors import InterfaceError
@@ -51,6 +51,7 @@ class Position:
         except (TypeError, ValueError):
             raise InterfaceError("position: expected JSON") from None
         names = {field.name for field in fields(cls)}
-        if not isinstance(found, dict) or found.keys() != names:
+        numbers = cast("dict[str, int]", found)
+        if not isinstance(found, dict) or numbers.keys() != names:
             raise InterfaceError(f"position: expected an object with {', '.join(sorted(names))}")
-        return cls(**found)
+        return cls(**numbers)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from aioifx.cdc.position import Position
 from aioifx.codecs.cdc_rows import RowLayout
@@ -36,13 +36,13 @@ class Capture:
     columns: Sequence[str] | None = field(default=None)
 
     def __post_init__(self) -> None:
-        name: object = self.table
+        name = cast(object, self.table)  # callers may be untyped
         if not isinstance(name, str) or _TABLE.fullmatch(name) is None:
             raise InterfaceError(f"table: expected database:owner.table in ASCII, got {name!r:.80}")
-        given: object = self.columns
+        given = self.columns
         if given is None:
             return
-        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError(f"columns: expected a sequence of names, got {type(given).__name__}")
         names = [str(name).lower() for name in self.columns or ()]
         if not names or not all(names) or len(set(names)) < len(names):

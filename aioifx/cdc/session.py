@@ -200,13 +200,16 @@ class CdcSession:
             stop_logging: turn off full-row logging of the tables, so that later changes cannot be captured.
             is_dead: the server accepts cdc_closesess only.
         """
-        calls: list[tuple[Any, ...]] = (
-            [] if is_dead else [("endcapture", self.number, 0, table.name) for table in self._captured]
-        )
-        calls += [("set_fullrowlogging", table.name, 0) for table in self._captured if stop_logging]
-        for call in [*calls, ("closesess", self.number)]:
+        names = [table.name for table in self._captured]
+        ended = [] if is_dead else names
+        calls: list[tuple[str, tuple[object, ...]]] = [
+            *(("endcapture", (self.number, 0, name)) for name in ended),
+            *(("set_fullrowlogging", (name, 0)) for name in names if stop_logging),
+            ("closesess", (self.number,)),
+        ]
+        for routine, given in calls:
             try:
-                await self._call(*call)
+                await self._call(routine, *given)
             except ConnectionLost:
                 raise
             except DatabaseError as error:

@@ -62,7 +62,7 @@ class _Progress:
     table: Table
     keys: tuple[str, ...]
     key_of: Callable[[Row], _Key]
-    pending: deque[_Chunk] = field(default_factory=deque)
+    pending: deque[_Chunk] = field(default_factory=deque[_Chunk])
     delivered: _Key | None = None
     """The last key that was delivered; None: nothing."""
     last: Row = ()
@@ -138,14 +138,7 @@ class Snapshot:
         reading.result()
 
     async def _read(self, progress: _Progress) -> None:
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                rows, ended = await self._rows(progress)
-                break
-            except LockError as error:
-                if attempt == _ATTEMPTS or not error.retryable:
-                    raise
-                logger.info("a chunk of the snapshot is read again: %s", error)
+        rows, ended = await self._rows_or_again(progress)
         keys = [progress.key_of(row) for row in rows]
         progress.is_read = len(rows) < self._size
         if rows:
@@ -159,6 +152,16 @@ class Snapshot:
                 asyncio.get_running_loop().time(),
             )
         )
+
+    async def _rows_or_again(self, progress: _Progress) -> tuple[list[Row], int]:
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return await self._rows(progress)
+            except LockError as error:
+                if not error.retryable:
+                    raise
+                logger.info("a chunk of the snapshot is read again: %s", error)
+        return await self._rows(progress)
 
     async def _rows(self, progress: _Progress) -> tuple[list[Row], int]:
         """The rows of a chunk, and the server's time after them."""

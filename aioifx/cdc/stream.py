@@ -195,8 +195,11 @@ class Changes(NotCopied):
         settings, options = self._settings, self._options
         tables, conns = await self._tables()
         self._columns = {table.name: table.layout.columns for table in tables.values()}
-        if settings.snapshot:
-            read = [await prepared(conns[table.name.partition(":")[0]], table) for table in tables.values()]
+        read = [
+            await prepared(conns[table.name.partition(":")[0]], table)
+            for table in tables.values()
+            if settings.snapshot
+        ]
         capturing = replace(
             options.in_locale(settings.cdc_locale), database=DATABASE, role="any", command_timeout=None,
             autocommit=True, isolation=None, read_only=False, strip_char=False, lock_diagnosis=False,

@@ -188,7 +188,7 @@ def of(kind: Any, before: Any = None, after: Any = None) -> Change:
     return Change(kind, NAME, before, after, 5)
 
 
-def told(snapshot: Snapshot) -> list[Any]:
+def delivered_by(snapshot: Snapshot) -> list[Any]:
     output = [
         (transaction.position is not None, [(each.kind, each.before, each.after) for each in transaction])
         for transaction in snapshot.output
@@ -206,14 +206,14 @@ def test_a_change_goes_where_its_key_is() -> None:
             of("update", row(2), row(12)), of("update", row(13), row(4)), of("update", row(1), row(1, "x")),
         )
     )  # fmt: skip
-    assert told(snapshot) == [
+    assert delivered_by(snapshot) == [
         (False, [
             ("insert", None, row(3)), ("delete", row(2), None), ("insert", None, row(4)),
             ("update", row(1), row(1, "x")),
         ])
     ]  # fmt: skip
     snapshot.on_silence(2.0)
-    assert told(snapshot) == [
+    assert delivered_by(snapshot) == [
         (False, [("read", None, row(5, "new")), ("read", None, row(6))]),
         (False, [("read", None, row(8)), ("read", None, row(9))]),
     ]
@@ -224,15 +224,15 @@ def test_a_later_commit_or_silence_ends_a_window() -> None:
     assert not snapshot.wants_rows
     snapshot.take(changed(10, of("update", row(1), row(1, "a"))))
     snapshot.on_silence(0.5)
-    assert told(snapshot) == []
+    assert delivered_by(snapshot) == []
     snapshot.take(changed(11, of("update", row(1, "a"), row(1, "b"))))
-    assert told(snapshot) == [
+    assert delivered_by(snapshot) == [
         (False, [("read", None, row(1, "a"))]), (False, [("update", row(1, "a"), row(1, "b"))])
     ]  # fmt: skip
     assert not snapshot.is_done
     snapshot.take(changed(21, of("insert", None, row(3))))
     assert snapshot.is_done
-    assert told(snapshot) == [
+    assert delivered_by(snapshot) == [
         (True, [("read", None, row(2))]), (True, [("insert", None, row(3))])
     ]  # fmt: skip
 
@@ -241,9 +241,9 @@ def test_a_later_commit_or_silence_ends_a_window() -> None:
 def test_a_truncated_table_has_no_rows(delivered: int | None, kinds: list[str]) -> None:
     snapshot, _ = snapshot_of(([1], 1), ([2], None), delivered=delivered)
     snapshot.take(changed(5, of("truncate")))
-    assert [kind for _, changes in told(snapshot) for kind, _, _ in changes] == kinds
+    assert [kind for _, changes in delivered_by(snapshot) for kind, _, _ in changes] == kinds
     snapshot.on_silence(9.0)
-    assert told(snapshot) == [(True, [])]
+    assert delivered_by(snapshot) == [(True, [])]
 
 
 def test_a_query_continues_behind_the_last_key() -> None:

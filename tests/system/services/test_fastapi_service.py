@@ -15,6 +15,7 @@ from starlette.types import Message, Scope
 import aioifx
 from aioifx.server import Server
 from examples.fastapi_service import service
+from tests.injection import eventually
 from tests.system.services.programs import program
 
 
@@ -105,6 +106,32 @@ def request_for(path: str) -> Scope:
         "query_string": b"",
         "headers": [],
     }
+
+
+# -- the cache ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.exhaustive
+async def test_a_cached_item_is_forgotten_when_it_changes(shop: Server) -> None:
+    app = service(shop.dsn, cached=True)
+    async with app.router.lifespan_context(app):
+        cache = app.state.cache
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://shop") as client:
+            assert (await client.get("/items/1")).json()["price"] == "1.50"
+            cache.items[1].name = "known"
+            assert (await client.get("/items/1")).json()["name"] == "known"
+            async with aioifx.connect(shop.dsn) as conn:
+                await conn.execute("UPDATE item SET price = 2 WHERE id = 1")
+            await eventually(lambda: 1 not in cache.items)
+            assert (await client.get("/items/1")).json()["price"] == "2.00"
+
+
+@pytest.mark.exhaustive
+async def test_the_cache_ends_with_the_application(shop: Server) -> None:
+    app = service(shop.dsn, cached=True)
+    async with app.router.lifespan_context(app):
+        assert app.state.cache is not None
+    assert app.state.cache is None
 
 
 # -- as a program -----------------------------------------------------------------------------------------------------
