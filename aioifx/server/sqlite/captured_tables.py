@@ -35,6 +35,8 @@ class CapturedTables:
             tables = {**self._tabids, database: tabids}
             known = {name: sorted(each) for name, each in tables.items() if each}
             self._path.parent.mkdir(mode=0o700, exist_ok=True)
-            with open(self._path, "w", encoding="utf-8", opener=private) as file:
+            written = self._path.with_suffix(".new")  # a killed server leaves the old file or the new one
+            with open(written, "w", encoding="utf-8", opener=private) as file:
                 json.dump(known, file)
+            written.replace(self._path)
             self._tabids = {name: frozenset(each) for name, each in known.items()}

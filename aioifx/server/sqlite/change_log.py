@@ -165,7 +165,8 @@ class ChangeLog:
             self._number += 1
             self._offset = 0
             for number in self.numbers[: max(0, len(self.numbers) - self._files + 1)]:
-                self.path(number).unlink(missing_ok=True)
+                with suppress(OSError):  # Windows keeps a file that is being read
+                    self.path(number).unlink()
         if self._file is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._file = open(self.path(self._number), "wb", opener=private)

@@ -20,10 +20,12 @@ from aioifx.codecs.cdc_records import (
 )
 from aioifx.codecs.cdc_rows import RowLayout
 from aioifx.errors import ProtocolError
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.type_rules import INTEGER, varchar
+from aioifx.server.sqlite.databases import LogMode
 from aioifx.sqltypes import Column
 from tests.server.engine.capturing import TABLE, Capturing, captured_core, insert, kind_of
-from tests.server.talking import LATIN_1, run_all
+from tests.server.talking import LATIN_1, query, run_all
 
 LAYOUT = RowLayout([Column("a", INTEGER), Column("v", varchar(20))], LATIN_1)
 ONE = ["Begin", "INSERT", "Commit"]
@@ -244,6 +246,51 @@ def test_a_row_in_utf8_keeps_its_bytes() -> None:
         assert isinstance(row, RowImage)
         assert row.payload[5:].decode() == "λόγος"
         engine.close()
+
+
+def test_rows_before_one_that_fails_are_changes() -> None:
+    with captured_core() as (core, writer):
+        run_all(writer, "CREATE UNIQUE INDEX one ON t (a)")
+        client = Capturing(core)
+        client.begin(max_records=99)
+        statement = writer.prepare("INSERT INTO t (a) VALUES (?)")
+        with pytest.raises(SqlError):
+            writer.insert_rows(statement, [(1,), (2,), (1,), (3,)])
+        found = client.all()
+        assert [kind_of(record) for record in found[1:]] == ["Begin", "INSERT", "INSERT", "Commit"]
+        assert query(writer, "SELECT a FROM t ORDER BY a") == [(1,), (2,)]
+
+
+def test_triggers_and_cascades_are_changes_of_their_tables() -> None:
+    with captured_core() as (core, writer):
+        run_all(
+            writer,
+            "CREATE TABLE parent (k INTEGER PRIMARY KEY)",
+            "CREATE TABLE child (k INTEGER, v INTEGER REFERENCES parent ON DELETE CASCADE)",
+            "CREATE TRIGGER made INSERT ON parent REFERENCING NEW AS n"
+            " FOR EACH ROW (INSERT INTO child VALUES (n.k, n.k))",
+        )
+        client = Capturing(core)
+        client.open(max_records=99)
+        client.capture("k,v", name="demo:anna.child")
+        assert client.call("cdc_activatesess", client.session, 0) == 0
+        run_all(writer, "INSERT INTO parent VALUES (1)", "DELETE FROM parent")
+        assert client.kinds() == ["TableSchema", *ONE, "Begin", "DELETE", "Commit"]
+
+
+def test_an_ansi_database_is_captured() -> None:
+    with captured_core() as (core, _):
+        core.databases.create("ansi", LogMode.ANSI, "anna")
+        engine = core.engine("ansi")
+        run_all(engine, "CREATE TABLE t (a INTEGER, v VARCHAR(20))", "COMMIT WORK")
+        client = Capturing(core)
+        client.open(max_records=99)
+        client.capture(name="ansi:anna.t")
+        assert client.call("cdc_activatesess", client.session, 0) == 0
+        run_all(engine, "INSERT INTO t VALUES (1, 'x')", "ROLLBACK WORK", "INSERT INTO t VALUES (2, 'y')")
+        assert client.kinds() == ["TableSchema"]
+        run_all(engine, "COMMIT WORK")
+        assert values(client.all()) == [(2, "y")]
 
 
 # -- quirks ------------------------------------------------------------------------------------------------------------

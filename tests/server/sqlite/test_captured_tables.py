@@ -12,6 +12,7 @@ def test_tables_are_kept_for_the_next_server(tmp_path: Path) -> None:
     tables.set("stores", frozenset({101, 100}))
     tables.set("other", frozenset({100}))
     tables.set("other", frozenset())
+    assert [file.name for file in path.parent.iterdir()] == ["tables.json"]
     again = CapturedTables(path)
     assert again.of("stores") == tables.of("stores") == {100, 101}
     assert again.of("other") == tables.of("other") == frozenset()
