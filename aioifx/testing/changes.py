@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -46,7 +46,7 @@ class CommittedChanges:
 
 
 @asynccontextmanager
-async def capturing(dsn: str) -> AsyncIterator[CommittedChanges]:
+async def capturing(dsn: str) -> AsyncGenerator[CommittedChanges, None]:
     """The changes of a database from now on.
 
     Raises:
