@@ -28,6 +28,9 @@ _LOCK_WAIT: Final = 30
 _RECENT: Final = 10_000
 """Events remembered of a detachable session, to recognize those that come again after a lost connection."""
 
+_PAUSES: Final = (0.02, 0.1, 0.5, 1.0, 2.0, 5.0)
+"""Seconds before each further attempt to join a session whose connection was lost."""
+
 _TIMEOUT: Final = "ifx_isTimeout"
 _SKIPPED: Final = "ifx_warn_total_skipcount"
 _ERROR: Final = "ifx_error"
@@ -149,6 +152,7 @@ class Events(NotCopied):
         self._session: PushSession | None = None
         self._opening = asyncio.Lock()
         self._has_read = False  # since the session was opened or joined
+        self._has_lost = False  # a connection
         self._is_repeating = False  # events may come again, which were delivered before a connection was lost
         self._recent: dict[object, None] = {}
         self._pending: deque[Document] = deque()
@@ -253,7 +257,8 @@ class Events(NotCopied):
         if self._is_closed:
             raise InterfaceError("the events are closed")
         settings = self._settings
-        session = await PushSession.open(self._options, self.session_id)
+        pauses = _PAUSES if self._has_lost else ()
+        session = await PushSession.open(self._options, self.session_id, pauses)
         try:
             registrations = [settings.attributes]
             if self.session_id is None:
@@ -261,7 +266,7 @@ class Events(NotCopied):
                 registrations += [registration(watch) for watch in settings.watches]
             else:
                 session_id = self.session_id
-                self._is_repeating = bool(self._recent)
+                self._is_repeating = self._has_lost
             await session.register(registrations)
         except BaseException:
             session.terminate()
@@ -275,6 +280,7 @@ class Events(NotCopied):
         session, self._session = self._session, None
         if session is not None:
             session.terminate()
+            self._has_lost = True
         self._is_closed = self._is_closed or not self._is_detachable
 
     def _end(self) -> None:
@@ -325,5 +331,10 @@ class Events(NotCopied):
         if self._reading is not None:
             await asyncio.wait([self._reading])
         session = await self._opened()
-        await session.delete()
+        try:
+            await session.delete()
+        except ConnectionLost:  # it may have been lost long before, unnoticed
+            self._drop()
+            session = await self._opened()
+            await session.delete()
         await self.aclose()

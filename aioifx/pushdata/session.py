@@ -6,7 +6,8 @@ smart large object (documented).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Self
 
 from aioifx.client.api.connection import Connection, statements_of
@@ -45,8 +46,15 @@ class PushSession:
         self._handle = (descriptor + _HANDLES // 2) % _HANDLES - _HANDLES // 2
 
     @classmethod
-    async def open(cls, options: ConnectOptions, session_id: str | None = None) -> Self:
+    async def open(
+        cls, options: ConnectOptions, session_id: str | None = None, pauses: Sequence[float] = ()
+    ) -> Self:
         """A new session on a connection of its own, or the one of *session_id*, which no other connection reads.
+
+        Args:
+            options: of the connection.
+            session_id: of a detached session.
+            pauses: seconds before each further attempt to join, since a server may take a lost connection for open.
 
         Raises:
             PushDataError: the server refuses it.
@@ -58,6 +66,11 @@ class PushSession:
                 answer = await _task(conn, "pushdata open")
             else:
                 answer = await _task(conn, "pushdata join", {"session_id": session_id})
+                for pause in pauses:
+                    if _is_positive(answer):
+                        break
+                    await asyncio.sleep(pause)
+                    answer = await _task(conn, "pushdata join", {"session_id": session_id})
             return cls(conn, _positive(answer, "open" if session_id is None else "join"))
         except BaseException:
             conn.terminate()
@@ -134,9 +147,13 @@ async def _task(conn: Connection[Any], command: str, values: Mapping[str, object
 
 def _positive(answer: str, command: str) -> int:
     """A descriptor or id. Zero and negative numbers are errors (observed: JDBC), and so is other text (assumed)."""
-    if not (answer.isascii() and answer.isdecimal() and int(answer)):
+    if not _is_positive(answer):
         raise PushDataError(f"pushdata {command}: {answer}")
     return int(answer)
+
+
+def _is_positive(answer: str) -> bool:
+    return answer.isascii() and answer.isdecimal() and int(answer) > 0
 
 
 def _check_data(reply: Reply) -> None:

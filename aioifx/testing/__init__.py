@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import typing as _typing
 
-__all__ = ["Database", "Server"]
+__all__ = ["CommittedChanges", "Database", "Server"]
 
-_LAZY = {"Database": "aioifx.testing.server", "Server": "aioifx.testing.server"}
+_LAZY = {
+    "CommittedChanges": "aioifx.testing.changes",
+    "Database": "aioifx.testing.server",
+    "Server": "aioifx.testing.server",
+}
 """Modules of the names, imported on use: pytest imports this package in every project where aioifx is installed."""
 
 if _typing.TYPE_CHECKING:
+    from aioifx.testing.changes import CommittedChanges
     from aioifx.testing.server import Database, Server
 else:
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from aioifx.client.api.connection import Connection
     from aioifx.client.pool.pool import Pool
     from aioifx.server import StatementRecord
+    from aioifx.testing.changes import CommittedChanges
     from aioifx.testing.server import Database, Server
 
 MARKER: Final = "informix_seed"
@@ -224,6 +225,17 @@ def ifx_rollback(request: pytest.FixtureRequest) -> Connection:
     return conn
 
 
+@pytest.fixture
+def ifx_changes(request: pytest.FixtureRequest) -> CommittedChanges:
+    """What an async test has committed to the tables of the seeds:
+    await ifx_changes.committed(). Not with ifx_rollback, which commits nothing.
+    """
+    if "ifx_rollback" in request.fixturenames:
+        pytest.fail("ifx_changes: expected a test without ifx_rollback, which commits nothing", pytrace=False)
+    captured: CommittedChanges = _in_loop_of_test(request, "ifx_changes")
+    return captured
+
+
 def _in_loop_of_test(request: pytest.FixtureRequest, name: str) -> Any:
     return request.getfixturevalue(f"_{name}_{_runner_of(request, name)}")
 
@@ -311,6 +323,16 @@ def _make_pool() -> Callable[..., Any]:
     return pool
 
 
+def _make_changes() -> Callable[..., Any]:
+    async def changes(ifx_database: Database) -> AsyncIterator[CommittedChanges]:
+        from aioifx.testing.changes import capturing
+
+        async with capturing(ifx_database.dsn) as captured:
+            yield captured
+
+    return changes
+
+
 def _make_rollback() -> Callable[..., Any]:
     async def rollback(
         request: pytest.FixtureRequest, ifx_connection: Connection
@@ -335,4 +357,9 @@ def _unreleased(pool: Pool) -> str | None:
     return None if leaked is None else str(leaked)
 
 
-_MAKERS: Final = {"ifx_connection": _make_connection, "ifx_pool": _make_pool, "ifx_rollback": _make_rollback}
+_MAKERS: Final = {
+    "ifx_connection": _make_connection,
+    "ifx_pool": _make_pool,
+    "ifx_rollback": _make_rollback,
+    "ifx_changes": _make_changes,
+}

@@ -245,11 +245,14 @@ async def test_a_connection_that_is_lost_again_at_once_is_an_error() -> None:
         assert await numbers(events, 1) == [2]  # the next request tries again
 
 
-async def test_a_session_that_the_server_has_forgotten_is_an_error() -> None:
-    async with pushed(PushPeer([data(insert(1)), LOST]), PushPeer(join="-1"), detach=True) as events:
+async def test_a_session_that_the_server_has_forgotten_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aioifx.pushdata.events._PAUSES", (0, 0))
+    gone = PushPeer(join="-1")
+    async with pushed(PushPeer([data(insert(1)), LOST]), gone, detach=True) as events:
         assert await numbers(events, 1) == [1]
         with pytest.raises(PushDataError, match=r"^pushdata join: -1$"):
             await anext(events)
+    assert gone.tasks.count('pushdata join {session_id:"245"}') == 3
 
 
 async def test_events_that_come_twice_on_one_connection_are_delivered_twice() -> None:

@@ -179,14 +179,18 @@ def test_a_test_that_ends_the_transaction_of_ifx_rollback_changes_nothing_for_ot
         async def test_pool(ifx_rollback, ifx_pool):
             pass
 
+        async def test_changes(ifx_rollback, ifx_changes):
+            pass
+
         @pytest.mark.informix_seed("CREATE TABLE t (a INT);\\nCREATE NONSENSE")
         async def test_seed_fails(ifx_rollback):
             pass
     """)
     result = run_pytest(pytester, ini="asyncio_mode = auto")
-    result.assert_outcomes(passed=3, failed=1, errors=3)
+    result.assert_outcomes(passed=3, failed=1, errors=4)
     result.stdout.fnmatch_lines("ifx_rollback: expected its transaction to be open, but it has ended")
     result.stdout.fnmatch_lines("ifx_pool: expected a test without ifx_rollback*")
+    result.stdout.fnmatch_lines("ifx_changes: expected a test without ifx_rollback*")
     result.stdout.fnmatch_lines("statement 2 of the seed, line 2 of informix_seed: syntax error *")
 
 
@@ -433,7 +437,7 @@ def test_the_page_of_the_reference_is_a_project(pytester: pytest.Pytester) -> No
     for name in ("customers.sql", "reports.sql"):
         (scripts / name).write_text("UPDATE customer SET name = UPPER(name)")
     result = run_pytest(pytester, plugins=[ASYNCIO], ini=ini.replace("[pytest]", "").replace(SCOPE, ""))
-    result.assert_outcomes(passed=4)
+    result.assert_outcomes(passed=5)
 
 
 def test_a_connection_that_a_test_never_releases_fails_it_by_name(pytester: pytest.Pytester) -> None:
@@ -480,7 +484,7 @@ def test_fixtures_and_the_marker_are_described(pytester: pytest.Pytester) -> Non
     result.stdout.fnmatch_lines("@pytest.mark.informix_seed(*): SQL*")
     result = run_pytest(pytester, "--fixtures")
     text = result.stdout.str()
-    for name in ("server [session scope]", "database", "dsn", "connection", "pool", "rollback"):
+    for name in ("server [session scope]", "database", "dsn", "connection", "pool", "rollback", "changes"):
         assert f"\nifx_{name} -- " in text
     assert "_ifx" not in text
 
