@@ -30,6 +30,9 @@ async def test_a_database_that_is_made_from_the_ddl_has_the_same_schema(name: st
     async with database(script_of(name)) as conn:
         schema = await read_schema(conn)
     assert len(schema.relations) >= 4
+    assert [each.name for each in schema.relations if each.raw] == (
+        ["plain", "other"] if name == "types" else []
+    )
     sql = ";\n".join(statements(schema, DdlOptions(storage=True)))
     async with database(sql) as conn:
         assert await read_schema(conn) == schema

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import os
 import re
+import signal
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+import aioifx
 from aioifx.cli import run as verb
-from tests.cli.conftest import Run
+from aioifx.server import ServerOptions, serve
+from tests.cli.conftest import Run, no_sessions
 
 
 @pytest.fixture
@@ -172,6 +178,37 @@ async def test_the_address_may_come_before_the_scripts(run: Run, script, server)
     address = server.dsn.replace("informix:in4mix@", "informix@").replace(":any@", "@")
     outcome = await run("run", address, name, name)
     assert (outcome.code, summary(outcome.err)) == (0, "2 statements done")
+
+
+@pytest.mark.exhaustive  # it starts a process
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+async def test_an_interrupt_ends_the_script_and_its_transaction(tmp_path: Path) -> None:
+    script = tmp_path / "a.sql"
+    endless = ", ".join(f"n t{number}" for number in range(12))
+    script.write_text(f"insert into t values (1); select count(*) from {endless};", "utf-8")
+    rows = "".join(f"insert into n values ({number});" for number in range(10))
+    async with serve(ServerOptions(seed=f"create table n (a int); create table t (a int);{rows}")) as server:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "aioifx", "run", server.dsn, str(script), "--single-transaction",
+            "--echo", cwd=Path(__file__).parents[2], env={**os.environ, "AIOIFX_PASSWORD": "any"},
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert process.stdout is not None
+        assert b"insert" in await process.stdout.readline() and b"count" in await process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = await process.communicate()
+        assert (process.returncode, out, summary(err.decode())) == (
+            130, b"", "1 of 2 statements done; all is rolled back",
+        )  # fmt: skip
+        await no_sessions(server)
+        async with aioifx.connect(server.dsn) as conn:
+            assert await conn.fetchval("select count(*) from t") == 0
+
+
+async def test_a_script_may_be_empty_and_come_from_stdin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"-- nothing\n;")))
+    outcome = await run("run", "-", "--single-transaction")
+    assert (outcome.code, summary(outcome.err)) == (0, "0 statements done")
 
 
 async def test_a_terminal_has_a_line_about_progress(

@@ -135,7 +135,7 @@ def systables_row(table: Table, site: str | None = None) -> Step:
         0.0,
         table.first_extent if stored else 0,
         table.next_extent if stored else 0,
-        0,
+        _RAW if table.is_raw else 0,
         site,
         table.type_id,
         0,
@@ -146,6 +146,8 @@ def systables_row(table: Table, site: str | None = None) -> Step:
     return Step(f'INSERT INTO main."systables" ({names}, created) VALUES ({marks}, ifx_today())', row)
 
 
+_RAW: Final = 16
+"""systables.flags of a RAW table (documented)."""
 _DBSPACE: Final = "rootdbs"
 _MAGNETIC: Final = "M"
 """sysblobs.type of a space that is not on optical media (documented)."""

@@ -298,6 +298,7 @@ class Table(Frozen):
     """The files of an external table, whose rows `generated` has while a statement runs."""
     violations: Violations | None = None
     """Those that START VIOLATIONS TABLE has made for it."""
+    is_raw: bool = False
 
     def path_of(self, column: str) -> str:
         """``table.column``, which is the name in error -391 (observed: 11.70.FC6 and 14.10.FC11)."""

@@ -787,6 +787,7 @@ class CreateTable(Statement):
     next_extent: int | None = None
     """KB."""
     fragments: tuple[Fragment, ...] = ()
+    is_raw: bool = False
 
 
 class External(NamedTuple):
@@ -871,7 +872,13 @@ class DropConstraint(Node):
     name: QualifiedName
 
 
-AlterAction: TypeAlias = AddColumn | DropColumn | ModifyColumn | AddConstraint | DropConstraint
+class SetTableType(Node):
+    """TYPE (RAW) or TYPE (STANDARD) in ALTER TABLE."""
+
+    is_raw: bool
+
+
+AlterAction: TypeAlias = AddColumn | DropColumn | ModifyColumn | AddConstraint | DropConstraint | SetTableType
 
 
 class AlterTable(Statement):

@@ -69,6 +69,7 @@ def parse_create_table(s: TokenStream, offset: int) -> nodes.CreateTable | nodes
         storage.first_extent,
         storage.next_extent,
         storage.fragments,
+        kind is not None and kind.text == "raw",
     )
 
 
@@ -288,9 +289,9 @@ def _actions(s: TokenStream) -> tuple[nodes.AlterAction, ...]:
     if s.accept("modify"):
         return _modified(s)
     if s.accept("type", "("):
-        s.expect_any("raw", "standard")
+        kind = s.expect_any("raw", "standard")
         s.expect(")")
-        return ()
+        return (nodes.SetTableType(kind.offset, kind.text == "raw"),)
     if s.at("put"):
         parse_put(s)
         return ()

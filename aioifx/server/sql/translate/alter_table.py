@@ -125,6 +125,8 @@ class _Alteration:
                 self._build([action.constraint])
             case nodes.DropConstraint():
                 self._drop_constraint(action.name)
+            case nodes.SetTableType():
+                self.table = replace(self.table, is_raw=action.is_raw)
 
     # --- Constraints --------------------------------------------------------------------------------------------------
 

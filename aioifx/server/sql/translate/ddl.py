@@ -170,6 +170,7 @@ def _create_table(node: nodes.CreateTable, context: Context) -> Plan:
         columns,
         is_temp=node.is_temp,
         is_logged=not node.no_log,
+        is_raw=node.is_raw,
         catalog="temp" if node.is_temp else "main",
         lock_level=LOCK_LEVELS[node.lock_mode],
         type_id=type_id,
