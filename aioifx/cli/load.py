@@ -102,6 +102,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.create and name == "unload":
         raise InterfaceError("--create: expected the format csv, arrow or parquet, got unload")
     with _open(arguments.file) as file:
+        errors: Path | None = arguments.errors
+        if (
+            errors is not None
+            and errors.exists()
+            and os.path.samestat(errors.stat(), os.fstat(file.fileno()))
+        ):
+            raise InterfaceError("--errors: expected another file than FILE, which it would replace")
         if arguments.create and not _is_regular(file):
             raise InterfaceError("--create: expected a file, which is read twice, got a pipe")
         return run_connected(arguments, partial(_load, arguments, name, file))
@@ -170,7 +177,7 @@ async def _prepare_table(
         code_set = statements_of(conn).session.code_set
         columns = await in_thread(_types_of, arguments, name, code_set)
         sql = create_table(arguments.table, columns)
-        say(f"{sql};")
+        say("\n".join(map(visible, f"{sql};".splitlines())))
         await conn.execute(sql)
         options["columns"] = [column for column, _ in columns]
 

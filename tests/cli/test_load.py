@@ -134,6 +134,7 @@ async def test_a_file_of_another_format_is_refused(form: str, run: Run, tmp_path
         (["item", "here.xlsx.gz"], 2, "--format: expected one of arrow, csv, parquet, unload"),
         (["item", "here.parquet.gz"], 2, "FILE: expected .parquet without .gz or .zst"),
         (["item", "here.csv", "--max-errors", "3"], 2, "--max-errors: expected --errors FILE"),
+        (["item", "here.csv", "--errors", "here.csv"], 2, "--errors: expected another file than FILE"),
         (["item", "here.csv", "--columns", "id,nam"], 1, "columns: table item has no column nam"),
         (["item", "here", "--create"], 2, "--create: expected the format csv"),
         (["item", "here.csv", "--create", "--truncate"], 2, "--create: cannot be combined"),
@@ -282,6 +283,31 @@ async def test_old_rows_are_removed_first(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(CSV, "utf-8")
     assert (await run("load", "item", tmp_path / "a.csv", "--truncate")).code == 0
     assert (await run("query", "SELECT COUNT(*) AS n FROM item", "--format", "csv")).out == "n\n3\n"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+async def test_an_interrupt_says_that_nothing_is_stored(server: Server, run: Run) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "aioifx", "load", "item", "-", "--format", "csv", "--truncate",
+        cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    process.stdin.write(b"id,name\n51,x\n")  # and it stays open
+    await process.stdin.drain()
+    async with aioifx.connect(server.dsn) as conn:
+
+        async def is_empty() -> bool:
+            return not await conn.fetchval("SELECT COUNT(*) FROM item")
+
+        await eventually(is_empty)  # the table is truncated
+    process.send_signal(signal.SIGINT)
+    out, err, code = await asyncio.gather(process.stdout.read(), process.stderr.read(), process.wait())
+    assert (code, out) == (130, b"")
+    assert err == b"interrupted; rows stored: 0; the old rows were removed by --truncate\n"
+    process.stdin.close()
+    await no_sessions(server)
+    assert await rows(run) == []
 
 
 @pytest.mark.exhaustive
