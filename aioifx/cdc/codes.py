@@ -29,6 +29,7 @@ NAMES: Final = {
 """Numbers of which the names are known."""
 
 LSN: Final = -83713
+NO_SESSION: Final = -83708
 NOT_LOGGED: Final = -83704
 
 INSTALL: Final = (

@@ -41,7 +41,7 @@ _NO_DATABASE: Final = -329
 _NO_PRIVILEGE: Final = -387
 
 _SERVER_NAME: Final = "select env_value from sysmaster:sysenv where env_name = 'INFORMIXSERVER'"
-_OLDEST: Final = "select min(uniqid) from sysmaster:syslogs where uniqid > 0"
+OLDEST: Final = "select min(uniqid) from sysmaster:syslogs where uniqid > 0"
 _CURRENT: Final = "select max(uniqid) from sysmaster:syslogs where is_current = 1"
 _PRESENT: Final = "select uniqid, used from sysmaster:syslogs where is_current = 1"
 _PAGE_BITS: Final = 12
@@ -136,7 +136,7 @@ class CdcSession:
     async def _check_logs(self, position: int) -> None:
         """Refuse a position in logs that are gone, from which a server may deliver rows of other tables (observed)."""
         try:
-            oldest, current = await self.conn.fetchval(_OLDEST), await self.conn.fetchval(_CURRENT)
+            oldest, current = await self.conn.fetchval(OLDEST), await self.conn.fetchval(_CURRENT)
         except DatabaseError as error:
             logger.warning("the logs are not known, so that the position is not checked: %s", error)
             return
@@ -196,16 +196,18 @@ class CdcSession:
     async def close(self, *, stop_logging: bool, is_dead: bool = False) -> None:
         """End the captures, close the session and the connection. What the server refuses is logged.
 
+        Full-row logging is turned off last: not before the end of a table's capture (documented), which for a dead
+        session is that of the session.
+
         Args:
             stop_logging: turn off full-row logging of the tables, so that later changes cannot be captured.
             is_dead: the server accepts cdc_closesess only.
         """
         names = [table.name for table in self._captured]
-        ended = [] if is_dead else names
         calls: list[tuple[str, tuple[object, ...]]] = [
-            *(("endcapture", (self.number, 0, name)) for name in ended),
-            *(("set_fullrowlogging", (name, 0)) for name in names if stop_logging),
+            *(("endcapture", (self.number, 0, name)) for name in ([] if is_dead else names)),
             ("closesess", (self.number,)),
+            *(("set_fullrowlogging", (name, 0)) for name in names if stop_logging),
         ]
         for routine, given in calls:
             try:
