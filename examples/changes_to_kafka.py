@@ -46,7 +46,7 @@ def message(change: aioifx.Change, position: aioifx.Position) -> bytes:
 
 
 async def main() -> None:
-    import aiokafka as kafka  # type: ignore[import-not-found]  # pyright: ignore[reportMissingImports]
+    import aiokafka as kafka  # pyright: ignore[reportMissingImports]
 
     servers = os.environ.get("KAFKA", "localhost:9092")
     start = await last_position(kafka, servers)

@@ -40,7 +40,7 @@ async def apply(target: Any, transaction: aioifx.CommittedTransaction) -> None:
 
 
 async def main() -> None:
-    import asyncpg  # type: ignore[import-not-found,unused-ignore]  # pyright: ignore[reportMissingImports]
+    import asyncpg  # pyright: ignore[reportMissingImports]
 
     target = await asyncpg.connect(os.environ["PGDSN"])
     try:
