@@ -63,7 +63,7 @@ class CdcSession:
         self.tables: dict[tuple[str, int], CapturedTable] = {}
         """By database and tabid."""
         self._databases: set[str] = set()
-        self.error = 0, 0
+        self.error: tuple[int, int] = (0, 0)
         """The number of the last error of a routine, and its time."""
         self._reader: ChangeReader | None = None
         self._first = 0
