@@ -41,7 +41,8 @@ class Script(NamedTuple):
         """The script in a file, or of stdin for ``-``.
 
         Raises:
-            InterfaceError: the file cannot be read, or is not UTF-8.
+            OSError: the file cannot be read.
+            InterfaceError: it is not UTF-8.
         """
         return cls(text_of(path, "SCRIPT"), "stdin" if path == "-" else Path(path).name)
 

@@ -93,7 +93,8 @@ def statement_of(arguments: argparse.Namespace, sql: str) -> Parameters:
         sql: the argument itself.
 
     Raises:
-        InterfaceError: a file cannot be read, or values and placeholders do not match.
+        OSError: a file cannot be read.
+        InterfaceError: a file is not UTF-8, or values and placeholders do not match.
     """
     text = _sql_of(sql)
     params: list[str | None] = arguments.params or []
@@ -122,13 +123,12 @@ def text_of(path: str, what: str) -> str:
         what: the argument, for messages.
 
     Raises:
-        InterfaceError: the file cannot be read, or is not UTF-8.
+        OSError: the file cannot be read.
+        InterfaceError: it is not UTF-8.
     """
     try:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         return data.decode("utf-8-sig")
-    except OSError as error:
-        raise InterfaceError(f"{what}: {error.strerror}: {path}") from None
     except UnicodeDecodeError as error:
         source = "stdin" if path == "-" else path
         raise InterfaceError(f"{what}: {source} is not UTF-8 at byte {error.start}") from None

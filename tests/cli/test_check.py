@@ -144,8 +144,8 @@ def test_a_script_of_stdin_and_one_that_is_missing(
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"create table t (a int)")))
     assert main(["check", "-"]) == 0
     assert capsys.readouterr().out.startswith("stdin:1: accepted: create table t (a int)\n")
-    assert main(["check", "missing.sql"]) == 2
-    assert capsys.readouterr().err == "aioifx: SCRIPT: No such file or directory: missing.sql\n"
+    assert main(["check", "missing.sql"]) == 1
+    assert capsys.readouterr().err == "aioifx: No such file or directory: missing.sql\n"
 
 
 class Terminal(io.TextIOWrapper):

@@ -197,13 +197,16 @@ async def test_an_error_is_text_with_the_place_in_the_sql(run: Run) -> None:
         (["SELECT id FROM item WHERE id = :a", "--named", "b=1"], "no value for parameter :a"),
         (["SELECT id FROM item WHERE id = :a", "--named", "a=1", "--named", "a=2"], "a name is given twice"),
         (["SELECT id FROM item WHERE id = :a", "--named", "a=1", "--param", "2"], "cannot be combined"),
-        (["@missing.sql"], "SQL: No such file or directory: missing.sql"),
     ],
 )
 async def test_a_wrong_command_ends_with_exit_code_2(line: list[str], message: str, run: Run) -> None:
     found = await run("query", *line)
     assert (found.code, found.out) == (2, "")
     assert found.err.startswith("aioifx: ") and message in found.err
+
+
+async def test_a_missing_file_ends_with_exit_code_1(run: Run) -> None:
+    assert await run("query", "@missing.sql") == (1, "", "aioifx: No such file or directory: missing.sql\n")
 
 
 async def test_a_server_that_is_not_there_ends_with_exit_code_3(run: Run) -> None:

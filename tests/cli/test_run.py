@@ -165,7 +165,7 @@ async def test_what_cannot_be_read_runs_nothing(run: Run, script, monkeypatch: p
         1,
         "b.sql:2:8: error: quote is not closed (SQLCODE -282)",
     )
-    assert (await run("run", "missing.sql")).err == "aioifx: SCRIPT: No such file or directory: missing.sql\n"
+    assert (await run("run", "missing.sql")).err == "aioifx: No such file or directory: missing.sql\n"
     missing = await run("run")
     assert (missing.code, missing.err) == (2, "aioifx: SCRIPT: missing\n")
     both = await run("run", "a.sql", "--single-transaction", "--on-error", "continue")
