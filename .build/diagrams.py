@@ -258,7 +258,7 @@ def _plot(title: str, rows: Sequence[tuple[str, list[tuple[str, Speed]]]], keys:
 
 def positions() -> Drawing:
     drawing = Drawing(760, 300, "Three transactions in the log, and the position after the COMMIT of B")
-    spans = (("A", "a", 90, 660), ("B", "b", 170, 430), ("C", "c", 240, 340))
+    spans = (("A", "a", 90, 660), ("B", "b", 170, 430), ("C", "c", 210, 360))
     for number, (name, style, begin, commit) in enumerate(spans):
         drawing.text(begin, 28 + 56 * number, f"BEGIN {name}", "soft")
         drawing.text(commit, 28 + 56 * number, f"COMMIT {name}", "end soft")

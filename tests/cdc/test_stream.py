@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 import aioifx
+import aioifx.server
 from aioifx import (
     Capture,
     CdcError,
@@ -236,3 +240,79 @@ async def test_a_failed_start_closes_the_connections() -> None:
         async with capturing(peer, source):
             raise AssertionError
     assert source.has_ended
+
+
+# -- with the embedded server -----------------------------------------------------------------------------------------
+
+SQL = """
+create table t (id integer primary key, name varchar(40), note lvarchar(300), ok boolean, price decimal(10,2),
+    at datetime year to fraction(3), big int8, code char(5), ratio float);
+"""
+ROWS = [
+    (1, "a", "note", True, Decimal("1.50"), datetime(2026, 11, 28, 1, 2, 3, 456000), 5, "ab   ", 0.5),
+    (2, None, None, None, None, None, None, None, None),
+    (3, "", "", False, Decimal("-2.00"), datetime(1, 1, 1), -(2**62), "     ", -0.0),
+]
+QUIRKS = [
+    "cdc-little-endian", "cdc-cut-records", "cdc-several-records", "cdc-held-back", "cdc-long-headers",
+    "cdc-nul-after-columns", "cdc-discards", "cdc-interleaved",
+]  # fmt: skip
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("max_records", [1, 256])
+@pytest.mark.parametrize(
+    "quirks",
+    # Not all at once: each part of a record would be held back for as long as the time limit.
+    [[], *([name] for name in QUIRKS), [name for name in QUIRKS if name != "cdc-held-back"]],
+    ids=lambda names: "all" if len(names) > 1 else "".join(names),
+)
+async def test_changes_of_other_servers_are_the_same(quirks: list[str], max_records: int) -> None:
+    async with aioifx.server.running(seed=SQL, quirks=quirks, db_locale="en_US.8859-1") as dsn:
+        async with (
+            aioifx.connect(dsn) as conn,
+            aioifx.changes(
+                dsn, ["informix.t"], max_records=max_records, max_transaction_changes=2
+            ) as changes,
+        ):
+            async with conn.transaction():
+                await conn.executemany(f"insert into t values ({', '.join('?' * 9)})", ROWS)
+                with contextlib.suppress(ZeroDivisionError):
+                    async with conn.transaction():
+                        await conn.execute("delete from t")
+                        raise ZeroDivisionError
+                await conn.execute("update t set name = 'é' where id = 2")
+            await conn.execute("truncate table t")
+            assert [(change.kind, change.before, change.after) for change in await anext(changes)] == [
+                *(("insert", None, row) for row in ROWS), ("update", ROWS[1], (2, "é", *ROWS[1][2:]))
+            ]  # fmt: skip
+            assert [change.kind for change in await anext(changes)] == ["truncate"]
+
+
+@pytest.mark.exhaustive
+async def test_foreign_rows_of_a_server_are_an_error() -> None:
+    async with aioifx.server.running(seed=SQL, quirks=["cdc-foreign-rows"]) as dsn:
+        async with aioifx.connect(dsn) as conn, aioifx.changes(dsn, ["informix.t"]) as changes:
+            await conn.execute(f"insert into t values ({', '.join('?' * 9)})", *ROWS[0])
+            with pytest.raises((ProtocolError, CdcError)):
+                async for _ in changes:
+                    pass
+
+
+@pytest.mark.exhaustive
+async def test_a_dead_session_is_an_error() -> None:
+    async with aioifx.server.running(seed=SQL, quirks=["cdc-dead-session"]) as dsn:
+        async with aioifx.connect(dsn) as conn, aioifx.changes(dsn, ["informix.t"]) as changes:
+            await conn.execute(f"insert into t values ({', '.join('?' * 9)})", *ROWS[0])
+            with pytest.raises(CdcError):
+                async for _ in changes:
+                    pass
+
+
+async def test_an_alter_of_a_captured_table_is_refused() -> None:
+    async with aioifx.server.running(seed=SQL) as dsn, aioifx.connect(dsn) as conn:
+        async with aioifx.changes(dsn, ["informix.t"], stop_logging=True):
+            with pytest.raises(aioifx.DatabaseError) as caught:
+                await conn.execute("alter table t add (extra integer)")
+            assert caught.value.sqlcode == -19816
+        await conn.execute("alter table t add (extra integer)")
