@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from aioifx.catalog.ddl import constraint_text
@@ -20,41 +21,48 @@ _COLUMNS: Final = tuple(
 )
 
 
-def description_lines(description: Description, width: int | None) -> Iterator[StyledLine]:
+def description_lines(description: Description, width: int | None, only: str = "") -> Iterator[StyledLine]:
     """The lines of a description.
 
     Args:
         width: of the terminal; None: lines of any length.
+        only: the title of the one part that is wanted; empty for all.
     """
     relation = description.relation
-    yield from _head(relation)
-    if relation.columns:
-        yield ()
+    if not only:
+        yield from _head(relation)
+    if relation.columns and only in ("", "columns"):
+        if not only:
+            yield ()
         rows = [
             (column.name, column.type, "yes" if column.nullable else "no", column.default or "")
             for column in relation.columns
         ]
         yield from Table(_COLUMNS, width).page(rows)
-    yield from _section("constraints", map(constraint_text, relation.constraints))
-    yield from _section(
-        "indexes",
-        (
+    for title, texts in _sections(description).items():
+        if only in ("", title):
+            yield from islice(_section(title, texts), 1 if only else 0, None)  # without the empty line
+
+
+def _sections(description: Description) -> dict[str, Iterable[str]]:
+    """The texts of each part, by its title."""
+    relation = description.relation
+    return {
+        "constraints": map(constraint_text, relation.constraints),
+        "indexes": (
             f"{'unique ' if index.unique else ''}{owned(index.owner, index.name)} ({', '.join(index.keys)})"
             + (f" using {index.method}" if index.method != "btree" else "")
             + ("" if not index.clustered else ", clustered")
             + ("" if not index.state else f", {index.state}")
             for index in relation.indexes
         ),
-    )
-    children = (
-        f"{owned(each.owner, each.table)}, constraint {each.constraint}" for each in description.children
-    )
-    yield from _section("referenced by", children)
-    yield from _section(
-        "triggers", (each.sql + ("" if not each.state else f"\n{each.state}") for each in relation.triggers)
-    )
-    yield from _section("definition", [relation.sql] if relation.sql else [])
-    yield from _section("privileges", _privileges(description))
+        "referenced by": (
+            f"{owned(each.owner, each.table)}, constraint {each.constraint}" for each in description.children
+        ),
+        "triggers": (each.sql + ("" if not each.state else f"\n{each.state}") for each in relation.triggers),
+        "definition": [relation.sql] if relation.sql else [],
+        "privileges": _privileges(description),
+    }
 
 
 def _head(relation: Relation) -> Iterator[StyledLine]:

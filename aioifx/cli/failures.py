@@ -23,19 +23,22 @@ TERMINATED: Final = 143
 
 def report(error: BaseException) -> None:
     """Print an error to stderr: message, codes, the place in the SQL, and how to learn more."""
-    print("\n".join(_lines(error)), file=sys.stderr)
-
-
-def _lines(error: BaseException) -> list[str]:
-    text = str(error)
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        text = f"{error.strerror}: {error.filename}"
-    lines = [f"aioifx: {visible(text) or type(error).__name__}"]
-    for note in getattr(error, "__notes__", ()):
-        lines += [visible(line) for line in str(note).splitlines()]
+    lines = error_lines(error)
+    lines[0] = f"aioifx: {lines[0]}"
     if isinstance(error, DatabaseError) and error.sqlcode:
         codes = f"{error.sqlcode} {error.isamcode}" if error.isamcode else str(error.sqlcode)
         lines.append(f"`aioifx explain {codes}` tells more")
+    print("\n".join(lines), file=sys.stderr)
+
+
+def error_lines(error: BaseException) -> list[str]:
+    """The message of an error, and its notes, among them the place in the SQL."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        text = f"{error.strerror}: {error.filename}"
+    lines = [visible(text) or type(error).__name__]
+    for note in getattr(error, "__notes__", ()):
+        lines += [visible(line) for line in str(note).splitlines()]
     return lines
 
 

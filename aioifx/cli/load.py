@@ -8,8 +8,8 @@ import os
 import stat
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -92,6 +92,19 @@ def add_parser(verbs: Verbs) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
+    with _opened(arguments) as (name, file):
+        return run_connected(arguments, partial(_load, arguments, name, file))
+
+
+async def load_by(conn: Connection[Any], arguments: argparse.Namespace) -> None:
+    """Load by the arguments of the verb."""
+    with _opened(arguments) as (name, file):
+        await _load(arguments, name, file, conn)
+
+
+@contextmanager
+def _opened(arguments: argparse.Namespace) -> Generator[tuple[str, BinaryIO]]:
+    """The name of the format, and the open file."""
     name = format_name(arguments)
     if name == "parquet" and arguments.file == "-":
         raise InterfaceError("FILE: parquet cannot be read from a pipe")
@@ -111,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise InterfaceError("--errors: expected another file than FILE, which it would replace")
         if arguments.create and not _is_regular(file):
             raise InterfaceError("--create: expected a file, which is read twice, got a pipe")
-        return run_connected(arguments, partial(_load, arguments, name, file))
+        yield name, file
 
 
 def _open(file: str) -> BinaryIO:

@@ -60,11 +60,20 @@ def harmless(text: str) -> str:
 
 
 class LinePrinter:
-    """Prints lines to stdout, in style if it is a terminal and rich is installed."""
+    """Prints lines to a file, in style if it is a terminal and rich is installed.
 
-    def __init__(self) -> None:
-        console = rich_module("console") if is_terminal(sys.stdout) else None
-        self._console: Any = console and console.Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    Args:
+        file: None for stdout.
+        is_for_terminal: whether a program shows the file in the terminal; None: by the file itself.
+    """
+
+    def __init__(self, file: TextIO | None = None, *, is_for_terminal: bool | None = None) -> None:
+        self._file = sys.stdout if file is None else file
+        styled = is_terminal(self._file) if is_for_terminal is None else is_for_terminal
+        console = rich_module("console") if styled else None
+        self._console: Any = console and console.Console(
+            file=self._file, highlight=False, soft_wrap=True, force_terminal=is_for_terminal
+        )
         self._text: Any = rich_module("text")
 
     def print(self, lines: Iterable[StyledLine]) -> None:
@@ -75,10 +84,10 @@ class LinePrinter:
                 pieces.pop()
             pieces[-1] = (pieces[-1][0].rstrip(" "), pieces[-1][1])
             if self._console is None:
-                sys.stdout.write("".join(text for text, _ in pieces) + "\n")
+                self._file.write("".join(text for text, _ in pieces) + "\n")
             else:
                 self._console.print(self._text.Text.assemble(*pieces))
-        sys.stdout.flush()
+        self._file.flush()
 
 
 def say(text: str) -> None:

@@ -29,12 +29,15 @@ VERBS: Final = {
     "run": "run the statements of scripts",
     "schema": "write the DDL of a database: SQL, JSON or SQLAlchemy models",
     "serve": "start an embedded server for tests",
+    "shell": "type statements and commands in a terminal",
     "tables": "list the tables, views, synonyms and sequences of a database",
     "trace": "show a trace of the protocol as a conversation",
     "unload": "write the rows of a query into a file: CSV, UNLOAD, Arrow, Parquet",
     "verify": "try at a server what aioifx assumes of servers",
 }
 """What each verb does, in a line. The module of its name in aioifx.cli is loaded on use."""
+_INNER: Final = {"shell": "shell.shell"}
+"""Modules of verbs in packages of their own."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -99,7 +102,7 @@ def load_verbs(program: Parser, names: Iterable[str]) -> Verbs:
         prog="aioifx", required=True, metavar="COMMAND", parser_class=Parser
     )
     for name in names:
-        import_module(f"aioifx.cli.{name}").add_parser(verbs)
+        import_module(f"aioifx.cli.{_INNER.get(name, name)}").add_parser(verbs)
     return verbs
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, Final, Protocol, TypeAlias
 
 from aioifx.cli.formats import write_batches
@@ -26,14 +27,14 @@ from aioifx.client.lobs.lob import Lob
 from aioifx.client.sql.scanner import scan
 from aioifx.codecs.large_objects import is_smart_object
 from aioifx.rows import tuple_row
-from aioifx.sqltypes import Column, Row
+from aioifx.sqltypes import Column, Row, Value
 
-_PAGE: Final = 500
+PAGE: Final = 500
 """Rows of a table by which the widths of columns are chosen."""
 
 
-class Writer(Protocol):
-    """Writes the rows of one query to stdout."""
+class Reading(Protocol):
+    """How rows are read."""
 
     longest: int
     """Bytes of a large object that are needed; -1: all."""
@@ -41,6 +42,10 @@ class Writer(Protocol):
     def plan(self, plans: RowPlans) -> RowPlan:
         """How rows are read, large objects as handles."""
         ...
+
+
+class Writer(Reading, Protocol):
+    """Writes the rows of one query to stdout."""
 
     def write(self, rows: Sequence[Row]) -> None:
         """Write these rows."""
@@ -56,21 +61,26 @@ def _plain(plans: RowPlans) -> RowPlan:
     return RowPlan(plans.reader(plain=True), large=plans.large_values("handles", plain=True))
 
 
-class _TableWriter:
+class TableReading:
+    """Rows for a table."""
+
     longest = 2 * LONGEST
 
+    def plan(self, plans: RowPlans) -> RowPlan:
+        """How rows are read, large objects as handles."""
+        return _plain(plans)
+
+
+class _TableWriter(TableReading):
     def __init__(self, columns: Sequence[Column]) -> None:
         self._table = Table(columns, terminal_width())
         self._printer = LinePrinter()
         self._page: list[Row] = []
         self._count = 0
 
-    def plan(self, plans: RowPlans) -> RowPlan:
-        return _plain(plans)
-
     def write(self, rows: Sequence[Row]) -> None:
         self._page += rows
-        if len(self._page) >= _PAGE:
+        if len(self._page) >= PAGE:
             self._print()
 
     def _print(self) -> None:
@@ -180,18 +190,39 @@ async def print_results(
             return
     # The statement cache has the statement, so it is not prepared again.
     writer = (make or WRITERS[form])(columns)
-    lobs = [index for index, column in enumerate(columns) if is_smart_object(column.type)]
     left = sys.maxsize if limit is None else limit
-    async with BlockReader(statements_of(conn), sql, values, writer.plan, prefetch=limit is None) as reader:
-        while left and (rows := await reader.next_block()):
-            rows = rows[:left]
+    async with aclosing(rows_of(conn, sql, values, columns, writer, is_whole=limit is None)) as blocks:
+        async for rows in blocks:
+            writer.write(rows[:left])
             left -= len(rows)
-            if lobs:
-                for row in rows:
-                    writer.write([await _without_lobs(row, lobs, writer.longest)])
-            else:
-                writer.write(rows)
-    writer.end(time.monotonic() - began, is_limited=not left)
+            if left <= 0:
+                break
+    writer.end(time.monotonic() - began, is_limited=left <= 0)
+
+
+async def rows_of(
+    conn: Connection[Any],
+    sql: str,
+    values: Sequence[Value],
+    columns: Sequence[Column],
+    reading: Reading,
+    *,
+    is_whole: bool = True,
+) -> AsyncGenerator[Sequence[Row]]:
+    """The rows of a query in blocks, with large objects as values; rows with them one by one.
+
+    Args:
+        columns: of its rows.
+        is_whole: all blocks will be read, so each is requested early.
+    """
+    lobs = [index for index, column in enumerate(columns) if is_smart_object(column.type)]
+    async with BlockReader(statements_of(conn), sql, values, reading.plan, prefetch=is_whole) as reader:
+        while rows := await reader.next_block():
+            if not lobs:
+                yield rows
+                continue
+            for row in rows:
+                yield [await _without_lobs(row, lobs, reading.longest)]
 
 
 async def _without_lobs(row: Row, lobs: Sequence[int], longest: int) -> Row:

@@ -121,15 +121,16 @@ class Table:
 
     Args:
         width: cells of the terminal; None: lines of any length.
+        is_vertical: each row is a list, even if the columns fit side by side.
     """
 
-    def __init__(self, columns: Sequence[Column], width: int | None) -> None:
+    def __init__(self, columns: Sequence[Column], width: int | None, *, is_vertical: bool = False) -> None:
         self._names = [_cut(visible(column.name), LONGEST) for column in columns]
         self._texts = [_cell_text(column.type) for column in columns]
         self._is_number = [column.type.kind in NUMBER_CODES for column in columns]
         self._width = width
         self._natural = [cell_width(name) for name in self._names]
-        self._shown: list[int] | None = None
+        self._shown: list[int] | None = [] if is_vertical else None
         """Widths of the columns in the last header; None before the first, [] if rows are shown as lists."""
         self._count = 0
 

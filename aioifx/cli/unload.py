@@ -54,11 +54,22 @@ def add_parser(verbs: Verbs) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
+    name, statement = _request(arguments)
+    return run_connected(arguments, partial(_unload, arguments, name, statement))
+
+
+async def unload_by(conn: Connection[Any], arguments: argparse.Namespace) -> None:
+    """Unload by the arguments of the verb."""
+    name, statement = _request(arguments)
+    await _unload(arguments, name, statement, conn)
+
+
+def _request(arguments: argparse.Namespace) -> tuple[str, Parameters]:
+    """The name of the format, and the query."""
     name = format_name(arguments)
     if arguments.file == "-" and name not in TEXTS and is_terminal(sys.stdout):
         raise InterfaceError(f"--format: {name} is binary; write it to a file or a pipe")
-    statement = statement_of(arguments, arguments.query)
-    return run_connected(arguments, partial(_unload, arguments, name, statement))
+    return name, statement_of(arguments, arguments.query)
 
 
 async def _unload(

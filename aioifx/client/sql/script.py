@@ -24,11 +24,16 @@ def statements_of(script: str) -> list[tuple[str, int]]:
     return list(split(script, _pieces(script)))
 
 
+def unclosed(token: str) -> int:
+    """The SQLCODE for a string or comment that is not closed; 0 for any other token."""
+    closing, sqlcode = _OPEN.get(token[:2]) or _OPEN.get(token[0]) or ("", 0)
+    return sqlcode if len(token) < 2 * len(closing) or not token.endswith(closing) else 0
+
+
 def _pieces(script: str) -> Iterator[Piece]:
     for token in TOKEN.finditer(only_sql(script)):
         text = token[0]
-        closing, sqlcode = _OPEN.get(text[:2]) or _OPEN.get(text[0]) or ("", 0)
-        if sqlcode and (len(text) < 2 * len(closing) or not text.endswith(closing)):
+        if sqlcode := unclosed(text):
             raise from_server(sqlcode, 0, offset=token.start() + 1, sql=script)
         if not token["skipped"]:
             word = token["word"]

@@ -1,0 +1,1 @@
+"""The shell: statements, commands, completion, a pager. Never: what other verbs do."""
