@@ -532,4 +532,11 @@ async def test_the_round_trips_do_not_depend_on_the_number_of_tables(
         spent = await conn.run_sync(trips)
     await fresh.dispose()
     checks = 3 if hasattr(DefaultDialect, "has_multi_table") else count  # SQLAlchemy 2.0 asks for each table
-    assert spent == {"all": 15, "all again": 6, "one": 18, "another": 6, "checkfirst": checks}
+    blocks = count // 100  # the constraints of 100 tables need a second block
+    assert spent == {
+        "all": 15 + blocks,
+        "all again": 6 + blocks,
+        "one": 18,
+        "another": 6,
+        "checkfirst": checks,
+    }

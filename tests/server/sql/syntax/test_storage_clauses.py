@@ -14,7 +14,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ("create table t (a int) fragment by range (a) interval (5) partition p values < 0 in d",
          "CreateTable(t, [ColumnDef(a, INTEGER)], [[N, -3, , , a], [N, -2, , , 5], [N, 0, d, p, values < 0]])"),
         ("create raw table t (a int) in dbs extent size 16 next size 32 lock mode row",
-         "CreateTable(t, [ColumnDef(a, INTEGER)], row, 16, 32)"),
+         "CreateTable(t, [ColumnDef(a, INTEGER)], row, 16, 32, is_raw)"),
         ("create standard table t (a int) with crcols with rowids lock mode page",
          "CreateTable(t, [ColumnDef(a, INTEGER)], page)"),
         ("create table t (a int) fragment by expression a < 5 in d1, a >= 5 in d2, remainder in d3",

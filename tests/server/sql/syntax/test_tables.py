@@ -173,7 +173,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "alter table t type (raw)",
-            "AlterTable(t)",
+            "AlterTable(t, [SetTableType(is_raw)])",
         ),
     ],
 )
