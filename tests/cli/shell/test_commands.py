@@ -43,7 +43,6 @@ async def test_help_for_one(type_in: Type) -> None:
         ("\\watch nan", "\\watch: expected seconds above 0, got 'nan'"),
         ("\\watch", "\\watch: there is no statement to run again"),
         ("\\i", "\\i: expected the name of a file"),
-        ("\\i missing.sql", "\\i: No such file or directory: missing.sql"),
         ("\\h nothing", "\\h: expected a command or an error code, got 'nothing'"),
     ],
 )

@@ -25,10 +25,10 @@ async def test_the_copy_is_equal() -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize("quirks", VARIATIONS, ids=lambda quirks: "-and-".join(quirks) or "none")
 async def test_the_copy_is_equal_with_other_servers(quirks: tuple[Quirk, ...], seed: int) -> None:
-    law = Law(seed=seed, transactions=60, quirks=quirks)
+    law = Law(seed=seed, transactions=30, quirks=quirks)
     await law.check()
     assert law.seen["restarts"] > 0
 
@@ -39,6 +39,6 @@ async def test_the_copy_is_equal_with_other_servers(quirks: tuple[Quirk, ...], s
     "quirks", VARIATIONS[:1] + VARIATIONS[3:4], ids=lambda quirks: "-and-".join(quirks) or "none"
 )
 async def test_the_copy_is_equal_if_the_server_is_killed(quirks: tuple[Quirk, ...]) -> None:
-    law = Law(seed=3, transactions=300, quirks=quirks, kind=Killed, server_ends=4)
+    law = Law(seed=3, transactions=120, quirks=quirks, kind=Killed, server_ends=3)
     await law.check()
     assert law.seen["servers ended"] > 0
