@@ -154,6 +154,7 @@ async def _captured(lab: Lab, session: _Session, sql: str) -> AsyncGenerator[Row
         if not session.conn.is_closed():
             with suppress(DatabaseError):
                 await session.call("endcapture", 0, name)
+                await session.call("closesess")  # a dead session captures the table until then
                 await _call(session.conn, "set_fullrowlogging", name, 0)
 
 

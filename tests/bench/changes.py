@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-import tracemalloc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice, repeat
@@ -32,6 +31,7 @@ from aioifx.codecs.cdc_records import (
 from aioifx.codecs.cdc_rows import RowLayout, cdc_codec
 from aioifx.codecs.text import code_set_of
 from aioifx.sqltypes import Row, TypeCode
+from tests.bench.fetch_size import _memory
 from tests.bench.shapes import SHAPES, Shape
 
 READ: Final = 65_536
@@ -164,17 +164,13 @@ def table(shape: Shape, costs: Iterable[Cost]) -> Iterator[str]:
 
 
 def growth(shape: Shape, changes: int, chunk: int = 10_000) -> int:
-    """By how many traced bytes decoding so many changes grows, after the first *chunk* of them."""
+    """By how many resident bytes decoding so many changes grows, after the first *chunk* of them."""
     reads = stream(shape, chunk)
-    tracemalloc.start()
-    try:
-        rows = decode_all(shape, chain.from_iterable(repeat(reads, changes // chunk)))
-        deque(islice(rows, chunk), maxlen=0)
-        before = tracemalloc.get_traced_memory()[0]
-        deque(rows, maxlen=0)
-        return tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
+    rows = decode_all(shape, chain.from_iterable(repeat(reads, changes // chunk)))
+    deque(islice(rows, chunk), maxlen=0)
+    before = _memory("VmRSS")
+    deque(rows, maxlen=0)
+    return _memory("VmRSS") - before
 
 
 def main() -> None:

@@ -35,6 +35,12 @@ async def test_rows_are_captured() -> None:
     await require_all_held([check for check in CAPTURES if check.name == "cdc-insert"])
 
 
+async def test_a_session_that_dies_leaves_no_table_behind() -> None:
+    report = await report_of(["cdc-insert"], quirks=[Quirk.CDC_DEAD_SESSION])
+    assert names_of(report, Outcome.REFUTED) == {"cdc-insert"}
+    assert report.left_behind == []
+
+
 async def test_they_are_not_tried_without_the_privilege() -> None:
     report = await report_of(CAPTURES, user="anna", quirks=[Quirk.CDC_INFORMIX_ONLY])
     assert report.of(Outcome.REFUTED) == []
