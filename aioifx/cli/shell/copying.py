@@ -1,4 +1,4 @@
-"""The command copy: a file into a table, or rows into a file, as `aioifx load` and `aioifx unload`. Never: formats."""
+"""The command copy: files into tables and rows into files, as `aioifx load` and `aioifx unload` do. Never: formats."""
 
 from __future__ import annotations
 

@@ -52,6 +52,12 @@ async def test_what_is_wrong_is_said(line: str, message: str, type_in: Type) -> 
     assert str(error.value) == message
 
 
+async def test_a_script_that_is_missing(type_in: Type) -> None:
+    with pytest.raises(FileNotFoundError) as error:
+        await type_in("\\i missing.sql")
+    assert error.value.filename == "missing.sql"
+
+
 async def test_a_script_notes_the_place_of_an_error(type_in: Type, tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text("-- one\nSELECT 1 AS a FROM item WHERE id = 1;\n\\zzz\n", "utf-8")
     with pytest.raises(InterfaceError) as error:
