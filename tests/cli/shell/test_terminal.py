@@ -19,7 +19,11 @@ from aioifx.server.sqlite.databases import LogMode
 from tests.cli.shell.screen import KEY, Terminal
 from tests.injection import eventually
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals"),
+    # From CPython 3.12 on, of threads that other tests have left; the child executes another program at once.
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "howto" / "shell.md"
 FOLDER: Final = Path(__file__).parent / "dialogues"
