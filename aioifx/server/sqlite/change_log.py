@@ -267,11 +267,13 @@ class ChangeLog:
                 return file.read(size)
 
             end, begun = 0, dict[int, tuple[str, int]]()
-            for _, after, facts in frames(read, 0):
-                if facts[0] == Kind.COMMIT and begun.get(facts[1]) in unended:
-                    break
+            last: tuple[int, Facts, dict[int, tuple[str, int]]] | None = None
+            for start, after, facts in frames(read, 0):
+                last = (start, facts, {**begun}) if facts[0] == Kind.COMMIT else None
                 _note(begun, facts)
                 end = after
+            if last is not None and last[2].get(last[1][1]) in unended:
+                end, _, begun = last
             file.seek(end)
             file.truncate()
             for number in begun:

@@ -244,8 +244,11 @@ class Databases:
         for database in self._known.values():
             self._adopt(database)
         if self.changes.numbers:
-            left = (each for each in self._known.values() if not each.is_recovered)
-            self.changes.recover({(each.name, number) for each in left for number in unended(each)})
+            known = self._known.values()
+            self.changes.recover({(each.name, number) for each in known for number in unended(each)})
+        for database in self._known.values():
+            if database.is_recovered:  # the undo log is empty: these numbers are used again
+                database.committed.remove(database.committed.numbers)
 
     def _adopt(self, database: Database) -> None:
         database.changes = self.changes
@@ -417,10 +420,14 @@ class Databases:
 
 
 def unended(database: Database) -> Iterator[int]:
-    """The numbers of the transactions that a killed server has left open in a database."""
+    """The numbers of the transactions that a killed server has not committed in a database.
+
+    Such a transaction is in the undo log alone. An exclusive one, whose undo log is not written before its COMMIT, is
+    among the committed ones alone.
+    """
     with closing(sqlite3.connect(database.path)) as connection:
         numbers = undo_log.UndoLog(connection).transactions()
-    return (number for number in numbers if number not in database.committed.numbers)
+    return iter(database.committed.numbers.symmetric_difference(numbers))
 
 
 def _fill(database: Database) -> None:

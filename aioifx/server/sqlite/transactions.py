@@ -141,7 +141,9 @@ class Transactions(Writes):
         self._end()
 
     def _commit_rows(self, work: Transaction, has_latch: bool) -> None:
-        if work.is_exclusive:
+        if work.is_exclusive and work.mark and self._database.captured:
+            self._commit_captured(work.number)
+        elif work.is_exclusive:
             self._log.discard(work.number)
             self._connection.execute("COMMIT")
         elif has_latch:
@@ -149,6 +151,19 @@ class Transactions(Writes):
                 self._log.discard(work.number)
         elif work.mark:
             self._commit_beside(work.number)
+
+    def _commit_captured(self, number: int) -> None:
+        """Commit an exclusive transaction whose end is in the log of changes already.
+
+        Its undo log is in the file with its COMMIT only. Until the latch is released, its number is in both or, if the
+        server is killed before the COMMIT, only in the file of committed ones; see `unended`.
+        """
+        self._commit_beside(number)
+        try:
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._database.committed.remove(frozenset({number}))
+            raise
 
     def _commit_beside(self, number: int) -> None:
         try:

@@ -176,3 +176,16 @@ def test_recovery_keeps_what_is_complete(tmp_path: Path) -> None:
     before = entries(log)
     log.recover({("other", 1)})
     assert entries(log) == before
+
+
+def test_recovery_undoes_the_last_commit_alone(tmp_path: Path) -> None:
+    """A number that an earlier transaction had may still be in the file of committed ones."""
+    log = ChangeLog(tmp_path / "changes")
+    logged(log, 1, b"a")
+    logged(log, 2, b"b")
+    log.close()
+    before = entries(log)
+    log.recover({("stores", 1)})
+    assert entries(log) == before
+    log.recover({("stores", 2)})
+    assert [kind for kind, _ in kinds(log)].count(Kind.COMMIT) == 1

@@ -10,7 +10,7 @@ import pytest
 
 from aioifx.errors import InterfaceError
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sqlite.databases import Databases, LogMode, WriteRefusal, numbered_locale
+from aioifx.server.sqlite.databases import Databases, LogMode, WriteRefusal, numbered_locale, unended
 
 
 def sqlcode_of(raised: pytest.ExceptionInfo[SqlError]) -> int:
@@ -227,3 +227,16 @@ def test_a_directory_that_is_only_read_exists(tmp_path: Path) -> None:
     with pytest.raises(InterfaceError, match="nowhere does not exist"):
         Databases(tmp_path / "nowhere", read_only=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_commit_of_an_exclusive_transaction_is_not_committed(tmp_path: Path) -> None:
+    """Its number is written before its changes are."""
+    databases = Databases(tmp_path)
+    databases.create("shop", LogMode.LOGGED, "informix")
+    database = databases.find("shop")
+    database.committed.add(7)
+    assert [*unended(database)] == [7]
+    databases.close()
+    again = Databases(tmp_path)
+    assert again.find("shop").committed.numbers == frozenset()
+    again.close()

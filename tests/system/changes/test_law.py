@@ -33,7 +33,6 @@ async def test_the_copy_is_equal_with_other_servers(quirks: tuple[Quirk, ...], s
     assert law.seen["restarts"] > 0
 
 
-@pytest.mark.xfail(reason="after a kill, captured changes differ in one run of three", strict=False)
 @pytest.mark.exhaustive
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
