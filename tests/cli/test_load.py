@@ -295,7 +295,7 @@ async def test_an_interrupt_says_that_nothing_is_stored(server: Server, run: Run
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     process.stdin.write(b"id,name\n51,x\n")  # and it stays open
     await process.stdin.drain()
-    async with aioifx.connect(server.dsn) as conn:
+    async with aioifx.connect(server.dsn, isolation="dirty_read", lock_wait=10) as conn:
 
         async def is_empty() -> bool:
             return not await conn.fetchval("SELECT COUNT(*) FROM item")
