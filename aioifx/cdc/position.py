@@ -17,7 +17,7 @@ class Position:
     All three are sequence numbers: the number of a log file in the upper 32 bits, a place in it in the lower ones.
 
     Raises:
-        InterfaceError: a number is not a sequence number, or *restart* is behind *commit*.
+        InterfaceError: a number is not a sequence number, or *restart* is after *commit*.
     """
 
     restart: int

@@ -286,7 +286,7 @@ async def prepared(conn: Connection[Any], table: Table) -> _Progress:
 def _order_of(column: Column, table: Table, code_set: CodeSet) -> Callable[[Value], Any]:
     """The function that makes a value comparable as the server compares it.
 
-    Source: documented: CHAR and VARCHAR in the order of the code set, with blanks behind the shorter one (GLS guide)
+    Source: documented: CHAR and VARCHAR in the order of the code set, with blanks after the shorter one (GLS guide)
     """
     kind, qualifier = column.type.kind, column.type.qualifier
     if kind in _TEXTS:

@@ -39,7 +39,7 @@ def add_parser(verbs: Verbs) -> None:
     add_connection(parser)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="database:owner.table, or owner.table")
     parser.add_argument(
-        "--from", metavar="POSITION", dest="start", help="continue behind this position, which is JSON"
+        "--from", metavar="POSITION", dest="start", help="continue after this position, which is JSON"
     )
     parser.add_argument(
         "--checkpoint",

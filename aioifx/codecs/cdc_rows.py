@@ -47,7 +47,7 @@ def is_captured(sql_type: SqlType) -> bool:
 def captured_columns(columns: Iterable[Column]) -> list[Column]:
     """The columns of a table that can be captured.
 
-    Columns behind a SET, MULTISET or LIST are left out, because they are not replicated (documented: another vendor's
+    Columns after a SET, MULTISET or LIST are left out, because they are not replicated (documented: another vendor's
     manual).
     """
     found: list[Column] = []
@@ -308,7 +308,7 @@ def _leave(frame: bytes, rows: list[Row]) -> int:
 
 
 def _most_bytes(codec: Codec) -> int:
-    """The most bytes of a field; an LVARCHAR has a flag behind its head."""
+    """The most bytes of a field; an LVARCHAR has a flag after its head."""
     return codec.head + (codec.head == _SHORT) + codec.capacity if codec.capacity else MAX_BYTES
 
 
