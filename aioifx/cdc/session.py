@@ -17,12 +17,9 @@ from aioifx.cdc.codes import INSTALL, LSN, NAMES, PRIVILEGES, cdc_error
 from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.connect import open_connection
-from aioifx.client.session.failures import raise_for
+from aioifx.client.lobs.smart_object import read_stream
 from aioifx.codecs.cdc_records import log_of, lsn_text, sequence_of
 from aioifx.errors import CdcError, ConnectionLost, DatabaseError, ProtocolError
-from aioifx.wire import objects
-from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply
 
 logger: Final = logging.getLogger("aioifx.cdc")
 
@@ -33,9 +30,6 @@ LOCALE: Final = "en_US.utf8"
 
 BUFFER: Final = 65_536
 """Bytes of one read. Observed: other clients read 8,192 to 65,536; documented: 128 to 2 GB."""
-
-_HANDLES: Final = 0x10000
-"""SQ_LODATA has 16 bits for a descriptor; a larger one is cut (observed: another client on 14.10)."""
 
 _NO_DATABASE: Final = -329
 _NO_PRIVILEGE: Final = -387
@@ -67,7 +61,6 @@ class CdcSession:
     def __init__(self, conn: Connection[Any], number: int) -> None:
         self.conn = conn
         self.number = number
-        self._handle = (number + _HANDLES // 2) % _HANDLES - _HANDLES // 2
         self._captured: list[Captured] = []
         self._codes: dict[int, tuple[str, str]] | None = None
 
@@ -155,13 +148,8 @@ class CdcSession:
             CdcError: the server returned no data, or an error.
         """
         session = statements_of(self.conn).session
-        outbox = Outbox()
-        objects.put_read_object(outbox, objects.ReadObject(self._handle, BUFFER))
         async with session.turn(apply_settings=False):
-            reply = await session.conversation.exchange(outbox, on_success=_check_data)
-        raise_for(reply)
-        data = reply.object_data
-        assert data is not None
+            data = await read_stream(session, self.number, BUFFER)
         if data.size < 0:
             raise await self.error(data.size, "read")
         if data.size == 0:  # a failure, by IBM's sample; TIMEOUT is a record
@@ -221,8 +209,3 @@ class CdcSession:
     def terminate(self) -> None:
         """Drop the connection, also during a read."""
         self.conn.terminate()
-
-
-def _check_data(reply: Reply) -> None:
-    if reply.object_data is None or reply.object_data.is_write:
-        raise ProtocolError("the server did not answer SQ_LODATA")

@@ -13,13 +13,10 @@ from typing import Any, Final, Self
 from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.connect import open_connection
-from aioifx.client.session.failures import raise_for
-from aioifx.errors import ConnectionLost, ProtocolError, PushDataError, QueryTimeout
+from aioifx.client.lobs.smart_object import read_stream
+from aioifx.errors import ConnectionLost, PushDataError, QueryTimeout
 from aioifx.pushdata.documents import attributes
 from aioifx.rows import tuple_row
-from aioifx.wire import objects
-from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply
 
 DATABASE: Final = "sysadmin"
 """Push data is a task of this database (documented)."""
@@ -29,9 +26,6 @@ BUFFER: Final = 256_000
 
 _REGISTERED: Final = "ok"
 """The result of a registration, in upper or lower case (observed: JDBC takes everything else for an error)."""
-
-_HANDLES: Final = 0x10000
-"""SQ_LODATA has 16 bits for a descriptor; a larger one is cut (observed: CDC on 14.10)."""
 
 
 class PushSession:
@@ -43,7 +37,7 @@ class PushSession:
 
     def __init__(self, conn: Connection[Any], descriptor: int) -> None:
         self._conn = conn
-        self._handle = (descriptor + _HANDLES // 2) % _HANDLES - _HANDLES // 2
+        self._descriptor = descriptor
 
     @classmethod
     async def open(
@@ -106,17 +100,12 @@ class PushSession:
             PushDataError: it answered without a document.
         """
         session = statements_of(self._conn).session
-        outbox = Outbox()
-        objects.put_read_object(outbox, objects.ReadObject(self._handle, size))
         try:
             async with session.turn(seconds):
-                reply = await session.conversation.exchange(outbox, on_success=_check_data)
+                data = await read_stream(session, self._descriptor, size)
         except QueryTimeout as error:
             self.terminate()
             raise ConnectionLost(f"no answer to a read of push data within {seconds:g} s") from error
-        raise_for(reply)
-        data = reply.object_data
-        assert data is not None
         if data.size <= 0:
             raise PushDataError(f"a read of push data returned {data.size}")
         return session.code_set.decode(data.data)
@@ -154,8 +143,3 @@ def _positive(answer: str, command: str) -> int:
 
 def _is_positive(answer: str) -> bool:
     return answer.isascii() and answer.isdecimal() and int(answer) > 0
-
-
-def _check_data(reply: Reply) -> None:
-    if reply.object_data is None or reply.object_data.is_write:
-        raise ProtocolError("the server did not answer SQ_LODATA")

@@ -83,8 +83,7 @@ class _Session:
     async def read(self) -> list[CdcRecord]:
         """The records of one read that are whole."""
         outbox = Outbox()
-        handle = (self.number + 0x8000) % 0x10000 - 0x8000
-        objects.put_read_object(outbox, objects.ReadObject(handle, _BUFFER))
+        objects.put_read_object(outbox, objects.ReadObject(objects.handle_of(self.number), _BUFFER))
         data = (await exchange(self.conn, outbox)).object_data
         if data is None or data.is_write or data.size <= 0:
             raise Refuted(f"a read returned {'no SQ_LODATA' if data is None else data.size}")

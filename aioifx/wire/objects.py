@@ -169,6 +169,14 @@ def put_blob_piece(outbox: Outbox, piece: bytes) -> None:
     outbox.char(piece)
 
 
+_HANDLES: Final = 0x10000
+
+
+def handle_of(descriptor: int) -> int:
+    """The 16 bits of a descriptor that SQ_LODATA has room for (observed: a larger one is cut, CDC on 14.10)."""
+    return (descriptor + _HANDLES // 2) % _HANDLES - _HANDLES // 2
+
+
 def put_read_object(outbox: Outbox, request: ReadObject) -> None:
     """SQ_LODATA 0 or 1.
 

@@ -244,3 +244,8 @@ def test_a_record_of_change_data_capture_is_data_of_a_large_object() -> None:
 def test_pieces_that_do_not_fit_together_are_a_protocol_error(data: str) -> None:
     for chunks in cuts(bytes.fromhex(data)):
         assert outcome(reply_of, chunks, eof=True).error is ProtocolError
+
+
+@pytest.mark.parametrize(("descriptor", "handle"), [(0, 0), (0x7FFF, 0x7FFF), (0x8000, -0x8000), (65_540, 4)])
+def test_a_descriptor_is_cut_to_16_bits(descriptor: int, handle: int) -> None:
+    assert objects.handle_of(descriptor) == handle

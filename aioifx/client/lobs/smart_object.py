@@ -9,6 +9,7 @@ is no longer valid is opened again by its locator.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, Self, TypeVar
@@ -189,12 +190,7 @@ class SmartObject:
     async def _transfer(self, outbox: Outbox, most: int, *, is_write: bool) -> objects.ObjectData:
         """Send SQ_LODATA; from then on until its reply, the position is unknown."""
         self._position = None
-        reply = await self._session.conversation.exchange(
-            outbox, on_success=partial(_check_data, most, is_write)
-        )
-        raise_for(reply)
-        data = reply.object_data
-        assert data is not None
+        data = await _exchanged(self._session, outbox, most, is_write=is_write)
         if data.size < 0:
             raise from_server(_LARGE_OBJECT_ERROR, data.size)
         return data
@@ -325,6 +321,24 @@ def _size_in(results: Results) -> int:
     if size < 0:
         raise ProtocolError(f"a large object of {size} bytes")
     return size
+
+
+async def read_stream(session: Session, descriptor: int, size: int) -> objects.ObjectData:
+    """One read of a stream, such as that of a capture session, whose number stands for an open object (documented).
+
+    A size below 0 is the server's error code.
+    """
+    outbox = Outbox()
+    objects.put_read_object(outbox, objects.ReadObject(objects.handle_of(descriptor), size))
+    return await _exchanged(session, outbox, sys.maxsize, is_write=False)
+
+
+async def _exchanged(session: Session, outbox: Outbox, most: int, *, is_write: bool) -> objects.ObjectData:
+    """The reply to SQ_LODATA."""
+    reply = await session.conversation.exchange(outbox, on_success=partial(_check_data, most, is_write))
+    raise_for(reply)
+    assert reply.object_data is not None
+    return reply.object_data
 
 
 def _storage_in(results: Results) -> bytes:
