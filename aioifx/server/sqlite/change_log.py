@@ -267,13 +267,14 @@ class ChangeLog:
                 return file.read(size)
 
             end, begun = 0, dict[int, tuple[str, int]]()
-            last: tuple[int, Facts, dict[int, tuple[str, int]]] | None = None
+            void: tuple[int, dict[int, tuple[str, int]]] | None = None
             for start, after, facts in frames(read, 0):
-                last = (start, facts, {**begun}) if facts[0] == Kind.COMMIT else None
+                is_void = facts[0] == Kind.COMMIT and begun.get(facts[1]) in unended
+                void = (start, {**begun}) if is_void else None
                 _note(begun, facts)
                 end = after
-            if last is not None and last[2].get(last[1][1]) in unended:
-                end, _, begun = last
+            if void is not None:  # the last entry; a number before it may be of a transaction that has ended
+                end, begun = void
             file.seek(end)
             file.truncate()
             for number in begun:
