@@ -553,8 +553,8 @@ DEFECTS: Final = (
     Defect(
         "position after an interrupted transfer",
         "aioifx/client/lobs/smart_object.py",
-        "        self._position = None\n        reply",
-        "        reply",
+        "        self._position = None\n        data",
+        "        data",
         ("tests/client/lobs",),
     ),
     Defect(
