@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Final
 
 from aioifx.cdc.position import Position
-from aioifx.cdc.records import Change, CommittedTransaction, Table, utc
+from aioifx.cdc.records import Change, CommittedTransaction, Incomplete, Table, utc
 from aioifx.codecs.cdc_records import (
     Begin,
     CdcRecord,
@@ -28,11 +28,16 @@ from aioifx.codecs.cdc_records import (
     Truncate,
     encode_record,
 )
-from aioifx.errors import CdcError, ProtocolError
+from aioifx.errors import CdcError, InterfaceError, ProtocolError
 
 logger: Final = logging.getLogger("aioifx.cdc")
 
 _BLOCK: Final = 64 * 1024
+
+_HINT: Final = (
+    'start at an earlier position; if it was open when the first capture began: incomplete="skip", which leaves it out,'
+    ' or after a snapshot incomplete="deliver"'
+)
 
 
 class Pairing:
@@ -105,7 +110,9 @@ class _Overflow:
         self._file.write(encode_record(record))
 
     def __iter__(self) -> Iterator[RowImage | Truncate]:
-        reader, at = RecordReader(), 0
+        if self._file.closed:
+            raise InterfaceError("transaction: expected to be iterated before the next one is requested")
+        reader, at = RecordReader(2**32), 0
         while True:
             self._file.seek(at)
             data = self._file.read(_BLOCK)
@@ -153,7 +160,7 @@ class _Open:
 
     def add(self, record: RowImage | Truncate) -> None:
         self.last = record.sequence
-        if self.overflow is None and len(self._changes) < self._memory:
+        if self.overflow is None and (len(self._changes) < self._memory or not self._pairing.is_complete):
             change = self._pairing.take(record)
             if change is not None:
                 self._changes.append(change)
@@ -209,7 +216,7 @@ class Assembler:
         tables: by label.
         start: the position at which the capture was continued; None: it began now.
         memory: changes of one transaction that are held in memory; the others go to a temporary file.
-        takes_rest: a transaction that was open at the start is delivered without its begin.
+        incomplete: what becomes of a transaction that was open at the start.
     """
 
     def __init__(
@@ -218,12 +225,12 @@ class Assembler:
         start: Position | None = None,
         *,
         memory: int,
-        takes_rest: bool = False,
+        incomplete: Incomplete = "error",
     ) -> None:
         self._tables = tables
         self._start = start
         self._memory = memory
-        self._takes_rest = takes_rest
+        self._incomplete: Incomplete = incomplete
         self._open: dict[int, _Open] = {}
         self._delivered: _Open | None = None
         self.position = start
@@ -279,7 +286,7 @@ class Assembler:
         if start is not None and commit.sequence <= start.commit:
             found.close()
             return None
-        if found.begin is None and not self._takes_rest:
+        if found.begin is None and self._incomplete != "deliver":
             found.close()
             self._on_rest(commit.transaction)
             return None
@@ -293,12 +300,12 @@ class Assembler:
 
     def _on_rest(self, number: int) -> None:
         """A transaction that had begun before the start was committed."""
-        if self._start is None:
+        if self._incomplete == "skip":
             logger.warning("transaction %d was open when the capture began, and is left out", number)
             return
-        raise CdcError(
-            f"transaction {number} began before the position of the start; start at an earlier one"
-        )
+        error = CdcError(f"transaction {number} began before the position of the start")
+        error.add_note(_HINT)
+        raise error
 
     def _drop(self, number: int) -> None:
         if (found := self._open.pop(number, None)) is not None:

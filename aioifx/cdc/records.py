@@ -17,6 +17,9 @@ from aioifx.sqltypes import Row
 ChangeKind: TypeAlias = Literal["insert", "update", "delete", "truncate", "read"]
 """What happened to a row or table; "read" is a row of a snapshot."""
 
+Incomplete: TypeAlias = Literal["error", "skip", "deliver"]
+"""What becomes of a transaction that began before the start, so that its first changes may be missing."""
+
 _TABLE: Final = re.compile(r"(?:([A-Za-z_]\w*):)?([A-Za-z_]\w*)\.([A-Za-z_]\w*)", re.ASCII)
 
 

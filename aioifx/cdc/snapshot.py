@@ -92,13 +92,13 @@ class Snapshot:
     Args:
         tables: all tables, with the connections that read them; made by `prepared`.
         size: rows of a chunk.
-        position: for the last chunk.
+        position: at which the capture began.
     """
 
-    def __init__(self, tables: Sequence[_Progress], size: int, position: Callable[[], Position]) -> None:
+    def __init__(self, tables: Sequence[_Progress], size: int, position: Position) -> None:
         self._tables = {each.table.name: each for each in tables}
         self._size = size
-        self._position = position
+        self._position: Position | None = position  # after the last transaction that was taken
         self._reading: asyncio.Task[None] | None = None
         self.output: deque[CommittedTransaction] = deque()
         """What is to be delivered next."""
@@ -135,7 +135,8 @@ class Snapshot:
         reading = self._reading
         await asyncio.wait([reading])
         self._reading = None
-        reading.result()
+        if not reading.cancelled():  # `close` cancels it
+            reading.result()
 
     async def _read(self, progress: _Progress) -> None:
         rows, ended = await self._rows_or_again(progress)
@@ -172,12 +173,12 @@ class Snapshot:
 
     async def close(self) -> None:
         """Wait for a read in progress, whose result is dropped."""
-        if self._reading is not None:
-            self._reading.cancel()
-            await asyncio.wait([self._reading])
-            if not self._reading.cancelled():
-                self._reading.exception()  # retrieved, so that asyncio does not log it
-            self._reading = None
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            reading.cancel()
+            await asyncio.wait([reading])
+            if not reading.cancelled():
+                reading.exception()  # retrieved, so that asyncio does not log it
 
     # -- windows ------------------------------------------------------------------------------------------------------
 
@@ -190,6 +191,7 @@ class Snapshot:
         assert transaction.time is not None
         seconds = int(transaction.time.timestamp())
         self._end_windows(lambda chunk: seconds > chunk.ended)
+        self._position = transaction.position
         if self.is_done:
             self.output.append(transaction)
             return
@@ -213,7 +215,7 @@ class Snapshot:
                 changes = [
                     Change("read", progress.table.name, None, row, 0) for _, row in sorted(chunk.rows.items())
                 ]
-                position = self._position() if self.is_done else None
+                position = self._position if self.is_done else None
                 if changes or position is not None:
                     self.output.append(CommittedTransaction(position, None, changes))
 

@@ -14,11 +14,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self, Unpack
+from typing import Any, Final, Self, Unpack, get_args
 
 from aioifx.cdc.assembler import Assembler
 from aioifx.cdc.position import Position
-from aioifx.cdc.records import Capture, CommittedTransaction, Table
+from aioifx.cdc.records import Capture, CommittedTransaction, Incomplete, Table
 from aioifx.cdc.session import DATABASE, LOCALE, Captured, CdcSession
 from aioifx.cdc.snapshot import Snapshot, prepared
 from aioifx.cdc.tables import table_of
@@ -49,6 +49,7 @@ class Settings:
     start: Position | None
     snapshot: bool
     chunk_size: int
+    incomplete: Incomplete
     timeout: int
     max_records: int
     max_transaction_changes: int
@@ -66,6 +67,7 @@ def changes(
     start: Position | None = None,
     snapshot: bool = False,
     chunk_size: int = 5_000,
+    incomplete: Incomplete = "error",
     timeout: int = 1,
     max_records: int = _MAX_RECORDS,
     max_transaction_changes: int = 10_000,
@@ -84,6 +86,8 @@ def changes(
         start: the position of the last transaction that was processed; None: now.
         snapshot: deliver the rows that are there first, as changes of the kind "read". Not with *start*.
         chunk_size: rows of a snapshot that are read, and locked, at once.
+        incomplete: what becomes of a transaction that began before the logs of *start* that are read: a `CdcError`,
+            "skip" or "deliver". Without *start* it is left out, except that a snapshot needs its changes.
         timeout: seconds after which a read without data ends. A read may be held back for as long until *max_records*
             are there.
         max_records: the most records of a read; 1: the lowest latency.
@@ -106,6 +110,10 @@ def changes(
         raise InterfaceError(f"start: expected a Position or None, got {type(start).__name__}")
     check_flag("snapshot", snapshot)
     check_flag("stop_logging", stop_logging)
+    if incomplete not in get_args(Incomplete):
+        raise InterfaceError(
+            f"incomplete: expected one of {', '.join(get_args(Incomplete))}, got {incomplete!r:.40}"
+        )
     if snapshot and start is not None:
         raise InterfaceError("snapshot: expected False with start, got True")
     check_whole("chunk_size", chunk_size, 1)
@@ -125,8 +133,8 @@ def changes(
     return Changes(
         resolved,
         Settings(
-            captures=captures, start=start, snapshot=snapshot, chunk_size=chunk_size, timeout=timeout,
-            max_records=max_records,
+            captures=captures, start=start, snapshot=snapshot, chunk_size=chunk_size, incomplete=incomplete,
+            timeout=timeout,            max_records=max_records,
             max_transaction_changes=max_transaction_changes, max_record=max_record, stall_timeout=stall_timeout,
             close_timeout=close_timeout, stop_logging=stop_logging, cdc_locale=cdc_locale,
         ),
@@ -160,6 +168,7 @@ class Changes(NotCopied):
         self._error_record: Failure | None = None
         self._reading: asyncio.Task[bytes] | None = None
         self._failure: BaseException | None = None
+        self._is_iterating = False
         self._is_dead = False
         self._is_closed = False
         self._observation = options.observation()
@@ -215,12 +224,14 @@ class Changes(NotCopied):
         if settings.snapshot:
             position = await session.present()
         await session.start(captured, position)
-        self._assembler = assembler = Assembler(
-            tables, settings.start, memory=settings.max_transaction_changes, takes_rest=settings.snapshot
+        incomplete = (
+            "deliver" if settings.snapshot else "skip" if settings.start is None else settings.incomplete
+        )
+        self._assembler = Assembler(
+            tables, settings.start, memory=settings.max_transaction_changes, incomplete=incomplete
         )
         if settings.snapshot:
-            present = Position(position, position, position)
-            self._snapshot = Snapshot(read, settings.chunk_size, lambda: assembler.position or present)
+            self._snapshot = Snapshot(read, settings.chunk_size, Position(position, position, position))
         else:
             await self._sources.aclose()
 
@@ -267,17 +278,26 @@ class Changes(NotCopied):
             raise StopAsyncIteration
         if self._assembler is None:
             raise InterfaceError("changes: expected async with before async for")
+        if self._is_iterating:
+            raise InterfaceError("changes: expected one task that iterates, got two at once")
+        self._is_iterating = True
         try:
             return await self._delivered(self._assembler)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, StopAsyncIteration):
             raise
         except BaseException as error:
             self._failure = error
             raise
+        finally:
+            self._is_iterating = False
 
     async def _delivered(self, assembler: Assembler) -> CommittedTransaction:
-        """The next transaction, or chunk of a snapshot."""
-        while True:
+        """The next transaction, or chunk of a snapshot.
+
+        Raises:
+            StopAsyncIteration: it was closed meanwhile.
+        """
+        while not self._is_closed:
             snapshot = self._snapshot
             if snapshot is not None and snapshot.output:
                 return self._noted(snapshot.output.popleft())
@@ -294,6 +314,7 @@ class Changes(NotCopied):
                 await snapshot.read()
             elif snapshot is None or not snapshot.output:  # a TIMEOUT may have ended windows
                 self._ready = assembler.feed(self._heard(self._reader.feed(await self._read())))
+        raise StopAsyncIteration
 
     def _noted(self, transaction: CommittedTransaction) -> CommittedTransaction:
         if transaction.time is not None:
@@ -325,15 +346,21 @@ class Changes(NotCopied):
 
         Raises:
             ConnectionLost: the server has not answered for *stall_timeout* seconds.
+            ProtocolError: what was read after the last records is not one.
+            StopAsyncIteration: it was closed meanwhile.
         """
-        assert self._session is not None
+        self._reader.check()
+        session, now = self._session, asyncio.get_running_loop().time()
+        assert session is not None
         if self._reading is None:
-            self._read_since = asyncio.get_running_loop().time()
-            self._reading = asyncio.ensure_future(self._session.read())
+            self._read_since = now
+            self._reading = asyncio.ensure_future(session.read())
         reading, limit = self._reading, self._settings.stall_timeout
-        done, _ = await asyncio.wait([reading], timeout=limit)
+        done, _ = await asyncio.wait([reading], timeout=max(self._read_since + limit - now, 0.0))
+        if self._is_closed:  # `aclose` has waited for the read, or ended it
+            raise StopAsyncIteration
         if not done:
-            self._session.terminate()
+            session.terminate()
             raise ConnectionLost(f"the capture session did not answer within {limit:g} s")
         self._reading = None
         return reading.result()

@@ -7,9 +7,10 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 from aioifx.cdc.position import Position
-from aioifx.cdc.records import CommittedTransaction
+from aioifx.cdc.records import CommittedTransaction, Incomplete
 from aioifx.cdc.stream import Changes, changes
 from aioifx.cli.address import Destination, add_connection, destination, take_operands
 from aioifx.cli.output import write_text
@@ -47,6 +48,12 @@ def add_parser(verbs: Verbs) -> None:
         type=Path,
         help="write the position into FILE after each transaction; if it is there, continue at its position",
     )
+    parser.add_argument(
+        "--incomplete",
+        choices=get_args(Incomplete),
+        default="error",
+        help="what becomes of a transaction that began before the position of --from or --checkpoint",
+    )
     parser.add_argument("--snapshot", action="store_true", help="print the rows that are there first")
     parser.add_argument("--count", type=whole, metavar="N", help="stop after so many transactions")
 
@@ -62,7 +69,12 @@ def run(arguments: argparse.Namespace) -> int:
         options = where.options
         options.pop("command_timeout", None)
         following = changes(
-            where.dsn, tables, start=start, snapshot=arguments.snapshot and start is None, **options
+            where.dsn,
+            tables,
+            start=start,
+            snapshot=arguments.snapshot and start is None,
+            incomplete=arguments.incomplete,
+            **options,
         )
         return run_until_signal(_follow(arguments, following))
 

@@ -178,23 +178,32 @@ class RecordReader:
         return len(self._rest)
 
     def feed(self, data: bytes) -> list[CdcRecord]:
-        """The records that end in *data*.
+        """The records that end in *data*, up to one that cannot be read.
 
         Raises:
-            ProtocolError: not a record, or one of more than *max_record* bytes. Nothing after it can be read: all later
-                calls raise the same.
+            ProtocolError: the same as `check`.
+        """
+        self.check()
+        records: list[CdcRecord] = []
+        try:
+            self._split(self._rest + data if self._rest else data, records)
+        except ProtocolError as error:
+            self._rest, self._failure = b"", str(error)
+            if not records:
+                raise
+        return records
+
+    def check(self) -> None:
+        """Check that further records can be read.
+
+        Raises:
+            ProtocolError: what follows the last records is not a record, or one of more than *max_record* bytes.
         """
         if self._failure:
             raise ProtocolError(self._failure)
-        try:
-            return self._split(self._rest + data if self._rest else data)
-        except ProtocolError as error:
-            self._rest, self._failure = b"", str(error)
-            raise
 
-    def _split(self, buffer: bytes) -> list[CdcRecord]:
+    def _split(self, buffer: bytes, records: list[CdcRecord]) -> None:
         pos, end = 0, len(buffer)
-        records: list[CdcRecord] = []
         while end - pos >= _HEADER.size:
             header, payload, scheme, number = _HEADER.unpack_from(buffer, pos)
             if scheme != SCHEME:
@@ -207,7 +216,6 @@ class RecordReader:
             records.append(_decoded(buffer, pos, pos + header, stop, number))
             pos = stop
         self._rest = buffer[pos:]
-        return records
 
 
 def _decoded(buffer: bytes, pos: int, payload_at: int, stop: int, number: int) -> CdcRecord:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, Self, TypeAlias, Unpack
 from aioifx.client.config.options import ConnectOptions, OptionFields
 from aioifx.client.config.resolve import resolve_again
 from aioifx.client.session.loop_binding import NotCopied
-from aioifx.errors import ConnectionLost, InterfaceError, PushDataError
+from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, PushDataError
 from aioifx.pushdata.documents import Document, read_documents
 from aioifx.pushdata.session import BUFFER, DATABASE, PushSession
 from aioifx.pushdata.watch import Watch, registration
@@ -30,6 +30,9 @@ _RECENT: Final = 10_000
 
 _PAUSES: Final = (0.02, 0.1, 0.5, 1.0, 2.0, 5.0)
 """Seconds before each further attempt to join a session whose connection was lost."""
+
+_IDENTITY: Final = ("txnid", "op_num", "database", "owner", "table", "label")
+"""What two events of a detachable session have in common only if they are one."""
 
 _TIMEOUT: Final = "ifx_isTimeout"
 _SKIPPED: Final = "ifx_warn_total_skipcount"
@@ -154,7 +157,7 @@ class Events(NotCopied):
         self._has_read = False  # since the session was opened or joined
         self._has_lost = False  # a connection
         self._is_repeating = False  # events may come again, which were delivered before a connection was lost
-        self._recent: dict[object, None] = {}
+        self._recent: dict[tuple[str, ...], None] = {}
         self._pending: deque[Document] = deque()
         self._reading: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -200,8 +203,12 @@ class Events(NotCopied):
 
         Raises:
             PushDataError: with ``on_skip="raise"``.
+            ProtocolError: it is not a number.
         """
-        self.skipped = int(str(count))
+        try:
+            self.skipped = int(str(count))
+        except ValueError:
+            raise ProtocolError(f"{_SKIPPED}: expected a number, got {count!r:.40}") from None
         report = f"the server has discarded {self.skipped} events, because too many were pending"
         if self._settings.on_skip == "raise":
             raise PushDataError(report)
@@ -209,7 +216,9 @@ class Events(NotCopied):
 
     def _is_repeated(self, event: Document) -> bool:
         """Whether a detachable session has delivered the event before (documented: duplicates after a restart)."""
-        key = tuple(event.get(name) for name in ("txnid", "op_num", "database", "owner", "table", "label"))
+        if "txnid" not in event or "op_num" not in event:  # it cannot be told from others
+            return False
+        key = tuple([str(event.get(name)) for name in _IDENTITY])
         if key in self._recent:
             if self._is_repeating:
                 return True

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
-from aioifx import CdcError, Position, ProtocolError
+from aioifx import CdcError, Column, InterfaceError, Position, ProtocolError
 from aioifx.cdc.assembler import Assembler
 from aioifx.cdc.records import Change, Table
-from aioifx.codecs.cdc_records import CdcRecord, Discard, RecordKind, Rollback, Truncate
+from aioifx.codecs.cdc_records import MAX_RECORD, CdcRecord, Discard, RecordKind, Rollback, Truncate
+from aioifx.codecs.cdc_rows import RowLayout
 from aioifx.rows import record_maker
-from tests.cdc.peer import COLUMNS, LAYOUT, ORDERS, begin, commit, image, insert, sequence, update
+from aioifx.sqltypes import SqlType, TypeCode
+from tests.cdc.peer import COLUMNS, LAYOUT, ORDERS, UTF8, begin, commit, image, insert, sequence, update
+from tests.codecs.samples import INTEGER
 
 TABLES = {
     label: Table(name, LAYOUT, record_maker(COLUMNS))
@@ -126,8 +129,34 @@ def test_a_large_transaction_is_in_a_temporary_file(memory: int) -> None:
         assert [change.after[0] for change in changes[::2] if change.after is not None] == [*range(1000)]
         assert changes[-1].kind == "update"
     assert [*feeding] == []
-    with pytest.raises(ValueError, match="closed file"):
+    with pytest.raises(InterfaceError, match="iterated before the next one is requested"):
         list(transaction)
+
+
+@pytest.mark.parametrize("memory", [0, 1, 2])
+def test_both_halves_of_an_update_are_in_memory_or_in_the_file(memory: int) -> None:
+    before, after = update(20, 1, "new")
+    other = insert(20, 2, label=2)
+    assembler = Assembler(TABLES, memory=memory)
+    [transaction] = assembler.feed([begin(1), before, other, after, insert(30, 3), commit(40)])
+    assert [*map(summary, transaction)] == [
+        ("insert", None, row(2)),
+        ("update", row(1), row(1, "new")),
+        ("insert", None, row(3)),
+    ]
+    assembler.close()
+
+
+def test_a_record_that_is_larger_than_usual_may_be_in_the_file() -> None:
+    columns = (Column("id", INTEGER), Column("data", SqlType(TypeCode.LVARCHAR, 32_739)))
+    layout = RowLayout(columns, UTF8)
+    large = image(RecordKind.INSERT, 20, (1, "x" * 30_000), layout=layout)
+    large = large._replace(sizes=large.sizes + bytes(MAX_RECORD))
+    assembler = Assembler({1: Table(ORDERS, layout, record_maker(columns))}, memory=0)
+    [transaction] = assembler.feed([begin(1), large, commit(40)])
+    [change] = transaction
+    assert change.after == (1, "x" * 30_000)
+    assembler.close()
 
 
 def test_temporary_files_of_unfinished_transactions_are_closed() -> None:
@@ -153,8 +182,9 @@ def test_a_transaction_that_began_before_the_restart_is_an_error() -> None:
     start = position(10, 15, 12)
     rolled_back = insert(12, 1, 8), Rollback(sequence(16), 8)
     assert assembled(insert(11, 1, 9), commit(14, 9), *rolled_back, start=start) == []
-    with pytest.raises(CdcError, match="transaction 9 began before the position of the start"):
+    with pytest.raises(CdcError, match="transaction 9 began before the position of the start") as caught:
         assembled(insert(11, 1, 9), commit(16, 9), start=start)
+    assert 'incomplete="skip"' in caught.value.__notes__[0]
     ended = begin(16, 1), insert(17, 1, 1), commit(18, 1), Rollback(sequence(19), 9)
     assert assembled(insert(11, 1, 9), *ended, start=start) == [
         (position(10, 18, 17), [("insert", None, row(1))])
@@ -163,9 +193,9 @@ def test_a_transaction_that_began_before_the_restart_is_an_error() -> None:
 
 def test_a_transaction_that_was_open_at_the_start_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "aioifx.cdc"):
-        assert assembled(insert(11, 1, 9), commit(16, 9)) == []
+        assert assembled(insert(11, 1, 9), commit(16, 9), incomplete="skip") == []
     assert caplog.messages == ["transaction 9 was open when the capture began, and is left out"]
-    assert assembled(insert(11, 1, 9), commit(16, 9), takes_rest=True) == [
+    assert assembled(insert(11, 1, 9), commit(16, 9), incomplete="deliver") == [
         (position(11, 16, 11), [("insert", None, row(1))])
     ]
 

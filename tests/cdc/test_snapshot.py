@@ -177,7 +177,7 @@ def snapshot_of(
         rows = {(key,): row(key) for key in keys}
         progress.pending.append(_Chunk(rows, None if high is None else (high,), 10 * place, float(place)))
         progress.is_read = high is None
-    return Snapshot([progress], 10, lambda: Position(1, 1, 1)), progress
+    return Snapshot([progress], 10, Position(1, 1, 1)), progress
 
 
 def changed(seconds: int, *changes: Change) -> CommittedTransaction:
@@ -235,6 +235,15 @@ def test_a_later_commit_or_silence_ends_a_window() -> None:
     assert delivered_by(snapshot) == [
         (True, [("read", None, row(2))]), (True, [("insert", None, row(3))])
     ]  # fmt: skip
+
+
+def test_the_last_chunk_has_the_position_before_the_transaction_after_it() -> None:
+    snapshot, _ = snapshot_of(([1], None))
+    first, second = changed(5, of("insert", None, row(2))), changed(11, of("insert", None, row(3)))
+    second.position = Position(2, 4, 3)
+    snapshot.take(first)
+    snapshot.take(second)
+    assert [each.position for each in snapshot.output] == [Position(1, 2, 2), Position(2, 4, 3)]
 
 
 @pytest.mark.parametrize(("delivered", "kinds"), [(None, []), (0, ["truncate"])])

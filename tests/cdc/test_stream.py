@@ -123,6 +123,50 @@ async def test_no_answer_ends_the_connection() -> None:
             await anext(changes)
 
 
+async def test_waits_that_are_cancelled_do_not_extend_the_limit_of_a_read() -> None:
+    late = Delayed(NOTHING)
+    async with capturing(CdcPeer([late]), stall_timeout=1.05) as changes:
+        waiting = asyncio.ensure_future(anext(changes))
+        await late.reached.wait()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        changes._read_since -= 2
+        with pytest.raises(ConnectionLost, match="the capture session did not answer within"):
+            async with asyncio.timeout(1):
+                await anext(changes)
+
+
+async def test_two_tasks_cannot_iterate_at_once() -> None:
+    late = Delayed(data(*ONE, *TWO))
+    async with capturing(CdcPeer([late])) as changes:
+        waiting = asyncio.ensure_future(keys(changes, 2))
+        await late.reached.wait()
+        with pytest.raises(InterfaceError, match="expected one task that iterates, got two at once"):
+            await anext(changes)
+        late.release()
+        assert await waiting == [[1], [2, 3]]
+
+
+async def test_what_precedes_an_unreadable_record_is_delivered() -> None:
+    async with capturing(CdcPeer([data(*ONE, b"\0" * 16)])) as changes:
+        assert await keys(changes, 1) == [[1]]
+        for _ in range(2):
+            with pytest.raises(ProtocolError, match="expected scheme 66, got 0"):
+                await anext(changes)
+
+
+async def test_an_incomplete_transaction_is_skipped_on_demand() -> None:
+    start = Position(sequence(5), sequence(6), sequence(5))
+    records = [insert(11, 1, 9), commit(12, 9), *TWO]
+    async with capturing(CdcPeer([data(*records)]), start=start) as changes:
+        with pytest.raises(CdcError, match="transaction 9 began before"):
+            await anext(changes)
+    async with capturing(CdcPeer([data(*records)]), start=start, incomplete="skip") as changes:
+        assert await keys(changes, 1) == [[2, 3]]
+    async with capturing(CdcPeer([data(*records)]), start=start, incomplete="deliver") as changes:
+        assert await keys(changes, 2) == [[1], [2, 3]]
+
+
 async def test_a_lost_connection_is_an_error_each_time() -> None:
     async with capturing(CdcPeer([data(*ONE), LOST])) as changes:
         assert await keys(changes, 1) == [[1]]
@@ -169,6 +213,24 @@ async def test_closing_waits_for_the_read() -> None:
     assert peer.has_ended
 
 
+@pytest.mark.parametrize("close_timeout", [10.0, 0.01])
+async def test_closing_ends_the_iteration_of_another_task(close_timeout: float) -> None:
+    late = Delayed(NOTHING)
+    async with capturing(CdcPeer([late]), close_timeout=close_timeout) as changes:
+
+        async def iterate() -> list[Any]:
+            return [transaction async for transaction in changes]
+
+        waiting = asyncio.ensure_future(iterate())
+        await late.reached.wait()
+        closing = asyncio.ensure_future(changes.aclose())
+        await asyncio.sleep(0)
+        if close_timeout > 1:
+            late.release()
+        await closing
+        assert await waiting == []
+
+
 async def test_closing_has_a_time_limit(caplog: pytest.LogCaptureFixture) -> None:
     late = Delayed(NOTHING)
     with caplog.at_level(logging.WARNING, "aioifx.cdc"):
@@ -210,6 +272,7 @@ async def test_observers_get_lag_and_position() -> None:
         ({"tables": [ORDERS, Capture("informix.Orders", ["id"])]}, "tables: expected each table once"),
         ({"start": "x"}, "start: expected a Position or None, got str"),
         ({"snapshot": True, "start": Position(1, 2, 2)}, "snapshot: expected False with start, got True"),
+        ({"incomplete": "some"}, "incomplete: expected one of error, skip, deliver, got 'some'"),
         ({"timeout": 0}, "timeout: expected"),
         ({"max_records": 257}, "max_records: expected"),
         ({"stall_timeout": 1}, "stall_timeout: expected more than timeout, 1, got 1"),

@@ -116,6 +116,14 @@ def test_what_is_no_record_is_refused(data: bytes, message: str) -> None:
     assert reader.pending == 0
 
 
+def test_records_before_one_that_cannot_be_read_are_given() -> None:
+    reader = RecordReader()
+    assert reader.feed(INSERT + HEAD + b"\0\0\0\4") == RecordReader().feed(INSERT)
+    for refused in (reader.check, lambda: reader.feed(INSERT)):
+        with pytest.raises(ProtocolError, match="unknown kind 4"):
+            refused()
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_are_records_or_refused(data: bytes) -> None:
     reader = RecordReader(max_record=1000)

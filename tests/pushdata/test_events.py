@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import aioifx
-from aioifx import ConnectionLost, Events, InterfaceError, PushDataError, Watch
+from aioifx import ConnectionLost, Events, InterfaceError, ProtocolError, PushDataError, Watch
 from aioifx.testing.script import Delayed, listening
 from tests.pushdata.peer import LOST, TIMEOUT, PushPeer, data, insert
 from tests.scripted import until
@@ -152,6 +152,12 @@ async def test_discarded_events_are_raised_on_request() -> None:
         assert await numbers(events, 1) == [12]
 
 
+async def test_a_count_of_discarded_events_that_is_not_a_number_is_an_error() -> None:
+    async with pushed(PushPeer([data('{"ifx_warn_total_skipcount":"many"}')])) as events:
+        with pytest.raises(ProtocolError, match="ifx_warn_total_skipcount: expected a number, got 'many'"):
+            await anext(events)
+
+
 async def test_a_registration_that_is_refused_closes_the_connection() -> None:
     peer = PushPeer(register="no primary key")
     async with pushed(peer) as events:
@@ -253,6 +259,13 @@ async def test_a_session_that_the_server_has_forgotten_is_an_error(monkeypatch: 
         with pytest.raises(PushDataError, match=r"^pushdata join: -1$"):
             await anext(events)
     assert gone.tasks.count('pushdata join {session_id:"245"}') == 3
+
+
+async def test_events_without_numbers_are_not_taken_for_repeated_ones() -> None:
+    plain = '{"operation":"insert","rowdata":{"id":1}}'
+    first = PushPeer([data(plain), data(insert(2)), LOST])
+    async with pushed(first, PushPeer([data(plain), data(insert(2), insert(3))]), detach=True) as events:
+        assert await numbers(events, 4) == [1, 2, 1, 3]
 
 
 async def test_events_that_come_twice_on_one_connection_are_delivered_twice() -> None:
