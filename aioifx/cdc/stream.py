@@ -3,7 +3,8 @@
 Invariants:
 1. A read goes on when the wait for it is cancelled, and the next call gets its result: a cancellation loses nothing.
 2. A transaction is delivered once, and only after all of its records were checked.
-3. After an error, the iterator raises the same error again. A new one continues at the last position.
+3. After an error, the iterator raises the same error again, and a new one continues at the last position. With
+   *restart*, the iterator itself continues there after a lost connection.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from aioifx.client.connect.connect import open_connection
 from aioifx.client.observation.observation import current_operation
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.codecs.cdc_records import MAX_RECORD, CdcRecord, Failure, RecordReader, Timeout
-from aioifx.errors import ConnectionLost, InterfaceError
+from aioifx.errors import ConnectError, ConnectionLost, InterfaceError
 from aioifx.sqltypes import Column
 
 logger: Final = logging.getLogger("aioifx.cdc")
@@ -50,6 +51,7 @@ class Settings:
     snapshot: bool
     chunk_size: int
     incomplete: Incomplete
+    restart: bool
     timeout: int
     max_records: int
     max_transaction_changes: int
@@ -68,6 +70,7 @@ def changes(
     snapshot: bool = False,
     chunk_size: int = 5_000,
     incomplete: Incomplete = "error",
+    restart: bool = False,
     timeout: int = 1,
     max_records: int = _MAX_RECORDS,
     max_transaction_changes: int = 10_000,
@@ -88,6 +91,8 @@ def changes(
         chunk_size: rows of a snapshot that are read, and locked, at once.
         incomplete: what becomes of a transaction that began before the logs of *start* that are read: a `CdcError`,
             "skip" or "deliver". Without *start* it is left out, except that a snapshot needs its changes.
+        restart: continue at `Changes.position` on a new connection when the connection is lost, with as many attempts
+            as *connect_retries* says. A snapshot that is not whole cannot be continued.
         timeout: seconds after which a read without data ends. A read may be held back for as long until *max_records*
             are there.
         max_records: the most records of a read; 1: the lowest latency.
@@ -109,6 +114,7 @@ def changes(
     if start is not None and not isinstance(start, Position):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InterfaceError(f"start: expected a Position or None, got {type(start).__name__}")
     check_flag("snapshot", snapshot)
+    check_flag("restart", restart)
     check_flag("stop_logging", stop_logging)
     if incomplete not in get_args(Incomplete):
         raise InterfaceError(
@@ -134,7 +140,7 @@ def changes(
         resolved,
         Settings(
             captures=captures, start=start, snapshot=snapshot, chunk_size=chunk_size, incomplete=incomplete,
-            timeout=timeout,            max_records=max_records,
+            restart=restart, timeout=timeout,            max_records=max_records,
             max_transaction_changes=max_transaction_changes, max_record=max_record, stall_timeout=stall_timeout,
             close_timeout=close_timeout, stop_logging=stop_logging, cdc_locale=cdc_locale,
         ),
@@ -149,6 +155,7 @@ class Changes(NotCopied):
     Raises:
         CdcError: when opened or iterated; the server refuses the capture, or reports an error.
         ConnectionLost: when iterated; the connection was lost, or the server does not answer. Continue at `position`.
+        ConnectError: when opened, or with *restart* when iterated, and then the next request tries again.
         ProtocolError: when iterated; a record is not of the captured columns, as in logs that were used again.
     """
 
@@ -163,11 +170,15 @@ class Changes(NotCopied):
         self._ready: Iterator[CommittedTransaction] = iter(())
         self._columns: dict[str, tuple[Column, ...]] = {}
         self._sources = AsyncExitStack()
+        self._tables: dict[int, Table] = {}
+        self._origin: Position | None = None
+        """Where a capture began that had no start, if it can be needed."""
         self._snapshot: Snapshot | None = None
         self._read_since = 0.0
         self._error_record: Failure | None = None
         self._reading: asyncio.Task[bytes] | None = None
         self._failure: BaseException | None = None
+        self._has_read = False  # since the session was opened
         self._is_iterating = False
         self._is_dead = False
         self._is_closed = False
@@ -201,51 +212,72 @@ class Changes(NotCopied):
         return self
 
     async def _open(self) -> None:
-        settings, options = self._settings, self._options
-        tables, conns = await self._tables()
-        self._columns = {table.name: table.layout.columns for table in tables.values()}
+        settings = self._settings
+        conns = await self._describe()
         read = [
             await prepared(conns[table.name.partition(":")[0]], table)
-            for table in tables.values()
+            for table in self._tables.values()
             if settings.snapshot
         ]
-        capturing = replace(
-            options.in_locale(settings.cdc_locale), database=DATABASE, role="any", command_timeout=None,
-            autocommit=True, isolation=None, read_only=False, strip_char=False, lock_diagnosis=False,
-        )  # fmt: skip
-        self._session = session = await CdcSession.open(
-            capturing, seconds=settings.timeout, max_records=settings.max_records
-        )
-        captured = [
-            Captured(table.name, [column.name for column in table.layout.columns], label)
-            for label, table in tables.items()
-        ]
-        position = 0 if settings.start is None else settings.start.restart
+        await self._activate(settings.start)
         if settings.snapshot:
-            position = await session.present()
-        await session.start(captured, position)
-        incomplete = (
-            "deliver" if settings.snapshot else "skip" if settings.start is None else settings.incomplete
-        )
-        self._assembler = Assembler(
-            tables, settings.start, memory=settings.max_transaction_changes, incomplete=incomplete
-        )
-        if settings.snapshot:
-            self._snapshot = Snapshot(read, settings.chunk_size, Position(position, position, position))
+            assert self._origin is not None
+            self._snapshot = Snapshot(read, settings.chunk_size, self._origin)
         else:
             await self._sources.aclose()
 
-    async def _tables(self) -> tuple[dict[int, Table], dict[str, Connection[Any]]]:
-        """The tables by label, described over a connection to each database."""
+    async def _activate(self, start: Position | None) -> None:
+        """Open a session that captures the tables from *start* on; None: from now on."""
+        settings = self._settings
+        capturing = replace(
+            self._options.in_locale(settings.cdc_locale), database=DATABASE, role="any", command_timeout=None,
+            autocommit=True, isolation=None, read_only=False, strip_char=False, lock_diagnosis=False,
+        )  # fmt: skip
+        captured = [
+            Captured(table.name, [column.name for column in table.layout.columns], label)
+            for label, table in self._tables.items()
+        ]
+        session = await CdcSession.open(capturing, seconds=settings.timeout, max_records=settings.max_records)
+        try:
+            if start is None and (settings.snapshot or settings.restart):
+                now = await session.present()
+                self._origin = Position(now, now, now)
+            first = start or self._origin
+            await session.start(captured, 0 if first is None else first.restart)
+            if self._is_closed:
+                raise StopAsyncIteration
+        except BaseException:
+            session.terminate()
+            raise
+        self._session, self._has_read = session, False
+        self._reader = RecordReader(settings.max_record)
+        self._assembler = Assembler(
+            self._tables,
+            start,
+            memory=settings.max_transaction_changes,
+            incomplete="deliver"
+            if settings.snapshot
+            else "skip"
+            if settings.start is None
+            else settings.incomplete,
+        )
+
+    @property
+    def _continuation(self) -> Position | None:
+        """Where another session continues."""
+        return self.position or self._origin
+
+    async def _describe(self) -> dict[str, Connection[Any]]:
+        """Describe the tables over a connection to each database; returns these connections."""
         conns: dict[str, Connection[Any]] = {}
-        tables: dict[int, Table] = {}
         for label, capture in enumerate(self._settings.captures, 1):
             place, _, _ = capture.parts(self._options.database)
             if place not in conns:
                 conn = await open_connection(replace(self._options, database=place))
                 conns[place] = await self._sources.enter_async_context(conn)
-            tables[label] = await table_of(conns[place], capture, self._options.database)
-        return tables, conns
+            self._tables[label] = await table_of(conns[place], capture, self._options.database)
+        self._columns = {table.name: table.layout.columns for table in self._tables.values()}
+        return conns
 
     # -- iteration ----------------------------------------------------------------------------------------------------
 
@@ -282,14 +314,33 @@ class Changes(NotCopied):
             raise InterfaceError("changes: expected one task that iterates, got two at once")
         self._is_iterating = True
         try:
-            return await self._delivered(self._assembler)
+            return await self._delivered_or_again(self._assembler)
         except (asyncio.CancelledError, StopAsyncIteration):
             raise
         except BaseException as error:
-            self._failure = error
+            if self._session is not None or not isinstance(error, (ConnectError, ConnectionLost)):
+                self._failure = error
             raise
         finally:
             self._is_iterating = False
+
+    async def _delivered_or_again(self, assembler: Assembler) -> CommittedTransaction:
+        """The next transaction; with *restart*, over a lost connection as well."""
+        while True:
+            if self._session is None and not self._is_closed:
+                await self._activate(self._continuation)
+                assert self._assembler is not None
+                assembler = self._assembler
+            try:
+                return await self._delivered(assembler)
+            except ConnectionLost as lost:
+                if not self._settings.restart or self._snapshot is not None:
+                    raise
+                self._session = None
+                assembler.close()
+                if not self._has_read:  # it was lost again at once
+                    raise
+                logger.warning("%s; the capture continues at %s", lost, self._continuation)
 
     async def _delivered(self, assembler: Assembler) -> CommittedTransaction:
         """The next transaction, or chunk of a snapshot.
@@ -361,9 +412,14 @@ class Changes(NotCopied):
             raise StopAsyncIteration
         if not done:
             session.terminate()
-            raise ConnectionLost(f"the capture session did not answer within {limit:g} s")
+            await asyncio.wait([reading])
         self._reading = None
-        return reading.result()
+        if not done:
+            reading.exception()  # retrieved, so that asyncio does not log it
+            raise ConnectionLost(f"the capture session did not answer within {limit:g} s")
+        found = reading.result()
+        self._has_read = True
+        return found
 
     # -- closing ------------------------------------------------------------------------------------------------------
 

@@ -54,6 +54,7 @@ def add_parser(verbs: Verbs) -> None:
         default="error",
         help="what becomes of a transaction that began before the position of --from or --checkpoint",
     )
+    parser.add_argument("--restart", action="store_true", help="continue after a lost connection")
     parser.add_argument("--snapshot", action="store_true", help="print the rows that are there first")
     parser.add_argument("--count", type=whole, metavar="N", help="stop after so many transactions")
 
@@ -74,6 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
             start=start,
             snapshot=arguments.snapshot and start is None,
             incomplete=arguments.incomplete,
+            restart=arguments.restart,
             **options,
         )
         return run_until_signal(_follow(arguments, following))

@@ -135,6 +135,8 @@ class CdcPeer(Peer):
             return self._columns
         if "syscdcerrcodes" in sql:
             return CODES
+        if "used" in sql:
+            return (NUMBER, NUMBER)
         return (TEXT,) if "sysenv" in sql else (NUMBER,)
 
     def _run(self, sql: str, rest: list[requests.Request]) -> Answer:
@@ -160,4 +162,6 @@ class CdcPeer(Peer):
             return [(-83713, "CDC_E_LSN", "not in the logs"), (-83708, "CDC_E_NOSESS", "no session")]
         if "sysenv" in sql:
             return [("ol_real",)]
+        if "used" in sql:
+            return [(12, 0)]
         return [(self._logs[0 if "min(" in sql else 1],)]

@@ -48,8 +48,8 @@ TWO: list[CdcRecord] = [begin(20), insert(21, 2), insert(22, 3), commit(23)]
 
 
 @asynccontextmanager
-async def capturing(peer: CdcPeer, source: CdcPeer | None = None, **options: Any) -> AsyncIterator[Changes]:
-    async with listening(source or CdcPeer(), peer) as listener:
+async def capturing(*peers: CdcPeer, source: CdcPeer | None = None, **options: Any) -> AsyncIterator[Changes]:
+    async with listening(source or CdcPeer(), *peers) as listener:
         options.setdefault("tables", [ORDERS])
         async with aioifx.changes(DSN, port=listener.port, **options) as changes:
             yield changes
@@ -176,6 +176,50 @@ async def test_a_lost_connection_is_an_error_each_time() -> None:
         assert changes.position is not None
 
 
+async def test_a_capture_goes_on_over_lost_connections(caplog: pytest.LogCaptureFixture) -> None:
+    late: list[CdcRecord] = [begin(8, 9), insert(9, 9, 9)]
+    first, second = CdcPeer([NOTHING, LOST]), CdcPeer([data(*late, *ONE), LOST])
+    third = CdcPeer([data(*late, *ONE, *TWO), data(commit(30, 9))])
+    with caplog.at_level(logging.WARNING, "aioifx.cdc"):
+        async with capturing(first, second, third, restart=True) as changes:
+            assert await keys(changes, 3) == [[1], [2, 3], [9]]
+    starts = [int.from_bytes(peer.calls[3][2].encode("latin-1"), "big") for peer in (first, second, third)]
+    assert starts == [sequence(0), sequence(0), sequence(8)]
+    assert [message.count("the capture continues at") for message in caplog.messages] == [1, 1]
+
+
+async def test_a_capture_that_is_lost_again_at_once_is_an_error_until_the_next_request() -> None:
+    again, last = CdcPeer([LOST]), CdcPeer([data(*ONE, *TWO)])
+    refused = CdcPeer(results={"startcapture": -83708})
+    async with capturing(CdcPeer([data(*ONE), LOST]), again, last, restart=True) as changes:
+        assert await keys(changes, 1) == [[1]]
+        with pytest.raises(ConnectionLost):
+            await anext(changes)
+        assert changes.position == Position(sequence(10), sequence(12), sequence(11))
+        assert await keys(changes, 1) == [[2, 3]]
+    async with capturing(CdcPeer([NOTHING, LOST]), refused, restart=True) as changes:
+        for _ in range(2):
+            with pytest.raises(CdcError):
+                await anext(changes)
+
+
+async def test_a_capture_is_reopened_though_the_wait_for_it_is_cancelled() -> None:
+    class Silent(CdcPeer):
+        started = asyncio.Event()
+
+        def _rows(self, sql: str) -> list[Any]:
+            self.started.set()
+            return super()._rows(sql)
+
+    second, third = Silent(), CdcPeer([data(*ONE)])
+    async with capturing(CdcPeer([NOTHING, LOST]), second, third, restart=True) as changes:
+        waiting = asyncio.ensure_future(anext(changes))
+        await second.started.wait()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert await keys(changes, 1) == [[1]]
+
+
 @pytest.mark.parametrize(("flags", "calls"), [(1, 0), (0, 1)])
 async def test_an_error_record_comes_after_what_was_before_it(flags: int, calls: int) -> None:
     peer = CdcPeer([data(*ONE, Failure(flags, -83713), *TWO)])
@@ -300,7 +344,7 @@ async def test_it_is_opened_once_and_before_it_is_iterated() -> None:
 async def test_a_failed_start_closes_the_connections() -> None:
     peer, source = CdcPeer(results={"startcapture": -83708}), CdcPeer()
     with pytest.raises(CdcError):
-        async with capturing(peer, source):
+        async with capturing(peer, source=source):
             raise AssertionError
     assert source.has_ended
 
