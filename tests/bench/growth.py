@@ -26,6 +26,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -233,6 +234,8 @@ def main() -> None:
         taken = repeat(dsn, cost, size, times) if times else measure(dsn, cost, size)
         print(json.dumps(asyncio.run(taken)))
         return
+    if given.write and find_spec("matplotlib") is None:
+        parser.error("--write: matplotlib is not installed")
     costs = [cost for cost in COSTS if named(cost.name, given.only)]
     if given.instructions:
         print(growth_table(run(costs, 1, given.most, counted), "instructions", 1))
