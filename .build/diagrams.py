@@ -230,7 +230,7 @@ def _plot(title: str, rows: Sequence[tuple[str, list[tuple[str, Speed]]]], keys:
     As wide as a phone, each name above its dots.
     """
     left, right, top = 10, 380, 16 + 22 * bool(keys)
-    low, high = math.log2(0.18), math.log2(12)
+    low, high = math.log2(0.1), math.log2(12)
     height = sum(26 + 16 * len(dots) for _, dots in rows)
     drawing = Drawing(390, top + height + 52, title)
 
@@ -240,7 +240,7 @@ def _plot(title: str, rows: Sequence[tuple[str, list[tuple[str, Speed]]]], keys:
     for number, key in enumerate(keys):
         drawing.dot(left + 6 + number * 130, 16, DOTS[number])
         drawing.text(left + 18 + number * 130, 20, key, "soft")
-    for step in (0.25, 0.5, 1, 2, 4, 8):
+    for step in (0.125, 0.25, 0.5, 1, 2, 4, 8):
         style = "one" if step == 1 else "dash faint"
         drawing.line([(place(step), top), (place(step), top + height)], style, arrow=False)
         drawing.text(place(step), top + height + 18, f"{step:g}", "mid soft")
