@@ -1,4 +1,4 @@
-"""Changes of one table are applied to another, each exactly once: the position is stored with the data."""
+"""Changes of a table, whose keys stay, are applied to another once each: the position is stored with the data."""
 
 from __future__ import annotations
 

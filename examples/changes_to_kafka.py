@@ -49,10 +49,10 @@ async def main() -> None:
     import aiokafka as kafka  # pyright: ignore[reportMissingImports]
 
     servers = os.environ.get("KAFKA", "localhost:9092")
-    start = await last_position(kafka, servers)
     async with kafka.AIOKafkaProducer(
         bootstrap_servers=servers, transactional_id=f"aioifx-{TOPIC}"
-    ) as producer:
+    ) as producer:  # its start ends the transactions of a former producer, so that the last message is known
+        start = await last_position(kafka, servers)
         async with aioifx.changes(os.environ["AIOIFX_DSN"], [TABLE], start=start) as changes:
             async for transaction in changes:
                 assert transaction.position is not None  # only a snapshot has none

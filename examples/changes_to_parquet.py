@@ -3,8 +3,8 @@
     pip install pyarrow
     AIOIFX_DSN=informix://informix@db1:9088/shop?server=ol_shop python examples/changes_to_parquet.py FOLDER
 
-A file has at least ROWS changes, and whole transactions. It appears when it is complete. After a restart the program
-continues behind the last file.
+A file has at least ROWS changes, and whole transactions; the first one has one transaction, so that there is a position.
+It appears when it is complete. After a restart the program continues behind the last file.
 """
 
 from __future__ import annotations
@@ -40,20 +40,25 @@ def write(folder: Path, rows: list[dict[str, Any]], position: aioifx.Position) -
     return part.replace(path)
 
 
-def row_of(change: aioifx.Change) -> dict[str, Any]:
+def row_of(change: aioifx.Change, names: list[str]) -> dict[str, Any]:
     image = change.before if change.after is None else change.after
-    return {"kind": change.kind, "sequence": change.sequence, **({} if image is None else image.asdict())}
+    values = dict.fromkeys(names) if image is None else image.asdict()  # TRUNCATE has no row
+    return {"kind": change.kind, "sequence": change.sequence, **values}
 
 
 async def follow(dsn: str, folder: Path, files: int = 0) -> None:
     """Write files, 0: without an end."""
     rows: list[dict[str, Any]] = []
-    async with aioifx.changes(dsn, [TABLE], start=last_position(folder)) as changes:
+    start = last_position(folder)
+    least = 1 if start is None else ROWS
+    async with aioifx.changes(dsn, [TABLE], start=start) as changes:
+        [columns] = changes.columns.values()
+        names = [column.name for column in columns]
         async for transaction in changes:
-            rows += map(row_of, transaction)
-            if len(rows) >= ROWS and transaction.position is not None:
+            rows += [row_of(change, names) for change in transaction]
+            if len(rows) >= least and transaction.position is not None:
                 await asyncio.to_thread(write, folder, rows, transaction.position)
-                rows, files = [], files - 1
+                rows, files, least = [], files - 1, ROWS
                 if not files:
                     return
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from typing import Any
 
 import aioifx
@@ -26,15 +27,22 @@ STORE = "INSERT INTO positions VALUES ($1, $2) ON CONFLICT (source) DO UPDATE SE
 
 
 async def apply(target: Any, transaction: aioifx.CommittedTransaction) -> None:
-    """One transaction of Informix as one of PostgreSQL."""
+    """One transaction of Informix as one of PostgreSQL.
+
+    All rows that are gone are deleted before new ones are inserted. An UPDATE of keys, such as ``id = id + 1``, gives a
+    row the key of another one before it changes that one.
+    """
+    rows = Counter[aioifx.Record]()
     async with target.transaction():
         for change in transaction:
             if change.kind == "truncate":
                 await target.execute("TRUNCATE orders")
-            if change.before is not None:
-                await target.execute("DELETE FROM orders WHERE id = $1", change.before["id"])
-            if change.after is not None:
-                await target.execute(INSERT, *change.after)
+                rows.clear()
+            rows.update([] if change.after is None else [change.after])
+            rows.subtract([] if change.before is None else [change.before])
+        gone = [(row["id"],) for row, count in rows.items() if count < 0]
+        await target.executemany("DELETE FROM orders WHERE id = $1", gone)
+        await target.executemany(INSERT, [row for row, count in rows.items() if count > 0])
         if transaction.position is not None:
             await target.execute(STORE, SOURCE, transaction.position.to_json())
 

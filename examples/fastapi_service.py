@@ -106,6 +106,8 @@ class ItemCache:
         """Forget changed items until *changes* end; then there is no cache."""
         async for transaction in changes:
             for change in transaction:
+                if change.kind == "truncate":
+                    self.items.clear()
                 for row in (change.before, change.after):
                     if row is not None:
                         self.items.pop(row["id"], None)

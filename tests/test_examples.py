@@ -6,7 +6,10 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,23 +93,63 @@ async def test_changes_become_parquet_files(tmp_path: Path, monkeypatch: pytest.
     parquet = pytest.importorskip("pyarrow.parquet")
     from examples import changes_to_parquet
 
-    monkeypatch.setattr(changes_to_parquet, "ROWS", 1)
+    monkeypatch.setattr(changes_to_parquet, "ROWS", 2)
     seed = "create table orders (id integer primary key, qty integer)"
     async with aioifx.server.running(seed=seed) as dsn, aioifx.connect(dsn) as conn:
         async with aioifx.changes(dsn, ["informix.orders"]) as changes:
             await conn.execute("insert into orders values (1, 5)")
             first = await anext(changes)
         assert first.position is not None
-        changes_to_parquet.write(tmp_path, [*map(changes_to_parquet.row_of, first)], first.position)
-        await conn.execute("update orders set qty = 6")
+        names = ["id", "qty"]
+        rows = [changes_to_parquet.row_of(change, names) for change in first]
+        changes_to_parquet.write(tmp_path, rows, first.position)
+        await conn.execute("truncate table orders")
+        await conn.execute("insert into orders values (2, 6)")
+        await conn.execute("update orders set qty = 7")
         await conn.execute("delete from orders")
         for _ in range(2):
             await changes_to_parquet.follow(dsn, tmp_path, files=1)
-    rows = [
-        row
-        for name in sorted(os.listdir(tmp_path))
-        for row in parquet.read_table(tmp_path / name).to_pylist()
-    ]
-    assert [(row["kind"], row["id"], row["qty"]) for row in rows] == [
-        ("insert", 1, 5), ("update", 1, 6), ("delete", 1, 6)
+    found = [parquet.read_table(tmp_path / name).to_pylist() for name in sorted(os.listdir(tmp_path))]
+    assert [[(row["kind"], row["id"], row["qty"]) for row in rows] for rows in found] == [
+        [("insert", 1, 5)], [("truncate", None, None), ("insert", 2, 6)], [("update", 2, 7), ("delete", 2, 7)]
     ]  # fmt: skip
+
+
+class Target:
+    """The rows of a table of PostgreSQL, which checks its key after each statement."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, tuple[object, ...]] = {}
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        yield
+
+    async def execute(self, sql: str, *values: object) -> None:
+        if sql.startswith("TRUNCATE"):
+            self.rows.clear()
+
+    async def executemany(self, sql: str, rows: list[Any]) -> None:
+        for row in rows:
+            if sql.startswith("DELETE"):
+                del self.rows[row[0]]
+            else:
+                assert row[0] not in self.rows
+                self.rows[row[0]] = row
+
+
+async def test_a_copy_in_postgresql_follows_an_update_of_all_keys() -> None:
+    from examples.changes_to_postgresql import apply
+
+    seed = "create table orders (id integer primary key, name varchar(9), qty integer)"
+    async with aioifx.server.running(seed=seed) as dsn, aioifx.connect(dsn) as conn:
+        target = Target()
+        async with aioifx.changes(dsn, ["informix.orders"]) as changes:
+            await conn.executemany("insert into orders values (?, ?, ?)", [(1, "a", 1), (2, "b", 2), (3, "c", 3)])
+            await conn.execute("update orders set id = id + 1")
+            async with conn.transaction():
+                await conn.execute("truncate table orders")
+            await conn.execute("insert into orders values (9, 'z', 9)")
+            for rows in ([1, 2, 3], [2, 3, 4], [], [9]):
+                await apply(target, await anext(changes))
+                assert [*target.rows] == rows

@@ -52,6 +52,31 @@ class _Chunk:
     """When it had been read, in seconds since 1970 by the server's clock."""
     ended_here: float
     """The same by the event loop's clock."""
+    came: dict[_Key, list[Record]] = field(default_factory=dict[_Key, list[Record]])
+    """By key: the rows that the transaction being taken has made."""
+    gone: set[_Key] = field(default_factory=set[_Key])
+    """The keys of the others that it has removed."""
+
+    def remove(self, key: _Key, row: Record) -> None:
+        """Note that a row is gone, at once if the same transaction has made it."""
+        came = self.came.get(key, [])
+        if row in came:
+            came.remove(row)
+        else:
+            self.gone.add(key)
+
+    def settle(self) -> None:
+        """Apply what the transaction has done, all removals first: one UPDATE may give a row the key of the next."""
+        for key in self.gone:
+            self.rows.pop(key, None)
+        self.rows.update({key: rows[-1] for key, rows in self.came.items() if rows})
+        self.gone.clear()
+        self.came.clear()
+
+    def clear(self) -> None:
+        """Remove all rows."""
+        for each in (self.rows, self.came, self.gone):
+            each.clear()
 
 
 @dataclass(slots=True)
@@ -196,6 +221,9 @@ class Snapshot:
             self.output.append(transaction)
             return
         changes = [placed for change in transaction for placed in self._placed(change)]
+        for progress in self._tables.values():
+            for chunk in progress.pending:
+                chunk.settle()
         if changes:
             self.output.append(
                 CommittedTransaction(
@@ -224,7 +252,7 @@ class Snapshot:
         progress = self._tables[change.table]
         if change.kind == "truncate":
             for chunk in progress.pending:
-                chunk.rows.clear()
+                chunk.clear()
             if progress.delivered is not None or progress.is_done:
                 yield change
             return
@@ -236,12 +264,12 @@ class Snapshot:
             return
         if before is not None:
             if isinstance(gone, _Chunk):
-                gone.rows.pop(progress.key_of(before), None)
+                gone.remove(progress.key_of(before), before)
             elif gone is progress:
                 yield Change("delete", change.table, before, None, change.sequence)
         if after is not None:
             if isinstance(come, _Chunk):
-                come.rows[progress.key_of(after)] = after
+                come.came.setdefault(progress.key_of(after), []).append(after)
             elif come is progress:
                 yield Change("insert", change.table, None, after, change.sequence)
 

@@ -65,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not tables:
         raise InterfaceError("TABLE: missing")
     start = _start(arguments)
+    if arguments.snapshot and arguments.start is not None:
+        raise InterfaceError("--snapshot: expected no --from")
 
     def follow(where: Destination) -> int:
         options = where.options
@@ -90,7 +92,8 @@ def _start(arguments: argparse.Namespace) -> Position | None:
         try:
             return Position.from_json(path.read_bytes())
         except FileNotFoundError:
-            pass
+            if not os.access(path.parent, os.W_OK):
+                raise InterfaceError(f"--checkpoint: {path.parent} is not a folder that can be written") from None
         except InterfaceError as error:
             raise InterfaceError(f"--checkpoint: {path}: {error}") from None
         except OSError as error:

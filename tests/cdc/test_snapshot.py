@@ -219,6 +219,26 @@ def test_a_change_goes_where_its_key_is() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("steps", "rows"),
+    [
+        ([(1, 2), (2, 3)], [2, 3]),  # one UPDATE of both rows, each of which is like the next
+        ([(2, 3), (3, 2)], [1, 2]),
+        ([(None, 3), (3, None), (1, None)], [2]),
+        ([(1, None), (None, 1), (1, 4), (4, None)], [2]),
+        ([(None, 3), (3, 4), (4, 3)], [1, 2, 3]),
+    ],
+)
+def test_a_transaction_may_use_a_key_several_times(
+    steps: list[tuple[int | None, int | None]], rows: list[int]
+) -> None:
+    snapshot, _ = snapshot_of(([1, 2], None))
+    images = [[None if key is None else row(key) for key in step] for step in steps]
+    snapshot.take(changed(5, *(of("update", *pair) for pair in images)))
+    snapshot.on_silence(9.0)
+    assert delivered_by(snapshot) == [(True, [("read", None, row(key)) for key in rows])]
+
+
 def test_a_later_commit_or_silence_ends_a_window() -> None:
     snapshot, _ = snapshot_of(([1], 1), ([2], None))
     assert not snapshot.wants_rows

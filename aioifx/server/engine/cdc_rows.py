@@ -83,9 +83,9 @@ class CapturedTable:
         self._types = [column.type for column in columns]
         stored = table.stored_columns
         self._places = [stored.index(column) for column in columns]
-        self.layout = RowLayout(
-            [Column(column.name, column.type) for column in columns], code_set_of(database.locale)
-        )
+        code_set = code_set_of(database.locale)
+        self._codec = code_set.codec
+        self.layout = RowLayout([Column(column.name, column.type) for column in columns], code_set)
 
     def schema_record(self) -> bytes:
         """TABSCHEMA."""
@@ -98,7 +98,8 @@ class CapturedTable:
         """INSERT, DELETE, UPDBEF or UPDAFT of a row of `undo_log.packed` values."""
         values: Sequence[Stored] = unpacked(row)
         loaded = tuple(
-            load(values[place], type_) for place, type_ in zip(self._places, self._types, strict=True)
+            load(values[place], type_, self._codec)
+            for place, type_ in zip(self._places, self._types, strict=True)
         )
         sizes, payload = self.layout.encode(loaded, little_endian=cdc_quirks.LITTLE_ENDIAN in self._quirks)
         return encoded(RowImage(kind, sequence, transaction, self.label, 0, sizes, payload), self._quirks)

@@ -201,7 +201,7 @@ def sent_loader(type_: SqlType, settings: Settings) -> Callable[[Any], Any] | No
     """Makes the value that is sent of a stored one, for a row or collection its text; None if they are the same."""
     if form_of(type_) is Form.COMPLEX:
         return lambda stored: as_text(stored, type_, settings)
-    return loader(type_)
+    return loader(type_, settings.code_set)
 
 
 __all__ = ["ENVELOPED", "MAX_BLOCK_BYTES", "FetchRows", "RowBlockWriter", "sent_loader"]

@@ -71,7 +71,8 @@ class ChangeLog:
         self._listeners: tuple[Callable[[], None], ...] = ()
         self._open: dict[tuple[str, int], LoggedTransaction] = {}
         self._ended: set[tuple[str, int]] = set()
-        self._number = 1 + max(self.numbers, default=0)
+        last = max(self.numbers, default=0)
+        self._number = last if last and not self.pages(last) else last + 1
         self._offset = 0
         self.end = self._position
         """The position of the next entry; readers have those before it."""
@@ -255,12 +256,15 @@ class ChangeLog:
     def recover(self, unended: Collection[tuple[str, int]]) -> None:
         """Complete what a killed server has written: transactions that have no end are rolled back.
 
+        A new file follows, so that the next recovery leaves this one: databases use numbers of transactions again.
+
         Args:
             unended: databases and numbers of the transactions that are rolled back there, whatever the log says.
         """
-        if not self.numbers:
+        last = max(self.numbers, default=0)
+        if not last or not self.pages(last):
             return
-        with open(self.path(self.numbers[-1]), "r+b") as file:
+        with open(self.path(last), "r+b") as file:
 
             def read(offset: int, size: int) -> bytes:
                 file.seek(offset)
@@ -279,6 +283,7 @@ class ChangeLog:
             file.truncate()
             for number in begun:
                 file.write(encoded((int(Kind.ROLLBACK), number, int(time()))))
+        open(self.path(last + 1), "wb", opener=private).close()
 
 
 def _note(begun: dict[int, tuple[str, int]], facts: Facts) -> None:

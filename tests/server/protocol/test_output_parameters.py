@@ -77,6 +77,12 @@ def test_a_char_has_its_blanks(talk: Talk, value: str, entry: tuple[int, bytes |
     assert [(one.code, None if one.indicator else one.data) for one in reply.returned or ()] == [entry]
 
 
+async def test_a_char_in_utf8_has_its_size_in_bytes() -> None:
+    async with serve(ServerOptions(("demo:en_US.utf8",))) as server, aioifx.connect(server.dsn) as conn:
+        await conn.execute("CREATE PROCEDURE p(OUT c CHAR(12)) LET c = 'λόγος'; END PROCEDURE")
+        assert await conn.call("p", None) == [("λόγος  ",)]
+
+
 def test_a_collection_is_sent_as_text(talk: Talk) -> None:
     talk.command("CREATE PROCEDURE p(OUT s SET(INT NOT NULL)) LET s = 'SET{1,2}'; END PROCEDURE")
     assert data_of(call(talk, refused(talk, "EXECUTE PROCEDURE p(?)"), None)) == [b"SET{1,2}"]

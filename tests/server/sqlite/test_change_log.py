@@ -178,14 +178,28 @@ def test_recovery_keeps_what_is_complete(tmp_path: Path) -> None:
     assert entries(log) == before
 
 
-def test_recovery_undoes_the_last_commit_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("unended", "commits"), [(1, 2), (2, 1)])
+def test_recovery_undoes_the_last_commit_alone(tmp_path: Path, unended: int, commits: int) -> None:
     """A number that an earlier transaction had may still be in the file of committed ones."""
     log = ChangeLog(tmp_path / "changes")
     logged(log, 1, b"a")
     logged(log, 2, b"b")
     log.close()
+    log.recover({("stores", unended)})
+    assert [kind for kind, _ in kinds(log)].count(Kind.COMMIT) == commits
+
+
+def test_recovery_undoes_no_commit_of_an_earlier_server(tmp_path: Path) -> None:
+    """Databases use numbers of transactions again, and a server may be killed before it logs a COMMIT."""
+    log = ChangeLog(tmp_path / "changes")
+    logged(log, 1, b"a")
+    log.close()
     before = entries(log)
-    log.recover({("stores", 1)})
+    ends = set[int]()
+    for unended in ((), (("stores", 1),), (("stores", 1),)):
+        later = ChangeLog(tmp_path / "changes")
+        later.recover(set(unended))
+        ends.add(later.end)
     assert entries(log) == before
-    log.recover({("stores", 2)})
-    assert [kind for kind, _ in kinds(log)].count(Kind.COMMIT) == 1
+    assert ends == {2 << 32}
+    assert later.numbers == [1, 2]
