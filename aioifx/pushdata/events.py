@@ -287,7 +287,7 @@ class Events(NotCopied):
             if self._is_closed:
                 raise InterfaceError("the events are closed")
         except BaseException:
-            await session.abandon(is_detached=is_new and settings.detach)
+            await session.abandon(is_detached=is_new and settings.detach, session_id=session_id)
             raise
         self.session_id = session_id
         self._has_read = False

@@ -124,14 +124,20 @@ class PushSession:
         """Close the connection; a session that is not detachable ends with it (documented)."""
         await self._conn.close()
 
-    async def abandon(self, *, is_detached: bool) -> None:
-        """Drop the connection of a session that was not set up; *is_detached*: it would stay at the server."""
+    async def abandon(self, *, is_detached: bool, session_id: str | None) -> None:
+        """Drop the connection of a session that was not set up.
+
+        Args:
+            is_detached: it would stay at the server, so it is deleted first.
+            session_id: its id, if that is known.
+        """
         try:
             if is_detached:
                 async with asyncio.timeout(_MOST_SECONDS):
                     await self.delete()
         except (Error, TimeoutError) as error:
-            logger.warning("a detached session of push data may have stayed at the server: %s", error)
+            known = session_id or "(its id is not known)"
+            logger.warning("the session %s may have stayed detached at the server: %s", known, error)
         finally:
             self.terminate()
 

@@ -200,7 +200,7 @@ async def test_a_detached_session_that_cannot_be_deleted_is_reported(caplog: pyt
         with pytest.raises(PushDataError, match=r"^pushdata register: no$"):
             await anext(events)
     (message,) = caplog.messages
-    assert message.startswith("a detached session of push data may have stayed at the server: ")
+    assert message.startswith("the session 245 may have stayed detached at the server: ")
 
 
 # -- cancellation -----------------------------------------------------------------------------------------------------
