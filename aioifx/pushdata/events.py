@@ -13,10 +13,10 @@ from typing import Any, Final, Literal, Self, TypeAlias, Unpack
 from aioifx.client.config.options import ConnectOptions, OptionFields
 from aioifx.client.config.resolve import resolve_again
 from aioifx.client.session.loop_binding import NotCopied
-from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, PushDataError
+from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, PushDataError, visible
 from aioifx.pushdata.documents import Document, read_documents
 from aioifx.pushdata.session import BUFFER, DATABASE, PushSession
-from aioifx.pushdata.watch import Watch, registration
+from aioifx.pushdata.watch import Watch, names_of, registration
 
 logger: Final = logging.getLogger("aioifx.events")
 
@@ -31,8 +31,11 @@ _RECENT: Final = 10_000
 _PAUSES: Final = (0.02, 0.1, 0.5, 1.0, 2.0, 5.0)
 """Seconds before each further attempt to join a session whose connection was lost."""
 
-_IDENTITY: Final = ("txnid", "op_num", "database", "owner", "table", "label")
+_IDENTITY: Final = ("txnid", "op_num", "database", "owner", "table", "label", "rowdata")
 """What two events of a detachable session have in common only if they are one."""
+
+_NO_START: Final = {"txnid": None, "commit_time": None}
+"""Attributes of a session that is joined again after a lost connection: it goes on, and does not begin again."""
 
 _TIMEOUT: Final = "ifx_isTimeout"
 _SKIPPED: Final = "ifx_warn_total_skipcount"
@@ -75,7 +78,8 @@ def events(
         dsn: as for `connect`; its database is not used, because push data belongs to the database sysadmin.
         watches: the queries, one or more.
         session_id: joins the detached session of this id, with its queries, instead of *watches*.
-        detach: the session stays at the server after the connection, which is opened again if it is lost.
+        detach: the session stays at the server after the connection, which is opened again if it is lost. Queries of
+            one table need different labels then.
         timeout: whole seconds that one read waits for an event; then another follows, which you do not notice.
         max_records: events of one read at most. With more than 1, a server may hold events back for *timeout*.
         max_pending: events that the server keeps for this session before it discards some; 0: the server's default.
@@ -90,7 +94,7 @@ def events(
     Raises:
         InterfaceError: an option is invalid or missing; raised by the call itself.
     """
-    _check_watches(watches, session_id)
+    _check_watches(watches, session_id, detach)
     for name, value, least in (
         ("timeout", timeout, 1),
         ("max_records", max_records, 1),
@@ -104,8 +108,8 @@ def events(
     if on_skip not in ("report", "raise"):
         raise InterfaceError(f'on_skip: expected "report" or "raise", got {on_skip!r:.40}')
     resolved = resolve_again(dsn, {**options, "database": DATABASE, "row_factory": None})
-    if resolved.lock_wait is None:
-        resolved = replace(resolved, lock_wait=_LOCK_WAIT)
+    lock_wait = _LOCK_WAIT if resolved.lock_wait is None else resolved.lock_wait
+    resolved = replace(resolved, autocommit=True, isolation=None, read_only=False, lock_wait=lock_wait)
     attributes: dict[str, object] = {
         "timeout": timeout,
         "max_pending_ops": max_pending,
@@ -119,15 +123,18 @@ def events(
     return Events(resolved, settings, session_id)
 
 
-def _check_watches(watches: Sequence[object], session_id: str | None) -> None:
+def _check_watches(watches: Sequence[object], session_id: str | None, detach: bool) -> None:
     if session_id is not None:
         if not re.fullmatch("[0-9]{1,9}", str(session_id)):
             raise InterfaceError(f"session_id: expected digits, got {session_id!r:.40}")
         if watches:
             raise InterfaceError("watches: expected none with session_id, whose session has its own")
         return
-    if isinstance(watches, Watch) or not watches or not all(isinstance(watch, Watch) for watch in watches):
+    known = [watch for watch in watches if isinstance(watch, Watch)] if isinstance(watches, Sequence) else []
+    if not known or len(known) < len(watches):
         raise InterfaceError("watches: expected a sequence of one or more Watch, or a session_id")
+    if detach and len({(names_of(watch), watch.label) for watch in known}) < len(known):
+        raise InterfaceError("watches: expected different labels for queries of one table with detach")
 
 
 class Events(NotCopied):
@@ -157,7 +164,7 @@ class Events(NotCopied):
         self._has_read = False  # since the session was opened or joined
         self._has_lost = False  # a connection
         self._is_repeating = False  # events may come again, which were delivered before a connection was lost
-        self._recent: dict[tuple[str, ...], None] = {}
+        self._recent: dict[int, None] = {}
         self._pending: deque[Document] = deque()
         self._reading: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -192,7 +199,7 @@ class Events(NotCopied):
         """
         if _ERROR in document:
             self._end()
-            raise PushDataError(str(document[_ERROR]).strip())
+            raise PushDataError(visible(str(document[_ERROR]).strip()))
         if _SKIPPED in document:
             self._on_skipped(document[_SKIPPED])
             return False
@@ -218,7 +225,7 @@ class Events(NotCopied):
         """Whether a detachable session has delivered the event before (documented: duplicates after a restart)."""
         if "txnid" not in event or "op_num" not in event:  # it cannot be told from others
             return False
-        key = tuple([str(event.get(name)) for name in _IDENTITY])
+        key = hash(tuple([str(event.get(name)) for name in _IDENTITY]))
         if key in self._recent:
             if self._is_repeating:
                 return True
@@ -267,18 +274,20 @@ class Events(NotCopied):
             raise InterfaceError("the events are closed")
         settings = self._settings
         pauses = _PAUSES if self._has_lost else ()
-        session = await PushSession.open(self._options, self.session_id, pauses)
+        session_id, is_new = self.session_id, self.session_id is None
+        session = await PushSession.open(self._options, session_id, pauses)
         try:
-            registrations = [settings.attributes]
-            if self.session_id is None:
+            registrations = [settings.attributes | (_NO_START if self._has_lost else {})]
+            if is_new:
                 session_id = await session.detachable() if settings.detach else None
                 registrations += [registration(watch) for watch in settings.watches]
             else:
-                session_id = self.session_id
                 self._is_repeating = self._has_lost
             await session.register(registrations)
+            if self._is_closed:
+                raise InterfaceError("the events are closed")
         except BaseException:
-            session.terminate()
+            await session.abandon(is_detached=is_new and settings.detach, session_id=session_id)
             raise
         self.session_id = session_id
         self._has_read = False
@@ -328,10 +337,12 @@ class Events(NotCopied):
     async def delete(self) -> None:
         """Delete a detachable session at the server, and close the connection.
 
-        A read that is in progress ends first, which takes up to *timeout* seconds.
+        A read that is in progress ends first, which takes up to *timeout* seconds. A session whose iteration has ended
+        by an error is joined again for it.
 
         Raises:
             InterfaceError: the session is not detachable.
+            PushDataError: the server does not have it.
         """
         if not self._is_detachable:
             raise InterfaceError(
@@ -339,11 +350,11 @@ class Events(NotCopied):
             )
         if self._reading is not None:
             await asyncio.wait([self._reading])
-        session = await self._opened()
+        self._is_closed = False
         try:
-            await session.delete()
+            await (await self._opened()).delete()
         except ConnectionLost:  # it may have been lost long before, unnoticed
             self._drop()
-            session = await self._opened()
-            await session.delete()
-        await self.aclose()
+            await (await self._opened()).delete()
+        finally:
+            await self.aclose()

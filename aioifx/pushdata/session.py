@@ -7,6 +7,7 @@ smart large object (documented).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Self
 
@@ -14,15 +15,20 @@ from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.connect import open_connection
 from aioifx.client.lobs.smart_object import read_stream
-from aioifx.errors import ConnectionLost, PushDataError, QueryTimeout
+from aioifx.errors import ConnectionLost, Error, PushDataError, QueryTimeout, visible
 from aioifx.pushdata.documents import attributes
 from aioifx.rows import tuple_row
+
+logger: Final = logging.getLogger("aioifx.events")
 
 DATABASE: Final = "sysadmin"
 """Push data is a task of this database (documented)."""
 
 BUFFER: Final = 256_000
 """Bytes of one read, unless the caller says otherwise. A document that is larger is an error of the server."""
+
+_MOST_SECONDS: Final = 5
+"""For deleting a session that was not set up."""
 
 _REGISTERED: Final = "ok"
 """The result of a registration, in upper or lower case (observed: JDBC takes everything else for an error)."""
@@ -86,7 +92,7 @@ class PushSession:
         for values in registrations:
             answer = await _task(self._conn, "pushdata register", values)
             if answer.lower() != _REGISTERED:
-                raise PushDataError(f"pushdata register: {answer}")
+                raise PushDataError(f"pushdata register: {visible(answer)}")
 
     async def read(self, size: int, seconds: float) -> str:
         """The next documents, which the server waits for.
@@ -118,6 +124,23 @@ class PushSession:
         """Close the connection; a session that is not detachable ends with it (documented)."""
         await self._conn.close()
 
+    async def abandon(self, *, is_detached: bool, session_id: str | None) -> None:
+        """Drop the connection of a session that was not set up.
+
+        Args:
+            is_detached: it would stay at the server, so it is deleted first.
+            session_id: its id, if that is known.
+        """
+        try:
+            if is_detached:
+                async with asyncio.timeout(_MOST_SECONDS):
+                    await self.delete()
+        except (Error, TimeoutError) as error:
+            known = session_id or "(its id is not known)"
+            logger.warning("the session %s may have stayed detached at the server: %s", known, error)
+        finally:
+            self.terminate()
+
     def terminate(self) -> None:
         """Drop the connection, also during a read."""
         self._conn.terminate()
@@ -137,7 +160,7 @@ async def _task(conn: Connection[Any], command: str, values: Mapping[str, object
 def _positive(answer: str, command: str) -> int:
     """A descriptor or id. Zero and negative numbers are errors (observed: JDBC), and so is other text (assumed)."""
     if not _is_positive(answer):
-        raise PushDataError(f"pushdata {command}: {answer}")
+        raise PushDataError(f"pushdata {command}: {visible(answer)}")
     return int(answer)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,11 +42,22 @@ class Watch:
             raise InterfaceError(f"query: expected a SELECT, got {self.query[:60]!r}")
 
 
-def registration(watch: Watch) -> dict[str, object]:
-    """The attributes by which a query is registered (documented; observed: JDBC 15)."""
+def names_of(watch: Watch) -> tuple[str, str, str]:
+    """Database, owner and table, as the server has them: names without quotes are in lower case."""
     matched = _TABLE.fullmatch(watch.table)
     assert matched is not None  # checked when it was made
-    database, owner, table = (name.strip("\"'") for name in matched.groups())
+    database, owner, table = matched.groups()
+    return _bare(database, str.lower), _bare(owner), _bare(table, str.lower)
+
+
+def _bare(name: str, fold: Callable[[str], str] = str) -> str:
+    """A name without its quotes; one without quotes is folded."""
+    return name[1:-1] if name[0] in "\"'" else fold(name)
+
+
+def registration(watch: Watch) -> dict[str, object]:
+    """The attributes by which a query is registered (documented; observed: JDBC 15)."""
+    database, owner, table = names_of(watch)
     return {
         "table": table,
         "owner": owner,

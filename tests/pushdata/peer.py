@@ -45,7 +45,7 @@ class PushPeer(Peer):
 
     Args:
         replies: to reads, in order; then timeouts.
-        results: of tasks, by the start of the command.
+        results: of tasks, by the start of the command; "lost": the connection ends; "late": OK, once `late` is released.
     """
 
     def __init__(self, replies: Iterable[Answer] = (), **results: str) -> None:
@@ -62,6 +62,8 @@ class PushPeer(Peer):
         """Commands with their attributes."""
         self.reads: list[tuple[int, int]] = []
         """Handle and size of each read."""
+        self.late = Delayed(b"")
+        """The reply to a task whose result is "late"."""
         self.has_ended = False
         self._statements: dict[int, str] = {}
         self._given: list[BindEntry] = []
@@ -98,6 +100,6 @@ class PushPeer(Peer):
         result = self.results[command.removeprefix("pushdata ")]
         if result == "lost":
             return LOST
-        text = result.encode()
-        row = raw_row(b"\0" + pack(">i", len(text)) + text)
-        return row + done(1) + EOT
+        text = b"OK" if result == "late" else result.encode()
+        self.late.answer = raw_row(b"\0" + pack(">i", len(text)) + text) + done(1) + EOT
+        return self.late if result == "late" else self.late.answer

@@ -100,6 +100,12 @@ async def test_options_become_attributes() -> None:
         ({"watches": []}, "^watches: expected a sequence of one or more Watch"),
         ({"watches": BIG}, "^watches: expected a sequence of one or more Watch"),
         ({"watches": ["stores:informix.orders"]}, "^watches: expected a sequence of one or more Watch"),
+        ({"watches": iter([BIG])}, "^watches: expected a sequence of one or more Watch"),
+        ({"watches": [BIG, ALL, BIG], "detach": True}, "^watches: expected different labels for queries of one"),
+        (
+            {"watches": [ALL, Watch("STORES:informix.Items", "SELECT id FROM items")], "detach": True},
+            "^watches: expected different labels for queries of one table with detach$",
+        ),
         ({"watches": [BIG], "session_id": "1"}, "^watches: expected none with session_id"),
         ({"session_id": "1; drop"}, "^session_id: expected digits, got '1; drop'$"),
         ({"watches": [BIG], "timeout": 0}, "^timeout: expected a whole number, at least 1, got 0$"),
@@ -118,12 +124,25 @@ def test_wrong_options_are_refused_by_the_call(options: dict[str, Any], message:
         aioifx.events(DSN, **options)
 
 
+async def test_options_of_other_sessions_do_not_apply() -> None:
+    events = aioifx.events(DSN, [BIG], autocommit=False, read_only=True, isolation="repeatable read")
+    found = events._options
+    assert (found.autocommit, found.read_only, found.isolation, found.database) == (True, False, None, "sysadmin")
+
+
 async def test_an_error_of_the_server_is_raised_and_ends_it() -> None:
     peer = PushPeer([data('{ifx_error:” Smartblob read API buffer size ## is too small"}')])
     async with pushed(peer) as events:
         with pytest.raises(PushDataError, match=r"^Smartblob read API buffer size ## is too small$"):
             await anext(events)
         with pytest.raises(StopAsyncIteration):
+            await anext(events)
+
+
+async def test_events_before_an_error_in_one_reply_are_delivered() -> None:
+    async with pushed(PushPeer([data(insert(1), '{"ifx_error":"\\u001b[31mred"}', insert(2))])) as events:
+        assert await numbers(events, 1) == [1]
+        with pytest.raises(PushDataError, match=r"^\\x1b\[31mred$"):
             await anext(events)
 
 
@@ -166,6 +185,24 @@ async def test_a_registration_that_is_refused_closes_the_connection() -> None:
         await peer.gone.wait()
 
 
+async def test_a_detached_session_whose_query_is_refused_is_deleted() -> None:
+    peer = PushPeer(register="\x1b[31mno primary key")
+    async with pushed(peer, detach=True) as events:
+        with pytest.raises(PushDataError, match=r"^pushdata register: \\x1b\[31mno primary key$"):
+            await anext(events)
+        await peer.gone.wait()
+        assert events.session_id is None
+    assert peer.tasks[1:] == ["pushdata open", "pushdata setdetach", SESSION, "pushdata delete"]
+
+
+async def test_a_detached_session_that_cannot_be_deleted_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    async with pushed(PushPeer(register="no", delete="lost"), detach=True) as events:
+        with pytest.raises(PushDataError, match=r"^pushdata register: no$"):
+            await anext(events)
+    (message,) = caplog.messages
+    assert message.startswith("the session 245 may have stayed detached at the server: ")
+
+
 # -- cancellation -----------------------------------------------------------------------------------------------------
 
 
@@ -181,6 +218,19 @@ async def test_a_cancelled_wait_loses_no_event() -> None:
         late.release()
         assert await numbers(events, 2) == [1, 2]
     assert len(peer.reads) == 2
+
+
+async def test_closing_while_it_is_opened_ends_the_opening() -> None:
+    peer = PushPeer(register="late")
+    async with pushed(peer, detach=True) as events:
+        opening = asyncio.ensure_future(events.__aenter__())
+        await peer.late.reached.wait()
+        await events.aclose()
+        peer.late.release()
+        with pytest.raises(InterfaceError, match=r"^the events are closed$"):
+            await opening
+        await peer.gone.wait()
+    assert peer.tasks[-1] == "pushdata delete"
 
 
 async def test_two_tasks_share_the_events() -> None:
@@ -231,6 +281,23 @@ async def test_a_detachable_session_is_joined_again(caplog: pytest.LogCaptureFix
     assert [message.partition("; ")[2] for message in caplog.messages] == [
         "joining the session 245 again"
     ] * 2
+
+
+async def test_a_session_that_is_joined_again_goes_on_where_it_was() -> None:
+    first, second = PushPeer([data(insert(1)), LOST]), PushPeer([data(insert(2))])
+    async with pushed(first, second, detach=True, txnid=78, commit_time=77) as events:
+        assert await numbers(events, 2) == [1, 2]
+    assert first.tasks[3] == SESSION.replace("}", ', txnid:"78", commit_time:"77"}')
+    assert second.tasks[1:] == ['pushdata join {session_id:"245"}', SESSION]
+
+
+async def test_events_of_two_queries_are_not_taken_for_repeated_ones() -> None:
+    first = PushPeer([data(insert(1)), LOST])
+    second = PushPeer([data(insert(1, rowdata={"id": 1, "qty": 5}), insert(1), insert(2))])
+    async with pushed(first, second, session_id="77") as events:
+        assert [(await anext(events))["rowdata"] for _ in range(3)] == [
+            {"id": 1}, {"id": 1, "qty": 5}, {"id": 2},
+        ]  # fmt: skip
 
 
 async def test_a_session_is_joined_by_its_id_and_stays_when_it_is_closed() -> None:
@@ -298,6 +365,17 @@ async def test_a_detachable_session_is_deleted() -> None:
         waiting.exception()
     assert peer.tasks[-1] == "pushdata delete"
     assert peer.has_ended
+
+
+async def test_a_session_is_deleted_after_an_error_has_ended_it() -> None:
+    second = PushPeer()
+    async with pushed(PushPeer([data('{"ifx_error":"too small"}')]), second, detach=True) as events:
+        with pytest.raises(PushDataError, match=r"^too small$"):
+            await anext(events)
+        await events.delete()
+        with pytest.raises(StopAsyncIteration):
+            await anext(events)
+    assert second.tasks[1:] == ['pushdata join {session_id:"245"}', SESSION, "pushdata delete"]
 
 
 async def test_only_a_detachable_session_can_be_deleted() -> None:

@@ -26,6 +26,8 @@ def test_its_attributes_are_those_of_jdbc() -> None:
     [
         ("db:anna.t", ("db", "anna", "t")),
         ("db:'Anna'.t", ("db", "Anna", "t")),
+        ("DB:Anna.My_T", ("db", "Anna", "my_t")),
+        ("""db:"'a'"."'t'" """.strip(), ("db", "'a'", "'t'")),
         ('db:"Anna".""x""', None),
         ('db:"Anna"."My Table"', ("db", "Anna", "My Table")),
     ],

@@ -15,7 +15,7 @@ from aioifx.codecs.large_objects import is_smart_object
 from aioifx.server.catalog.catalog import Snapshot
 from aioifx.server.engine.ddl import create_filled_table
 from aioifx.server.engine.planner import Statement
-from aioifx.server.engine.push_sessions import Registration
+from aioifx.server.engine.push_sessions import Refused, Registration
 from aioifx.server.engine.session_databases import close_database, open_database
 from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.engine.session_state import SessionState
@@ -29,7 +29,7 @@ from aioifx.server.sql.runtime.client_values import loader
 from aioifx.server.sql.sqlite.render import identifier
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
-from aioifx.server.sql.syntax.tokens import tokenize
+from aioifx.server.sql.syntax.tokens import TokenKind, tokenize
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.sqltypes import SqlType, TypeCode
 
@@ -39,9 +39,8 @@ _REFUSED: Final = frozenset(
 )
 """Types that a query may not return (documented: large objects and collections; ROW is assumed)."""
 
-
-class Refused(Exception):
-    """A query is not accepted; says why."""
+_OTHERS: Final = (nodes.Select, nodes.Aggregate, nodes.Window, nodes.Parameter)
+"""What a query may not have (documented: subqueries; assumed: what does not belong to one row)."""
 
 
 class PushQueries:
@@ -97,6 +96,7 @@ class PushQuery:
         self.table = _table_of(state, registration)
         text, unconditional = _bare_texts(registration)
         _check_columns(state.prepare(text))
+        _check_names(registration, self.table, _schema(state))
         self._copy = _copy_of(state, self.table)
         self._statement, self._unconditional = state.prepare(text), state.prepare(unconditional)
         self._names = self.table.stored_order or tuple(column.name for column in self.table.columns)
@@ -107,6 +107,10 @@ class PushQuery:
 
         Args:
             image: the row's `packed` values.
+
+        Raises:
+            Refused: the row is from before a change of the table's columns.
+            SqlError: an expression of the query has no value.
         """
         return self._result(self._statement, image)
 
@@ -115,7 +119,10 @@ class PushQuery:
         return self._result(self._unconditional, image) or "{}"
 
     def _result(self, statement: Statement, image: bytes) -> str | None:
+        self._state.begin_statement(statement.plan)
         values = cast("list[Stored]", marshal.loads(image))
+        if len(values) != len(self._names):
+            raise Refused(f"table {self.table.name} has other columns than a row that was changed")
         for at in self._dropped:  # the copy must not count as a reference to a smart large object
             values[at] = None
         workspace, query = self._state.current, statement.plan.action
@@ -192,8 +199,12 @@ def _bare_texts(registration: Registration) -> tuple[str, str]:
             pass
         case _:
             raise Refused("the query does not have exactly one table")
-    others = sum(isinstance(node, nodes.Select) for node in nodes.walk(tree))
-    if others > 1 or select.group_by or select.is_distinct or tree.order_by or tree.into_temp:
+    clauses = (
+        select.is_distinct, select.first, select.skip, select.hierarchy, select.group_by, select.having,
+        tree.order_by, tree.skip, tree.limit, tree.for_update, tree.into_temp,
+    )  # fmt: skip
+    others = [each for each in nodes.walk(tree) if isinstance(each, _OTHERS) and each is not select]
+    if any(clauses) or others:
         raise Refused("the query has more than a list of columns and a condition")
     if (
         table.name != registration.table
@@ -204,16 +215,32 @@ def _bare_texts(registration: Registration) -> tuple[str, str]:
         raise Refused(f"the query is not of table {registration.table}")
     tokens = tokenize(registration.query)
     first = next(at for at, token in enumerate(tokens) if token.offset >= table.offset)
-    bare = tokens[first + 2 * (bool(table.owner) + bool(table.database))]
-    begin, rest = registration.query[: tokens[first].offset - 1], registration.query[bare.offset - 1 :]
-    condition = len(rest) if select.where is None else rest.lower().index("where", bare.end - bare.offset)
-    return begin + rest, begin + rest[:condition]
+    bare = first + 2 * (bool(table.owner) + bool(table.database))
+    start = tokens[bare].offset
+    ends = (each.offset for each in tokens[bare:] if each.kind is TokenKind.NAME and each.text == "where")
+    begin, rest = registration.query[: tokens[first].offset - 1], registration.query[start - 1 :]
+    return begin + rest, begin + rest[: next(ends, tokens[-1].offset) - start]
 
 
 def _check_columns(statement: Statement) -> None:
+    """Raise Refused if JSON cannot have the columns; assumed: two of one name are refused."""
+    names = set[str]()
     for column in statement.plan.columns:
         if column.type.code in _REFUSED or is_smart_object(column.type):
             raise Refused(f"column {column.name} has a type that cannot be pushed")
+        if column.name in names:
+            raise Refused(f"two columns have the name {column.name}")
+        names.add(column.name)
+
+
+def _check_names(registration: Registration, table: Table, schema: Snapshot) -> None:
+    """Raise Refused if the query needs more than the values of a row: ROWID, or a routine written in SPL (assumed)."""
+    written = {routine.name for routine in schema.routines}
+    for node in nodes.walk(parse(registration.query)):
+        if isinstance(node, nodes.Column) and node.name == "rowid" and table.column("rowid") is None:
+            raise Refused("the query has a ROWID")
+        if isinstance(node, nodes.Call) and node.routine.name in written:
+            raise Refused(f"the query calls the routine {node.routine.name}")
 
 
 def _json_value(value: Stored, sql_type: SqlType, settings: Settings) -> str:

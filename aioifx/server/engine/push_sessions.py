@@ -14,6 +14,7 @@ from itertools import count
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from aioifx.server.engine.streams import Wait
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.change_entries import Entry, Kind
 from aioifx.server.sqlite.change_log import ChangeLog
 from aioifx.server.sqlite.change_reader import ChangeReader
@@ -22,6 +23,17 @@ from aioifx.server.sqlite.databases import Databases
 _OPERATIONS: Final = {Kind.INSERT: "insert", Kind.UPDATE: "update", Kind.DELETE: "delete"}
 _TIMEOUT: Final = b'{"ifx_isTimeout":"true"}'
 _POSITIONS: Final = 32
+
+
+class Refused(Exception):
+    """A query is not accepted, or has no result for a row; says why."""
+
+
+def reason(error: Refused | SqlError) -> str:
+    """The text of an answer or of an event's document for an error (assumed)."""
+    if isinstance(error, Refused):
+        return str(error)
+    return f"{error.sqlcode}{f' {error.token}' if error.token else ''}"
 
 
 class Registration(NamedTuple):
@@ -35,7 +47,11 @@ class Registration(NamedTuple):
 
 
 class Watched(Protocol):
-    """A registered query, ready to be used."""
+    """A registered query, ready to be used.
+
+    Raises:
+        Refused, SqlError: it has no result for the row.
+    """
 
     def selected(self, image: bytes) -> str | None:
         """The query's columns of a row, as JSON; None if the row does not satisfy its condition."""
@@ -47,7 +63,7 @@ class Watched(Protocol):
 
 
 Apply: TypeAlias = Callable[[Registration], Watched]
-"""The query of a registration."""
+"""The query of a registration; it raises Refused or SqlError if that can no longer be used."""
 
 
 class PushSession:
@@ -82,6 +98,8 @@ class PushSession:
         """Read the log from its first position on, for events after a transaction or a time."""
         self._reader.close()
         self._reader = ChangeReader(self.log, self.log.first)
+        self._changes.clear()
+        self._pending.clear()
 
     def read(self, size: int, wait: Wait, apply: Apply) -> bytes:
         """The next documents, whole ones, at most *size* bytes; or the document of a timeout.
@@ -140,15 +158,20 @@ class PushSession:
                 self._changes.setdefault(number, []).append(entry)
 
     def _add(self, commit: Entry, place: int, change: Entry, apply: Apply) -> None:
-        """Add the events of one change."""
+        """Add the events of one change; a query that fails gives an error in place of its event."""
         operation = _OPERATIONS.get(change.kind)
         if operation is None:
             return
         tabid, before, after = change.facts
         begun = self._begins.get(change.transaction, 0)
         for registered in self.watched.get((change.database, tabid), ()):
-            query = apply(registered)
-            row = query.selected(before if after is None else after)
+            try:
+                query = apply(registered)
+                row = query.selected(before if after is None else after)
+                old = query.columns(before) if row is not None and operation == "update" else None
+            except (Refused, SqlError) as error:
+                self._append(_error(reason(error)).decode())
+                continue
             if row is None:
                 continue
             facts = {
@@ -163,10 +186,8 @@ class PushSession:
                 "restart_logid": begun >> _POSITIONS,
                 "restart_logpos": begun & ((1 << _POSITIONS) - 1),
             }
-            text = f'{json.dumps(facts)[:-1]}, "rowdata":{row}'
-            if operation == "update":
-                text += f', "before_rowdata":{query.columns(before)}'
-            self._append(text + "}")
+            more = "" if old is None else f', "before_rowdata":{old}'
+            self._append(f'{json.dumps(facts)[:-1]}, "rowdata":{row}{more}}}')
 
     def _append(self, document: str) -> None:
         if self.max_pending and len(self._pending) >= self.max_pending:
@@ -203,7 +224,7 @@ class PushSessions:
         """Attach a detached session; None if there is none of that id, or it is attached."""
         with self._lock:
             session = self._known.get(session_id)
-            if session is None or session.is_attached:
+            if session is None or session.is_attached or not session.is_detachable:
                 return None
             session.is_attached = True
             return session

@@ -7,11 +7,12 @@ sessions end with the server (documented for 12.10; later ones keep them); every
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final, cast
 
-from aioifx.server.engine.push_queries import PushQueries, PushQuery, Refused
-from aioifx.server.engine.push_sessions import PushSession, Registration
+from aioifx.server.engine.push_queries import PushQueries, PushQuery
+from aioifx.server.engine.push_sessions import PushSession, Refused, Registration, reason
 from aioifx.server.engine.session_state import SessionState
 from aioifx.server.engine.streams import Wait
 from aioifx.server.sql.errors import SqlError
@@ -20,6 +21,8 @@ from aioifx.server.sql.runtime.json_text import read_json
 
 _OK: Final = "OK"
 _FAILED: Final = "-1"
+_NEVER: Final = 1 << 31
+"""Seconds of a timeout that is as good as none."""
 
 
 class PushStream:
@@ -77,10 +80,8 @@ def task(state: SessionState, command: str, *values: str | None) -> str:
         return function(
             state, cast("Mapping[str, object]", read_json(values[0])) if values and values[0] else {}
         )
-    except Refused as refused:
-        return str(refused)
-    except SqlError as error:
-        return f"{error.sqlcode}{f' {error.token}' if error.token else ''}"
+    except (Refused, SqlError) as error:
+        return reason(error)
 
 
 def _stream(state: SessionState) -> PushStream:
@@ -121,7 +122,7 @@ def _register(state: SessionState, values: Mapping[str, object]) -> str:
         return _OK
     pushed = stream.pushed
     timeout = _number(values, "timeout", -1)
-    pushed.timeout = None if timeout < 0 else timeout
+    pushed.timeout = timeout if 0 <= timeout < _NEVER else None
     pushed.max_records = max(1, _number(values, "maxrecs", 1))
     pushed.max_pending = _number(values, "max_pending_ops", 0)
     pushed.after_txnid = _number(values, "txnid", 0)
@@ -133,7 +134,7 @@ def _register(state: SessionState, values: Mapping[str, object]) -> str:
 
 def _number(values: Mapping[str, object], name: str, default: int) -> int:
     value = str(values.get(name, default))
-    if not value.lstrip("-").isdecimal():
+    if not re.fullmatch("-?[0-9]{1,19}", value):
         raise Refused(f"{name} is not a number")
     return int(value)
 

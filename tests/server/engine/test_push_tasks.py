@@ -153,6 +153,38 @@ def test_a_session_can_begin_after_a_transaction_or_a_time(core: ServerCore) -> 
     assert future.event() == TIMEOUT
 
 
+def test_a_joined_session_that_begins_again_has_each_event_once(core: ServerCore) -> None:
+    client, writer = Client(core).registered('{timeout:"0", max_pending_ops:"9"}'), core.engine()
+    number = client.task("setdetach")
+    for each in range(3):
+        run(writer, f"INSERT INTO orders VALUES (0, {each + 20}, '')")
+    first = client.event()
+    client.engine.close()
+    joined = Client(core, "join", f'{{session_id:"{number}"}}')
+    assert joined.task("register", f'{{timeout:"0", txnid:"{first["txnid"]}"}}') == "OK"
+    assert [joined.event().get("rowdata") for _ in range(3)] == [{"id": 2, "qty": 21}, {"id": 3, "qty": 22}, None]
+
+
+def test_a_query_without_a_result_gives_an_error_in_place_of_its_event(core: ServerCore) -> None:
+    query = f'{{{ORDERS}, query:"SELECT id, 10 / qty AS share FROM orders"}}'
+    client, writer = Client(core), core.engine()
+    assert (client.task("register", NOW), client.task("register", query)) == ("OK", "OK")
+    run(writer, "BEGIN WORK")
+    for qty in (5, 0, 2):
+        run(writer, f"INSERT INTO orders VALUES (0, {qty}, '')")
+    run(writer, "COMMIT WORK")
+    found = [client.event() for _ in range(4)]
+    assert [each.get("rowdata", each) for each in found] == [
+        {"id": 1, "share": 2}, {"ifx_error": "-1202"}, {"id": 3, "share": 5}, TIMEOUT,
+    ]  # fmt: skip
+
+
+def test_a_timeout_beyond_those_of_the_machine_is_none(core: ServerCore) -> None:
+    client = Client(core).registered(f'{{timeout:"{10**18}"}}')
+    run(core.engine(), "INSERT INTO orders VALUES (0, 15, '')")
+    assert client.event()["rowdata"] == {"id": 1, "qty": 15}
+
+
 @pytest.mark.parametrize(
     ("attributes", "answer"),
     [
@@ -187,6 +219,8 @@ def test_a_session_can_begin_after_a_transaction_or_a_time(core: ServerCore) -> 
         ),
         ('table:"plain", database:"plain", query:"SELECT * FROM plain"', "database plain has no log"),
         ('timeout:"soon"', "timeout is not a number"),
+        ('timeout:"--5"', "timeout is not a number"),
+        (f'txnid:"{"9" * 5000}"', "txnid is not a number"),
         ("nonsense", "-9652"),
     ],
 )

@@ -1,7 +1,8 @@
 """The law of changes: replaying them into a second database gives the same tables.
 
-Writers run random transactions, while a reader applies the changes to a copy. The reader is cut, restarted and killed
-at random, and continues at the position in the copy. The server may be restarted or killed as well.
+Writers run random transactions, while a reader applies the changes to a copy. The reader is restarted and killed at
+random, and continues at the position in the copy. Its connections may be cut at any byte of an answer. The server may
+be restarted or killed as well.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from aioifx.server import ServerOptions, running
 from tests.system.changes import replay, workload
 from tests.system.changes.replay import Copy
 from tests.system.changes.workload import TABLES, Writer
+from tests.system.faults.proxy import Fault, Kind, Proxy, Way, proxied
 from tests.system.soak.places import Place, Restarted
 
 _LOST: Final = (aioifx.ConnectionLost, aioifx.ConnectError, OSError)
@@ -41,6 +43,7 @@ class Law:
         quirks: of the server.
         kind: of the server: `Killed` or `Restarted`; how often it ends is *server_ends*.
         cuts: the probability that the reader ends after a transaction.
+        faults: the probability that all connections of a reader are cut, each at one byte of its answers.
     """
 
     seed: int
@@ -50,6 +53,7 @@ class Law:
     kind: type[Place] = Restarted
     server_ends: int = 0
     cuts: float = 0.05
+    faults: float = 0.0
     most_seconds: float = 1.0
     """Between two ends of the server."""
     max_transaction_changes: int = 1000
@@ -65,21 +69,25 @@ class Law:
             place = self.kind(options, None)
             await place.restart()
             try:
-                async with running("copy", seed=replay.SEED) as copy_dsn, aioifx.connect(copy_dsn) as conn:
-                    await self._run(place, conn)
+                async with (
+                    running("copy", seed=replay.SEED) as copy_dsn,
+                    aioifx.connect(copy_dsn) as conn,
+                    proxied(place.port) as proxy,
+                ):
+                    await self._run(place, proxy, conn)
             finally:
                 await place.stop()
 
     def _count(self, what: str, number: int = 1) -> None:
         self.seen[what] = self.seen.get(what, 0) + number
 
-    async def _run(self, place: Place, conn: aioifx.Connection[Any]) -> None:
+    async def _run(self, place: Place, proxy: Proxy, conn: aioifx.Connection[Any]) -> None:
         dsn = place.dsn([place.port])
         copy = Copy(conn)
         async with aioifx.changes(dsn, [*self._tables]):  # turns full-row logging on
             await copy.begin_at(await replay.now(dsn))
         writers = workload.writers(self.writers, self.seed, dsn)
-        reading = asyncio.create_task(self._read(dsn, copy))
+        reading = asyncio.create_task(self._read(place.dsn([proxy.port]), copy, proxy))
         is_written = asyncio.Event()
         ending = asyncio.create_task(self._end_server(place, is_written))
         try:
@@ -104,10 +112,13 @@ class Law:
     def _tables(self) -> list[str]:
         return [f"shop:informix.{table}" for table in TABLES]
 
-    async def _read(self, dsn: str, copy: Copy) -> None:
+    async def _read(self, dsn: str, copy: Copy, proxy: Proxy) -> None:
         """Apply all changes, again and again from the position that the copy has."""
         dice = random.Random(f"{self.seed} reader")
         while True:
+            self._count("connections cut", sum(link.struck for link in proxy.links))
+            proxy.links.clear()
+            proxy.fault = self._fault(dice)
             try:
                 if await self._read_once(dsn, copy, dice):
                     return
@@ -117,10 +128,17 @@ class Law:
                 self._count("connections lost")
                 await asyncio.sleep(0.02)
 
+    def _fault(self, dice: random.Random) -> Fault | None:
+        """What ends all connections of the next reader; None: nothing does."""
+        if dice.random() >= self.faults:
+            return None
+        return Fault(dice.choice((Kind.CUT, Kind.RESET)), Way.TO_CLIENT, int(10 ** dice.uniform(2, 6)))
+
     async def _read_once(self, dsn: str, copy: Copy, dice: random.Random) -> bool:
         options: dict[str, Any] = {
             "max_records": dice.choice((1, 2, 7, 256)),
             "max_transaction_changes": dice.choice((0, 3, self.max_transaction_changes)),
+            "restart": dice.random() < 0.5,
         }
         changes = aioifx.changes(dsn, self._tables, start=await copy.position(), **options)
         async with changes:

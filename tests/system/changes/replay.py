@@ -30,9 +30,11 @@ class Copy:
         await self.conn.execute("UPDATE positions SET text = ?", position.to_json())
 
     async def apply(self, transaction: CommittedTransaction) -> None:
-        """Apply a whole transaction."""
+        """Apply a whole transaction, which was committed after those that were applied before."""
         assert transaction.position is not None
         async with self.conn.transaction():
+            last = await self.position()
+            assert last is None or last.commit < transaction.position.commit, (last, transaction.position)
             for change in transaction:
                 await self._apply(change)
             await self.conn.execute("UPDATE positions SET text = ?", transaction.position.to_json())
@@ -47,10 +49,12 @@ class Copy:
             marks = ", ".join("?" * len(change.after))
             await self.conn.execute(f"INSERT INTO {table} VALUES ({marks})", *change.after)
         elif change.kind == "delete":
+            await self._check_before(table, change)
             assert change.before is not None
             done = await self.conn.execute(f"DELETE FROM {table} WHERE k = ?", change.before[0])
             assert done.rowcount == 1, change
         else:
+            await self._check_before(table, change)
             assert change.before is not None
             assert change.after is not None
             names = list(change.after.keys())
@@ -59,6 +63,12 @@ class Copy:
                 f"UPDATE {table} SET {changed} WHERE k = ?", *change.after, change.before[0]
             )
             assert done.rowcount == 1, change
+
+    async def _check_before(self, table: str, change: Change) -> None:
+        """Fail unless the copy has the row as it was before the change, once."""
+        assert change.before is not None
+        rows = await self.conn.fetch(f"SELECT * FROM {table} WHERE k = ?", change.before[0])
+        assert [tuple(row) for row in rows] == [tuple(change.before)], change
 
 
 async def contents(conn: Connection[Any]) -> dict[str, list[Any]]:

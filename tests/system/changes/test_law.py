@@ -28,9 +28,10 @@ async def test_the_copy_is_equal() -> None:
 @pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize("quirks", VARIATIONS, ids=lambda quirks: "-and-".join(quirks) or "none")
 async def test_the_copy_is_equal_with_other_servers(quirks: tuple[Quirk, ...], seed: int) -> None:
-    law = Law(seed=seed, transactions=30, quirks=quirks)
+    law = Law(seed=seed, transactions=30, quirks=quirks, faults=0.5)
     await law.check()
     assert law.seen["restarts"] > 0
+    assert law.seen["connections cut"] > 0
 
 
 @pytest.mark.exhaustive
@@ -39,6 +40,6 @@ async def test_the_copy_is_equal_with_other_servers(quirks: tuple[Quirk, ...], s
     "quirks", VARIATIONS[:1] + VARIATIONS[3:4], ids=lambda quirks: "-and-".join(quirks) or "none"
 )
 async def test_the_copy_is_equal_if_the_server_is_killed(quirks: tuple[Quirk, ...]) -> None:
-    law = Law(seed=3, transactions=120, quirks=quirks, kind=Killed, server_ends=3)
+    law = Law(seed=3, transactions=120, quirks=quirks, kind=Killed, server_ends=3, faults=0.5)
     await law.check()
     assert law.seen["servers ended"] > 0

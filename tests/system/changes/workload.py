@@ -59,7 +59,7 @@ TABLES: Final = {
     "child": "k INTEGER PRIMARY KEY, parent INTEGER REFERENCES parent ON DELETE CASCADE, note VARCHAR(30)",
     "scratch": "k INTEGER, note VARCHAR(30)",
 }
-"""The columns of each table; k identifies a row and never changes."""
+"""The columns of each table; k identifies a row."""
 
 SEED: Final = "".join(f"CREATE TABLE {name} ({columns});\n" for name, columns in TABLES.items())
 
@@ -140,7 +140,7 @@ class Writer:
     async def _statement(self, conn: Connection[Any]) -> None:
         dice = self._dice
         key = dice.choice(self.known)
-        match dice.randrange(12):
+        match dice.randrange(13):
             case 0 | 1 | 2:
                 marks = ", ".join("?" * (len(COLUMNS) + 1))
                 await conn.execute(f"INSERT INTO wide VALUES ({marks})", self._new_key(), *self._values(dice))
@@ -162,6 +162,8 @@ class Writer:
                 await conn.execute("UPDATE parent SET place = -place WHERE k >= ? AND k < ?", key, key + 3)
             case 10:
                 await conn.execute("DELETE FROM parent WHERE k = ?", key)
+            case 11:
+                await conn.execute("UPDATE wide SET k = ? WHERE k = ?", self._new_key(), key)
             case _:
                 made = self._new_key()
                 if dice.random() < 0.1:
