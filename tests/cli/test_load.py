@@ -465,7 +465,7 @@ async def test_an_interrupt_while_a_pipe_is_silent_leaves_nothing(server: Server
     assert process.stdin is not None
     process.stdin.write(b"id,name\n51,x\n51,y\n52,y\n53,z\n")  # and it stays open
     await process.stdin.drain()
-    async with aioifx.connect(server.dsn, isolation="last_committed", lock_wait=10) as conn:
+    async with aioifx.connect(server.dsn, isolation="last_committed") as conn:
         await eventually(lambda: conn.fetchval("SELECT COUNT(*) FROM item WHERE id = 52"))
     said = await interrupted(process)
     await no_sessions(server)
