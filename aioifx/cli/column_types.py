@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, BinaryIO, Final
 
 from aioifx.cli.formats import arrow_modules, read_batches
 from aioifx.client.bulk.text_formats import CsvFormat, records
 from aioifx.codecs.value_text import parser_for
 from aioifx.errors import DataError, InterfaceError
-from aioifx.sqltypes import SqlType, TypeCode
+from aioifx.sqltypes import SqlType, TypeCode, Unit, datetime_qualifier
 
 _MAX_INTEGER: Final = 2**31 - 1
 _MAX_BIGINT: Final = 2**63 - 1
@@ -29,8 +30,13 @@ _INTEGER: Final = re.compile(r"-?(?:0|[1-9]\d*+)", re.ASCII)
 _DECIMAL: Final = re.compile(r"-?(0|[1-9]\d*+)?\.(\d++)", re.ASCII)
 _FLOAT: Final = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d*+)?[eE][-+]?\d++", re.ASCII)
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.(\d{1,5}))?", re.ASCII)
+_PARENTHESES: Final = re.compile(r"\([\w ,]*+\)")
+_WORDS: Final = re.compile(r"[a-zA-Z][\w ]*+")
+_DEPTH: Final = 4
+"""Parentheses in parentheses of a type, at most."""
 _BOOLEANS: Final = frozenset({"t", "f", "true", "false"})
 _DATE: Final = SqlType(TypeCode.DATE)
+_DATETIME: Final = SqlType(TypeCode.DATETIME, datetime_qualifier(Unit.YEAR, Unit.FRACTION, 5).encoded)
 
 
 def create_table(table: str, columns: Sequence[tuple[str, str]]) -> str:
@@ -92,18 +98,18 @@ class _Texts:
             self.whole = max(self.whole, len(found[1] or ""))
             self.scale = max(self.scale, len(found[2]))
             return "decimal"
-        if _FLOAT.fullmatch(text):
+        if _FLOAT.fullmatch(text) and isfinite(float(text)):
             return "float"
         if text.lower() in _BOOLEANS:
             return "boolean"
-        if found := _MOMENT.fullmatch(text):
-            self.scale = max(self.scale, len(found[1] or ""))
-            return "moment"
+        found = _MOMENT.fullmatch(text)
         try:
-            parser_for(_DATE, self.dbdate)(text)
+            parser_for(_DATETIME if found else _DATE, self.dbdate)(text)
         except DataError:
             return "text"
-        return "date"
+        if found:
+            self.scale = max(self.scale, len(found[1] or ""))
+        return "moment" if found else "date"
 
     def sql_type(self) -> str:
         match sorted(self.kinds):
@@ -187,6 +193,8 @@ def arrow_columns(form: str, file: BinaryIO, given: Sequence[str] | None) -> lis
 
 def _longest(compute: Any, column: Any) -> int:
     types = arrow_modules("pyarrow.types")
+    if types.is_null(column.type):
+        return 0
     if types.is_dictionary(column.type):
         column = column.dictionary
     return compute.max(compute.binary_length(column)).as_py() or 0
@@ -196,8 +204,9 @@ def _sql_type(one: Any) -> str | None:
     """The type of a field; None for text, whose type depends on its length."""
     types, kind = arrow_modules("pyarrow.types"), one.type
     metadata: dict[bytes, bytes] = one.metadata or {}
-    if known := metadata.get(b"sql_type"):  # `aioifx unload` has written it
-        return known.decode()
+    known = metadata.get(b"sql_type", b"").decode(errors="replace")  # `aioifx unload` writes it
+    if _is_type(known):
+        return known
     if types.is_dictionary(kind):
         kind = kind.value_type
     if types.is_decimal(kind) and kind.precision <= _MAX_DIGITS and 0 <= kind.scale <= kind.precision:
@@ -208,6 +217,13 @@ def _sql_type(one: Any) -> str | None:
         if getattr(types, is_kind)(kind):
             return name
     raise InterfaceError(f"--create: the field {one.name!r} has the type {kind}, which has no equivalent")
+
+
+def _is_type(text: str) -> bool:
+    """Whether a text from a file, which anyone may have written, can only be the type of one column."""
+    for _ in range(_DEPTH):
+        text = _PARENTHESES.sub("", text)
+    return _WORDS.fullmatch(text) is not None
 
 
 _ARROW_TYPES: Final = (

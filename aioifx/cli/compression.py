@@ -68,6 +68,8 @@ class _Decompressed(io.BufferedIOBase):
     def read(self, size: int | None = -1, /) -> bytes:
         try:
             data: bytes = self._file.read(-1 if size is None else size)
+            if not data and self._compression == "gzip" and self._file.mtime is None:
+                raise EOFError  # gzip takes a file without a header for an empty one
             return data
         except Exception as error:
             if not isinstance(error, self._errors):

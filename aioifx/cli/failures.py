@@ -34,8 +34,8 @@ def report(error: BaseException) -> None:
 def error_lines(error: BaseException) -> list[str]:
     """The message of an error, and its notes, among them the place in the SQL."""
     text = str(error)
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        text = f"{error.strerror}: {error.filename}"
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     lines = [visible(text) or type(error).__name__]
     for note in getattr(error, "__notes__", ()):
         lines += [visible(line) for line in str(note).splitlines()]

@@ -230,14 +230,14 @@ def read_batches(form: str, file: BinaryIO) -> Batches:
                 return Batches(reader.schema, batches, None)
         stream = ipc.open_stream(file)
         return Batches(stream.schema, _checked(stream, form), None)
-    except (arrow_modules().ArrowInvalid, OSError) as error:
+    except (arrow_modules().ArrowException, ValueError, OSError) as error:
         raise _unreadable(form, error) from None
 
 
 def _checked(batches: Iterable[Any], form: str) -> Iterator[Any]:
     try:
         yield from batches
-    except (ValueError, OSError) as error:  # ArrowInvalid is one of the former
+    except (arrow_modules().ArrowException, ValueError, OSError) as error:
         raise _unreadable(form, error) from None
 
 

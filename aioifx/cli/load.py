@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -28,9 +29,10 @@ from aioifx.client.api.connection import Connection, statements_of
 from aioifx.client.bulk.text_formats import CsvFormat
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.session.threads import in_thread
-from aioifx.client.sql.identifiers import object_name
+from aioifx.client.sql.identifiers import check_column_names, object_name
 from aioifx.codecs.text import CodeSet
-from aioifx.errors import InterfaceError, visible
+from aioifx.errors import DatabaseError, Error, InterfaceError, visible
+from aioifx.wire.replies import Reply
 
 _MAX_ERRORS: Final = 100
 """Rejected rows that do not end a load."""
@@ -106,6 +108,9 @@ async def load_by(conn: Connection[Any], arguments: argparse.Namespace) -> None:
 def _opened(arguments: argparse.Namespace) -> Generator[tuple[str, BinaryIO]]:
     """The name of the format, and the open file."""
     name = format_name(arguments)
+    object_name(arguments.table, "table")
+    if (columns := _columns(arguments)) is not None:
+        check_column_names(columns, "--columns")
     if name == "parquet" and arguments.file == "-":
         raise InterfaceError("FILE: parquet cannot be read from a pipe")
     if arguments.max_errors is not None and arguments.errors is None:
@@ -137,7 +142,7 @@ def _is_regular(file: BinaryIO) -> bool:
 
 
 async def _load(arguments: argparse.Namespace, name: str, file: BinaryIO, conn: Connection[Any]) -> int:
-    began, committed = time.monotonic(), 0
+    began = time.monotonic()
     is_logged = conn.log_mode != "unlogged"
     rejects = RejectFile(arguments.errors, arguments.max_errors or _MAX_ERRORS)
     options: dict[str, Any] = {"columns": _columns(arguments)}
@@ -146,10 +151,10 @@ async def _load(arguments: argparse.Namespace, name: str, file: BinaryIO, conn: 
     if arguments.commit_each is not None:
         options |= {"commit": "block", "block": arguments.commit_each}
     source = _Source(arguments, name, file, conn)
+    done = _Done(statements_of(conn).session.transactions.orphan)
 
     def count(rows: int) -> None:
-        nonlocal committed
-        committed = rows
+        done.rows = rows - rejects.refused
         update(rows, rows if source.rows is not None else source.done)
 
     try:
@@ -157,12 +162,15 @@ async def _load(arguments: argparse.Namespace, name: str, file: BinaryIO, conn: 
             # A new table is part of the transaction of its rows.
             in_one = arguments.create and is_logged and arguments.commit_each is None
             async with conn.transaction() if in_one else nullcontext():
-                await _prepare_table(arguments, name, options, conn)
+                await _prepare_table(arguments, name, options, done, conn)
                 result = await source.load(options, count)
     except asyncio.CancelledError:
-        stored = committed if arguments.commit_each or not is_logged else 0
-        gone = "; the old rows were removed by --truncate" if arguments.truncate else ""
-        say(f"interrupted; rows stored: {stored:,}{gone}")
+        stored = await _stored(conn, done, arguments.commit_each)
+        say("; ".join(filter(None, ("interrupted", f"rows stored: {stored}", done.truncation))))
+        raise
+    except Error as error:
+        if done.truncation:
+            error.add_note(done.truncation)
         raise
     finally:
         rejects.close()
@@ -175,17 +183,58 @@ async def _load(arguments: argparse.Namespace, name: str, file: BinaryIO, conn: 
     return FAILED if rejects.count else 0
 
 
+@dataclass(slots=True)
+class _Done:
+    """What a load has done so far."""
+
+    orphan: Reply | None
+    """That of an earlier COMMIT; see `Transactions.orphan`."""
+    rows: int = 0
+    """Rows that the server has accepted."""
+    truncation: str = ""
+    """What has happened to the old rows; empty for nothing."""
+
+
+async def _stored(conn: Connection[Any], done: _Done, block: int | None) -> str:
+    """How many rows an interrupted load has stored.
+
+    Args:
+        block: of --commit-each.
+    """
+    rows = done.rows
+    if conn.log_mode == "unlogged":
+        return f"at least {rows:,}"
+    transactions = statements_of(conn).session.transactions
+    if transactions.is_open:  # COMMIT is in flight; otherwise ROLLBACK would be queued
+        try:
+            await conn.ping()  # it is answered after COMMIT
+        except Error:
+            return "not known, because COMMIT was sent and not answered"
+    orphan = transactions.orphan
+    if orphan is None or orphan is done.orphan or orphan.error is not None:
+        return f"{rows if block else 0:,}"
+    if block is None or block == 1:
+        return f"{rows + (block or 0):,}"
+    return f"{rows + 1:,} to {rows + block:,}"
+
+
 def _columns(arguments: argparse.Namespace) -> list[str] | None:
     return arguments.columns.split(",") if arguments.columns else None
 
 
 async def _prepare_table(
-    arguments: argparse.Namespace, name: str, options: dict[str, Any], conn: Connection[Any]
+    arguments: argparse.Namespace, name: str, options: dict[str, Any], done: _Done, conn: Connection[Any]
 ) -> None:
     """Create or empty the table, as asked for; a new one decides the columns of the load."""
-    object_name(arguments.table, "table")
     if arguments.truncate:
-        await conn.execute(f"TRUNCATE TABLE {arguments.table}")
+        done.truncation = "the old rows may have been removed by --truncate"
+        try:
+            await conn.execute(f"TRUNCATE TABLE {arguments.table}")
+        except Error as error:
+            if not (isinstance(error, DatabaseError) and error.outcome_unknown):
+                done.truncation = ""
+            raise
+        done.truncation = "the old rows were removed by --truncate"
     if arguments.create:
         code_set = statements_of(conn).session.code_set
         columns = await in_thread(_types_of, arguments, name, code_set)

@@ -59,6 +59,9 @@ def _parse(line: Sequence[str]) -> argparse.Namespace:
         verbs.add_parser(name, help=what)
     if line and not line[0].startswith("-"):
         program.error(f"unknown command {visible(line[0]):.40}{did_you_mean(line[0], VERBS)}")
+    options = [name for action in program.arguments() for name in action.option_strings]
+    if line and not any(name.startswith(line[0]) for name in options):
+        program.refuse(line)
     program.parse_args(line)  # exits: --help or --version, or it is wrong
     raise AssertionError("unreachable")
 

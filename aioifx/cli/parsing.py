@@ -58,10 +58,11 @@ class Parser(argparse.ArgumentParser):
             given, surplus = self.parse_known_intermixed_args(args, namespace)
         finally:
             self._is_intermixed = False
-        self._refuse(surplus)
+        self.refuse(surplus)
         return given, surplus
 
-    def _refuse(self, surplus: Sequence[str]) -> None:
+    def refuse(self, surplus: Sequence[str]) -> None:
+        """Exit because of arguments that are not known, if there are any."""
         option = next((one for one in surplus if one.startswith("-") and one != "-"), None)
         if option is not None:
             name = option.partition("=")[0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -29,6 +31,8 @@ class RejectFile:
 
     def __init__(self, path: Path | None, limit: int) -> None:
         self.count = 0
+        self.refused = 0
+        """Those that the server has rejected."""
         self._path = path
         self._limit = limit
         self._file: TextIO | None = None
@@ -40,27 +44,40 @@ class RejectFile:
 
         Raises:
             DatabaseError: it ends the load.
+            OSError: it cannot be written.
         """
         error = _with_value(reject)
         if self._path is None:
             raise error
         if self._file is None:
             self._file = self._path.open("w", encoding="utf-8", newline="")
-            self._file.write(_CSV.join(["record", "reason", *(column.name for column in reject.columns)]))
+            self._write(["record", "reason", *(column.name for column in reject.columns)])
         found = _PLACE.match(text := str(error))
         place, reason = (found[1], text[found.end() :]) if found else ("", text)
-        self._file.write(_CSV.join([place, reason, *map(_text, reject.row)]))
+        self._write([place, reason, *map(_text, reject.row)])
         self.count += 1
+        self.refused += error.sqlcode != 0
         if self.count > self._limit:
             self.close()
             raise DataError(
                 f"more rows are rejected than --max-errors, {self._limit:,}: see {self._path}; the last: {error}"
             )
 
+    def _write(self, fields: Sequence[str | None]) -> None:
+        """Write a record at once: if that fails, the load is undone."""
+        assert self._file is not None and self._path is not None
+        try:
+            self._file.write(_CSV.join(fields))
+            self._file.flush()
+        except OSError as error:
+            error.filename = str(self._path)
+            raise
+
     def close(self) -> None:
         """Close the file if it was created."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # what was written is written; the rest has failed before
+                self._file.close()
 
 
 def _with_value(reject: Reject) -> DatabaseError:

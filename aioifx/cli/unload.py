@@ -12,7 +12,7 @@ import stat
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -114,21 +114,22 @@ def _target(file: str) -> Generator[Path | None]:
         yield None
         return
     path = Path(os.path.realpath(file))
-    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-        yield path  # a device or a pipe
-        return
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    is_device = path.exists() and not stat.S_ISREG(path.stat().st_mode)  # or a pipe
+    part = path if is_device else path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        if path.exists() and not is_device:
+            part.touch(stat.S_IMODE(path.stat().st_mode))  # others may not be allowed to read it
         yield part
-        part.replace(path)
+        if not is_device:
+            part.replace(path)
     except OSError as error:
-        if error.filename == str(part):
+        if error.filename in (None, str(part)):
             error.filename = file
             error.filename2 = None
         raise
     finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
+        if not is_device:
+            part.unlink(missing_ok=True)
 
 
 @contextmanager

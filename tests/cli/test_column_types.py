@@ -30,6 +30,7 @@ def type_of(*texts: str, dbdate: str = "Y4MD-", codec: str = "utf-8") -> str:
         (["9" * 33], "VARCHAR(40)"),
         (["1", "20.5", "-.125"], "DECIMAL(5,3)"),
         (["1", "2.5e10"], "FLOAT"),
+        (["1", "2.5e400"], "VARCHAR(20)"),
         (["007"], "VARCHAR(20)"),
         (["1", "007"], "VARCHAR(20)"),
         (["t", "F"], "BOOLEAN"),
@@ -38,6 +39,8 @@ def type_of(*texts: str, dbdate: str = "Y4MD-", codec: str = "utf-8") -> str:
         (["2026-02-31"], "VARCHAR(20)"),
         (["2026-01-31 10:00:00", "2026-01-31T10:00:00.123"], "DATETIME YEAR TO FRACTION(3)"),
         (["2026-01-31 10:00:00"], "DATETIME YEAR TO SECOND"),
+        (["2026-02-31 10:00:00"], "VARCHAR(20)"),
+        (["2026-01-31 24:00:00"], "VARCHAR(20)"),
         (["2026-01-31", "2026-01-31 10:00:00"], "VARCHAR(20)"),
         (["x" * 21], "VARCHAR(40)"),
         (["x" * 256], "LVARCHAR(256)"),
@@ -115,6 +118,7 @@ def test_types_of_arrow() -> None:
         "data": (pa.binary(), b"x", "BYTE"),
         "text": (pa.string(), "\xe4" * 15, "VARCHAR(40)"),
         "word": (pa.dictionary(pa.int32(), pa.string()), "x" * 41, "VARCHAR(80)"),
+        "nothing": (pa.null(), None, "VARCHAR(20)"),
     }
     schema = pa.schema([(name, kind) for name, (kind, _, _) in fields.items()])
     table = pa.table({name: [value, None] for name, (_, value, _) in fields.items()}, schema)
@@ -122,6 +126,30 @@ def test_types_of_arrow() -> None:
     parquet.write_table(table, sink)
     sink.seek(0)
     assert arrow_columns("parquet", sink, None) == [(name, found) for name, (_, _, found) in fields.items()]
+
+
+@pytest.mark.parametrize(
+    ("text", "sql_type"),
+    [
+        ("DECIMAL(8,2)", "DECIMAL(8,2)"),
+        ("INTERVAL DAY(9) TO FRACTION(5)", "INTERVAL DAY(9) TO FRACTION(5)"),
+        ("LIST(ROW(a DECIMAL(8,2)) NOT NULL)", "LIST(ROW(a DECIMAL(8,2)) NOT NULL)"),
+        ("INTEGER, b INTEGER", "BIGINT"),
+        ("INTEGER) IN (other", "BIGINT"),
+        ("INTEGER DEFAULT 'x'", "BIGINT"),
+        ("INTEGER; DROP TABLE t", "BIGINT"),
+        ("INTEGER -- ", "BIGINT"),
+        ("", "BIGINT"),
+    ],
+)
+def test_a_type_in_a_file_can_be_nothing_else(text: str, sql_type: str) -> None:
+    pa: Any = pytest.importorskip("pyarrow")
+    sink = io.BytesIO()
+    schema = pa.schema([pa.field("a", pa.int64(), metadata={"sql_type": text})])
+    with pa.ipc.new_stream(sink, schema):
+        pass
+    sink.seek(0)
+    assert arrow_columns("arrow", sink, None) == [("a", sql_type)]
 
 
 def test_a_type_of_arrow_without_an_equivalent_is_named() -> None:

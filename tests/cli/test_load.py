@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import re
 import signal
 import sys
+import threading
+from collections.abc import Awaitable
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import aioifx
+from aioifx.cli.load import load_by
+from aioifx.cli.parsing import load_verbs, program_parser
 from aioifx.server import Server
 from tests.cli.conftest import Run, no_sessions
-from tests.injection import eventually
+from tests.injection import Manner, eventually, is_cancelled
 
 ROOT = Path(__file__).parents[2]
 ROWS = [(11, "a|b", "1.50", "2026-01-31"), (12, "", None, None), (13, None, "-2.00", "1999-12-31")]
@@ -136,6 +143,12 @@ async def test_a_file_of_another_format_is_refused(form: str, run: Run, tmp_path
         (["item", "here.csv", "--max-errors", "3"], 2, "--max-errors: expected --errors FILE"),
         (["item", "here.csv", "--errors", "here.csv"], 2, "--errors: expected another file than FILE"),
         (["item", "here.csv", "--columns", "id,nam"], 1, "columns: table item has no column nam"),
+        (
+            ["item", "here.csv", "--columns", "id,na me", "--truncate"],
+            2,
+            "--columns: expected one identifier",
+        ),
+        (["made", "here.csv", "--columns", "id INT)--", "--create"], 2, "--columns: expected one identifier"),
         (["item", "here", "--create"], 2, "--create: expected the format csv"),
         (["item", "here.csv", "--create", "--truncate"], 2, "--create: cannot be combined"),
         (["item", "-", "--format", "csv", "--create"], 2, "--create: expected a file, which is read twice"),
@@ -172,13 +185,13 @@ def needs_zstd() -> None:
 
 
 @pytest.mark.parametrize("end", [".gz", ".zst"])
-@pytest.mark.parametrize("damage", ["cut", "none"])
+@pytest.mark.parametrize("damage", ["cut", "none", "empty"])
 async def test_a_damaged_compressed_file_is_refused(end: str, damage: str, run: Run, tmp_path: Path) -> None:
     if end == ".zst":
         needs_zstd()
     file = tmp_path / f"a.csv{end}"
     await run("unload", "SELECT * FROM item", file)
-    file.write_bytes(file.read_bytes()[:-9] if damage == "cut" else b"id\n1\n")
+    file.write_bytes({"cut": file.read_bytes()[:-9], "none": b"id\n1\n", "empty": b""}[damage])
     found = await run("load", "item", file)
     assert found.code == 1 and re.search(r"the file is not valid (gzip|zstd), or is cut short", found.err)
 
@@ -228,6 +241,15 @@ async def test_too_many_rejected_rows_end_the_load(run: Run, tmp_path: Path) -> 
     assert len(bad.read_text("utf-8").splitlines()) == 4 and await rows(run) == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
+@pytest.mark.parametrize("path", ["/dev/full", "absent/bad.csv"])
+async def test_rejected_rows_that_cannot_be_written_end_the_load(path: str, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("id\n11\nx\n12\n", "utf-8")
+    found = await run("load", "item", file, "--errors", path)
+    assert found.code == 1 and found.err.endswith(f": {path}\n") and await rows(run) == []
+
+
 async def test_rejected_rows_of_parquet(run: Run, tmp_path: Path) -> None:
     pa: Any = pytest.importorskip("pyarrow")
     parquet: Any = pytest.importorskip("pyarrow.parquet")
@@ -272,6 +294,17 @@ async def test_a_table_that_was_unloaded_is_created_again(form: str, run: Run, t
     assert "(\n    name VARCHAR(40),\n    price DECIMAL(8,2),\n    day DATE\n)" in found.err
 
 
+async def test_a_file_cannot_execute_statements(run: Run, tmp_path: Path) -> None:
+    pa: Any = pytest.importorskip("pyarrow")
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    metadata = {"sql_type": "INTEGER); DROP TABLE item; CREATE TABLE other (a INTEGER"}
+    schema = pa.schema([pa.field("a", pa.int32(), metadata=metadata)])
+    parquet.write_table(pa.table({"a": [1]}, schema), tmp_path / "a.parquet")
+    found = await run("load", "made", tmp_path / "a.parquet", "--create")
+    assert found.code == 0 and found.err.startswith("CREATE TABLE made (\n    a INTEGER\n);\n")
+    assert (await run("query", "SELECT id FROM item")).code == 0
+
+
 async def test_a_load_that_fails_leaves_no_new_table(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,name\n1,a\n2\n", "utf-8")
     assert (await run("load", "made", tmp_path / "a.csv", "--create")).code == 1
@@ -285,50 +318,156 @@ async def test_old_rows_are_removed_first(run: Run, tmp_path: Path) -> None:
     assert (await run("query", "SELECT COUNT(*) AS n FROM item", "--format", "csv")).out == "n\n3\n"
 
 
+async def test_a_failure_says_that_the_old_rows_were_removed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,name\n41,x\n42\n", "utf-8")
+    found = await run("load", "item", tmp_path / "a.csv", "--truncate")
+    assert found.code == 1 and found.err.endswith("\nthe old rows were removed by --truncate\n")
+    found = await run("load", "absent", tmp_path / "a.csv", "--truncate")
+    assert found.code == 1 and "removed" not in found.err
+
+
+def loading(*options: str) -> Awaitable[asyncio.subprocess.Process]:
+    """`aioifx load item -` in a process."""
+    return asyncio.create_subprocess_exec(
+        sys.executable, "-m", "aioifx", "load", "item", "-", "--format", "csv", *options,
+        cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+
+
+async def interrupted(process: asyncio.subprocess.Process) -> str:
+    """What the process says at Ctrl-C."""
+    process.send_signal(signal.SIGINT)
+    # Not communicate(): that would close stdin.
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    out, err, code = await asyncio.gather(process.stdout.read(), process.stderr.read(), process.wait())
+    assert (code, out) == (130, b"")
+    process.stdin.close()
+    return err.decode()
+
+
 @pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 async def test_an_interrupt_says_that_nothing_is_stored(server: Server, run: Run) -> None:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "aioifx", "load", "item", "-", "--format", "csv", "--truncate",
-        cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    process = await loading("--truncate")
+    assert process.stdin is not None
     process.stdin.write(b"id,name\n51,x\n")  # and it stays open
     await process.stdin.drain()
-    async with aioifx.connect(server.dsn, isolation="dirty_read", lock_wait=10) as conn:
 
-        async def is_empty() -> bool:
-            return not await conn.fetchval("SELECT COUNT(*) FROM item")
+    def is_truncated() -> bool:  # and the INSERT is prepared
+        return [(record.sql, record.rows) for record in server.recent_statements] == [
+            ("TRUNCATE TABLE item", 3)
+        ] and [session.statements for session in server.stats.sessions] == [1]
 
-        await eventually(is_empty)  # the table is truncated
-    process.send_signal(signal.SIGINT)
-    out, err, code = await asyncio.gather(process.stdout.read(), process.stderr.read(), process.wait())
-    assert (code, out) == (130, b"")
-    assert err == b"interrupted; rows stored: 0; the old rows were removed by --truncate\n"
-    process.stdin.close()
+    await eventually(is_truncated)
+    said = await interrupted(process)
+    assert said == "interrupted; rows stored: 0; the old rows were removed by --truncate\n"
     await no_sessions(server)
     assert await rows(run) == []
 
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+async def test_an_interrupt_before_the_end_of_truncate_does_not_say_that_rows_were_removed(
+    server: Server, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIOIFX_DSN", f"{server.dsn}&lock_wait=-1")
+    async with server.faults.lock("item"):
+        process = await loading("--truncate")
+        await eventually(lambda: any(session.waiting for session in server.stats.sessions))
+        said = await interrupted(process)
+    assert said == "interrupted; rows stored: 0; the old rows may have been removed by --truncate\n"
+    await no_sessions(server)
+    assert "(3 rows" in (await run("query", "SELECT id FROM item")).out
+
+
+def arguments_of(*line: str | Path) -> argparse.Namespace:
+    """The arguments of `aioifx load`."""
+    return load_verbs(program_parser(), ["load"]).choices["load"].parse_args([*map(str, line)])
+
+
+class Gate:
+    """In place of a pattern of a fault: it matches nothing, but holds COMMIT until it is opened."""
+
+    pattern = "COMMIT"
+
+    def __init__(self) -> None:
+        self.is_reached, self.is_open = threading.Event(), threading.Event()
+
+    def search(self, sql: str) -> None:
+        if "COMMIT" in sql:
+            self.is_reached.set()
+            assert self.is_open.wait(30)
+
+
+@pytest.mark.parametrize(
+    ("options", "end", "said", "stored"),
+    [
+        ("", "done", "3", 3),
+        ("", "fails", "0", 0),
+        ("", "lost", "not known, because COMMIT was sent and not answered", 3),
+        ("--create", "done", "3", 3),
+        ("--commit-each=1", "done", "1", 1),
+        ("--commit-each=2", "done", "1 to 2", 2),
+        ("--commit-each=2", "fails", "0", 0),
+    ],
+)
+async def test_an_interrupt_during_commit_says_what_is_stored(
+    options: str, end: str, said: str, stored: int, server: Server, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / "a.csv").write_text("id,name\n51,x\n52,y\n53,z\n")
+    table = "made" if "--create" in options else "item"
+    arguments = arguments_of(table, tmp_path / "a.csv", *options.split())
+    gate: Any = Gate()
+    async with aioifx.connect(server.dsn) as conn:
+        server.faults.fail_next(-1, match=gate)
+        if end == "fails":
+            server.faults.fail_next(-346, match="COMMIT")
+        if end == "lost":
+            server.faults.kill_during("COMMIT", effect="after")
+        task = asyncio.create_task(load_by(conn, arguments))
+        await eventually(gate.is_reached.is_set)
+        task.cancel()
+        await asyncio.sleep(0)
+        gate.is_open.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    server.faults.clear()
+    assert capsys.readouterr().err.endswith(f"interrupted; rows stored: {said}\n")
+    async with aioifx.connect(server.dsn) as conn:
+        assert await conn.fetchval(f"SELECT COUNT(*) FROM {table} WHERE id > 50") == stored
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("manner", [Manner.WAITING, Manner.WOKEN])
+@pytest.mark.parametrize("options", ["", "--truncate", "--commit-each=1", "--commit-each=2"])
+async def test_an_interrupt_at_any_moment_says_what_is_stored(
+    options: str, manner: Manner, server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.csv").write_text("id,name\n51,x\n52,y\n53,z\n")
+    arguments = arguments_of("item", tmp_path / "a.csv", *options.split())
+    for point in count(1):
+        async with aioifx.connect(server.dsn) as conn:
+            if not await is_cancelled(partial(load_by, conn, arguments), manner, point):
+                break
+        said = re.search(r"rows stored: (\d)(?: to (\d))?", capsys.readouterr().err)
+        async with aioifx.connect(server.dsn) as conn:
+            stored = await conn.fetchval("SELECT COUNT(*) FROM item WHERE id > 50")
+            await conn.execute("DELETE FROM item WHERE id > 50")
+        assert said and int(said[1]) <= stored <= int(said[2] or said[1]), (point, said, stored)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 async def test_an_interrupt_while_a_pipe_is_silent_leaves_nothing(server: Server, run: Run) -> None:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "aioifx", "load", "item", "-", "--format", "csv", "--commit-each", "1",
-        cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    await run("query", "CREATE UNIQUE INDEX item_id ON item (id)")
+    process = await loading("--commit-each", "1", "--errors", os.devnull)
     assert process.stdin is not None
-    process.stdin.write(b"id,name\n51,x\n52,y\n53,z\n")  # and it stays open
+    process.stdin.write(b"id,name\n51,x\n51,y\n52,y\n53,z\n")  # and it stays open
     await process.stdin.drain()
     async with aioifx.connect(server.dsn, isolation="last_committed") as conn:
-        # Then it waits for more. It may not have the reply to its last COMMIT yet, but it has that to the one before.
         await eventually(lambda: conn.fetchval("SELECT COUNT(*) FROM item WHERE id = 52"))
-    process.send_signal(signal.SIGINT)
-    # Not communicate(): that would close stdin.
-    assert process.stdout is not None and process.stderr is not None
-    out, err, code = await asyncio.gather(process.stdout.read(), process.stderr.read(), process.wait())
-    assert (code, out) == (130, b"")
-    assert err in (b"interrupted; rows stored: 1\n", b"interrupted; rows stored: 2\n")
-    process.stdin.close()
+    said = await interrupted(process)
     await no_sessions(server)
-    assert [row[0] for row in await rows(run)] == [51, 52]
+    stored = [row[0] for row in await rows(run)]
+    assert said == f"interrupted; rows stored: {len(stored)}\n" and stored[:2] == [51, 52]

@@ -46,7 +46,7 @@ def use_verb(monkeypatch: pytest.MonkeyPatch, run: Callable[[argparse.Namespace]
         (["guess", "-1"], "COMMAND ...", "unknown command guess"),
         (["qurey", "SELECT 1"], "COMMAND ...", "unknown command qurey; did you mean query?"),
         (["\x1b[2J"], "COMMAND ...", r"unknown command \x1b[2J"),
-        (["--vesion"], "COMMAND ...", "the following arguments are required: COMMAND"),
+        (["--vesion"], "COMMAND ...", "unknown option --vesion; did you mean --version?"),
         (["explain", "201", "--guess"], "explain [OPTION ...] code ...", "unknown option --guess"),
         (
             ["query", "s", "--fromat", "x"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,22 @@ async def test_a_file_that_cannot_be_written_is_named(run: Run, tmp_path: Path) 
 async def test_a_device_is_written_in_place(run: Run) -> None:
     assert (await run("unload", SQL, os.devnull, "--quiet")) == (0, "", "")
     assert not stat.S_ISREG(os.stat(os.devnull).st_mode)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+async def test_a_full_disk_is_an_error_with_the_file(form: str, run: Run) -> None:
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    found = await run("unload", SQL, "/dev/full", "--format", form)
+    assert found == (1, "", "aioifx: No space left on device: /dev/full\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+async def test_a_file_keeps_its_permissions(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").touch(0o600)
+    assert (await run("unload", SQL, tmp_path / "a.csv")).code == 0
+    assert stat.S_IMODE((tmp_path / "a.csv").stat().st_mode) == 0o600
 
 
 async def test_a_link_stays_one(run: Run, tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ class RecordReader:
             good = max(0, error.start - (len(error.object) - len(data)))
             self._decoder.setstate(before)
             yield from self._split(self._decoder.decode(data[:good]))
-            byte, encoding = error.object[error.start], self._encoding
+            byte, encoding = error.object[error.start], self._form.encoding or "utf-8"
             place = self.place(self.count + 1)
             raise DataError(f"{place}: byte {byte:#04x} cannot be decoded as {encoding}") from None
         yield from self._split(text)

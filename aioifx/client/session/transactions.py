@@ -80,6 +80,8 @@ class Transactions:
         self._database = database
         self.ended_by: ServerError | None = None
         """The last error with which the server ended a transaction."""
+        self.orphan: Reply | None = None
+        """The last reply to a COMMIT whose caller was cancelled; None if there was none."""
         self._in_block = False  # a `transaction()` block is open
         self.ended_inside = ""
         """What has ended the transaction of the open blocks, as a sentence; empty if nothing has."""
@@ -349,6 +351,7 @@ class Transactions:
         )
 
     def _on_commit_orphan(self, reply: Reply) -> None:
+        self.orphan = reply
         if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
             self._on(TransactionEvent.ENDED)
         elif reply.error is not None:

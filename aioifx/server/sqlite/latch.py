@@ -67,6 +67,22 @@ class Latch:
                 self.is_held = False
                 self._database.exclusive = None
                 self._database.locks.release(self._owner, self._resource, LockMode.X)
+            self.end_abandoned()
+
+    def end_abandoned(self) -> None:
+        """Roll back what was abandoned while a session had the latch, unless one has it now, which then does this.
+
+        Called after each release and each abandonment: otherwise nobody would release the locks until the next change.
+        """
+        if self._database.abandoned:
+            try:
+                self._database.locks.acquire(
+                    self._owner, self._resource, LockMode.X, wait=0, interrupted=lambda: False
+                )
+            except LockRefused:
+                return
+            self.is_held = True
+            self.release()
 
     def _end_others(self) -> None:
         """End the transactions that could not get the latch when they ended."""

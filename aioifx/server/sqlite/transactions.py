@@ -186,7 +186,7 @@ class Transactions(Writes):
     def abandon(self) -> None:
         """Roll back the open transaction, if any, at the end of a session.
 
-        If another session's transaction is exclusive, that session rolls this one back when it ends.
+        If another session keeps the latch, that session rolls this one back when it releases it.
         """
         work = self._work
         self._locked_tables.clear()
@@ -196,6 +196,7 @@ class Transactions(Writes):
                 with self._undoing(work, 0):
                     self._database.abandoned.append((work.number, self))
                 self._work = None
+                self._latch.end_abandoned()
                 return
             self._restore(work, 0, 0, 0)
         self._end()

@@ -278,6 +278,7 @@ class Writes:
                 self._locks.release_all(self, self._locked_tables)
                 self._latch.is_held = False
                 self._changes.on_released()
+                self._latch.end_abandoned()
             self._release_latch()
 
     def _end_implicit(self) -> None:

@@ -318,7 +318,7 @@ def test_bytes_that_are_no_text_are_refused_by_their_record(encoding: str, size:
 def test_bytes_that_end_within_a_character_are_refused() -> None:
     assert outcome([b"1|\n2|\xc3"], UNLOAD) == (
         [["1"]],
-        "record 2, line 2: byte 0xc3 cannot be decoded as utf-8-sig",
+        "record 2, line 2: byte 0xc3 cannot be decoded as utf-8",
     )
 
 

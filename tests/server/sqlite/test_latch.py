@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -100,3 +101,60 @@ def test_what_a_killed_server_has_left_is_rolled_back(party: MakeParty) -> None:
     assert two.values() == [1]
     two.transactions.recover()
     two.connection.close()
+
+
+def test_a_statement_ends_what_could_not_end_while_it_ran(party: MakeParty) -> None:
+    one, two = party(), party()
+    one.database.busy_timeout = 0.01
+    two.transactions.begin()
+    two.insert(2)
+
+    def attempt() -> None:
+        with one.changing():
+            one.connection.execute("INSERT INTO t100 VALUES (1)")
+            two.transactions.abandon()
+
+    one.transactions.run(attempt)
+    assert one.values() == [1] and one.database.locks.locks() == []
+
+
+def test_what_is_abandoned_as_the_latch_is_released_is_ended_at_once(
+    party: MakeParty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = party(), party()
+    two.transactions.begin()
+    two.insert(2)
+    one.transactions.begin()
+    one.insert(1)
+    one.create("u")
+    latch: Any = one.transactions._latch  # pyright: ignore[reportPrivateUsage]
+    end_others = latch._end_others
+
+    def end_others_too_early() -> None:
+        end_others()
+        if two.transactions.is_open:
+            two.transactions.abandon()
+
+    monkeypatch.setattr(latch, "_end_others", end_others_too_early)
+    one.transactions.commit()
+    assert one.values() == [1] and one.database.locks.locks() == []
+
+
+def test_what_is_abandoned_after_the_latch_was_released_is_ended_at_once(
+    party: MakeParty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = party(), party()
+    two.transactions.begin()
+    two.insert(2)
+    one.transactions.begin()
+    one.insert(1)
+    one.create("u")
+
+    def refused_too_late() -> bool:
+        one.transactions.commit()
+        return False
+
+    latch: Any = two.transactions._latch  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(latch, "try_acquire", refused_too_late)
+    two.transactions.abandon()
+    assert one.values() == [1] and one.database.locks.locks() == []
