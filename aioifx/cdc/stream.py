@@ -223,6 +223,7 @@ class Changes(NotCopied):
         if settings.snapshot:
             assert self._origin is not None
             self._snapshot = Snapshot(read, settings.chunk_size, self._origin)
+            self._sources.push_async_callback(self._snapshot.close)
         else:
             await self._sources.aclose()
 
@@ -406,6 +407,7 @@ class Changes(NotCopied):
         if self._reading is None:
             self._read_since = now
             self._reading = asyncio.ensure_future(session.read())
+            self._reading.add_done_callback(_retrieve)
         reading, limit = self._reading, self._settings.stall_timeout
         done, _ = await asyncio.wait([reading], timeout=max(self._read_since + limit - now, 0.0))
         if self._is_closed:  # `aclose` has waited for the read, or ended it
@@ -415,7 +417,6 @@ class Changes(NotCopied):
             await asyncio.wait([reading])
         self._reading = None
         if not done:
-            reading.exception()  # retrieved, so that asyncio does not log it
             raise ConnectionLost(f"the capture session did not answer within {limit:g} s")
         found = reading.result()
         self._has_read = True
@@ -446,13 +447,15 @@ class Changes(NotCopied):
             logger.debug("closing the capture session: %s", error)
         finally:
             session.terminate()
-            if self._reading is not None:
-                await asyncio.wait([self._reading])
-                if not self._reading.cancelled():
-                    self._reading.exception()  # retrieved, so that asyncio does not log it
-                self._reading = None
             if self._assembler is not None:
                 self._assembler.close()
-            if self._snapshot is not None:
-                await self._snapshot.close()
-            await self._sources.aclose()
+            async with self._sources:  # closed also if the wait is cancelled
+                if self._reading is not None:
+                    await asyncio.wait([self._reading])
+                    self._reading = None
+
+
+def _retrieve(reading: asyncio.Task[bytes]) -> None:
+    """Retrieve the error of a read, so that asyncio does not log it if nobody waits for it any more."""
+    if not reading.cancelled():
+        reading.exception()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -41,6 +42,7 @@ from tests.cdc.peer import (
     insert,
     sequence,
 )
+from tests.injection import Manner, is_cancelled
 from tests.scripted import until
 
 ONE: list[CdcRecord] = [begin(10), insert(11, 1), commit(12)]
@@ -284,6 +286,28 @@ async def test_closing_has_a_time_limit(caplog: pytest.LogCaptureFixture) -> Non
             waiting.cancel()
             await asyncio.wait([waiting])
     assert caplog.messages == ["the capture session did not close within 0.01 s"]
+
+
+async def test_a_close_that_is_cancelled_leaves_nothing() -> None:
+    """Neither the temporary file of an open transaction, nor the error of the read that it ends."""
+    reported: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    late = Delayed(NOTHING)
+    peer = CdcPeer([data(*ONE, begin(20), insert(21, 2)), late])
+    async with capturing(peer, max_transaction_changes=0) as changes:
+        await keys(changes, 1)
+        waiting = asyncio.ensure_future(anext(changes))
+        await late.reached.wait()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert changes._assembler is not None and changes._reading is not None
+        overflow, reading = changes._assembler._open[7].overflow, changes._reading
+        assert await is_cancelled(changes.aclose, Manner.SCOPE, 1)
+        assert overflow is not None and overflow._file.closed
+        await asyncio.wait([reading])
+        del changes, reading
+    gc.collect()
+    assert not reported
 
 
 async def test_observers_get_lag_and_position() -> None:
