@@ -33,6 +33,7 @@ SQLITE = ("tests/server/sqlite",)
 SQL = ("tests/server/sql",)
 DBAPI = ("tests/dbapi",)
 SQLALCHEMY = ("tests/sqlalchemy",)
+CAPTURES = ("tests/system/simulation/test_captures.py",)
 
 DEFECTS: Final = (
     # --- client: pool -------------------------------------------------------------------------------------------------
@@ -1310,5 +1311,27 @@ DEFECTS: Final = (
         "limited = element._has_row_limiting_clause or element._order_by_clauses",
         "limited = element._has_row_limiting_clause",
         ("tests/sqlalchemy/test_compiler.py",),
+    ),
+    # --- changes, in the simulation -----------------------------------------------------------------------------------
+    Defect(
+        "a capture continues at a commit, and not where the oldest open transaction begins",
+        "aioifx/cdc/assembler.py",
+        "restart = min([commit.sequence, found.first, *(other.first for other in self._open.values())])",
+        "restart = commit.sequence",
+        CAPTURES,
+    ),
+    Defect(
+        "a capture forgets the read whose wait is cancelled",
+        "aioifx/cdc/stream.py",
+        "reading, limit = self._reading, self._settings.stall_timeout",
+        "reading, limit, self._reading = self._reading, self._settings.stall_timeout, None",
+        CAPTURES,
+    ),
+    Defect(
+        "a transaction is delivered again after a restart",
+        "aioifx/cdc/assembler.py",
+        "if start is not None and commit.sequence <= start.commit:",
+        "if start is not None and commit.sequence < start.commit:",
+        CAPTURES,
     ),
 )

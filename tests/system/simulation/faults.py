@@ -77,6 +77,7 @@ class Faults:
                 "commit": server.on_commit,
                 "login": server.on_login,
                 "fetch": server.on_fetch,
+                "read": server.on_read,
             }[fault.trigger]
             table.setdefault(int(fault.at), []).append(strike)
 
@@ -175,9 +176,10 @@ class Faults:
                 return True
             case _:
                 pass
-        if not 1 <= fault.target <= len(network.connections):
+        target = fault.target or self._capturing()
+        if not 1 <= target <= len(network.connections):
             return False
-        connection = network.connections[fault.target - 1]
+        connection = network.connections[target - 1]
         if connection.client.is_closed:
             return False
         match fault.kind:
@@ -196,6 +198,11 @@ class Faults:
                     fault,
                 )
         return True
+
+    def _capturing(self) -> int:
+        """The number of a connection that captures changes; 0: none does."""
+        sessions = [each for server in self._servers for each in server.sessions.values()]
+        return next((each.transport.connection.number for each in sessions if each.capture is not None), 0)
 
     def _stall(self, connection: Connection, end: Transport, fault: Fault) -> None:
         connection.stall(end, fault.seconds or None)

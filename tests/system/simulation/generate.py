@@ -20,6 +20,7 @@ from tests.system.simulation.faults import (
 from tests.system.simulation.hooks import RESETS
 from tests.system.simulation.model.differences import EXCLUSIVE
 from tests.system.simulation.operations import KINDS
+from tests.system.simulation.operations.capturing import CAPTURE
 from tests.system.simulation.scenario import Caller, Ending, Fault, Host, Operation, Scenario
 
 _TRANSFERS: Final = ("transfer", "transfer", "transfer at repeatable read")
@@ -36,6 +37,9 @@ _COMMITTING: Final = (
     "end a transaction by hand",
 )
 """Kinds of operations that end with a COMMIT."""
+_WRITING: Final = (*_COMMITTING, "insert", "fail in a batch", "roll back", "leave a transaction")
+_LOSSES: Final = ("reset", "reset", "stall", "stall client", "half-close", "forget connection", "crash")
+"""What happens to connections that capture changes."""
 _DIFFERING: Final = (
     *_READING,
     "read wide",
@@ -55,6 +59,8 @@ _ENDINGS: Final = ("waiting", "woken", "scope", "suspension timeout", "timeout")
 
 DIFFERENT: Final = 0.3
 """Share of the scenarios whose servers may differ from what the client expects."""
+CAPTURED: Final = 0.1
+"""Share of the scenarios in which a further caller captures the changes of the others."""
 SHAPED: Final = 0.03
 """Share of the scenarios that several rare things have to come together in."""
 
@@ -87,7 +93,10 @@ def generate(seed: int) -> Scenario:
             scenario = add(scenario, failing)
     scenario = _with_differences(scenario, random.Random(f"differences {seed}"))
     rare = random.Random(f"shape {seed}")
-    return rare.choice((_altered, _raced, _down))(scenario, rare) if rare.random() < SHAPED else scenario
+    if rare.random() < SHAPED:
+        scenario = rare.choice((_altered, _raced, _down))(scenario, rare)
+    capturing = random.Random(f"changes {seed}")
+    return with_capture(scenario, capturing) if capturing.random() < CAPTURED else scenario
 
 
 def _hosts(dice: random.Random) -> tuple[Host, ...]:
@@ -211,7 +220,7 @@ def _varied(scenario: Scenario, dice: random.Random) -> Scenario:
         return scenario
     index = dice.randrange(len(scenario.callers))
     caller = scenario.callers[index]
-    first = replace(caller.operations[0], kind=dice.choice(tuple(KINDS)))
+    first = replace(caller.operations[0], kind=dice.choice([each for each in KINDS if each != CAPTURE]))
     if dice.random() < 0.1:
         first = replace(first, ending=Ending("twice", dice.choice((0.001, 0.005, 0.05)) * dice.random()))
     caller = replace(caller, start=0.0, operations=(first, *caller.operations[1:]))
@@ -429,4 +438,33 @@ def _down(scenario: Scenario, dice: random.Random) -> Scenario:
         pools=pools,
         callers=tuple(replace(caller, start=15 + 10 * dice.random()) for caller in scenario.callers[:2]),
         faults=(Fault("crash", "time", 0.1 * dice.random()),),
+    )
+
+
+def with_capture(scenario: Scenario, dice: random.Random) -> Scenario:
+    """A further caller captures the changes of the others and of three that write; connections are lost."""
+    number = 1 + max((each.number for caller in scenario.callers for each in caller.operations), default=0)
+    ending = _ending(dice) if dice.random() < 0.2 else None
+    start, pool = dice.choice((0.0, 0.0, 0.05 * dice.random())), dice.randrange(len(scenario.pools))
+    capture = Operation(number, CAPTURE, dice.choice((1, 2, 5, 10, 25, 40)), ending)
+    callers = [Caller(start, pool, (capture,))]
+    delay = start + dice.choice((0.0, 0.05, 0.3, 1.0))
+    for first in range(number + 1, number + 13, 4):
+        writes = (Operation(first + each, dice.choice(_WRITING), dice.choice((1, 2, 5))) for each in range(4))
+        callers.append(Caller(delay, pool, tuple(writes)))
+    faults = (
+        Fault(
+            dice.choice(_LOSSES),
+            dice.choice(("commit", "read", "read")),
+            dice.randint(1, dice.choice((9, 30, 90))),
+            seconds=dice.choice((0.02, 2.0, 20.0)),
+        )
+        for _ in range(dice.choice((0, 1, 2, 4, 6)))
+    )
+    most = dice.choice((1, 4, 4))
+    return replace(
+        scenario,
+        pools=tuple({**each, "max_size": max(most, each.get("max_size", most))} for each in scenario.pools),
+        callers=(*scenario.callers, *callers),
+        faults=(*scenario.faults[: dice.choice((0, 0, 1, 9))], *faults),
     )

@@ -158,6 +158,26 @@ def _serializable(outcome: Outcome) -> Iterator[Violation]:
             )
 
 
+def _captured(outcome: Outcome) -> Iterator[Violation]:
+    """Captures have what was committed, in the order of commits, each once and with its rows."""
+    log = outcome.database.log
+    for entry in outcome.world.entries:
+        captured = entry.captured
+        if captured is None:
+            continue
+        who, found = f"operation {entry.operation.number}", list(captured.transactions.items())
+        expected = list(captured.expected(log).items())
+        if found != expected[: len(found)]:
+            at = next(index for index, each in enumerate(found) if [each] != expected[index : index + 1])
+            yield Violation(
+                "captured",
+                f"{who} has as transaction {at} {found[at]}, expected {expected[at : at + 1]}",
+            )
+        early = [each.begin for each in log.committed if each.commit in captured.transactions]
+        if early and min(early) < captured.before:
+            yield Violation("captured", f"{who} has a transaction that began before its capture")
+
+
 def _is_ended_by_a_probe(entry: Entry) -> bool:
     """Whether the server has ended the transaction with the client's own statement after an interrupt.
 
@@ -235,7 +255,7 @@ def _waits(outcome: Outcome) -> Iterator[Violation]:
             continue
         if entry.cancelled_at is not None and entry.outcome in ("cancelled", "timed out"):
             # The end of a transaction waits for a reply that is still outstanding, at most for cancel_timeout.
-            limit = options["cancel_timeout"] + SLACK + outcome.network.weather.latency * 40
+            limit = options["cancel_timeout"] + entry.closing + SLACK + outcome.network.weather.latency * 40
             took = (
                 entry.ended - entry.cancelled_at - outcome.loop.jumped_since(entry.cancelled_at, entry.ended)
             )
@@ -279,4 +299,6 @@ def _locks(outcome: Outcome) -> Iterator[Violation]:
         yield Violation("locks", text)
 
 
-_LAWS: Final = (_balance, _outcomes, _serializable, _errors, _wrong, _left, _waits, _limits, _fair, _locks)
+_LAWS: Final = (
+    _balance, _outcomes, _serializable, _captured, _errors, _wrong, _left, _waits, _limits, _fair, _locks,
+)  # fmt: skip

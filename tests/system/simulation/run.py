@@ -209,7 +209,9 @@ class _Simulation:
                 server.redirect_to = f"ol_sim|db{host.redirect % len(self.servers) + 1}|{PORT}"
             server.start()
         self.faults = Faults(network, self.servers, names)
-        self.world: World = World(loop, [], [_options(options) for options in scenario.pools], "")
+        self.world: World = World(
+            loop, [], [_options(options) for options in scenario.pools], "", self.database.log
+        )
         self._tasks: list[asyncio.Task[Any]] = []
         self._timers: list[str] = []
 

@@ -53,10 +53,10 @@ class Fault:
     Args:
         kind: see `faults`.
         trigger: "time", "group" (before the n-th group of requests is handled), "reply" (before its reply is sent),
-            "commit" (before the n-th transaction is committed), "login" (before the n-th is answered) or "fetch"
-            (before the n-th block or row is fetched).
+            "commit" (before the n-th transaction is committed), "login" (before the n-th is answered), "fetch" (before
+            the n-th block or row is fetched) or "read" (before the n-th read of changes is answered).
         at: seconds or n.
-        target: the number of a connection, or the index of a server.
+        target: the number of a connection, 0 for one that captures changes, or the index of a server.
         seconds: how long it lasts; 0: for ever.
     """
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 import aioifx
 from aioifx.client.api.connection import statements_of
 from tests.system.simulation.loop import SimulatedLoop
+from tests.system.simulation.model.changes import Changed, ChangeLog
 from tests.system.simulation.model.session import ISAM_SECONDARY
 from tests.system.simulation.scenario import Operation
 
@@ -36,6 +37,58 @@ class Wrong(Exception):
 
 
 @dataclass
+class Captured:
+    """What one operation has captured, over all of its captures."""
+
+    tables: tuple[str, ...]
+    before: int = 0
+    """The end of the log before the first capture was opened; one without a position begins anew."""
+    after: int = 0
+    """The same, once it was open."""
+    saved: aioifx.Position | None = None
+    """Where another capture continues: not after each transaction, so that some come twice."""
+    last: int = 0
+    """The last commit that the open capture has, or began after."""
+    failures: int = 0
+    """In a row."""
+    transactions: dict[int, list[Changed]] = field(default_factory=dict[int, list[Changed]])
+    """By the sequence of the commit; those that are not after the last one are known."""
+
+    def take(self, position: aioifx.Position, changes: list[Changed]) -> None:
+        """Note a transaction.
+
+        Raises:
+            Wrong: it was there, with other changes, or an earlier one was not.
+        """
+        known = self.transactions
+        if position.commit <= self.last:
+            raise Wrong(f"the transaction at {position} comes again, or late")
+        self.last = position.commit
+        if known and position.commit <= max(known):
+            if known.get(position.commit) != changes:
+                raise Wrong(f"the transaction at {position} comes again with other changes, or comes late")
+            return
+        known[position.commit] = changes
+        if len(known) % 3 == 1:
+            self.saved = position
+
+    def expected(self, log: ChangeLog) -> dict[int, list[Changed]]:
+        """What it has to capture. Those that had begun before the first one are left out."""
+        found = [each.begin for each in log.committed if each.commit in self.transactions]
+        first = min([self.after, *found]) if self.after else log.end
+        by_commit = {
+            each.commit: [change for change in each.changes if change.table in self.tables]
+            for each in log.committed
+            if each.begin >= first
+        }
+        return {commit: changes for commit, changes in by_commit.items() if changes}
+
+    def misses(self, log: ChangeLog) -> bool:
+        """Whether something that was committed has not come."""
+        return max(self.expected(log), default=0) > max(self.transactions, default=0)
+
+
+@dataclass
 class Entry:
     """One operation: what was promised to its caller, and what it has seen."""
 
@@ -56,6 +109,9 @@ class Entry:
     """Whether only COMMIT was left to do, or the change needed no COMMIT and was sent."""
     may_take_effect: bool = False
     """Whether a change that needs no COMMIT has been begun."""
+    captured: Captured | None = None
+    closing: float = 0.0
+    """Seconds that it may take to close what the operation has opened, after a cancellation."""
     deltas: dict[int, int] = field(default_factory=dict[int, int])
     reads: dict[int, int] = field(default_factory=dict[int, int])
     """Balances read under locks that last until COMMIT."""
@@ -110,9 +166,15 @@ class World:
     """What callers share."""
 
     def __init__(
-        self, loop: SimulatedLoop, pools: list[aioifx.Pool], options: list[dict[str, Any]], dsn: str
+        self,
+        loop: SimulatedLoop,
+        pools: list[aioifx.Pool],
+        options: list[dict[str, Any]],
+        dsn: str,
+        log: ChangeLog,
     ) -> None:
         self.loop = loop
+        self.log = log
         self.pools = pools
         self.options = options
         self.dsn = dsn

@@ -15,6 +15,8 @@ from itertools import takewhile
 from operator import is_not
 from typing import Final
 
+from tests.system.simulation.model.changes import Changed, ChangeLog
+
 Key = Hashable
 
 ACCOUNTS: Final = 4
@@ -88,8 +90,13 @@ class Transaction:
         return self.savepoints[name]
 
     def undo_to(self, mark: int) -> None:
+        first = 0
         while len(self.undo) > mark:
-            self.undo.pop()()
+            undo = self.undo.pop()
+            undo()
+            first = getattr(undo, "sequence", first)
+        if first:
+            self.database.log.discard(self, first)
 
 
 @dataclass(slots=True, eq=False)
@@ -122,6 +129,7 @@ class Database:
         self.version = 0
         """Changed by each ALTER TABLE; statements prepared before are stale."""
         self.commits: list[Commit] = []
+        self.log = ChangeLog(clock)
         self.wrong: list[str] = []
         """Waits for locks that could not end, or had no reason."""
         self._locks: dict[Key, _Lock] = {}
@@ -229,13 +237,14 @@ class Database:
         """Add to a balance; returns the number of rows."""
         if account not in self.accounts:
             return 0
+        before = self.accounts[account]
         self.accounts[account] += amount
 
         def undo() -> None:
             self.accounts[account] -= amount
 
-        undo.change = ("delta", account, amount)  # type: ignore[attr-defined]
-        transaction.undo.append(undo)
+        changed = Changed("account", (account, before), (account, before + amount))
+        self._changed(transaction, undo, ("delta", account, amount), [changed])
         return 1
 
     def insert_note(self, transaction: Transaction, tag: int, text: str) -> int:
@@ -247,8 +256,7 @@ class Database:
         def undo() -> None:
             del self.notes[number]
 
-        undo.change = ("tag", tag, 1)  # type: ignore[attr-defined]
-        transaction.undo.append(undo)
+        self._changed(transaction, undo, ("tag", tag, 1), [Changed("note", None, (number, tag, text))])
         return number
 
     def delete_notes(self, transaction: Transaction, tag: int) -> int:
@@ -260,10 +268,22 @@ class Database:
         def undo() -> None:
             self.notes.update(gone)
 
-        undo.change = ("tag", tag, -len(gone))  # type: ignore[attr-defined]
         if gone:
-            transaction.undo.append(undo)
+            changed = [Changed("note", (number, *note), None) for number, note in gone.items()]
+            self._changed(transaction, undo, ("tag", tag, -len(gone)), changed)
         return len(gone)
+
+    def _changed(
+        self,
+        transaction: Transaction,
+        undo: Callable[[], None],
+        change: tuple[str, int, int],
+        rows: list[Changed],
+    ) -> None:
+        """Note a change, with how to undo it."""
+        undo.change, undo.rows = change, rows  # type: ignore[attr-defined]
+        undo.sequence = self.log.add(transaction, rows)  # type: ignore[attr-defined]
+        transaction.undo.append(undo)
 
     def alter(self, transaction: Transaction) -> None:
         """Make statements stale; a rollback does so as well."""
@@ -279,17 +299,20 @@ class Database:
         """Make the changes permanent, and release the locks."""
         deltas: dict[int, int] = {}
         tags: dict[int, int] = {}
+        rows: list[Changed] = []
         for each in transaction.undo:
             if each.change is None:  # type: ignore[attr-defined]
                 continue  # not of rows
             kind, key, amount = each.change  # type: ignore[attr-defined]
             target = deltas if kind == "delta" else tags
             target[key] = target.get(key, 0) + amount
+            rows += each.rows  # type: ignore[attr-defined]
         if "lose commits" in self.bugs and tags and self.serial % 3 == 0:
             transaction.undo_to(0)
         elif deltas or tags:
             balances = {account: self.accounts[account] for account in deltas}
             self.commits.append(Commit(transaction.session, self.clock(), deltas, balances, tags))
+        self.log.commit(transaction, rows)
         self._end(transaction)
 
     def rollback(self, transaction: Transaction) -> None:
@@ -297,6 +320,7 @@ class Database:
         if "keep rolled back work" in self.bugs:
             self.commit(transaction)
             return
+        self.log.rollback(transaction)
         transaction.undo_to(0)
         self._end(transaction)
 

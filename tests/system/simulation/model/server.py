@@ -80,7 +80,10 @@ class ModelServer:
         """What happens before the n-th login is answered."""
         self.on_fetch: dict[int, list[Callable[[], None]]] = {}
         """What happens before the n-th block, or row of a scroll cursor, is fetched."""
+        self.on_read: dict[int, list[Callable[[], None]]] = {}
+        """What happens before the n-th read of changes is answered."""
         self.commits = 0
+        self._reads = 0
         self._fetches = 0
         self._logins = 0
         self._answered_logins = 0
@@ -173,6 +176,12 @@ class ModelServer:
             return False
         self.failing_fetches -= 1
         return True
+
+    def before_read(self) -> None:
+        """Changes are about to be sent."""
+        self._reads += 1
+        for callback in self.on_read.pop(self._reads, ()):
+            callback()
 
     def before_commit(self, session: ModelSession) -> None:
         """A transaction is about to be committed."""

@@ -21,6 +21,7 @@ from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.opcodes import LoginType, OpenWarning, StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.tuples import TUPLE_HEAD
+from tests.system.simulation.model.capture import NO_SESSION, SESSION, Capture, rows_of
 from tests.system.simulation.model.database import LOCKED, WIDE, DatabaseFailure, Key, Transaction, wide_text
 from tests.system.simulation.model.differences import Difference
 from tests.system.simulation.model.statements import (
@@ -143,6 +144,7 @@ class ModelSession(asyncio.Protocol):
         self.lock_wait: float = 0.0
         """Seconds; infinite: without end."""
         self.temp_table = False
+        self.capture: Capture | None = None
         self.has_database = True
         self.must_end = ""
         """Why no other user of a pool may get the session; empty: one may."""
@@ -747,8 +749,10 @@ class ModelSession(asyncio.Protocol):
                 if not self.temp_table:
                     raise DatabaseFailure(-206, -111)
                 return []
-            case _:
-                return [(1,)]
+            case name if name.startswith("cdc "):
+                return [(self._call_capture(name.removeprefix("cdc "), values),)]
+            case name:
+                return rows_of(name, database.log)
 
     def _opened(self) -> _Prepared:
         prepared = self._chosen()
@@ -838,6 +842,39 @@ class ModelSession(asyncio.Protocol):
         objects.put_blob_piece(self._out, b"")
         self._done()
 
+    def _call_capture(self, routine: str, values: Sequence[Any]) -> int:
+        """The result of a routine of syscdcv1."""
+        if routine == "opensess":
+            number = SESSION + self.number
+            self.capture = Capture(self.database.log, self.dice, number, values[2], values[3])
+            return number
+        if self.capture is None:
+            return NO_SESSION
+        if routine == "closesess":
+            self.capture = None
+            return 0
+        return self.capture.call(routine, values)
+
+    async def _read_changes(self, message: objects.ReadObject) -> None:
+        """The next records of the capture session, or a TIMEOUT."""
+        capture = self.capture
+        if capture is None or message.handle != objects.handle_of(capture.number):
+            raise DatabaseFailure(-999)
+        data, readers = capture.take(message.size), self.database.log.readers
+        if not data:
+            readers[self] = self._wake_reader
+            try:
+                await self._let_pass(capture.seconds)
+            finally:
+                del readers[self]
+            data = capture.take(message.size) or capture.silence()
+        self.server.before_read()
+        objects.put_object_data(self._out, objects.ObjectData(0, len(data), data))
+
+    def _wake_reader(self) -> None:
+        if self._pause is not None:
+            _wake(self._pause)
+
     async def _scroll(self, message: requests.ScrollFetch) -> None:
         prepared = self._opened()
         if not prepared.is_scroll or prepared.rows is None:
@@ -918,6 +955,7 @@ _HANDLERS: Final[dict[type, Callable[[ModelSession, Any], Any]]] = {
     requests.Open: ModelSession._open,
     requests.Fetch: ModelSession._fetch,
     objects.FetchBlob: ModelSession._send_value,
+    objects.ReadObject: ModelSession._read_changes,
     requests.ScrollFetch: ModelSession._scroll,
     requests.Put: ModelSession._put,
 }

@@ -17,6 +17,8 @@ SET ISOLATION TO ..., SET LOCK MODE TO [NOT] WAIT [n]
 CREATE TEMP TABLE mine (a INTEGER), SELECT a FROM mine, DROP TABLE mine
 ALTER TABLE note MODIFY (text VARCHAR(40))              makes prepared statements on note stale
 SELECT FIRST 1 tabid FROM informix.systables            the client's probe after an urgent byte
+SELECT FIRST 1 * FROM informix.note                     and of account: described for change data capture
+EXECUTE FUNCTION informix.cdc_...                       and the queries of a capture session, see `capture`
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ class Statement:
 
     @property
     def returns_rows(self) -> bool:
-        return self.kind == StatementType.SELECT
+        return bool(self.columns) and self.kind in (StatementType.SELECT, StatementType.EXECUTE_ROUTINE)
 
 
 def _columns(**types: SqlType) -> tuple[Column, ...]:
@@ -68,6 +70,19 @@ def _columns(**types: SqlType) -> tuple[Column, ...]:
 
 _ACCOUNT: Final = _columns(id=_INTEGER, balance=_INTEGER)
 _NOTE: Final = _columns(id=_SERIAL, tag=_INTEGER, text=_VARCHAR)
+TABLES: Final = {"account": _ACCOUNT, "note": _NOTE}
+"""The columns of the tables whose changes can be captured."""
+
+_NUMBER: Final = _columns(number=_INTEGER)
+_CAPTURE: Final[dict[str, tuple[SqlType, ...]]] = {
+    "opensess": (_VARCHAR, *(_INTEGER,) * 5),
+    "set_fullrowlogging": (_VARCHAR, _INTEGER),
+    "startcapture": (_INTEGER, _INTEGER, _VARCHAR, _VARCHAR, _INTEGER),
+    "activatesess": (_INTEGER, SqlType(TypeCode.BIGINT, 8)),
+    "endcapture": (_INTEGER, _INTEGER, _VARCHAR),
+    "closesess": (_INTEGER,),
+}
+"""The routines of syscdcv1, and their parameters."""
 
 _STATEMENTS: Final = [
     ("SELECT id, balance FROM account WHERE id = ?",
@@ -100,6 +115,19 @@ _STATEMENTS: Final = [
     ("ALTER TABLE note MODIFY (text VARCHAR(40))", Statement("alter", StatementType.ALTER_TABLE)),
     ("SELECT FIRST 1 tabid FROM informix.systables",
      Statement("probe", StatementType.SELECT, (), _columns(tabid=_SERIAL))),
+    *((f"SELECT FIRST 1 * FROM informix.{name}", Statement("described", StatementType.SELECT, (), columns))
+      for name, columns in TABLES.items()),
+    *((f"EXECUTE FUNCTION informix.cdc_{name}({', '.join('?' * len(types))})",
+       Statement(f"cdc {name}", StatementType.EXECUTE_ROUTINE, types, _NUMBER))
+      for name, types in _CAPTURE.items()),
+    ("SELECT env_value FROM sysmaster:sysenv WHERE env_name = 'INFORMIXSERVER'",
+     Statement("server name", StatementType.SELECT, (), _columns(env_value=_VARCHAR))),
+    ("SELECT min(uniqid) FROM sysmaster:syslogs WHERE uniqid > 0",
+     Statement("oldest log", StatementType.SELECT, (), _NUMBER)),
+    ("SELECT max(uniqid) FROM sysmaster:syslogs WHERE is_current = 1",
+     Statement("current log", StatementType.SELECT, (), _NUMBER)),
+    ("SELECT uniqid, used FROM sysmaster:syslogs WHERE is_current = 1",
+     Statement("end of the log", StatementType.SELECT, (), _columns(uniqid=_INTEGER, used=_INTEGER))),
 ]  # fmt: skip
 
 

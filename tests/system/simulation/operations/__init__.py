@@ -13,6 +13,7 @@ from tests.system.simulation.operations import writing as writing
 from tests.system.simulation.operations import leftovers as leftovers
 from tests.system.simulation.operations import rarer as rarer
 from tests.system.simulation.operations import differing as differing
+from tests.system.simulation.operations import capturing as capturing
 
 # isort: on
 from tests.system.simulation.operations.kinds import KINDS as KINDS

@@ -18,6 +18,11 @@ NOTES: Final = "SELECT id, tag, text FROM note WHERE tag = ?"
 ACCOUNT: Final = "SELECT id, balance FROM account WHERE id = ?"
 ADD: Final = "UPDATE account SET balance = balance + ? WHERE id = ?"
 
+OPTIONS_OF_POOLS: Final = {
+    "max_size", "min_size", "acquire_timeout", "max_lifetime", "max_idle", "check_after_idle", "max_waiting",
+    "init", "setup", "reset",
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:

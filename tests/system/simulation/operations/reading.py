@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Any
 
 import aioifx
 from aioifx.client.api.connection import statements_of
 from tests.system.simulation.model.database import ACCOUNTS, BALANCE, WIDE
 from tests.system.simulation.operations.kinds import (
     ACCOUNT,
+    OPTIONS_OF_POOLS,
     WIDE_ROWS,
     check_rows,
     check_settings,
@@ -131,17 +132,11 @@ async def _share(world: World, entry: Entry) -> None:
                 world.wrong.append(f"tasks on one connection were served in the order {ended}")
 
 
-_OPTIONS_OF_POOLS: Final = {
-    "max_size", "min_size", "acquire_timeout", "max_lifetime", "max_idle", "check_after_idle", "max_waiting",
-    "init", "setup", "reset",
-}  # fmt: skip
-
-
 @kind("own connection")
 async def _own_connection(world: World, entry: Entry) -> None:
     start, stop = range_of(entry)
     options = {
-        name: value for name, value in world.options[entry.pool].items() if name not in _OPTIONS_OF_POOLS
+        name: value for name, value in world.options[entry.pool].items() if name not in OPTIONS_OF_POOLS
     }
     who = f"operation {entry.operation.number}"
     connecting = aioifx.connect(world.dsn, **options)
