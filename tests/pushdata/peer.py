@@ -45,7 +45,8 @@ class PushPeer(Peer):
 
     Args:
         replies: to reads, in order; then timeouts.
-        results: of tasks, by the start of the command; "lost": the connection ends; "late": OK, once `late` is released.
+        results: of tasks, by the start of the command; "lost": the connection ends; "late": OK, when `late` is
+            released.
     """
 
     def __init__(self, replies: Iterable[Answer] = (), **results: str) -> None:

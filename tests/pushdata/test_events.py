@@ -101,7 +101,10 @@ async def test_options_become_attributes() -> None:
         ({"watches": BIG}, "^watches: expected a sequence of one or more Watch"),
         ({"watches": ["stores:informix.orders"]}, "^watches: expected a sequence of one or more Watch"),
         ({"watches": iter([BIG])}, "^watches: expected a sequence of one or more Watch"),
-        ({"watches": [BIG, ALL, BIG], "detach": True}, "^watches: expected different labels for queries of one"),
+        (
+            {"watches": [BIG, ALL, BIG], "detach": True},
+            "^watches: expected different labels for queries of one",
+        ),
         (
             {"watches": [ALL, Watch("STORES:informix.Items", "SELECT id FROM items")], "detach": True},
             "^watches: expected different labels for queries of one table with detach$",
@@ -127,7 +130,12 @@ def test_wrong_options_are_refused_by_the_call(options: dict[str, Any], message:
 async def test_options_of_other_sessions_do_not_apply() -> None:
     events = aioifx.events(DSN, [BIG], autocommit=False, read_only=True, isolation="repeatable read")
     found = events._options
-    assert (found.autocommit, found.read_only, found.isolation, found.database) == (True, False, None, "sysadmin")
+    assert (found.autocommit, found.read_only, found.isolation, found.database) == (
+        True,
+        False,
+        None,
+        "sysadmin",
+    )
 
 
 async def test_an_error_of_the_server_is_raised_and_ends_it() -> None:
@@ -195,7 +203,9 @@ async def test_a_detached_session_whose_query_is_refused_is_deleted() -> None:
     assert peer.tasks[1:] == ["pushdata open", "pushdata setdetach", SESSION, "pushdata delete"]
 
 
-async def test_a_detached_session_that_cannot_be_deleted_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_detached_session_that_cannot_be_deleted_is_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with pushed(PushPeer(register="no", delete="lost"), detach=True) as events:
         with pytest.raises(PushDataError, match=r"^pushdata register: no$"):
             await anext(events)

@@ -162,7 +162,11 @@ def test_a_joined_session_that_begins_again_has_each_event_once(core: ServerCore
     client.engine.close()
     joined = Client(core, "join", f'{{session_id:"{number}"}}')
     assert joined.task("register", f'{{timeout:"0", txnid:"{first["txnid"]}"}}') == "OK"
-    assert [joined.event().get("rowdata") for _ in range(3)] == [{"id": 2, "qty": 21}, {"id": 3, "qty": 22}, None]
+    assert [joined.event().get("rowdata") for _ in range(3)] == [
+        {"id": 2, "qty": 21},
+        {"id": 3, "qty": 22},
+        None,
+    ]
 
 
 def test_a_query_without_a_result_gives_an_error_in_place_of_its_event(core: ServerCore) -> None:

@@ -19,7 +19,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kill", type=int, default=0, metavar="N", help="kill the server N times")
     parser.add_argument("--cuts", type=float, default=0.005, help="probability of each transaction")
-    parser.add_argument("--faults", type=float, default=0.5, help="probability that a reader's connections are cut")
+    parser.add_argument(
+        "--faults", type=float, default=0.5, help="probability that a connection of the reader is cut"
+    )
     parser.add_argument(
         "--quirks", nargs="*", default=[], choices=[quirk for quirk in Quirk if "cdc-" in quirk]
     )

@@ -27,6 +27,9 @@ _LOST: Final = (aioifx.ConnectionLost, aioifx.ConnectError, OSError)
 _END: Final = 1
 """The key of a row that the reader waits for at the end; no writer uses it."""
 
+_LINKS: Final = 4
+"""Connections of a reader that may be cut, after the one that describes the tables; later ones are not cut."""
+
 
 class ReaderKilled(Exception):
     """The reader ends in the middle of a transaction of the copy."""
@@ -43,7 +46,7 @@ class Law:
         quirks: of the server.
         kind: of the server: `Killed` or `Restarted`; how often it ends is *server_ends*.
         cuts: the probability that the reader ends after a transaction.
-        faults: the probability that all connections of a reader are cut, each at one byte of its answers.
+        faults: the probability that a connection of the reader is cut at one byte of its answers.
     """
 
     seed: int
@@ -107,6 +110,8 @@ class Law:
     def _note(self, writers: list[Writer], copy: Copy) -> None:
         self._count("transactions", sum(writer.committed for writer in writers))
         self._count("applied", copy.transactions)
+        for kind, number in copy.changes.items():
+            self._count(kind, number)
 
     @property
     def _tables(self) -> list[str]:
@@ -118,7 +123,8 @@ class Law:
         while True:
             self._count("connections cut", sum(link.struck for link in proxy.links))
             proxy.links.clear()
-            proxy.fault = self._fault(dice)
+            proxy.faults.clear()
+            proxy.faults.extend([None, *(self._fault(dice) for _ in range(_LINKS))])
             try:
                 if await self._read_once(dsn, copy, dice):
                     return
@@ -129,20 +135,24 @@ class Law:
                 await asyncio.sleep(0.02)
 
     def _fault(self, dice: random.Random) -> Fault | None:
-        """What ends all connections of the next reader; None: nothing does."""
+        """What ends a connection of the next reader; None: nothing does."""
         if dice.random() >= self.faults:
             return None
-        return Fault(dice.choice((Kind.CUT, Kind.RESET)), Way.TO_CLIENT, int(10 ** dice.uniform(2, 6)))
+        return Fault(dice.choice((Kind.CUT, Kind.RESET)), Way.TO_CLIENT, int(10 ** dice.uniform(2.8, 4.4)))
 
     async def _read_once(self, dsn: str, copy: Copy, dice: random.Random) -> bool:
         options: dict[str, Any] = {
             "max_records": dice.choice((1, 2, 7, 256)),
             "max_transaction_changes": dice.choice((0, 3, self.max_transaction_changes)),
-            "restart": dice.random() < 0.5,
+            "restart": dice.random() < 0.75,
         }
         changes = aioifx.changes(dsn, self._tables, start=await copy.position(), **options)
         async with changes:
+            assembler = changes._assembler
             async for transaction in changes:
+                if assembler is not changes._assembler:
+                    self._count("continued")
+                    assembler = changes._assembler
                 if dice.random() < self.cuts / 2:
                     await self._die(copy, transaction)
                 await copy.apply(transaction)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final
 
 import aioifx
@@ -19,6 +20,8 @@ class Copy:
     def __init__(self, conn: Connection[Any]) -> None:
         self.conn = conn
         self.transactions = 0
+        self.changes = Counter[str]()
+        """By kind, those that were applied."""
 
     async def position(self) -> Position | None:
         """That of the last transaction which was applied."""
@@ -35,12 +38,16 @@ class Copy:
         async with self.conn.transaction():
             last = await self.position()
             assert last is None or last.commit < transaction.position.commit, (last, transaction.position)
+            sequence = 0
             for change in transaction:
+                assert sequence < change.sequence, (sequence, change)
+                sequence = change.sequence
                 await self._apply(change)
             await self.conn.execute("UPDATE positions SET text = ?", transaction.position.to_json())
         self.transactions += 1
 
     async def _apply(self, change: Change) -> None:
+        self.changes[change.kind] += 1
         table = change.table.rpartition(".")[2]
         if change.kind == "truncate":
             await self.conn.execute(f"DELETE FROM {table}")

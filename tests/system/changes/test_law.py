@@ -28,10 +28,9 @@ async def test_the_copy_is_equal() -> None:
 @pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize("quirks", VARIATIONS, ids=lambda quirks: "-and-".join(quirks) or "none")
 async def test_the_copy_is_equal_with_other_servers(quirks: tuple[Quirk, ...], seed: int) -> None:
-    law = Law(seed=seed, transactions=30, quirks=quirks, faults=0.5)
+    law = Law(seed=seed, transactions=60, quirks=quirks, cuts=0.02, faults=0.8)
     await law.check()
-    assert law.seen["restarts"] > 0
-    assert law.seen["connections cut"] > 0
+    assert {"restarts", "connections cut", "insert", "update", "delete", "truncate"} <= law.seen.keys()
 
 
 @pytest.mark.exhaustive

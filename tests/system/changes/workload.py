@@ -166,7 +166,7 @@ class Writer:
                 await conn.execute("UPDATE wide SET k = ? WHERE k = ?", self._new_key(), key)
             case _:
                 made = self._new_key()
-                if dice.random() < 0.1:
+                if dice.random() < 0.2:
                     await conn.execute("TRUNCATE TABLE scratch")
                 await conn.execute("INSERT INTO scratch VALUES (?, ?)", made, _text(dice, 30))
 
