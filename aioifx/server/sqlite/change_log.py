@@ -13,6 +13,7 @@ Invariants:
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager, suppress
@@ -108,10 +109,10 @@ class ChangeLog:
     def close_page(self) -> int:
         """Let the next entry begin a page; returns the number of pages of the current file before it."""
         with self._lock:
-            if self._file is not None and self._offset % PAGE:
+            if self._offset % PAGE:
+                file = self._ready()
                 self._offset = -(-self._offset // PAGE) * PAGE
-                self._file.truncate(self._offset)
-                self._file.seek(self._offset)
+                file.truncate(self._offset)
                 self.end = self._position
             return self._offset // PAGE
 
@@ -151,7 +152,7 @@ class ChangeLog:
                 yield
                 file.flush()
             except BaseException:
-                self._cut(file, offset)
+                self._cut(offset)
                 self._open = known
                 raise
             self.end = self._position
@@ -170,14 +171,16 @@ class ChangeLog:
                     self.path(number).unlink()
         if self._file is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            self._file = open(self.path(self._number), "wb", opener=private)
+            self._file = open(self.path(self._number), "ab", opener=private)
         return self._file
 
-    def _cut(self, file: BinaryIO, offset: int) -> None:
-        with suppress(OSError):  # what cannot be written is not needed
-            file.flush()
-        file.seek(offset)
-        file.truncate()
+    def _cut(self, offset: int) -> None:
+        """Withdraw what was appended. The file is opened again: its buffer keeps what could not be written."""
+        file, self._file = self._file, None
+        with suppress(OSError):
+            if file is not None:
+                file.close()
+        os.truncate(self.path(self._number), offset)
         self._offset = offset
 
     def _append(self, *facts: object) -> int:

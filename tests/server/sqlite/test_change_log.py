@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,21 @@ def test_a_page_that_is_closed_is_not_written_again(tmp_path: Path) -> None:
         1 << 32,
         (1 << 32) + PAGE,
     ]
+    log.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_what_a_full_disk_has_not_taken_is_not_written_later(tmp_path: Path) -> None:
+    log = ChangeLog(tmp_path / "changes")
+    logged(log, 1, b"a")
+    assert log._file is not None
+    with open("/dev/full", "wb") as full:
+        os.dup2(full.fileno(), log._file.fileno())
+    with pytest.raises(OSError, match="No space"):
+        logged(log, 2, b"lost")
+    assert log.close_page() == 1
+    logged(log, 3, b"c")
+    assert [entry.facts[2] for entry in entries(log) if entry.kind is Kind.INSERT] == [b"a", b"c"]
     log.close()
 
 
