@@ -89,7 +89,8 @@ def set_full_row_logging(state: SessionState, name: str, is_on: int) -> int:
         raise CdcError("TABCAPTURED")
     with _latch(state, database):
         try:
-            state.databases.capture(database, table.tabid, is_captured=bool(is_on))
+            form = ", ".join(f"{column.name} {column.type}" for column in table.stored_columns)
+            state.databases.capture(database, table.tabid, form, is_captured=bool(is_on))
         except OSError:
             raise CdcError("INTERNAL") from None
     return 0
@@ -121,7 +122,8 @@ def start_capture(state: SessionState, number: int, zero: int, name: str, column
     if (database.name, table.tabid) in session.tables:
         raise CdcError("TABCAPTURED")
     names = [each.strip().lower() for each in columns.split(",")]
-    made = CapturedTable(database, table, names, label, state.registry.quirks)
+    first = state.databases.first_captured(database, table.tabid)
+    made = CapturedTable(database, table, names, label, first, state.registry.quirks)
     session.add_table(table.tabid, made)
     return 0
 

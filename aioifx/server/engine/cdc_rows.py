@@ -65,6 +65,7 @@ class CapturedTable:
     Args:
         names: of the columns.
         label: the number that the client has given it.
+        first: the position from which on the log has rows of the table's present form.
         quirks: of the server.
 
     Raises:
@@ -72,12 +73,19 @@ class CapturedTable:
     """
 
     def __init__(
-        self, database: Database, table: Table, names: Sequence[str], label: int, quirks: Collection[str]
+        self,
+        database: Database,
+        table: Table,
+        names: Sequence[str],
+        label: int,
+        first: int,
+        quirks: Collection[str],
     ) -> None:
         columns = [_column(table, name) for name in names]
         self.database = database.name
         self.table = table
         self.label = label
+        self.first = first
         self.started = int(time())
         self._quirks = quirks
         self._types = [column.type for column in columns]

@@ -254,17 +254,22 @@ class Databases:
         database.changes = self.changes
         database.captured = self._captured.of(database.name)
 
-    def capture(self, database: Database, tabid: int, *, is_captured: bool) -> None:
+    def capture(self, database: Database, tabid: int, form: str, *, is_captured: bool) -> None:
         """Turn full-row logging of a table on or off; only under the database's latch.
+
+        Args:
+            form: see `Logging.form`.
 
         Raises:
             OSError: it cannot be written.
         """
-        known = self._captured.of(database.name)
-        tabids = known | {tabid} if is_captured else known - {tabid}
-        if tabids != known:
-            self._captured.set(database.name, tabids)
+        if (tabid in self._captured.of(database.name)) is not is_captured:
+            self._captured.set(database.name, tabid, form, self.changes.end, is_on=is_captured)
             self._combine(database)
+
+    def first_captured(self, database: Database, tabid: int) -> int:
+        """The position from which on the log has rows of a captured table in its present form."""
+        return self._captured.first(database.name, tabid)
 
     def watch(self, database: Database, tabids: frozenset[int]) -> None:
         """Log the changes of these tables for push data as well, until the server ends."""
@@ -403,8 +408,7 @@ class Databases:
                 raise SqlError(-329, -111, token=name)
             database.release_file()
             _remove(database.path)
-            if database.captured:
-                self._captured.set(name, frozenset())
+            self._captured.forget(name)
 
     def close(self) -> None:
         """Close all databases, and remove temporary files."""

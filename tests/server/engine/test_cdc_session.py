@@ -201,6 +201,25 @@ def test_logs_that_are_gone_end_the_session(monkeypatch: pytest.MonkeyPatch) -> 
         client.close()
 
 
+def test_rows_from_before_an_alter_table_end_the_session() -> None:
+    with captured_core() as (core, writer):
+        client = Capturing(core)
+        client.begin(max_records=99)
+        insert(writer, 1)
+        for change in ("CREATE INDEX i ON t (a)", "ALTER TABLE t DROP x"):
+            client.close()
+            assert client.call("cdc_set_fullrowlogging", TABLE, 0) == 0
+            run_all(writer, change)
+            client.begin(1 << 32, max_records=99)
+            found = client.read()
+            assert kind_of(found[2]) == ("INSERT" if "INDEX" in change else "Failure")
+        run_all(writer, "INSERT INTO t VALUES (2, 'n2')")
+        client.close()
+        client.begin(max_records=99)
+        run_all(writer, "INSERT INTO t VALUES (3, 'n3')")
+        assert values(client.all()) == [(3, "n3")]
+
+
 def test_without_a_capture_there_is_nothing() -> None:
     with captured_core() as (core, writer):
         client = Capturing(core)
@@ -244,7 +263,8 @@ def test_a_row_in_utf8_keeps_its_bytes() -> None:
         run_all(engine, "INSERT INTO t VALUES ('λόγος', 'λόγος')")
         *_, row, _ = client.all()
         assert isinstance(row, RowImage)
-        assert row.payload.decode() == "λόγος  \nλόγος"
+        word = "λόγος".encode()
+        assert row.payload == word + b"  \n" + word
         engine.close()
 
 
