@@ -3,8 +3,8 @@
     pip install pyarrow
     AIOIFX_DSN=informix://informix@db1:9088/shop?server=ol_shop python examples/changes_to_parquet.py FOLDER
 
-A file has at least ROWS changes, and whole transactions; the first one has one transaction, so that there is a position.
-It appears when it is complete. After a restart the program continues behind the last file.
+A file has at least ROWS changes, and whole transactions. The first file has one transaction, so that there is a
+position. A file appears when it is complete. After a restart the program continues behind the last one.
 """
 
 from __future__ import annotations

@@ -145,7 +145,9 @@ async def test_a_copy_in_postgresql_follows_an_update_of_all_keys() -> None:
     async with aioifx.server.running(seed=seed) as dsn, aioifx.connect(dsn) as conn:
         target = Target()
         async with aioifx.changes(dsn, ["informix.orders"]) as changes:
-            await conn.executemany("insert into orders values (?, ?, ?)", [(1, "a", 1), (2, "b", 2), (3, "c", 3)])
+            await conn.executemany(
+                "insert into orders values (?, ?, ?)", [(1, "a", 1), (2, "b", 2), (3, "c", 3)]
+            )
             await conn.execute("update orders set id = id + 1")
             async with conn.transaction():
                 await conn.execute("truncate table orders")

@@ -93,7 +93,9 @@ def _start(arguments: argparse.Namespace) -> Position | None:
             return Position.from_json(path.read_bytes())
         except FileNotFoundError:
             if not os.access(path.parent, os.W_OK):
-                raise InterfaceError(f"--checkpoint: {path.parent} is not a folder that can be written") from None
+                raise InterfaceError(
+                    f"--checkpoint: {path.parent} is not a folder that can be written"
+                ) from None
         except InterfaceError as error:
             raise InterfaceError(f"--checkpoint: {path}: {error}") from None
         except OSError as error:

@@ -81,7 +81,10 @@ async def test_a_snapshot_comes_first(run: Run, server: Server) -> None:
         (["item"], "table: expected database:owner.table in ASCII, got 'item'"),
         ([TABLE, "--from", "{}"], "--from: position: expected an object with change, commit, restart"),
         ([TABLE, "--checkpoint", "."], "--checkpoint: "),
-        ([TABLE, "--checkpoint", "missing/file"], "--checkpoint: missing is not a folder that can be written"),
+        (
+            [TABLE, "--checkpoint", "missing/file"],
+            "--checkpoint: missing is not a folder that can be written",
+        ),
         (
             [TABLE, "--snapshot", "--from", '{"restart": 1, "commit": 1, "change": 1}'],
             "--snapshot: expected no --from",
