@@ -7,7 +7,6 @@ sessions end with the server (documented for 12.10; later ones keep them); every
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Final, cast
 
@@ -21,6 +20,8 @@ from aioifx.server.sql.runtime.json_text import read_json
 
 _OK: Final = "OK"
 _FAILED: Final = "-1"
+_DIGITS: Final = 19
+"""Those of the largest number of eight bytes."""
 _NEVER: Final = 1 << 31
 """Seconds of a timeout that is as good as none."""
 
@@ -134,7 +135,8 @@ def _register(state: SessionState, values: Mapping[str, object]) -> str:
 
 def _number(values: Mapping[str, object], name: str, default: int) -> int:
     value = str(values.get(name, default))
-    if not re.fullmatch("-?[0-9]{1,19}", value):
+    digits = value.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _DIGITS):
         raise Refused(f"{name} is not a number")
     return int(value)
 
