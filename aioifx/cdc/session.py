@@ -19,7 +19,7 @@ from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.connect import open_connection
 from aioifx.client.lobs.smart_object import read_stream
 from aioifx.codecs.cdc_records import log_of, lsn_text, sequence_of
-from aioifx.errors import CdcError, ConnectionLost, DatabaseError, ProtocolError
+from aioifx.errors import CdcError, ConnectionLost, DatabaseError, ProtocolError, QueryTimeout
 
 logger: Final = logging.getLogger("aioifx.cdc")
 
@@ -69,6 +69,7 @@ class CdcSession:
         """Connect to syscdcv1, and open a session there.
 
         Args:
+            options: *command_timeout* limits each call and read.
             seconds: after which a read without data ends.
             max_records: the most records of a read.
 
@@ -148,8 +149,11 @@ class CdcSession:
             CdcError: the server returned no data, or an error.
         """
         session = statements_of(self.conn).session
-        async with session.turn(apply_settings=False):
-            data = await read_stream(session, self.number, BUFFER)
+        try:
+            async with session.turn(apply_settings=False):
+                data = await read_stream(session, self.number, BUFFER)
+        except QueryTimeout as error:
+            raise self._silent() from error
         if data.size < 0:
             raise await self.error(data.size, "read")
         if data.size == 0:  # a failure, by IBM's sample; TIMEOUT is a record
@@ -165,6 +169,11 @@ class CdcSession:
                     self._codes[int(number)] = str(name or "").strip(), str(text or "").strip()
         return cdc_error(code, self._codes.get(code), during=during)
 
+    def _silent(self) -> ConnectionLost:
+        """Drop the connection of a server that does not answer."""
+        self.terminate()
+        return ConnectionLost("the capture session did not answer within stall_timeout")
+
     async def _call(self, routine: str, *arguments: object) -> int:
         """The result of a routine.
 
@@ -172,7 +181,10 @@ class CdcSession:
             CdcError: it is negative.
         """
         sql = f"execute function informix.cdc_{routine}({', '.join('?' * len(arguments))})"
-        result = await self.conn.fetchval(sql, *arguments)
+        try:
+            result = await self.conn.fetchval(sql, *arguments)
+        except QueryTimeout as error:
+            raise self._silent() from error
         if not isinstance(result, int):
             raise ProtocolError(f"cdc_{routine}: expected a number, got {type(result).__name__}")
         if result < 0:

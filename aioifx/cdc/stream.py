@@ -177,6 +177,7 @@ class Changes(NotCopied):
         self._read_since = 0.0
         self._error_record: Failure | None = None
         self._reading: asyncio.Task[bytes] | None = None
+        self._reopening: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
         self._has_read = False  # since the session was opened
         self._is_iterating = False
@@ -231,8 +232,9 @@ class Changes(NotCopied):
         """Open a session that captures the tables from *start* on; None: from now on."""
         settings = self._settings
         capturing = replace(
-            self._options.in_locale(settings.cdc_locale), database=DATABASE, role="any", command_timeout=None,
-            autocommit=True, isolation=None, read_only=False, strip_char=False, lock_diagnosis=False,
+            self._options.in_locale(settings.cdc_locale), database=DATABASE, role="any",
+            command_timeout=settings.stall_timeout, autocommit=True, isolation=None, read_only=False,
+            strip_char=False, lock_diagnosis=False,
         )  # fmt: skip
         captured = [
             Captured(table.name, [column.name for column in table.layout.columns], label)
@@ -329,9 +331,7 @@ class Changes(NotCopied):
         """The next transaction; with *restart*, over a lost connection as well."""
         while True:
             if self._session is None and not self._is_closed:
-                await self._activate(self._continuation)
-                assert self._assembler is not None
-                assembler = self._assembler
+                assembler = await self._reopened()
             try:
                 return await self._delivered(assembler)
             except ConnectionLost as lost:
@@ -342,6 +342,24 @@ class Changes(NotCopied):
                 if not self._has_read:  # it was lost again at once
                     raise
                 logger.warning("%s; the capture continues at %s", lost, self._continuation)
+
+    async def _reopened(self) -> Assembler:
+        """The assembler of another session. Cancelling this leaves the attempt in progress, for the next call.
+
+        Raises:
+            StopAsyncIteration: it was closed meanwhile.
+        """
+        if self._reopening is None:
+            self._reopening = asyncio.ensure_future(self._activate(self._continuation))
+            self._reopening.add_done_callback(_retrieve)
+        reopening = self._reopening
+        await asyncio.wait([reopening])
+        if self._is_closed:
+            raise StopAsyncIteration
+        self._reopening = None
+        reopening.result()
+        assert self._assembler is not None
+        return self._assembler
 
     async def _delivered(self, assembler: Assembler) -> CommittedTransaction:
         """The next transaction, or chunk of a snapshot.
@@ -402,22 +420,16 @@ class Changes(NotCopied):
             StopAsyncIteration: it was closed meanwhile.
         """
         self._reader.check()
-        session, now = self._session, asyncio.get_running_loop().time()
-        assert session is not None
         if self._reading is None:
-            self._read_since = now
-            self._reading = asyncio.ensure_future(session.read())
+            assert self._session is not None
+            self._read_since = asyncio.get_running_loop().time()
+            self._reading = asyncio.ensure_future(self._session.read())
             self._reading.add_done_callback(_retrieve)
-        reading, limit = self._reading, self._settings.stall_timeout
-        done, _ = await asyncio.wait([reading], timeout=max(self._read_since + limit - now, 0.0))
+        reading = self._reading
+        await asyncio.wait([reading])
         if self._is_closed:  # `aclose` has waited for the read, or ended it
             raise StopAsyncIteration
-        if not done:
-            session.terminate()
-            await asyncio.wait([reading])
         self._reading = None
-        if not done:
-            raise ConnectionLost(f"the capture session did not answer within {limit:g} s")
         found = reading.result()
         self._has_read = True
         return found
@@ -433,6 +445,9 @@ class Changes(NotCopied):
         A read in progress ends first, at the latest after *timeout* seconds.
         """
         self._is_closed = True
+        if self._reopening is not None:
+            self._reopening.cancel()
+            await asyncio.wait([self._reopening])
         session, self._session = self._session, None
         if session is None:
             return
@@ -455,7 +470,7 @@ class Changes(NotCopied):
                     self._reading = None
 
 
-def _retrieve(reading: asyncio.Task[bytes]) -> None:
-    """Retrieve the error of a read, so that asyncio does not log it if nobody waits for it any more."""
-    if not reading.cancelled():
-        reading.exception()
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    """Retrieve the error of a task, so that asyncio does not log it if nobody waits for it any more."""
+    if not task.cancelled():
+        task.exception()

@@ -147,6 +147,7 @@ def test_both_halves_of_an_update_are_in_memory_or_in_the_file(memory: int) -> N
     assembler.close()
 
 
+@pytest.mark.exhaustive
 def test_a_record_that_is_larger_than_usual_may_be_in_the_file() -> None:
     columns = (Column("id", INTEGER), Column("data", SqlType(TypeCode.LVARCHAR, 32_739)))
     layout = RowLayout(columns, UTF8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from aioifx import CdcError, ConnectionLost, OperationalError, ProtocolError, parse_dsn
 from aioifx.cdc.session import BUFFER, Captured, CdcSession
 from aioifx.testing.messages import EOT
-from aioifx.testing.script import listening
+from aioifx.testing.script import Delayed, listening
 from aioifx.wire import objects
 from aioifx.wire.outbox import Outbox
 from tests.cdc.peer import DSN, LOST, ORDERS, SESSION, CdcPeer, commit, data, sequence
@@ -24,7 +25,7 @@ TABLE = Captured(ORDERS, ["id", "name"], 1)
 async def opened(peer: CdcPeer, **options: Any) -> AsyncIterator[CdcSession]:
     async with listening(peer) as listener:
         address = DSN.replace("127.0.0.1", f"127.0.0.1:{listener.port}").replace("/stores", "/syscdcv1")
-        session = await CdcSession.open(parse_dsn(address), seconds=1, max_records=64)
+        session = await CdcSession.open(replace(parse_dsn(address), **options), seconds=1, max_records=64)
         try:
             yield session
         finally:
@@ -47,6 +48,19 @@ async def test_the_calls_are_those_of_the_manual() -> None:
     assert peer.calls[-3] == ("closesess", str(SESSION)) or number in peer.calls[-3]
     assert peer.reads == [(SESSION, BUFFER)]
     assert peer.has_ended
+
+
+async def test_a_server_that_does_not_answer_a_routine_is_lost() -> None:
+    class Silent(CdcPeer):
+        late = Delayed(EOT)
+
+        def own_reply(self, group: list[Any]) -> Any:
+            reply = super().own_reply(group)
+            return self.late if any(call[0] == "startcapture" for call in self.calls) else reply
+
+    async with opened(Silent(), command_timeout=0.05, cancel_timeout=0.01) as session:
+        with pytest.raises(ConnectionLost, match="did not answer within stall_timeout"):
+            await session.start([TABLE])
 
 
 async def test_a_number_beyond_16_bits_is_cut() -> None:

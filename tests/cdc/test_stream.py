@@ -8,7 +8,6 @@ import gc
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -27,6 +26,7 @@ from aioifx import (
     Position,
     ProtocolError,
 )
+from aioifx.client.api.connection import statements_of
 from aioifx.codecs.cdc_records import CdcRecord, Failure, encode_record
 from aioifx.testing.script import Delayed, listening
 from tests.cdc.peer import (
@@ -117,25 +117,33 @@ async def test_a_cancelled_wait_loses_nothing() -> None:
     assert len(peer.reads) == 1
 
 
+def limit_calls(changes: Changes, seconds: float) -> None:
+    """A shorter stall_timeout, below the one second that a read may take."""
+    assert changes._session is not None
+    dispatcher = statements_of(changes._session.conn).session.dispatcher
+    dispatcher.command_timeout = dispatcher._timeout = seconds
+
+
 async def test_no_answer_ends_the_connection() -> None:
-    peer = CdcPeer([Delayed(NOTHING)])
-    async with capturing(peer, stall_timeout=1.05) as changes:
-        changes._settings = replace(changes._settings, stall_timeout=0.01)
-        with pytest.raises(ConnectionLost, match="the capture session did not answer within"):
-            await anext(changes)
+    async with capturing(CdcPeer([Delayed(NOTHING)]), cancel_timeout=0.01) as changes:
+        limit_calls(changes, 0.01)
+        for _ in range(2):
+            with pytest.raises(ConnectionLost, match="the capture session did not answer within"):
+                await anext(changes)
 
 
 async def test_waits_that_are_cancelled_do_not_extend_the_limit_of_a_read() -> None:
     late = Delayed(NOTHING)
-    async with capturing(CdcPeer([late]), stall_timeout=1.05) as changes:
+    async with capturing(CdcPeer([late]), cancel_timeout=0.01) as changes:
+        limit_calls(changes, 0.01)
         waiting = asyncio.ensure_future(anext(changes))
         await late.reached.wait()
         waiting.cancel()
         await asyncio.wait([waiting])
-        changes._read_since -= 2
+        assert changes._reading is not None
+        await asyncio.wait([changes._reading])  # ends without a wait for a transaction
         with pytest.raises(ConnectionLost, match="the capture session did not answer within"):
-            async with asyncio.timeout(1):
-                await anext(changes)
+            await anext(changes)
 
 
 async def test_two_tasks_cannot_iterate_at_once() -> None:
@@ -213,13 +221,29 @@ async def test_a_capture_is_reopened_though_the_wait_for_it_is_cancelled() -> No
             self.started.set()
             return super()._rows(sql)
 
-    second, third = Silent(), CdcPeer([data(*ONE)])
-    async with capturing(CdcPeer([NOTHING, LOST]), second, third, restart=True) as changes:
+    second = Silent([data(*ONE)])
+    async with capturing(CdcPeer([NOTHING, LOST]), second, restart=True) as changes:
         waiting = asyncio.ensure_future(anext(changes))
         await second.started.wait()
         waiting.cancel()
         await asyncio.wait([waiting])
         assert await keys(changes, 1) == [[1]]
+
+
+async def test_closing_ends_an_attempt_to_reopen() -> None:
+    class Silent(CdcPeer):
+        late = Delayed(NOTHING)
+
+        def own_reply(self, group: list[Any]) -> Any:
+            return self.late
+
+    silent = Silent()
+    async with capturing(CdcPeer([NOTHING, LOST]), silent, restart=True) as changes:
+        waiting = asyncio.ensure_future(anext(changes))
+        await silent.late.reached.wait()
+        await changes.aclose()
+        with pytest.raises(StopAsyncIteration):
+            await waiting
 
 
 @pytest.mark.parametrize(("flags", "calls"), [(1, 0), (0, 1)])
