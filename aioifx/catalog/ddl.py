@@ -23,7 +23,8 @@ from aioifx.catalog.definitions import (
     TriggerDefinition,
     TypeDefinition,
 )
-from aioifx.catalog.names import owned, quoted, with_owner
+from aioifx.catalog.names import owned, with_owner
+from aioifx.catalog.texts import quoted
 
 
 class DdlOptions(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from aioifx.catalog.texts import quoted
 from aioifx.sqltypes import DISTINCT, Column, SqlType, TypeCode
 
-_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*")
 _HEAD: Final = re.compile(
     r"""
     ( \s* CREATE \s+ (?: OR \s+ REPLACE \s+ )? (?: DBA \s+ )?
@@ -18,11 +18,6 @@ _HEAD: Final = re.compile(
 )
 _COLLECTIONS: Final = {TypeCode.SET: "set", TypeCode.MULTISET: "multiset", TypeCode.LIST: "list"}
 _BUILT_IN: Final = frozenset({"blob", "boolean", "bson", "clob", "json", "lvarchar"})
-
-
-def quoted(name: str) -> str:
-    """A name as it is, or in double quotes, which need DELIMIDENT, if it was delimited."""
-    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def owned(owner: str, name: str) -> str:

@@ -18,7 +18,7 @@ from aioifx.catalog.definitions import (
     Storage,
     TypeDefinition,
 )
-from aioifx.catalog.description import read_schema
+from aioifx.catalog.description import describe, read_schema
 from aioifx.client.sql.script import statements_of
 from tests.catalog.conftest import database, script_of
 
@@ -38,6 +38,25 @@ async def test_a_database_that_is_made_from_the_ddl_has_the_same_schema(name: st
         assert await read_schema(conn) == schema
         again = await read_schema(conn)
     assert ";\n".join(statements(again, DdlOptions(storage=True))) == sql
+
+
+async def test_delimited_names_are_written_with_quotes() -> None:
+    async with database("", DELIMIDENT="y") as conn:
+        for sql, _ in statements_of(script_of("delimited")):
+            await conn.execute(sql)
+        schema = await read_schema(conn)
+        assert (await describe(conn, '"a.b:c"')).relation.name == "a.b:c"
+        with pytest.raises(aioifx.UndefinedTable):
+            await describe(conn, "Item")
+    assert [each.keys for each in schema.relations[1].indexes] == [('"a b" desc', '"it\'s"')]
+    script = ";\n".join(statements(schema))
+    async with database("", DELIMIDENT="y") as conn:
+        for sql, _ in statements_of(script):
+            await conn.execute(sql)
+        assert await read_schema(conn) == schema
+        await conn.execute('INSERT INTO "Item" ("a b") VALUES (1)')
+        await conn.execute('UPDATE "Item" SET "a b" = 2 WHERE "Id" = 1')
+        assert await conn.fetchval('SELECT "{" FROM "a.b:c"') == 1  # by the trigger
 
 
 SCRIPTS = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.catalog.names import owned, quoted, type_text, with_owner
+from aioifx.catalog.names import owned, type_text, with_owner
+from aioifx.catalog.texts import quoted
 from aioifx.sqltypes import DISTINCT, Column, SqlType, TypeCode
 
 

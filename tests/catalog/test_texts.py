@@ -48,6 +48,11 @@ def test_index_keys_are_columns_and_functions(text: str, keys: list[tuple[Any, .
     assert found == [texts.Key(*key, *([1] if len(key) == 3 else [])) for key in keys]
 
 
+def test_names_in_functions_of_index_keys_are_sql() -> None:
+    (key,) = texts.index_keys("<145>(1, 9) [1]")
+    assert key.named({1: "a B"}, {145: "Up"}).expression == '"Up"("a B", column 9)'
+
+
 @pytest.mark.parametrize(
     ("sql_type", "kind", "text", "expected"),
     [

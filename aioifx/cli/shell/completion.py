@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from aioifx.catalog.names import quoted
+from aioifx.catalog.texts import quoted
 from aioifx.cli.shell.commands import COMMANDS
 from aioifx.cli.shell.keywords import KEYWORDS
 from aioifx.cli.shell.names import Names
