@@ -183,8 +183,14 @@ def joined(chunks: Sequence[str], width: int) -> str:
     """The text of rows with a CHAR column of *width* bytes.
 
     A connection may strip CHAR values; the blanks that a row lost are restored if its characters are single bytes.
+    A character of several bytes may have had no room; the blanks in its place are left out.
     """
     whole = [chunk.ljust(width) if chunk.isascii() else chunk for chunk in chunks]
+    if not all(map(str.isascii, chunks)) and all(len(chunk.encode()) <= width for chunk in whole):  # UTF-8
+        for number, following in enumerate(whole[1:]):
+            text = whole[number].rstrip(" ")
+            if len(text.encode()) + len(following[:1].encode()) > width:
+                whole[number] = text
     return "".join(whole).strip(" ")
 
 

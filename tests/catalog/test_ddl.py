@@ -20,6 +20,7 @@ from aioifx.catalog.definitions import (
 )
 from aioifx.catalog.description import describe, read_schema
 from aioifx.client.sql.script import statements_of
+from aioifx.server import ServerOptions, serve
 from tests.catalog.conftest import database, script_of
 
 TESTS = Path(__file__).parents[1]
@@ -57,6 +58,22 @@ async def test_delimited_names_are_written_with_quotes() -> None:
         await conn.execute('INSERT INTO "Item" ("a b") VALUES (1)')
         await conn.execute('UPDATE "Item" SET "a b" = 2 WHERE "Id" = 1')
         assert await conn.fetchval('SELECT "{" FROM "a.b:c"') == 1  # by the trigger
+
+
+@pytest.mark.parametrize("locale", ["en_US.utf8", "en_US.8859-1"])
+async def test_long_texts_that_are_not_ascii_are_read_whole(locale: str) -> None:
+    lines = "\n".join(f"{' ' * (n % 7)}LET s = 'größer  {n}'; -- öä" for n in range(200))
+    procedure = f'create procedure "informix".p() DEFINE s CHAR(9);\n{lines}\nend procedure'
+    values = ", ".join(f"'né  {n}ü'" for n in range(200))
+    view = f'create view "informix".v (a) as select a from "informix".t where b in ({values})'
+    options = ServerOptions(
+        databases=(f"db:{locale}",), db_locale=locale, seed="create table t (a int, b char(9))"
+    )
+    async with serve(options) as server, aioifx.connect(server.dsn, db_locale=locale) as conn:
+        await conn.execute(procedure)
+        await conn.execute(view)
+        schema = await read_schema(conn)
+    assert [schema.routines[0].sql, schema.relations[1].sql] == [procedure, view]
 
 
 SCRIPTS = {

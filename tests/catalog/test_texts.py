@@ -99,6 +99,18 @@ def test_text_over_several_rows_keeps_its_blanks(strip: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("chunks", "whole"),
+    [
+        (["12345 ", "öäü"], "12345öäü"),  # UTF-8: the ö, two bytes, had no room
+        (["1234  ", "öäö   "], "1234  öäö"),
+        (["größe ", "rößer "], "größe rößer"),  # one byte for each character
+    ],
+)
+def test_a_character_that_had_no_room_leaves_no_blanks(chunks: list[str], whole: str) -> None:
+    assert texts.joined(chunks, 6) == whole
+
+
+@pytest.mark.parametrize(
     ("condition", "expected"),
     [
         ("a > 1", "a > 1"),
