@@ -167,6 +167,6 @@ def _files(start: str) -> Sequence[Suggestion]:
     folder, slash, _ = start.rpartition("/")
     try:
         found = sorted(Path(folder + slash or ".").expanduser().iterdir())
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: ~ of an unknown user
         return ()
     return [Suggestion(f"{folder}{slash}{each.name}{'/' * each.is_dir()}", "") for each in found]
