@@ -28,7 +28,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 
 from aioifx.cli.address import Destination
 from aioifx.cli.output import say
-from aioifx.cli.script import without_secrets
+from aioifx.cli.passwords import without_secrets
 from aioifx.cli.shell.commands import run_entry
 from aioifx.cli.shell.completion import suggestions
 from aioifx.cli.shell.execution import report
