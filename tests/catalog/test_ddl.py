@@ -154,6 +154,13 @@ def test_statements_without_owners_and_privileges_but_with_storage() -> None:
     ]
 
 
+def test_a_table_without_privileges_is_not_made_for_everybody() -> None:
+    schema = Schema(relations=(Relation(kind="table", name="item", owner="ann"),))
+    revoke = 'revoke all on "ann".item from "public" as "ann"'
+    assert list(statements(schema))[1:] == [revoke]
+    assert list(statements(schema, DdlOptions(owners=False)))[1:] == ['revoke all on item from "public"']
+
+
 async def test_the_statements_of_privileges_are_read_by_the_server() -> None:
     script = (
         "create table item (id int, price int); create function f(a int, d date) returning int; end function"
