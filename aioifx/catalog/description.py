@@ -156,14 +156,15 @@ class _Reader:
         found = await self._tables.entries(self.fetch)
         if self._names is None:
             return [*found]
-        entries: list[TableEntry] = []
+        entries: dict[int, TableEntry] = {}
         others = {*others}
         for name in self._names:
             meant = [each for each in found if name.means(each.owner, each.name)]
             if not meant and name.name not in others:
                 raise UndefinedTable(await self._unknown(name), sqlcode=-206)
-            entries += [each for each in meant if each.is_own] or meant[:1]
-        return entries
+            chosen = [each for each in meant if each.is_own] or meant[:1]
+            entries |= {each.tabid: each for each in chosen}
+        return [*entries.values()]
 
     async def _unknown(self, name: _Name) -> str:
         every = Tables(Place(), None, is_ansi=False)
