@@ -26,6 +26,10 @@ def test_names_are_quoted_only_if_they_were_delimited() -> None:
             "create trigger if not exists 'bert'.t insert on x",
             'create trigger if not exists "ann".t insert on x',
         ),
+        (
+            "{x} create /* create view q.w */ dba procedure -- a.b\n p() end procedure",
+            '{x} create /* create view q.w */ dba procedure -- a.b\n "ann".p() end procedure',
+        ),
         ("create view v as select a.b from a", 'create view "ann".v as select a.b from a'),
     ],
 )
