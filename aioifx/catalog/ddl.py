@@ -23,7 +23,8 @@ from aioifx.catalog.definitions import (
     TriggerDefinition,
     TypeDefinition,
 )
-from aioifx.catalog.names import owned, quoted, with_owner
+from aioifx.catalog.names import owned, with_owner
+from aioifx.catalog.texts import quoted
 
 
 class DdlOptions(NamedTuple):
@@ -172,6 +173,11 @@ class _Writer:
     def _grants(self, schema: Schema) -> Iterator[str]:
         yield from (f"create role {_user(role)}" for role in schema.roles)
         of_public: set[str] = set()
+        granted = {(grant.owner, grant.name) for grant in schema.grants if grant.on == "table"}
+        for each in schema.relations:  # a new table is for everybody (documented: NODEFDAC)
+            if each.kind == "table" and (each.owner, each.name) not in granted:
+                owner = f" as {_user(each.owner)}" if self._options.owners else ""
+                yield f'revoke all on {self._named(each.owner, each.name)} from "public"{owner}'
         for grant in schema.grants:
             on = self._on(grant)
             if grant.on == "table" and on not in of_public:

@@ -32,10 +32,10 @@ from aioifx.catalog.tables import (
     Tables,
     fetch_of,
 )
-from aioifx.catalog.texts import Key, Place, default_sql, without_parentheses
+from aioifx.catalog.texts import Key, Place, default_sql, quoted, without_parentheses
 from aioifx.client.api.connection import Connection
 from aioifx.client.sql.hints import did_you_mean
-from aioifx.client.sql.identifiers import object_name, plain_name
+from aioifx.client.sql.identifiers import catalog_name, object_name
 from aioifx.errors import InterfaceError, UndefinedTable
 
 KINDS: Final = {
@@ -56,7 +56,7 @@ _NAMED_BY_SERVER: Final = {"P": "u", "U": "u", "R": "r", "C": "c"}
 """First letters of names that the server gives, before the table's and the constraint's numbers."""
 _LOCK_MODES: Final = {"P": "page", "R": "row"}
 _NAME: Final = re.compile(
-    r"""(?: (?P<owner> "[^"]*" | '[^']*' | [^.:"']+ ) \. )? (?P<name> [^.:"']+ | "[^:]+" )""", re.X
+    r"""(?: (?P<owner> "[^"]*" | '[^']*' | [^.:"']+ ) \. )? (?P<name> [^.:"']+ | "(?:[^"]|"")+" )""", re.X
 )
 
 
@@ -128,7 +128,7 @@ class _Name(NamedTuple):
         found = _NAME.fullmatch(object_name(text, "TABLE"))
         if found is None:
             raise InterfaceError(f"TABLE: expected [owner.]name, got {text[:60]!r}")
-        return cls(text, (found["owner"] or "").strip("\"'").lower(), plain_name(found["name"]))
+        return cls(text, (found["owner"] or "").strip("\"'").lower(), catalog_name(found["name"]))
 
     def means(self, owner: str, name: str) -> bool:
         return name == self.name and self.owner in ("", owner.lower())
@@ -156,14 +156,15 @@ class _Reader:
         found = await self._tables.entries(self.fetch)
         if self._names is None:
             return [*found]
-        entries: list[TableEntry] = []
+        entries: dict[int, TableEntry] = {}
         others = {*others}
         for name in self._names:
             meant = [each for each in found if name.means(each.owner, each.name)]
             if not meant and name.name not in others:
                 raise UndefinedTable(await self._unknown(name), sqlcode=-206)
-            entries += [each for each in meant if each.is_own] or meant[:1]
-        return entries
+            chosen = [each for each in meant if each.is_own] or meant[:1]
+            entries |= {each.tabid: each for each in chosen}
+        return [*entries.values()]
 
     async def _unknown(self, name: _Name) -> str:
         every = Tables(Place(), None, is_ansi=False)
@@ -285,9 +286,8 @@ class _Parts(NamedTuple):
 
     def _key(self, key: Key, entry: IndexEntry) -> str:
         operators = self.index_names.operators.get(key.operators, "") if entry.method > _BTREE else ""
-        return (
-            key.expression + (f" {operators}" if operators else "") + (" desc" if key.is_descending else "")
-        )
+        name = key.expression if key.column is None else quoted(key.column)
+        return name + (f" {operators}" if operators else "") + (" desc" if key.is_descending else "")
 
     def _constraints_of(self, tabid: int) -> tuple[ConstraintDefinition, ...]:
         """The constraints of a table: keys before checks, and those of a kind by columns and condition."""

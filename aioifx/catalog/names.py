@@ -5,24 +5,21 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from aioifx.catalog.texts import quoted
+from aioifx.client.sql.scanner import COMMENTS
 from aioifx.sqltypes import DISTINCT, Column, SqlType, TypeCode
 
-_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*")
+_GAP: Final = rf"(?: \s | {COMMENTS} )"
 _HEAD: Final = re.compile(
-    r"""
-    ( \s* CREATE \s+ (?: OR \s+ REPLACE \s+ )? (?: DBA \s+ )?
-      (?: VIEW | PROCEDURE | FUNCTION | TRIGGER ) \s+ (?: IF \s+ NOT \s+ EXISTS \s+ )? )
+    rf"""
+    ( \A {_GAP}*+ CREATE {_GAP}++ (?: OR {_GAP}++ REPLACE {_GAP}++ )? (?: DBA {_GAP}++ )?
+      (?: VIEW | PROCEDURE | FUNCTION | TRIGGER ) {_GAP}++ (?: IF {_GAP}++ NOT {_GAP}++ EXISTS {_GAP}++ )? )
     (?: (?: "[^"]*" | '[^']*' | \w+ ) \s* \. \s* )?
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 _COLLECTIONS: Final = {TypeCode.SET: "set", TypeCode.MULTISET: "multiset", TypeCode.LIST: "list"}
 _BUILT_IN: Final = frozenset({"blob", "boolean", "bson", "clob", "json", "lvarchar"})
-
-
-def quoted(name: str) -> str:
-    """A name as it is, or in double quotes, which need DELIMIDENT, if it was delimited."""
-    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def owned(owner: str, name: str) -> str:

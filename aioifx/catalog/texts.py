@@ -38,6 +38,14 @@ class Place(NamedTuple):
         return "@" in self.database
 
 
+_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*")
+
+
+def quoted(name: str) -> str:
+    """A name as it is, or in double quotes, which need DELIMIDENT, if it was delimited."""
+    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+
+
 # --- index keys -------------------------------------------------------------------------------------------------------
 
 
@@ -47,7 +55,7 @@ class Key(NamedTuple):
     column: str | None
     """None for a function."""
     expression: str
-    """The name of the column, or the function with its arguments."""
+    """The name of the column as in the catalog, or the SQL of the function with its arguments."""
     is_descending: bool
     operators: int = 0
     """The number of its operator class."""
@@ -64,10 +72,11 @@ class KeyNumbers(NamedTuple):
 
     def named(self, columns: Mapping[int, str], routines: Mapping[int, str]) -> Key:
         """The key with the names of its columns and of its function."""
-        names = [columns.get(number, f"column {number}") for number in self.columns]
         if not self.procid:
-            return Key(names[0], names[0], self.is_descending, self.operators)
-        routine = routines.get(self.procid, f"routine {self.procid}")
+            name = columns.get(self.columns[0], f"column {self.columns[0]}")
+            return Key(name, name, self.is_descending, self.operators)
+        names = [quoted(columns[one]) if one in columns else f"column {one}" for one in self.columns]
+        routine = quoted(routines[self.procid]) if self.procid in routines else f"routine {self.procid}"
         return Key(None, f"{routine}({', '.join(names)})", self.is_descending, self.operators)
 
 
@@ -174,8 +183,14 @@ def joined(chunks: Sequence[str], width: int) -> str:
     """The text of rows with a CHAR column of *width* bytes.
 
     A connection may strip CHAR values; the blanks that a row lost are restored if its characters are single bytes.
+    A character of several bytes may have had no room; the blanks in its place are left out.
     """
     whole = [chunk.ljust(width) if chunk.isascii() else chunk for chunk in chunks]
+    if not all(map(str.isascii, chunks)) and all(len(chunk.encode()) <= width for chunk in whole):  # UTF-8
+        for number, following in enumerate(whole[1:]):
+            text = whole[number].rstrip(" ")
+            if len(text.encode()) + len(following[:1].encode()) > width:
+                whole[number] = text
     return "".join(whole).strip(" ")
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from aioifx.cli.failures import FAILED
 from aioifx.cli.output import LinePrinter, StyledLine
 from aioifx.cli.parsing import Verbs, add_verb, examples
-from aioifx.cli.script import Failure, Script, cut, line_width, without_secrets
+from aioifx.cli.passwords import without_secrets
+from aioifx.cli.script import Failure, Script, cut, line_width
 from aioifx.cli.session import run_until_signal
 from aioifx.client.api.connection import Connection
 from aioifx.client.connect.connect import connect

@@ -38,6 +38,12 @@ def error_lines(error: BaseException) -> list[str]:
         text = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     lines = [visible(text) or type(error).__name__]
     for note in getattr(error, "__notes__", ()):
+        if getattr(error, "sql", None):
+            from aioifx.cli.passwords import (
+                note_without_secrets,  # here, because the other errors do not need it
+            )
+
+            note = note_without_secrets(error, note)
         lines += [visible(line) for line in str(note).splitlines()]
     return lines
 

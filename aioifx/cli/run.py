@@ -13,9 +13,10 @@ from aioifx.cli.address import add_connection, take_operands
 from aioifx.cli.failures import FAILED
 from aioifx.cli.output import is_terminal, say, write_text
 from aioifx.cli.parsing import Verbs, add_verb, examples
+from aioifx.cli.passwords import without_secrets
 from aioifx.cli.progress import StatusLine
 from aioifx.cli.results import WRITERS, print_results, say_result
-from aioifx.cli.script import Script, without_secrets
+from aioifx.cli.script import Script
 from aioifx.cli.session import run_connected
 from aioifx.cli.statement import Parameters
 from aioifx.cli.variables import Expanded, expanded, variable
@@ -183,8 +184,9 @@ class _Runner:
                     self._outcome = "; the open transaction is rolled back"
                 return FAILED
         if transaction is not None:
-            self._outcome = ""
+            self._outcome = "; the COMMIT was not confirmed"
             await transaction.commit()
+            self._outcome = ""
         elif self._conn.is_in_transaction():
             self._outcome = "; the transaction that was left open is rolled back"
             return FAILED

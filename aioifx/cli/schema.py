@@ -18,7 +18,7 @@ from aioifx.cli.parsing import Verbs, add_verb, examples
 from aioifx.cli.session import run_connected
 from aioifx.client.api.connection import Connection
 from aioifx.client.sql.hints import did_you_mean
-from aioifx.client.sql.identifiers import plain_name
+from aioifx.client.sql.identifiers import catalog_name
 from aioifx.errors import InterfaceError, UndefinedTable
 
 
@@ -104,7 +104,7 @@ def _models(place: Destination, names: Sequence[str]) -> str:
         raise InterfaceError("--format: sqlalchemy needs sqlacodegen: pip install 'aioifx[models]'") from None
     dbapi = import_module("aioifx.dbapi")
     engine = sa.create_engine("informix+aioifx://", creator=lambda: dbapi.connect(place.dsn, **place.options))
-    wanted = [plain_name(name) for name in names]
+    wanted = [catalog_name(name) for name in names]
     metadata = sa.MetaData()
     try:
         inspector = sa.inspect(engine)

@@ -6,20 +6,18 @@ Invariants:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from aioifx.cli.output import terminal_width
+from aioifx.cli.passwords import may_have_secrets, script_without_secrets, without_secrets
 from aioifx.cli.statement import text_of
-from aioifx.client.sql.scanner import TOKEN
 from aioifx.errors import DatabaseError, Error, describe_codes, point_at, visible
 
 MARGIN: Final = " " * 4
 _WIDTH: Final = 120
 """Columns of lines that no terminal shows."""
-_SECRET: Final = re.compile(r"(?<!\w)(?:password|(?:en|de)crypt_\w+)", re.IGNORECASE)
 
 
 class Failure(NamedTuple):
@@ -63,15 +61,16 @@ class Script(NamedTuple):
         offset = own if offset is None else offset
         known = point_at(getattr(error, "sql", None) or sql, own)
         notes = [note for note in getattr(error, "__notes__", ()) if note != known]
-        hidden = without_secrets(sql)
-        script = self._replace(text=self.text[:start] + hidden + self.text[start + len(sql) :])
         position = start + offset if 0 < offset <= len(sql) + 1 else 0
-        return script._failure(state, str(error), position, hidden, start, notes)
+        script = self._replace(text=script_without_secrets(self.text))
+        return script._failure(state, str(error), position, without_secrets(sql), start, notes)
 
     def unreadable(self, error: DatabaseError) -> Failure:
         """The lines of an error because of which the script cannot be read any further."""
         message = describe_codes(error.sqlcode, error.isamcode, error.token)
-        return self._failure("error", message, error.offset, "", max(error.offset - 1, 0), [])
+        failure = self._failure("error", message, error.offset, "", max(error.offset - 1, 0), [])
+        # What is a string is not known, as a quote is not closed.
+        return failure._replace(lines=[]) if may_have_secrets(self.text) else failure
 
     def _failure(
         self, state: str, message: str, position: int, sql: str, start: int, notes: list[str]
@@ -101,14 +100,3 @@ def line_width() -> int:
 def cut(line: str, width: int) -> str:
     """A line in *width* characters."""
     return line if len(line) <= width else line[: width - 3] + "..."
-
-
-def without_secrets(sql: str) -> str:
-    """A statement as it is, or with asterisks for its strings if it may have a password."""
-    if not _SECRET.search(sql):
-        return sql
-    return TOKEN.sub(lambda found: _masked(found[0]) if found[0][0] in "'\"" else found[0], sql)
-
-
-def _masked(literal: str) -> str:
-    return literal[0] + "*" * (len(literal) - 2) + literal[-1] if len(literal) > 2 else literal

@@ -21,7 +21,10 @@ def script_of(name: str) -> str:
 
 
 @asynccontextmanager
-async def database(script: str) -> AsyncIterator[aioifx.Connection[Any]]:
-    """A connection to a new database that a script has filled."""
-    async with serve(ServerOptions(seed=script)) as server, aioifx.connect(server.dsn) as conn:
+async def database(script: str, **environment: str) -> AsyncIterator[aioifx.Connection[Any]]:
+    """A connection to a new database that a script has filled; the session has these variables."""
+    async with (
+        serve(ServerOptions(seed=script)) as server,
+        aioifx.connect(server.dsn, environment=environment) as conn,
+    ):
         yield conn

@@ -18,8 +18,9 @@ from aioifx.catalog.definitions import (
     Storage,
     TypeDefinition,
 )
-from aioifx.catalog.description import read_schema
+from aioifx.catalog.description import describe, read_schema
 from aioifx.client.sql.script import statements_of
+from aioifx.server import ServerOptions, serve
 from tests.catalog.conftest import database, script_of
 
 TESTS = Path(__file__).parents[1]
@@ -38,6 +39,41 @@ async def test_a_database_that_is_made_from_the_ddl_has_the_same_schema(name: st
         assert await read_schema(conn) == schema
         again = await read_schema(conn)
     assert ";\n".join(statements(again, DdlOptions(storage=True))) == sql
+
+
+async def test_delimited_names_are_written_with_quotes() -> None:
+    async with database("", DELIMIDENT="y") as conn:
+        for sql, _ in statements_of(script_of("delimited")):
+            await conn.execute(sql)
+        schema = await read_schema(conn)
+        assert (await describe(conn, '"a.b:c"')).relation.name == "a.b:c"
+        with pytest.raises(aioifx.UndefinedTable):
+            await describe(conn, "Item")
+    assert [each.keys for each in schema.relations[1].indexes] == [('"a b" desc', '"it\'s"')]
+    script = ";\n".join(statements(schema))
+    async with database("", DELIMIDENT="y") as conn:
+        for sql, _ in statements_of(script):
+            await conn.execute(sql)
+        assert await read_schema(conn) == schema
+        await conn.execute('INSERT INTO "Item" ("a b") VALUES (1)')
+        await conn.execute('UPDATE "Item" SET "a b" = 2 WHERE "Id" = 1')
+        assert await conn.fetchval('SELECT "{" FROM "a.b:c"') == 1  # by the trigger
+
+
+@pytest.mark.parametrize("locale", ["en_US.utf8", "en_US.8859-1"])
+async def test_long_texts_that_are_not_ascii_are_read_whole(locale: str) -> None:
+    lines = "\n".join(f"{' ' * (n % 7)}LET s = 'größer  {n}'; -- öä" for n in range(200))
+    procedure = f'create procedure "informix".p() DEFINE s CHAR(9);\n{lines}\nend procedure'
+    values = ", ".join(f"'né  {n}ü'" for n in range(200))
+    view = f'create view "informix".v (a) as select a from "informix".t where b in ({values})'
+    options = ServerOptions(
+        databases=(f"db:{locale}",), db_locale=locale, seed="create table t (a int, b char(9))"
+    )
+    async with serve(options) as server, aioifx.connect(server.dsn, db_locale=locale) as conn:
+        await conn.execute(procedure)
+        await conn.execute(view)
+        schema = await read_schema(conn)
+    assert [schema.routines[0].sql, schema.relations[1].sql] == [procedure, view]
 
 
 SCRIPTS = {
@@ -116,6 +152,13 @@ def test_statements_without_owners_and_privileges_but_with_storage() -> None:
         "create unique index ix on item (price desc, id) using btree",
         "create synonym thing for item",
     ]
+
+
+def test_a_table_without_privileges_is_not_made_for_everybody() -> None:
+    schema = Schema(relations=(Relation(kind="table", name="item", owner="ann"),))
+    revoke = 'revoke all on "ann".item from "public" as "ann"'
+    assert list(statements(schema))[1:] == [revoke]
+    assert list(statements(schema, DdlOptions(owners=False)))[1:] == ['revoke all on item from "public"']
 
 
 async def test_the_statements_of_privileges_are_read_by_the_server() -> None:

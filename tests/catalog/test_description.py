@@ -50,7 +50,7 @@ async def test_a_table_and_a_synonym_are_described_alike() -> None:
 
 async def test_some_objects_of_a_database() -> None:
     async with database(SCRIPT) as conn:
-        found = await read_schema(conn, ["names", "twice", "anna.kind", "numbers"])
+        found = await read_schema(conn, ["names", "twice", "anna.kind", "numbers", "NAMES"])
         with pytest.raises(InterfaceError, match=r"^TABLE: expected \[owner\.\]name, got 'shop:item'$"):
             await read_schema(conn, ["shop:item"])
         for name in ("itme", "bert.item"):

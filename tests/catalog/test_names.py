@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.catalog.names import owned, quoted, type_text, with_owner
+from aioifx.catalog.names import owned, type_text, with_owner
+from aioifx.catalog.texts import quoted
 from aioifx.sqltypes import DISTINCT, Column, SqlType, TypeCode
 
 
@@ -24,6 +25,10 @@ def test_names_are_quoted_only_if_they_were_delimited() -> None:
         (
             "create trigger if not exists 'bert'.t insert on x",
             'create trigger if not exists "ann".t insert on x',
+        ),
+        (
+            "{x} create /* create view q.w */ dba procedure -- a.b\n p() end procedure",
+            '{x} create /* create view q.w */ dba procedure -- a.b\n "ann".p() end procedure',
         ),
         ("create view v as select a.b from a", 'create view "ann".v as select a.b from a'),
     ],

@@ -48,6 +48,11 @@ def test_index_keys_are_columns_and_functions(text: str, keys: list[tuple[Any, .
     assert found == [texts.Key(*key, *([1] if len(key) == 3 else [])) for key in keys]
 
 
+def test_names_in_functions_of_index_keys_are_sql() -> None:
+    (key,) = texts.index_keys("<145>(1, 9) [1]")
+    assert key.named({1: "a B"}, {145: "Up"}).expression == '"Up"("a B", column 9)'
+
+
 @pytest.mark.parametrize(
     ("sql_type", "kind", "text", "expected"),
     [
@@ -91,6 +96,18 @@ def test_text_over_several_rows_keeps_its_blanks(strip: bool) -> None:
     stripped = [chunk.rstrip(" ") for chunk in chunks] if strip else chunks
     assert texts.joined(stripped, 8) == whole.strip(" ")
     assert texts.joined(["größer"], 8) == "größer"
+
+
+@pytest.mark.parametrize(
+    ("chunks", "whole"),
+    [
+        (["12345 ", "öäü"], "12345öäü"),  # UTF-8: the ö, two bytes, had no room
+        (["1234  ", "öäö   "], "1234  öäö"),
+        (["größe ", "rößer "], "größe rößer"),  # one byte for each character
+    ],
+)
+def test_a_character_that_had_no_room_leaves_no_blanks(chunks: list[str], whole: str) -> None:
+    assert texts.joined(chunks, 6) == whole
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aioifx.cli.failures import report
-from aioifx.errors import LockTimeout, UndefinedColumn
+from aioifx.errors import LockTimeout, UndefinedColumn, from_server
 
 
 def test_a_report_has_the_place_in_the_sql_and_the_way_to_learn_more(
@@ -28,6 +28,11 @@ def test_a_report_has_the_place_in_the_sql_and_the_way_to_learn_more(
 def test_a_report_cannot_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     report(UndefinedColumn("column \x1b[31mred is missing"))
     assert capsys.readouterr().err == "aioifx: column \\x1b[31mred is missing\n"
+
+
+def test_a_report_has_no_password_of_the_statement(capsys: pytest.CaptureFixture[str]) -> None:
+    report(from_server(-201, 0, offset=32, sql="set encryption password 'tiny' bad"))
+    assert "    set encryption password '****' bad\n" in capsys.readouterr().err
 
 
 def test_an_error_without_a_message_is_named_by_its_class(capsys: pytest.CaptureFixture[str]) -> None:

@@ -97,6 +97,17 @@ async def test_a_single_transaction_is_all_or_nothing(run: Run, script, fails: b
     assert left == ("3" if fails else "1")
 
 
+async def test_a_commit_that_fails_is_in_the_summary(run: Run, script) -> None:
+    name = script(
+        "create table p (id int primary key); create table c (id int references p);"
+        "set constraints all deferred; insert into c values (5);"
+    )
+    outcome = await run("run", name, "--single-transaction")
+    assert outcome.code == 1
+    assert re.sub(r" in [\d.]+ s", "", outcome.err.splitlines()[0]) == "4 statements done; the COMMIT was not confirmed"
+    assert "SQLCODE -691" in outcome.err
+
+
 @pytest.mark.parametrize(
     "statement", ["begin work", "COMMIT", "rollback work", "database demo", "close database"]
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from aioifx.cli.script import Script, cut, without_secrets
+from aioifx.cli.script import Script, cut
 from aioifx.errors import from_server
 
 TEXT = "select 1;\nset encryption password 'tiny' bad;"
@@ -30,18 +28,17 @@ def test_an_error_without_a_place_has_the_first_line_of_its_statement() -> None:
     assert failure.head.startswith("a\\x1b.sql:3: refused: ") and failure.lines[0] == "    create table"
 
 
-@pytest.mark.parametrize(
-    ("sql", "shown"),
-    [
-        ("select 'a' from passwords", "select '*' from passwords"),
-        ("CREATE USER ann WITH PASSWORD 'it''s' {'x'}", "CREATE USER ann WITH PASSWORD '**''*' {'x'}"),
-        ('select decrypt_char(c, "pw") from t', 'select decrypt_char(c, "**") from t'),
-        ("select 'a', '' from t", "select 'a', '' from t"),
-        ("set encryption password ''", "set encryption password ''"),
-    ],
-)
-def test_strings_beside_a_password_are_asterisks(sql: str, shown: str) -> None:
-    assert without_secrets(sql) == shown and len(shown) == len(sql)
+def test_a_line_shows_no_secret_of_another_statement() -> None:
+    script = "set encryption password 'tiny'; select 'a' frm t"
+    error = from_server(-201, 0, offset=12, sql="select 'a' frm t")
+    failure = Script(script, "a.sql").failure("error", "select 'a' frm t", 32, error)
+    assert failure.lines[0] == "    set encryption password '****'; select 'a' frm t"
+
+
+def test_a_script_with_secrets_and_an_open_quote_is_not_shown() -> None:
+    script = "select 'it's; set encryption password 'tiny'"
+    failure = Script(script, "a.sql").unreadable(from_server(-282, 0, offset=44, sql=script))
+    assert failure.head == "a.sql:1:44: error: quote is not closed (SQLCODE -282)" and not failure.lines
 
 
 def test_lines_are_cut() -> None:

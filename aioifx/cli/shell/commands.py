@@ -86,16 +86,19 @@ async def _script(shell: Shell, argument: str) -> None:
 def _path(command: str, argument: str) -> Path:
     """The file that a command names, which may be in quotes."""
     name = argument[1:-1] if len(argument) > 1 and argument[0] == argument[-1] in "'\"" else argument
-    if not name:
+    if name in ("", "-"):  # stdin is what is typed
         raise InterfaceError(f"{command}: expected the name of a file")
-    return Path(name).expanduser()
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:  # ~ of an unknown user
+        raise InterfaceError(f"{command}: no home directory: {name[:60]}") from None
 
 
 # -- INFO of dbaccess --------------------------------------------------------------------------------------------------
 
 _INFO: Final = re.compile(
-    r"INFO\s+(?:(?P<tables>TABLES)|(?P<part>COLUMNS|INDEXES|REFERENCES|TRIGGERS|ACCESS|PRIVILEGES)\s+FOR\s+(?P<of>\S+))"
-    r"\s*",
+    r"INFO\s+(?:(?P<tables>TABLES)|(?P<part>COLUMNS|INDEXES|REFERENCES|TRIGGERS|ACCESS|PRIVILEGES)\s+FOR\s+"
+    r"""(?P<of>(?:"[^"]*"|[^\s"])+))\s*""",
     re.IGNORECASE,
 )
 _PARTS: Final = {"access": "privileges", "references": "constraints"}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from aioifx.catalog.names import quoted
+from aioifx.catalog.texts import quoted
 from aioifx.cli.shell.commands import COMMANDS
 from aioifx.cli.shell.keywords import KEYWORDS
 from aioifx.cli.shell.names import Names
@@ -167,6 +167,6 @@ def _files(start: str) -> Sequence[Suggestion]:
     folder, slash, _ = start.rpartition("/")
     try:
         found = sorted(Path(folder + slash or ".").expanduser().iterdir())
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: ~ of an unknown user
         return ()
     return [Suggestion(f"{folder}{slash}{each.name}{'/' * each.is_dir()}", "") for each in found]

@@ -15,7 +15,7 @@ from aioifx.errors import InterfaceError
 
 USAGE: Final = "TABLE [(COLUMNS)] from FILE | {TABLE [(COLUMNS)] | (QUERY)} to FILE [OPTIONS]"
 _TARGET: Final = re.compile(
-    r"(?P<table>[^\s(]+)\s*(?:\((?P<columns>[^)]*)\)\s*|\s)(?=from\b|to\b)", re.IGNORECASE
+    r"""(?P<table>(?:"[^"]*"|[^\s("])+)\s*(?:\((?P<columns>[^)]*)\)\s*|\s)(?=from\b|to\b)""", re.IGNORECASE
 )
 _FILE: Final = re.compile(r"\s*(?P<way>from|to)\s+(?P<rest>\S.*)", re.IGNORECASE)
 

@@ -23,7 +23,7 @@ from aioifx.errors import ConnectionLost, DatabaseError, Error, InterfaceError
 from aioifx.explain import explain
 from aioifx.sqltypes import Column, Row, Value
 
-_DEFINING: Final = frozenset({"create", "drop", "alter", "rename", "rollback", "database"})
+_DEFINING: Final = frozenset({"create", "drop", "alter", "rename", "rollback"})
 """Verbs after which the names of a database may be others."""
 _CHANGING: Final = frozenset({"insert", "update", "delete", "merge"})
 """Verbs of statements that change a number of rows, which may be 0."""
@@ -51,8 +51,9 @@ async def run_statement(shell: Shell, sql: str, values: Sequence[Value] = ()) ->
             await _print_rows(shell, sql, values, columns)
     if result is not None:
         _say_result(shell, result, time.monotonic() - began, is_counted=found.verb in _CHANGING)
-    if found.verb == "database":
-        shell.follow_database()
+    if conn.database != shell.database:
+        shell.database = conn.database
+        shell.refresh_names()
     elif found.verb in _DEFINING:
         shell.refresh_names()
 

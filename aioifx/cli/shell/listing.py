@@ -14,7 +14,7 @@ from aioifx.cli.shell.state import Shell
 _TABLES: Final = (
     "SELECT TRIM(t.owner) AS owner, t.tabname AS name, CASE t.tabtype WHEN 'T' THEN 'table' WHEN 'E' THEN"
     " 'external table' WHEN 'V' THEN 'view' WHEN 'Q' THEN 'sequence' ELSE 'synonym' END AS kind"
-    " FROM informix.systables t WHERE t.tabid >= 100 AND t.tabtype IN ({}) AND t.tabname MATCHES ?"
+    " FROM informix.systables t WHERE t.tabid >= 100 AND t.tabtype IN ({}) AND LOWER(t.tabname) MATCHES ?"
     " ORDER BY t.tabname, t.owner"
 )
 LISTS: Final = {
@@ -23,10 +23,10 @@ LISTS: Final = {
     "dv": _TABLES.format("'V'"),
     "df": "SELECT TRIM(p.owner) AS owner, p.procname AS name, CASE WHEN p.isproc = 't' THEN 'procedure' ELSE 'function'"
     " END AS kind, p.paramtypes::lvarchar AS parameters FROM informix.sysprocedures p"
-    " WHERE p.mode IN ('D', 'O', 'R', 'T') AND p.procname MATCHES ? ORDER BY p.procname, p.owner",
+    " WHERE p.mode IN ('D', 'O', 'R', 'T') AND LOWER(p.procname) MATCHES ? ORDER BY p.procname, p.owner",
     "di": "SELECT TRIM(i.owner) AS owner, TRIM(i.idxname) AS name, t.tabname AS on_table, CASE i.idxtype WHEN 'U' THEN"
     " 'unique' ELSE 'duplicates' END AS kind FROM informix.sysindexes i, informix.systables t"
-    " WHERE t.tabid = i.tabid AND t.tabid >= 100 AND i.idxname MATCHES ? ORDER BY t.tabname, i.idxname",
+    " WHERE t.tabid = i.tabid AND t.tabid >= 100 AND LOWER(i.idxname) MATCHES ? ORDER BY t.tabname, i.idxname",
     "l": "SELECT d.name, TRIM(d.owner) AS owner, CASE WHEN d.is_ansi = 1 THEN 'ansi' WHEN d.is_logging = 1 THEN"
     " 'logged' ELSE 'unlogged' END AS log_mode, TRIM(l.dbs_collate) AS locale FROM sysmaster:sysdatabases d,"
     " sysmaster:sysdbslocale l WHERE l.dbs_dbsname = d.name AND d.name MATCHES ? ORDER BY d.name",

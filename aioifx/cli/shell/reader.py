@@ -18,7 +18,9 @@ from aioifx.scripts import RoutineBody, only_sql
 
 WORDS: Final = {"help": "\\?", "quit": "\\q", "exit": "\\q", "?": "\\?"}
 """Words that are commands if they are alone in a line."""
-_WORD: Final = re.compile(rf"[ \t]*({'|'.join(map(re.escape, WORDS))})[ \t]*;?[ \t]*(?=\n|\Z)", re.IGNORECASE)
+_WORD: Final = re.compile(
+    rf"[ \t]*({'|'.join(map(re.escape, WORDS))})[ \t]*;?[ \t]*(?=\r?\n|\Z)", re.IGNORECASE
+)
 
 
 class Entry(NamedTuple):

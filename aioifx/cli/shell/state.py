@@ -154,12 +154,6 @@ class Shell:
         if self.catalogue is not None:
             self.catalogue.refresh(self.database)
 
-    def follow_database(self) -> None:
-        """Notice that a statement has opened another database."""
-        if self.is_connected and self.connection.database != self.database:
-            self.database = self.connection.database
-            self.refresh_names()
-
     async def close(self) -> None:
         """Close the connection, which rolls back an open transaction."""
         if self.conn is not None:

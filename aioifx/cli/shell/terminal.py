@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 
 from aioifx.cli.address import Destination
 from aioifx.cli.output import say
-from aioifx.cli.script import without_secrets
+from aioifx.cli.passwords import without_secrets
 from aioifx.cli.shell.commands import run_entry
 from aioifx.cli.shell.completion import suggestions
 from aioifx.cli.shell.execution import report
@@ -41,9 +42,9 @@ async def run(destination: Destination) -> int:
     """Read and run input until it ends; returns the exit code."""
     catalogue = Catalogue(destination)
     shell = Shell(destination, catalogue)
+    await shell.connect()  # Ctrl-C ends it
     with shell.interrupts.caught():
         try:
-            await shell.connect()
             _greet(shell)
             session = _session(shell, catalogue)
             while await _turn(shell, session):
@@ -160,7 +161,10 @@ class _Completer(Completer):
 class _History(FileHistory):
     def store_string(self, string: str) -> None:
         if without_secrets(string) == string:
-            super().store_string(string)
+            with suppress(
+                OSError, UnicodeError
+            ):  # the folder is gone, the disk is full; a byte that is no character
+                super().store_string(string)
 
 
 def history_file() -> Path:

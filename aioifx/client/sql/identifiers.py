@@ -42,9 +42,14 @@ def column_name(name: object, what: str) -> str:
     return _checked(name, what, _COLUMN, "one identifier")
 
 
+def catalog_name(name: str) -> str:
+    """One identifier, checked by `column_name`, as the catalog has it: in lower case unless it is delimited."""
+    return name[1:-1].replace('""', '"') if name[0] == '"' else name.lower()
+
+
 def plain_name(name: str) -> str:
     """One identifier, checked by `column_name`, in lower case and without its quotes, to compare it with others."""
-    return (name[1:-1].replace('""', '"') if name[0] == '"' else name).lower()
+    return catalog_name(name).lower()
 
 
 def check_column_names(names: object, option: str) -> None:

@@ -122,15 +122,19 @@ def _token() -> str:
 # --- Changing ---------------------------------------------------------------------------------------------------------
 
 
-def steps_of(definition: Definition) -> list[Step]:
-    """A definition's own steps, followed by those that update the catalog."""
+def steps_of(definition: Definition, codec: str = "latin-1") -> list[Step]:
+    """A definition's own steps, followed by those that update the catalog.
+
+    Args:
+        codec: the Python name of the database's code set.
+    """
     steps = list(definition.steps)
     for change in definition.changes:
-        steps += _steps_of_change(change)
+        steps += _steps_of_change(change, codec)
     for type_change in definition.types:
         steps += _steps_of_type(type_change)
     for routine_change in definition.routines:
-        steps += steps_of_routine(routine_change)
+        steps += steps_of_routine(routine_change, codec)
     if definition.routines:
         steps.append(Step('UPDATE main."ifx_state" SET generation = ?', (_token(),)))
     return steps
@@ -149,7 +153,7 @@ def _steps_of_type(change: TypeChange) -> Iterator[Step]:
     yield Step('UPDATE main."ifx_state" SET generation = ?', (_token(),))
 
 
-def _steps_of_change(change: CatalogChange) -> Iterator[Step]:
+def _steps_of_change(change: CatalogChange, codec: str) -> Iterator[Step]:
     table = change.table
     catalog = "temp" if table.is_temp else "main"
     yield Step(f'DELETE FROM {catalog}."ifx_tables" WHERE tabid = ?', (table.tabid,))
@@ -158,7 +162,7 @@ def _steps_of_change(change: CatalogChange) -> Iterator[Step]:
     if isinstance(change, PutTable):
         yield Step(f'INSERT INTO {catalog}."ifx_tables" VALUES (?, ?)', (table.tabid, table_to_json(table)))
         if not table.is_temp:
-            yield from sysrows.rows_of(table)
+            yield from sysrows.rows_of(table, codec)
     last_constrid = max((constraint.constrid for constraint in table.constraints), default=0)
     yield Step(
         f'UPDATE {catalog}."ifx_state" SET generation = ?, next_tabid = max(next_tabid, ?),'

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
+from itertools import count
 from typing import Any, Final, TypeAlias
 
 from aioifx.server.sql.builtin_types import BYTE, TEXT
@@ -69,8 +70,12 @@ def without(tabid: int) -> Iterator[Step]:
         yield Step(f'DELETE FROM main."{name}" WHERE tabid = ?', (tabid,))
 
 
-def rows_of(table: Table) -> Iterator[Step]:
-    """Steps that insert all rows of a table, view, synonym or sequence."""
+def rows_of(table: Table, codec: str = "latin-1") -> Iterator[Step]:
+    """Steps that insert all rows of a table, view, synonym or sequence.
+
+    Args:
+        codec: the Python name of the database's code set.
+    """
     yield systables_row(table)
     for number, column in enumerate(table.columns, start=1):
         yield insert("syscolumns", _syscolumns_row(table, number, column))
@@ -83,10 +88,10 @@ def rows_of(table: Table) -> Iterator[Step]:
     if not table.is_system:
         yield from _fragment_rows(table)
     for constraint in table.constraints:
-        yield from _constraint_rows(table, constraint)
+        yield from _constraint_rows(table, constraint, codec)
     for trigger in table.triggers:
-        yield from _trigger_rows(table, trigger)
-    yield from chunks("sysviews", (table.tabid,), table.view, 256)
+        yield from _trigger_rows(table, trigger, codec)
+    yield from chunks("sysviews", (table.tabid,), table.view, codec, 256)
     if table.view:
         for tabid in table.depends_on:
             yield insert("sysdepend", (tabid, "T", table.tabid, "V"))
@@ -365,7 +370,7 @@ _BTREE: Final = 1
 """sysams.am_id of btree (documented)."""
 
 
-def _constraint_rows(table: Table, constraint: Constraint) -> Iterator[Step]:
+def _constraint_rows(table: Table, constraint: Constraint, codec: str) -> Iterator[Step]:
     yield _state_row("C", constraint, table)
     row = (constraint.constrid, constraint.name, constraint.owner, table.tabid, constraint.kind.value)
     yield insert("sysconstraints", (*row, constraint.index or None, None))
@@ -374,25 +379,31 @@ def _constraint_rows(table: Table, constraint: Constraint) -> Iterator[Step]:
         parent = (constraint.constrid, constraint.parent_constrid, constraint.parent)
         yield insert("sysreferences", (*parent, "R", rule, "N", "N"))
     if constraint.kind is ConstraintKind.CHECK:
-        yield from chunks("syschecks", (constraint.constrid, "T"), constraint.check, 32)
+        yield from chunks("syschecks", (constraint.constrid, "T"), constraint.check, codec, 32)
     if constraint.kind in (ConstraintKind.CHECK, ConstraintKind.NOT_NULL):
         for name in constraint.columns:
             yield insert("syscoldepend", (constraint.constrid, table.tabid, table.column_number(name)))
 
 
-def _trigger_rows(table: Table, trigger: Trigger) -> Iterator[Step]:
+def _trigger_rows(table: Table, trigger: Trigger, codec: str) -> Iterator[Step]:
     event = trigger.event.value.lower() if trigger.is_instead else trigger.event.value
     row = (trigger.trigid, trigger.name, trigger.owner, table.tabid, event)
     yield insert("systriggers", (*row, trigger.old or None, trigger.new or None, "O", None))
-    yield from chunks("systrigbody", (trigger.trigid, "D"), f"{trigger.header(table)} ", 256)
-    yield from chunks("systrigbody", (trigger.trigid, "A"), trigger.action, 256)
+    yield from chunks("systrigbody", (trigger.trigid, "D"), f"{trigger.header(table)} ", codec)
+    yield from chunks("systrigbody", (trigger.trigid, "A"), trigger.action, codec)
     yield _state_row("T", trigger, table)
 
 
-def chunks(table: str, key: tuple[str | int, ...], text: str, size: int, first: int = 0) -> Iterator[Step]:
-    """A long text, split into rows numbered from *first*."""
-    for number, start in enumerate(range(0, len(text), size), start=first):
-        yield insert(table, (*key, number, text[start : start + size]))
+def chunks(
+    table: str, key: tuple[str | int, ...], text: str, codec: str, size: int = 256, first: int = 0
+) -> Iterator[Step]:
+    """A long text, split into rows of at most *size* bytes, numbered from *first*."""
+    for number in count(first):
+        if not text:
+            return
+        piece = text[:size].encode(codec, "replace")[:size].decode(codec, "ignore")
+        yield insert(table, (*key, number, text[: len(piece)]))
+        text = text[len(piece) :]
 
 
 ROUTINES_TABLE: Final = (
@@ -403,15 +414,14 @@ FIRST_PROCID: Final = 500
 
 _SPL: Final = 2
 """sysroutinelangs.langid of SPL (documented)."""
-_DATA_SIZE: Final = 256
 PARAMETER_ATTRIBUTES: Final = {"in": 1, "inout": 2, "out": 4}
 """sysproccolumns.paramattr of a parameter (documented)."""
 _RESULT: Final = 5
 _RESULT_OF_ROWS: Final = 3
 
 
-def steps_of_routine(change: RoutineChange) -> Iterator[Step]:
-    """Steps that store or remove a routine."""
+def steps_of_routine(change: RoutineChange, codec: str) -> Iterator[Step]:
+    """Steps that store or remove a routine; *codec* is as in `rows_of`."""
     routine = change.routine
     yield Step('DELETE FROM main."ifx_routines" WHERE procid = ?', (routine.procid,))
     for table in ("sysprocedures", "sysprocbody", "sysproccolumns", "sysprocauth"):
@@ -420,8 +430,8 @@ def steps_of_routine(change: RoutineChange) -> Iterator[Step]:
         return
     yield insert("ifx_routines", (routine.procid, json.dumps(asdict(routine), separators=(",", ":"))))
     yield insert("sysprocedures", _sysprocedures_row(routine))
-    yield from chunks("sysprocbody", (routine.procid, "T"), routine.text, _DATA_SIZE, first=1)
-    yield from chunks("sysprocbody", (routine.procid, "D"), routine.document, _DATA_SIZE, first=1)
+    yield from chunks("sysprocbody", (routine.procid, "T"), routine.text, codec, first=1)
+    yield from chunks("sysprocbody", (routine.procid, "D"), routine.document, codec, first=1)
     for number, row in enumerate(_columns_of(routine), start=1):
         yield insert("sysproccolumns", (routine.procid, number, *row))
     grantee = "" if routine.is_dba else "public"

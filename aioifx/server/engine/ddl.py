@@ -120,7 +120,7 @@ def _define(state: SessionState, definition: Definition) -> None:
     schema = state.planner.schema(current)
     for change in definition.changes:
         current.forget_serials(change.table, schema)
-    for step in catalog.steps_of(definition):
+    for step in catalog.steps_of(definition, current.database.codec):
         if current.transactions.postpones(step):
             continue
         try:

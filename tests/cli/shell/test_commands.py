@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from aioifx.cli.shell.commands import COMMANDS
+from aioifx.cli.address import Destination
+from aioifx.cli.shell.commands import COMMANDS, run_text
 from aioifx.cli.shell.state import Quit, Shell
 from aioifx.errors import InterfaceError
+from aioifx.server import Server
 from tests.cli.shell.conftest import Type
 
 PAGE = Path(__file__).parents[3] / "docs" / "howto" / "shell.md"
@@ -43,6 +45,8 @@ async def test_help_for_one(type_in: Type) -> None:
         ("\\watch nan", "\\watch: expected seconds above 0, got 'nan'"),
         ("\\watch", "\\watch: there is no statement to run again"),
         ("\\i", "\\i: expected the name of a file"),
+        ("\\i -", "\\i: expected the name of a file"),
+        ("\\o ~nobody-like-this/a", "\\o: no home directory: ~nobody-like-this/a"),
         ("\\h nothing", "\\h: expected a command or an error code, got 'nothing'"),
     ],
 )
@@ -50,6 +54,26 @@ async def test_what_is_wrong_is_said(line: str, message: str, type_in: Type) -> 
     with pytest.raises(InterfaceError) as error:
         await type_in(line)
     assert str(error.value) == message
+
+
+async def test_the_prompt_follows_statements_about_databases(type_in: Type, shell: Shell) -> None:
+    for statement, name in (
+        ("CREATE DATABASE third", "third"),
+        ("CLOSE DATABASE", ""),
+        ("DATABASE demo", "demo"),
+    ):
+        await type_in(f"{statement};")
+        assert shell.database == name
+
+
+async def test_delimited_names_are_found(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = Shell(Destination(server.dsn, {"environment": {"DELIMIDENT": "y"}}, False))
+    await shell.connect()
+    await run_text(
+        shell, 'CREATE TABLE "My T" ("Id" INT); \\dt my*\nINFO COLUMNS FOR "My T"; \\d "My T"', "x"
+    )
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines() if "Id" in line] == ["Id", "Id"]
+    await shell.end()
 
 
 async def test_a_script_that_is_missing(type_in: Type) -> None:

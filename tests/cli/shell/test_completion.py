@@ -73,6 +73,7 @@ def test_files_are_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert suggested("\\i scripts/|") == ["scripts/a.sql"]
     assert suggested("\\copy item from scr|") == ["scripts/"]
     assert suggested("\\i missing/|") == []
+    assert suggested("\\i ~nobody-like-this/|") == []
 
 
 def test_a_word_is_suggested_once() -> None:

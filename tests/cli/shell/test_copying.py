@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aioifx.errors import InterfaceError
+from aioifx.errors import DatabaseError, InterfaceError
 from tests.cli.shell.conftest import Type
 
 
@@ -36,6 +36,11 @@ async def test_columns_queries_and_options(type_in: Type, tmp_path: Path) -> Non
     (tmp_path / "c.unl").write_text("7|x|\n", "utf-8")
     await type_in("CREATE TABLE part (a VARCHAR(9), id INT);\n\\copy part (id, a) FROM c.unl --quiet")
     assert "x |  7" in (await type_in("SELECT * FROM part;"))[0]
+
+
+async def test_a_table_with_a_blank_in_its_name(type_in: Type) -> None:
+    with pytest.raises(DatabaseError, match="syntax error"):  # without DELIMIDENT
+        await type_in('\\copy "my item" to item.csv')
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ PROCEDURE = "CREATE PROCEDURE p() LET a = 1; END PROCEDURE"
         ("SELECT '\n\\dt\n';", ["SELECT '\n\\dt\n'"]),
         ("help", ["\\?"]),
         ("QUIT;\nexit\n?", ["\\q", "\\q", "\\?"]),
+        ("quit\r\nSELECT 1;\r\n\\dt\r\n", ["\\q", "SELECT 1", "\\dt"]),
         ("SELECT\nhelp;", ["SELECT\nhelp"]),
         ("help me;", ["help me"]),
         ("CREATE PROCEDURE p() LET a = 1; END PROCEDURE; SELECT 1;", [PROCEDURE, "SELECT 1"]),

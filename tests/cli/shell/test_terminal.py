@@ -181,6 +181,24 @@ def _environment(server: Server, dialogue: Dialogue, folder: Path) -> dict[str, 
     return found | {name: value.replace("=", " ") for name, _, value in given}
 
 
+@pytest.mark.exhaustive  # it starts a process
+async def test_an_interrupt_ends_the_shell_while_it_connects(tmp_path: Path) -> None:
+    accepted = asyncio.Event()
+    silent = await asyncio.start_server(lambda *_: accepted.set(), "127.0.0.1")
+    host, port = silent.sockets[0].getsockname()
+    terminal = Terminal(
+        "shell", f"informix://ann@{host}:{port}/shop?server=s",
+        folder=tmp_path, environment={"AIOIFX_PASSWORD": "any", "XDG_STATE_HOME": str(tmp_path)},
+    )  # fmt: skip
+    try:
+        await asyncio.wait_for(accepted.wait(), 30)
+        terminal.send("{C-c}")
+        assert await asyncio.to_thread(terminal.end) == 130
+    finally:
+        terminal.process.close(force=True)
+        silent.close()
+
+
 def test_the_history_has_no_passwords(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("prompt_toolkit")
     from aioifx.cli.shell.terminal import history, history_file
@@ -197,6 +215,19 @@ def test_the_history_has_no_passwords(tmp_path: Path, monkeypatch: pytest.Monkey
     kept = history_file().read_text("utf-8")
     assert "SELECT 1;" in kept and "secret" not in kept
     assert history_file().stat().st_mode & 0o077 == 0
+
+
+def test_what_the_history_cannot_store_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("prompt_toolkit")
+    from aioifx.cli.shell.terminal import history, history_file
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    found = history()
+    found.append_string("SELECT '\udce9';")
+    history_file().unlink()
+    history_file().parent.rmdir()
+    found.append_string("SELECT 1;")
+    assert list(found.get_strings()) == ["SELECT '\udce9';", "SELECT 1;"]
 
 
 def test_a_history_that_cannot_be_written_is_kept_in_memory(

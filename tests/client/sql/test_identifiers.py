@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.client.sql.identifiers import column_name, object_name, plain_name
+from aioifx.client.sql.identifiers import catalog_name, column_name, object_name, plain_name
 from aioifx.client.sql.scanner import scan
 from aioifx.errors import InterfaceError
 
@@ -80,3 +80,8 @@ def test_a_table_name_that_is_accepted_does_not_change_the_rest_of_the_statement
 @pytest.mark.parametrize(("name", "plain"), [("Abc", "abc"), ('"My ""x"', 'my "x'), ('"""a"""', '"a"')])
 def test_names_are_compared_without_quotes(name: str, plain: str) -> None:
     assert plain_name(column_name(name, "named")) == plain
+
+
+@pytest.mark.parametrize(("name", "stored"), [("Abc", "abc"), ('"My ""x"', 'My "x'), ('"a.b"', "a.b")])
+def test_the_catalog_has_delimited_names_as_they_are(name: str, stored: str) -> None:
+    assert catalog_name(name) == stored

@@ -136,8 +136,8 @@ def test_a_definition_can_be_interrupted_between_its_steps(
 ) -> None:
     steps_of, begun = catalog.steps_of, list[str]()
 
-    def interrupted(definition: Definition) -> Iterator[Step]:
-        for step in steps_of(definition):
+    def interrupted(definition: Definition, codec: str) -> Iterator[Step]:
+        for step in steps_of(definition, codec):
             begun.append(step.sql)
             yield step
             filled.interrupt()

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, Protocol
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.spl import SplRoutine
+from aioifx.server.sql.syntax.names import delimited
 from aioifx.server.sql.syntax.nodes import External, Fragment
 from aioifx.sqltypes import (
     SERIALS,
@@ -226,12 +227,12 @@ class Trigger(Frozen):
     def header(self, table: Table) -> str:
         """The text that precedes the action, as dbschema writes it."""
         event = f"instead of {self.event.name.lower()}" if self.is_instead else self.event.name.lower()
-        columns = f" of {','.join(self.columns)}" if self.columns else ""
-        names = f" old as {self.old}" if self.old else ""
-        names += f" new as {self.new}" if self.new else ""
+        columns = f" of {','.join(map(delimited, self.columns))}" if self.columns else ""
+        names = f" old as {delimited(self.old)}" if self.old else ""
+        names += f" new as {delimited(self.new)}" if self.new else ""
         referencing = f" referencing{names}" if names else ""
-        on = f'on "{table.owner}".{table.name}'
-        return f'create trigger "{self.owner}".{self.name} {event}{columns} {on}{referencing}'
+        on = f'on "{table.owner}".{delimited(table.name)}'
+        return f'create trigger "{self.owner}".{delimited(self.name)} {event}{columns} {on}{referencing}'
 
     def is_fired_by(self, event: TriggerEvent, columns: Collection[str]) -> bool:
         """Whether a statement activates it that gives values to *columns*, or selects them."""

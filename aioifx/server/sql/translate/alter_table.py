@@ -26,6 +26,7 @@ from aioifx.server.sql.model.type_rules import is_large
 from aioifx.server.sql.sqlite.render import identifier, render
 from aioifx.server.sql.sqlite.tree import Column
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.names import delimited, is_plain
 from aioifx.server.sql.syntax.primaries import VALUE_WORDS
 from aioifx.server.sql.syntax.tokens import TokenKind, tokenize
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of
@@ -51,9 +52,7 @@ from aioifx.server.sql.translate.sqlite_ddl import (
 from aioifx.server.sql.translate.typed import Typed, assigned
 from aioifx.server.sql.translate.user_types import with_type_numbers
 from aioifx.server.sql.translate.view_texts import (
-    delimited,
     edited,
-    is_plain,
     with_column_renamed,
     with_new_columns,
 )

@@ -10,18 +10,17 @@ and RENAME TABLE, the text in sysviews is changed. assumed: the spelling of the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count, islice
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
 from aioifx.server.sql.model.type_rules import CHAR_LIMIT, INTEGER, char
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.syntax.primaries import VALUE_WORDS
+from aioifx.server.sql.syntax.names import delimited
 from aioifx.server.sql.syntax.tokens import Token, TokenKind, tokenize
 from aioifx.server.sql.translate.relations import Relation
 from aioifx.server.sql.translate.scopes import (
@@ -36,25 +35,6 @@ from aioifx.server.sql.translate.select import Place, QueryTranslator
 
 Edit: TypeAlias = tuple[int, int, str]
 """Two offsets in a text, and what replaces the characters between them."""
-
-PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*")
-"""A name that may be written without quotes."""
-
-
-_WORDS: Final = VALUE_WORDS | frozenset(
-    "all any case connect_by_root distinct not outer prior select some unique with".split()
-)
-"""Words that the grammar takes for something else where a name may be."""
-
-
-def is_plain(name: str) -> bool:
-    """Whether a name needs no quotes."""
-    return PLAIN.fullmatch(name) is not None and name not in _WORDS
-
-
-def delimited(name: str) -> str:
-    """A name in Informix SQL, in quotes if it needs them."""
-    return name if is_plain(name) else '"' + name.replace('"', '""') + '"'
 
 
 def edited(

@@ -1,0 +1,47 @@
+"""What is hidden of statements with passwords."""
+
+from __future__ import annotations
+
+import pytest
+
+from aioifx.cli.passwords import (
+    may_have_secrets,
+    note_without_secrets,
+    script_without_secrets,
+    without_secrets,
+)
+from aioifx.errors import from_server
+
+
+@pytest.mark.parametrize(
+    ("sql", "shown"),
+    [
+        ("select 'a' from passwords", "select '*' from passwords"),
+        ("CREATE USER ann WITH PASSWORD 'it''s' {'x'}", "CREATE USER ann WITH PASSWORD '**''*' {'x'}"),
+        ('select decrypt_char(c, "pw") from t', 'select decrypt_char(c, "**") from t'),
+        ("select 'a', '' from t", "select 'a', '' from t"),
+        ("set encryption password ''", "set encryption password ''"),
+        ("set encryption password 'tiny", "set encryption password '****"),
+        ("CONNECT TO 'shop@a' USER 'ann' USING 'pw'", "CONNECT TO '******' USER '***' USING '**'"),
+    ],
+)
+def test_strings_beside_a_password_are_asterisks(sql: str, shown: str) -> None:
+    assert without_secrets(sql) == shown and len(shown) == len(sql)
+
+
+def test_other_statements_of_a_script_are_shown() -> None:
+    script = "select 'a' from t;\nset encryption password 'tiny'; select 'b' from t; -- c"
+    assert may_have_secrets(script)
+    assert script_without_secrets(script) == script.replace("tiny", "****")
+    assert script_without_secrets("select 'a;' from t") == "select 'a;' from t"
+    assert (
+        script_without_secrets("set encryption password 'a'; select 'b")
+        == "set encryption password '*'; select '*"
+    )
+
+
+def test_the_place_of_an_error_has_no_secrets() -> None:
+    error = from_server(-201, 0, offset=32, sql="set encryption password 'tiny' bad")
+    (note,) = error.__notes__
+    assert note_without_secrets(error, note) == note.replace("tiny", "****") != note
+    assert note_without_secrets(error, "a hint") == "a hint"
