@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, cast
 
+from aioifx.server.engine.cdc_routines import latched
 from aioifx.server.engine.push_queries import PushQueries, PushQuery
 from aioifx.server.engine.push_sessions import PushSession, Refused, Registration, reason
 from aioifx.server.engine.session_state import SessionState
@@ -119,7 +120,8 @@ def _register(state: SessionState, values: Mapping[str, object]) -> str:
         registration = Registration(*(str(values.get(name, "")) for name in Registration._fields))
         query = stream.query(registration)
         key = registration.database, query.table.tabid
-        state.registry.push_sessions.add(stream.pushed, key, registration, state.databases)
+        with latched(state, state.databases.find(registration.database)):
+            state.registry.push_sessions.add(stream.pushed, key, registration, state.databases)
         return _OK
     pushed = stream.pushed
     timeout = _number(values, "timeout", -1)

@@ -270,6 +270,18 @@ def test_tables_are_watched_until_the_last_session_ends(core: ServerCore) -> Non
     assert not database.captured
 
 
+def test_a_registration_waits_for_the_statement_that_writes(core: ServerCore) -> None:
+    client, writer = Client(core), core.engine()
+    assert client.task("register", NOW) == "OK"
+    run_all(writer, "BEGIN WORK", "CREATE TABLE z (a INTEGER)")  # keeps the latch
+    core.databases.find("demo").busy_timeout = 0
+    assert client.task("register", BIG) == "-244 demo: another session writes longer than busy_timeout"
+    run_all(writer, "INSERT INTO orders VALUES (0, 15, '')", "COMMIT WORK")
+    assert client.task("register", BIG) == "OK"
+    run(writer, "INSERT INTO orders VALUES (0, 16, '')")
+    assert [client.event().get("rowdata") for _ in range(2)] == [{"id": 2, "qty": 16}, None]
+
+
 def test_the_own_session_is_deleted(core: ServerCore) -> None:
     client = Client(core).registered()
     number = client.task("setdetach")
