@@ -38,7 +38,8 @@ class PushStream:
     def __init__(self, state: SessionState, pushed: PushSession) -> None:
         self._state = state
         self.pushed = pushed
-        self._queries: dict[str, PushQueries] = {}
+        self._queries: dict[tuple[str, str], PushQueries] = {}
+        """By database and owner, whose tables have different names."""
         pushed.log.add_listener(state.streams.wake)
 
     def read(self, size: int, wait: Wait) -> bytes:
@@ -51,12 +52,10 @@ class PushStream:
         Raises:
             Refused, SqlError: see `PushQueries.query`; -329, there is no such database.
         """
-        return self._queries_of(registration.database).query(registration)
-
-    def _queries_of(self, database: str) -> PushQueries:
-        if database not in self._queries:
-            self._queries[database] = PushQueries(self._state, database)
-        return self._queries[database]
+        place = registration.database, registration.owner
+        if place not in self._queries:
+            self._queries[place] = PushQueries(self._state, registration.database)
+        return self._queries[place].query(registration)
 
     def close(self) -> None:
         """Called when the session ends."""

@@ -153,6 +153,29 @@ def test_a_session_can_begin_after_a_transaction_or_a_time(core: ServerCore) -> 
     assert future.event() == TIMEOUT
 
 
+def test_tables_of_two_owners_are_watched_and_not_locked() -> None:
+    with server_core(LogMode.ANSI) as core:
+        writer = core.engine()
+        run_all(
+            writer, "CREATE TABLE 'anna'.t (id INT PRIMARY KEY)", "CREATE TABLE 'bert'.t (b INT PRIMARY KEY)"
+        )
+        run(writer, "COMMIT WORK")
+        client = Client(core)
+        assert client.task("register", NOW) == "OK"
+        for owner in ("anna", "bert"):
+            query = (
+                f'{{table:"t", owner:"{owner}", database:"demo", query:"SELECT * FROM t", label:"{owner}"}}'
+            )
+            assert client.task("register", query) == "OK"
+        core.databases.find("demo").busy_timeout = 0
+        for number, owner in enumerate(("anna", "bert", "anna")):
+            run_all(writer, f"INSERT INTO '{owner}'.t VALUES ({number})", "COMMIT WORK")
+        found = [client.event() for _ in range(3)]
+    assert [(each["label"], each["rowdata"]) for each in found] == [
+        ("anna", {"id": 0}), ("bert", {"b": 1}), ("anna", {"id": 2}),
+    ]  # fmt: skip
+
+
 def test_a_joined_session_that_begins_again_has_each_event_once(core: ServerCore) -> None:
     client, writer = Client(core).registered('{timeout:"0", max_pending_ops:"9"}'), core.engine()
     number = client.task("setdetach")
