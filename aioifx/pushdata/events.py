@@ -8,7 +8,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Self, TypeAlias, Unpack
+from typing import Any, Final, Literal, Self, TypeAlias, Unpack, cast
 
 from aioifx.client.config.options import ConnectOptions, OptionFields
 from aioifx.client.config.resolve import resolve_again
@@ -123,15 +123,16 @@ def events(
     return Events(resolved, settings, session_id)
 
 
-def _check_watches(watches: Sequence[object], session_id: str | None, detach: bool) -> None:
+def _check_watches(watches: object, session_id: str | None, detach: bool) -> None:
     if session_id is not None:
         if not re.fullmatch("[0-9]{1,9}", str(session_id)):
             raise InterfaceError(f"session_id: expected digits, got {session_id!r:.40}")
         if watches:
             raise InterfaceError("watches: expected none with session_id, whose session has its own")
         return
-    known = [watch for watch in watches if isinstance(watch, Watch)] if isinstance(watches, Sequence) else []
-    if not known or len(known) < len(watches):
+    given = cast("Sequence[object]", watches) if isinstance(watches, Sequence) else ()
+    known = [watch for watch in given if isinstance(watch, Watch)]
+    if not known or len(known) < len(given):
         raise InterfaceError("watches: expected a sequence of one or more Watch, or a session_id")
     if detach and len({(names_of(watch), watch.label) for watch in known}) < len(known):
         raise InterfaceError("watches: expected different labels for queries of one table with detach")
