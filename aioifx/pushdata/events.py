@@ -37,6 +37,9 @@ _IDENTITY: Final = ("txnid", "op_num", "database", "owner", "table", "label", "r
 _NO_START: Final = {"txnid": None, "commit_time": None}
 """Attributes of a session that is joined again after a lost connection: it goes on, and does not begin again."""
 
+_LARGEST: Final = 2**31 - 1
+"""Bytes of one read at most (documented: 2 GB)."""
+
 _TIMEOUT: Final = "ifx_isTimeout"
 _SKIPPED: Final = "ifx_warn_total_skipcount"
 _ERROR: Final = "ifx_error"
@@ -95,6 +98,8 @@ def events(
         InterfaceError: an option is invalid or missing; raised by the call itself.
     """
     _check_watches(watches, session_id, detach)
+    if type(buffer_size) is int and buffer_size > _LARGEST:
+        raise InterfaceError(f"buffer_size: expected at most {_LARGEST}, got {buffer_size!r:.40}")
     for name, value, least in (
         ("timeout", timeout, 1),
         ("max_records", max_records, 1),
