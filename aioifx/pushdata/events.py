@@ -8,7 +8,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Self, TypeAlias, Unpack
+from typing import Any, Final, Literal, Self, TypeAlias, Unpack, cast
 
 from aioifx.client.config.options import ConnectOptions, OptionFields
 from aioifx.client.config.resolve import resolve_again
@@ -36,6 +36,9 @@ _IDENTITY: Final = ("txnid", "op_num", "database", "owner", "table", "label", "r
 
 _NO_START: Final = {"txnid": None, "commit_time": None}
 """Attributes of a session that is joined again after a lost connection: it goes on, and does not begin again."""
+
+_LARGEST: Final = 2**31 - 1
+"""Bytes of one read at most (documented: 2 GB)."""
 
 _TIMEOUT: Final = "ifx_isTimeout"
 _SKIPPED: Final = "ifx_warn_total_skipcount"
@@ -95,6 +98,8 @@ def events(
         InterfaceError: an option is invalid or missing; raised by the call itself.
     """
     _check_watches(watches, session_id, detach)
+    if type(buffer_size) is int and buffer_size > _LARGEST:
+        raise InterfaceError(f"buffer_size: expected at most {_LARGEST}, got {buffer_size!r:.40}")
     for name, value, least in (
         ("timeout", timeout, 1),
         ("max_records", max_records, 1),
@@ -123,15 +128,16 @@ def events(
     return Events(resolved, settings, session_id)
 
 
-def _check_watches(watches: Sequence[object], session_id: str | None, detach: bool) -> None:
+def _check_watches(watches: object, session_id: str | None, detach: bool) -> None:
     if session_id is not None:
         if not re.fullmatch("[0-9]{1,9}", str(session_id)):
             raise InterfaceError(f"session_id: expected digits, got {session_id!r:.40}")
         if watches:
             raise InterfaceError("watches: expected none with session_id, whose session has its own")
         return
-    known = [watch for watch in watches if isinstance(watch, Watch)] if isinstance(watches, Sequence) else []
-    if not known or len(known) < len(watches):
+    given = cast("Sequence[object]", watches) if isinstance(watches, Sequence) else ()
+    known = [watch for watch in given if isinstance(watch, Watch)]
+    if not known or len(known) < len(given):
         raise InterfaceError("watches: expected a sequence of one or more Watch, or a session_id")
     if detach and len({(names_of(watch), watch.label) for watch in known}) < len(known):
         raise InterfaceError("watches: expected different labels for queries of one table with detach")

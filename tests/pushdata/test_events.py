@@ -117,6 +117,10 @@ async def test_options_become_attributes() -> None:
             {"watches": [BIG], "max_records": True},
             "^max_records: expected a whole number, at least 1, got True$",
         ),
+        (
+            {"watches": [BIG], "buffer_size": 2**31},
+            "^buffer_size: expected at most 2147483647, got 2147483648$",
+        ),
         ({"watches": [BIG], "txnid": -1}, "^txnid: expected a whole number, at least 0, got -1$"),
         ({"watches": [BIG], "on_skip": "ignore"}, '^on_skip: expected "report" or "raise", got \'ignore\'$'),
         ({"watches": [BIG], "nonsense": 1}, "nonsense"),

@@ -87,7 +87,7 @@ def set_full_row_logging(state: SessionState, name: str, is_on: int) -> int:
     sessions = [*state.registry.cdc_sessions.values()]
     if not is_on and any((database.name, table.tabid) in session.tables for session in sessions):
         raise CdcError("TABCAPTURED")
-    with _latch(state, database):
+    with latched(state, database):
         try:
             form = ", ".join(f"{column.name} {column.type}" for column in table.stored_columns)
             state.databases.capture(database, table.tabid, form, is_captured=bool(is_on))
@@ -97,7 +97,7 @@ def set_full_row_logging(state: SessionState, name: str, is_on: int) -> int:
 
 
 @contextmanager
-def _latch(state: SessionState, database: Database) -> Generator[None, None, None]:
+def latched(state: SessionState, database: Database) -> Generator[None, None, None]:
     """Context in which no statement writes to a database, so that all later ones are captured."""
     locks, owner, latch = state.databases.locks, object(), Resource(database.name, 0, Kind.LATCH)
     with state.mapped_errors(_LOCKED, database.name):

@@ -44,7 +44,7 @@ _OTHERS: Final = (nodes.Select, nodes.Aggregate, nodes.Window, nodes.Parameter)
 
 
 class PushQueries:
-    """The queries on the tables of one database, used in the thread of one session.
+    """The queries on the tables of one owner in one database, used in the thread of one session.
 
     Raises:
         SqlError: -329, there is no such database.
@@ -63,6 +63,9 @@ class PushQueries:
             database_locale=caller.databases.find(database).locale,
             clock=datetime.now,
         )
+        self._state.defaults.isolation = (
+            plans.Isolation.DIRTY_READ
+        )  # an ANSI database would lock the tables for ever
         open_database(self._state, database)
         self._known: dict[Registration, PushQuery] = {}
 
@@ -95,10 +98,10 @@ class PushQuery:
         self._state = state
         self.table = _table_of(state, registration)
         text, unconditional = _bare_texts(registration)
-        _check_columns(state.prepare(text))
         _check_names(registration, self.table, _schema(state))
         self._copy = _copy_of(state, self.table)
         self._statement, self._unconditional = state.prepare(text), state.prepare(unconditional)
+        _check_columns(self._statement)
         self._names = self.table.stored_order or tuple(column.name for column in self.table.columns)
         self._dropped = [at for at, name in enumerate(self._names) if _refers(self.table.column(name))]
 
@@ -155,7 +158,8 @@ def _schema(state: SessionState) -> Snapshot:
 def _copy_of(state: SessionState, table: Table) -> Table:
     """The temporary table with the columns and the name of *table*, which statements find first."""
     if table.name not in _schema(state).temps:
-        made = state.prepare(f"SELECT * FROM {table.name} WHERE 1 = 0 INTO TEMP {table.name} WITH NO LOG")
+        source = f"'{table.owner}'.{table.name}"
+        made = state.prepare(f"SELECT * FROM {source} WHERE 1 = 0 INTO TEMP {table.name} WITH NO LOG")
         assert isinstance(made.plan.action, plans.FilledTable)
         create_filled_table(state, made, made.plan.action, ())
     return _schema(state).temps[table.name]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, cast
 
+from aioifx.server.engine.cdc_routines import latched
 from aioifx.server.engine.push_queries import PushQueries, PushQuery
 from aioifx.server.engine.push_sessions import PushSession, Refused, Registration, reason
 from aioifx.server.engine.session_state import SessionState
@@ -37,7 +38,8 @@ class PushStream:
     def __init__(self, state: SessionState, pushed: PushSession) -> None:
         self._state = state
         self.pushed = pushed
-        self._queries: dict[str, PushQueries] = {}
+        self._queries: dict[tuple[str, str], PushQueries] = {}
+        """By database and owner, whose tables have different names."""
         pushed.log.add_listener(state.streams.wake)
 
     def read(self, size: int, wait: Wait) -> bytes:
@@ -50,12 +52,10 @@ class PushStream:
         Raises:
             Refused, SqlError: see `PushQueries.query`; -329, there is no such database.
         """
-        return self._queries_of(registration.database).query(registration)
-
-    def _queries_of(self, database: str) -> PushQueries:
-        if database not in self._queries:
-            self._queries[database] = PushQueries(self._state, database)
-        return self._queries[database]
+        place = registration.database, registration.owner
+        if place not in self._queries:
+            self._queries[place] = PushQueries(self._state, registration.database)
+        return self._queries[place].query(registration)
 
     def close(self) -> None:
         """Called when the session ends."""
@@ -119,7 +119,8 @@ def _register(state: SessionState, values: Mapping[str, object]) -> str:
         registration = Registration(*(str(values.get(name, "")) for name in Registration._fields))
         query = stream.query(registration)
         key = registration.database, query.table.tabid
-        state.registry.push_sessions.add(stream.pushed, key, registration, state.databases)
+        with latched(state, state.databases.find(registration.database)):
+            state.registry.push_sessions.add(stream.pushed, key, registration, state.databases)
         return _OK
     pushed = stream.pushed
     timeout = _number(values, "timeout", -1)

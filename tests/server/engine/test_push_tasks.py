@@ -153,6 +153,29 @@ def test_a_session_can_begin_after_a_transaction_or_a_time(core: ServerCore) -> 
     assert future.event() == TIMEOUT
 
 
+def test_tables_of_two_owners_are_watched_and_not_locked() -> None:
+    with server_core(LogMode.ANSI) as core:
+        writer = core.engine()
+        run_all(
+            writer, "CREATE TABLE 'anna'.t (id INT PRIMARY KEY)", "CREATE TABLE 'bert'.t (b INT PRIMARY KEY)"
+        )
+        run(writer, "COMMIT WORK")
+        client = Client(core)
+        assert client.task("register", NOW) == "OK"
+        for owner in ("anna", "bert"):
+            query = (
+                f'{{table:"t", owner:"{owner}", database:"demo", query:"SELECT * FROM t", label:"{owner}"}}'
+            )
+            assert client.task("register", query) == "OK"
+        core.databases.find("demo").busy_timeout = 0
+        for number, owner in enumerate(("anna", "bert", "anna")):
+            run_all(writer, f"INSERT INTO '{owner}'.t VALUES ({number})", "COMMIT WORK")
+        found = [client.event() for _ in range(3)]
+    assert [(each["label"], each["rowdata"]) for each in found] == [
+        ("anna", {"id": 0}), ("bert", {"b": 1}), ("anna", {"id": 2}),
+    ]  # fmt: skip
+
+
 def test_a_joined_session_that_begins_again_has_each_event_once(core: ServerCore) -> None:
     client, writer = Client(core).registered('{timeout:"0", max_pending_ops:"9"}'), core.engine()
     number = client.task("setdetach")
@@ -268,6 +291,18 @@ def test_tables_are_watched_until_the_last_session_ends(core: ServerCore) -> Non
     assert len(database.captured) == 1
     assert Client(core).task("delete", '{delete_all:"1"}') == "OK"
     assert not database.captured
+
+
+def test_a_registration_waits_for_the_statement_that_writes(core: ServerCore) -> None:
+    client, writer = Client(core), core.engine()
+    assert client.task("register", NOW) == "OK"
+    run_all(writer, "BEGIN WORK", "CREATE TABLE z (a INTEGER)")  # keeps the latch
+    core.databases.find("demo").busy_timeout = 0
+    assert client.task("register", BIG) == "-244 demo: another session writes longer than busy_timeout"
+    run_all(writer, "INSERT INTO orders VALUES (0, 15, '')", "COMMIT WORK")
+    assert client.task("register", BIG) == "OK"
+    run(writer, "INSERT INTO orders VALUES (0, 16, '')")
+    assert [client.event().get("rowdata") for _ in range(2)] == [{"id": 2, "qty": 16}, None]
 
 
 def test_the_own_session_is_deleted(core: ServerCore) -> None:
