@@ -38,6 +38,8 @@ from aioifx.sqltypes import Column
 logger: Final = logging.getLogger("aioifx.cdc")
 
 _MAX_TIMEOUT: Final = 60
+_PAUSE: Final = 1.0
+"""Seconds before another session, if the one before has brought no transaction."""
 _MAX_RECORDS: Final = 256
 """The most records of a read that other clients ask for (observed)."""
 
@@ -178,6 +180,9 @@ class Changes(NotCopied):
         self._error_record: Failure | None = None
         self._reading: asyncio.Task[bytes] | None = None
         self._reopening: asyncio.Task[None] | None = None
+        self._lost_at: Position | None = None
+        """Where the capture continued after the last lost connection."""
+        self._pause = 0.0
         self._failure: BaseException | None = None
         self._has_read = False  # since the session was opened
         self._is_iterating = False
@@ -341,6 +346,8 @@ class Changes(NotCopied):
                 assembler.close()
                 if not self._has_read:  # it was lost again at once
                     raise
+                self._pause = _PAUSE if self._continuation == self._lost_at else 0.0
+                self._lost_at = self._continuation
                 logger.warning("%s; the capture continues at %s", lost, self._continuation)
 
     async def _reopened(self) -> Assembler:
@@ -350,7 +357,7 @@ class Changes(NotCopied):
             StopAsyncIteration: it was closed meanwhile.
         """
         if self._reopening is None:
-            self._reopening = asyncio.ensure_future(self._activate(self._continuation))
+            self._reopening = asyncio.ensure_future(self._activate_again())
             self._reopening.add_done_callback(_retrieve)
         reopening = self._reopening
         await asyncio.wait([reopening])
@@ -360,6 +367,10 @@ class Changes(NotCopied):
         reopening.result()
         assert self._assembler is not None
         return self._assembler
+
+    async def _activate_again(self) -> None:
+        await asyncio.sleep(self._pause)
+        await self._activate(self._continuation)
 
     async def _delivered(self, assembler: Assembler) -> CommittedTransaction:
         """The next transaction, or chunk of a snapshot.

@@ -230,6 +230,24 @@ async def test_a_capture_is_reopened_though_the_wait_for_it_is_cancelled() -> No
         assert await keys(changes, 1) == [[1]]
 
 
+async def test_a_connection_that_brings_no_transaction_is_not_reopened_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("aioifx.cdc.stream._PAUSE", 0.001)
+    lost = [CdcPeer([data(*ONE[:2]), LOST]) for _ in range(3)]
+    async with capturing(*lost, CdcPeer([data(*ONE)]), restart=True) as changes:
+        pauses = []
+        activate = changes._activate
+
+        async def noted(start: Position | None) -> None:
+            pauses.append(changes._pause)
+            await activate(start)
+
+        monkeypatch.setattr(changes, "_activate", noted)
+        assert await keys(changes, 1) == [[1]]
+    assert pauses == [0.0, 0.001, 0.001]
+
+
 async def test_closing_ends_an_attempt_to_reopen() -> None:
     class Silent(CdcPeer):
         late = Delayed(NOTHING)
