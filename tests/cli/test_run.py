@@ -104,7 +104,10 @@ async def test_a_commit_that_fails_is_in_the_summary(run: Run, script) -> None:
     )
     outcome = await run("run", name, "--single-transaction")
     assert outcome.code == 1
-    assert re.sub(r" in [\d.]+ s", "", outcome.err.splitlines()[0]) == "4 statements done; the COMMIT was not confirmed"
+    assert (
+        re.sub(r" in [\d.]+ s", "", outcome.err.splitlines()[0])
+        == "4 statements done; the COMMIT was not confirmed"
+    )
     assert "SQLCODE -691" in outcome.err
 
 
