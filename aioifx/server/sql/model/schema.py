@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Protocol
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.frozen import Frozen
 from aioifx.server.sql.model.spl import SplRoutine
-from aioifx.server.sql.syntax.names import delimited
+from aioifx.server.sql.syntax.delimited import delimited
 from aioifx.server.sql.syntax.nodes import External, Fragment
 from aioifx.sqltypes import (
     SERIALS,

@@ -26,7 +26,7 @@ from aioifx.server.sql.model.type_rules import is_large
 from aioifx.server.sql.sqlite.render import identifier, render
 from aioifx.server.sql.sqlite.tree import Column
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.syntax.names import delimited, is_plain
+from aioifx.server.sql.syntax.delimited import delimited, is_plain
 from aioifx.server.sql.syntax.primaries import VALUE_WORDS
 from aioifx.server.sql.syntax.tokens import TokenKind, tokenize
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of

@@ -20,7 +20,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
 from aioifx.server.sql.model.type_rules import CHAR_LIMIT, INTEGER, char
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.syntax.names import delimited
+from aioifx.server.sql.syntax.delimited import delimited
 from aioifx.server.sql.syntax.tokens import Token, TokenKind, tokenize
 from aioifx.server.sql.translate.relations import Relation
 from aioifx.server.sql.translate.scopes import (

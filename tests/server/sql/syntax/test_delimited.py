@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.syntax.names import delimited, is_plain
+from aioifx.server.sql.syntax.delimited import delimited, is_plain
 
 
 @pytest.mark.parametrize("name", ["item", "a$1", "_b", "from"])
