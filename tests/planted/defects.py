@@ -1323,8 +1323,8 @@ DEFECTS: Final = (
     Defect(
         "a capture forgets the read whose wait is cancelled",
         "aioifx/cdc/stream.py",
-        "        reading = self._reading\n        await asyncio.wait([reading])\n        if self._is_closed:",
-        "        reading, self._reading = self._reading, None\n        await asyncio.wait([reading])\n        if self._is_closed:",
+        "        await asyncio.wait([reading])\n        if self._is_closed:",
+        "        self._reading = None\n        await asyncio.wait([reading])\n        if self._is_closed:",
         CAPTURES,
     ),
     Defect(
