@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -183,17 +184,20 @@ def _environment(server: Server, dialogue: Dialogue, folder: Path) -> dict[str, 
 
 @pytest.mark.exhaustive  # it starts a process
 async def test_an_interrupt_ends_the_shell_while_it_connects(tmp_path: Path) -> None:
-    accepted = asyncio.Event()
-    silent = await asyncio.start_server(lambda *_: accepted.set(), "127.0.0.1")
+    accepted = asyncio.get_running_loop().create_future()
+    silent = await asyncio.start_server(lambda _, writer: accepted.set_result(writer), "127.0.0.1")
     host, port = silent.sockets[0].getsockname()
     terminal = Terminal(
         "shell", f"informix://ann@{host}:{port}/shop?server=s",
         folder=tmp_path, environment={"AIOIFX_PASSWORD": "any", "XDG_STATE_HOME": str(tmp_path)},
     )  # fmt: skip
     try:
-        await asyncio.wait_for(accepted.wait(), 30)
+        writer: asyncio.StreamWriter = await asyncio.wait_for(accepted, 30)
         terminal.send("{C-c}")
         assert await asyncio.to_thread(terminal.end) == 130
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
     finally:
         terminal.process.close(force=True)
         silent.close()
