@@ -131,6 +131,8 @@ class CdcSession:
         """Refuse a position in logs that are gone, from which a server may deliver rows of other tables (observed)."""
         try:
             oldest, current = await self.conn.fetchval(OLDEST), await self.conn.fetchval(_CURRENT)
+        except ConnectionLost:
+            raise
         except DatabaseError as error:
             logger.warning("the logs are not known, so that the position is not checked: %s", error)
             return

@@ -63,6 +63,22 @@ async def test_a_server_that_does_not_answer_a_routine_is_lost() -> None:
             await session.start([TABLE])
 
 
+async def test_a_connection_lost_while_a_position_is_checked_is_an_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Losing(CdcPeer):
+        def own_reply(self, group: list[Any]) -> Any:
+            reply = super().own_reply(group)
+            return LOST if any(call[0] == "startcapture" for call in self.calls) else reply
+
+    peer = Losing()
+    async with opened(peer) as session:
+        peer.calls.append(("startcapture",))
+        with caplog.at_level(logging.WARNING, "aioifx.cdc"), pytest.raises(ConnectionLost):
+            await session._check_logs(sequence(9))
+    assert caplog.messages == []
+
+
 async def test_a_number_beyond_16_bits_is_cut() -> None:
     peer = CdcPeer([data(commit(5))], results={"opensess": 0x1_8001})
     async with opened(peer) as session:
