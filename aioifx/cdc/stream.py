@@ -141,8 +141,9 @@ def changes(
     return Changes(
         resolved,
         Settings(
-            captures=captures, start=start, snapshot=snapshot, chunk_size=chunk_size, incomplete=incomplete,
-            restart=restart, timeout=timeout,            max_records=max_records,
+            captures=captures, start=start, snapshot=snapshot, chunk_size=chunk_size,
+            incomplete="deliver" if snapshot else incomplete if start is not None else "skip",
+            restart=restart, timeout=timeout, max_records=max_records,
             max_transaction_changes=max_transaction_changes, max_record=max_record, stall_timeout=stall_timeout,
             close_timeout=close_timeout, stop_logging=stop_logging, cdc_locale=cdc_locale,
         ),
@@ -263,11 +264,7 @@ class Changes(NotCopied):
             self._tables,
             start,
             memory=settings.max_transaction_changes,
-            incomplete="deliver"
-            if settings.snapshot
-            else "skip"
-            if settings.start is None
-            else settings.incomplete,
+            incomplete=settings.incomplete,
         )
 
     @property
