@@ -8,7 +8,9 @@ import zipfile
 from pathlib import Path
 
 KERNEL = "aioifx/_speedups/"
-MODULES = {path.stem for path in (Path(__file__).parents[1] / KERNEL).glob("*.pyx")}
+FOLDER = Path(__file__).parents[1] / KERNEL
+CYTHON = {path.stem for path in FOLDER.glob("*.pyx")}
+MODULES = CYTHON | {path.stem for path in FOLDER.glob("*.pxd") if path.with_suffix(".py").exists()}
 
 
 def built(names: set[str]) -> set[str]:
@@ -33,7 +35,7 @@ def main(directory: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     for module in MODULES:
-        for kind in (".pyx", ".pyi"):
+        for kind in (".pyx", ".pyi") if module in CYTHON else (".py", ".pxd"):
             check(f"{KERNEL}{module}{kind}" in names, f"{sdist.name} lacks {module}{kind}")
     check(f"{KERNEL}common.pxd" in names, f"{sdist.name} lacks common.pxd")
     check({"pyproject.toml", "LICENSE", ".build/backend.py"} <= names, f"{sdist.name} cannot be built")

@@ -1,7 +1,7 @@
 """The asyncio.Protocol: feeds the inbox, steps parsers, sends data and interrupts. Never: an opcode, a value, a cursor.
 
 Invariants:
-1. Replies match expectations by order alone; `request` queues a PendingReply before it writes.
+1. Replies match expectations by order alone; `request` queues a InFlight before it writes.
 2. Cancelling a waiter cancels a future, never a parser: the parser still reads its reply to the end.
 3. When a parser raises, or the peer goes away, every waiter fails at once, and so does every later one.
 """
@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
+from aioifx._speedups.round_trip import CoreChannel, InFlight
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, InterfaceError, ProtocolError
-from aioifx.wire.inbox import COMPACT_FROM, YIELD, Inbox, Parser, Reader
+from aioifx.wire.inbox import Inbox, Parser
 
 T = TypeVar("T")
 
@@ -57,44 +57,20 @@ def running_loop() -> asyncio.AbstractEventLoop:
         raise InterfaceError("aioifx needs asyncio (anyio with the asyncio backend works)") from None
 
 
-class PendingReply(Generic[T]):
-    """A reply that is expected, in order."""
-
-    # Without slots and __init__: one is created for each request, and most of its fields keep their default.
-
-    future: asyncio.Future[T]
-    reader: Reader[T]
-    """Reads the reply or creates its parser; required unless `parser` is set."""
-    parser: Parser[T] | None = None
-    on_lost: Callable[[DatabaseError], None] | None = None
-    """Called with the error if the request was sent and its reply will not come."""
-    operation: Any = None
-    """The operation that the request belongs to, and below when it was sent; both for `MeteredChannel` alone."""
-    sent_at: float = 0.0
-
-
-class Channel(asyncio.Protocol):
+class Channel(CoreChannel, asyncio.Protocol):
     """One connection's bytes, in both directions. Either end may use it."""
 
+    failure: DatabaseError | None
+    """Why the channel ended; None while it is open."""
+    inbox: Inbox
+
     def __init__(self) -> None:
-        self.inbox = Inbox()
-        self.bytes_out = 0
+        super().__init__(Inbox())
         self.on_close: Callable[[], None] | None = None
         """Called once the channel has failed or was closed, after all waiters have failed."""
-        self.pending_replies: deque[Any] = deque()
-        """A `PendingReply` for each expected reply, in order; `request` appends."""
-        self.on_reply: Callable[[Any, Any], bool | None] | None = None
-        """Called with each of `pending_replies` and its reply, with or without a waiter; an exception is treated as
-        the parser's. True: more of the reply follows, as a group of its own."""
         self.reject_unsolicited: Callable[[Inbox], Parser[Any]] | None = None
         """Reads bytes that came before a request, instead of its parser; None: they belong to the request's reply."""
-        self._transport: asyncio.Transport | None = None
-        self.failure: DatabaseError | None = None
-        """Why the channel ended; None while it is open."""
-        self.on_answered: Callable[[], None] | None = None
-        """Called when no more replies are pending, before the waiter of the last one runs."""
         self._is_reading_paused = False
-        self._is_parsing_paused = False
         self._is_transport_paused = False
         self._parsing_since: float | None = None
         """When a reply was first incomplete in this iteration of the event loop."""
@@ -102,7 +78,6 @@ class Channel(asyncio.Protocol):
         """Whether errors show the bytes of values."""
         self._writable: asyncio.Future[None] | None = None
         self._close_waiters: list[asyncio.Future[None]] | None = None  # while there is a transport
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._pid = os.getpid()
 
     def __repr__(self) -> str:
@@ -120,16 +95,14 @@ class Channel(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._close_waiters = []
 
-    def data_received(self, data: bytes) -> None:
-        inbox = self.inbox
-        inbox.feed(data)
-        self._parse_replies()
-        if len(inbox.data) > MAX_UNSOLICITED and not self.pending_replies and inbox.unread > MAX_UNSOLICITED:
+    def _check_unsolicited(self) -> None:
+        """Called when bytes have arrived that no request expects."""
+        if self.inbox.unread > MAX_UNSOLICITED:
             self._abort_with(ProtocolError(f"more than {MAX_UNSOLICITED} unsolicited bytes arrived"))
 
     def eof_received(self) -> bool:
         self.inbox.eof = True
-        self._parse_replies()
+        self.parse_replies()
         if self.failure is None or self.pending_replies:
             self._set_failed(ConnectionLost("the server closed the connection"))
         return False
@@ -137,7 +110,7 @@ class Channel(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.inbox.eof = True
         try:
-            self._parse_replies()
+            self.parse_replies()
         finally:
             if self.failure is None or self.pending_replies:
                 reason = f": {exc}" if exc else ""
@@ -185,39 +158,29 @@ class Channel(asyncio.Protocol):
         """Send over *transport*, the one of TLS, from now on."""
         self._transport = transport
 
-    def expect(self, parser: Parser[T]) -> asyncio.Future[T]:
-        """Queue *parser* for the next reply that has no parser yet.
+    def expect(self, parser: Parser[T], data: bytes = b"") -> asyncio.Future[T]:
+        """Queue *parser* for the next reply that has no parser yet, then send *data*.
 
         Returns:
             The future of the reply; it may be cancelled, the reply is still read.
         """
-        pending_reply: PendingReply[T] = PendingReply()
-        pending_reply.parser = parser
-        self.request(pending_reply, b"")
-        return pending_reply.future
+        in_flight = InFlight()
+        in_flight.parser = parser
+        self.request(in_flight, data)
+        future: asyncio.Future[T] = in_flight.future
+        return future
 
-    def request(self, pending_reply: PendingReply[Any], data: bytes | bytearray) -> None:
-        """Queue a caller's own PendingReply, whose future is set here, then send *data*, its request."""
-        pending_reply.future = asyncio.Future(loop=self._loop)
-        if self.failure is not None:
-            _reject(pending_reply, _copy_of(self.failure), sent=False)
-            return
-        self.pending_replies.append(pending_reply)
-        inbox = self.inbox
-        if len(inbox.data) > inbox.pos and len(self.pending_replies) == 1:
-            if self.reject_unsolicited is not None:
-                pending_reply.parser = self.reject_unsolicited(inbox)
-            self._parse_replies()
-            self.send(data)  # unless that has ended the channel
-        elif data and self._transport is not None:
-            self.bytes_out += len(data)
-            self._transport.write(data)
+    def _refuse(self, in_flight: InFlight) -> None:
+        """Called for a request to a channel that has ended."""
+        assert self.failure is not None
+        _reject(in_flight, _copy_of(self.failure), sent=False)
 
-    def send(self, data: bytes | bytearray) -> None:
-        """Hand *data* to the transport; `drain` waits for room. Does nothing on a channel that has ended."""
-        if self.failure is None and self._transport is not None:
-            self.bytes_out += len(data)
-            self._transport.write(data)
+    def _request_after(self, in_flight: InFlight, data: bytes | bytearray) -> None:
+        """Called for the only request, where bytes came before it."""
+        if self.reject_unsolicited is not None:
+            in_flight.parser = self.reject_unsolicited(self.inbox)
+        self.parse_replies()
+        self.send(data)  # unless that has ended the channel
 
     @property
     def bytes_in(self) -> int:
@@ -325,12 +288,6 @@ class Channel(asyncio.Protocol):
         if not self.pending_replies:
             self.close()
 
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that the channel belongs to."""
-        assert self._loop is not None, "the channel was never connected"
-        return self._loop
-
     def loop_is_closed(self) -> bool:
         """Whether the event loop is closed, so that the connection can no longer be closed in order."""
         return self._loop is None or self._loop.is_closed()
@@ -344,58 +301,18 @@ class Channel(asyncio.Protocol):
 
     # -- parsers ------------------------------------------------------------------------------------------------------
 
-    def _parse_replies(self) -> None:
-        """Read replies, in order, as far as the received bytes reach."""
-        inbox, queue = self.inbox, self.pending_replies
-        if self._is_parsing_paused and not inbox.eof:
+    def _on_parser_error(self, error: BaseException) -> None:
+        """Called with what the parser or the handler of a reply has raised."""
+        if isinstance(error, (ConnectError, ConnectionLost, ProtocolError)):
+            self._fail_reading(error)
             return
-        while queue and (len(inbox.data) > inbox.pos or inbox.eof):
-            pending_reply = queue[0]
-            try:
-                parser, answer = pending_reply.parser, None
-                if parser is None:
-                    try_read = pending_reply.reader.try_read
-                    answer = try_read(inbox)
-                    if answer is None:
-                        parser = pending_reply.parser = pending_reply.reader.parser(inbox)
-                if parser is not None:
-                    try:
-                        while parser.send(None) is YIELD:
-                            if self._must_give_way():
-                                return
-                        if len(inbox.data) > COMPACT_FROM:  # fewer bytes were read in no time
-                            self._must_give_way()
-                        return  # parked: it needs more bytes
-                    except StopIteration as stop:
-                        answer = stop.value
-                on_reply = self.on_reply
-                if on_reply is not None and on_reply(pending_reply, answer):
-                    pending_reply.parser = None  # more of it follows
-                    continue
-            except (ConnectError, ConnectionLost, ProtocolError) as error:
-                self._fail_reading(error)
-                return
-            except BaseException as error:
-                # A defect: a parser must not raise anything else. Or a signal's KeyboardInterrupt, at any place. The
-                # position in the stream is lost.
-                defect = ProtocolError(f"a reply could not be read ({type(error).__name__})")
-                defect.__cause__ = error
-                self._fail_reading(defect)
-                if isinstance(error, (KeyboardInterrupt, SystemExit)):
-                    raise
-                return
-            try:
-                queue.popleft()
-            except IndexError:  # a decoder of the user has dropped the connection
-                return
-            try:
-                pending_reply.future.set_result(answer)
-            except asyncio.InvalidStateError:
-                pass  # cancelled, or timed out; asking first would cost each reply more
-        if self.on_answered is not None and not queue:
-            self.on_answered()
-        elif inbox.pos > COMPACT_FROM:
-            inbox.compact()
+        # A defect: a parser must not raise anything else. Or a signal's KeyboardInterrupt, at any place. The position
+        # in the stream is lost.
+        defect = ProtocolError(f"a reply could not be read ({type(error).__name__})")
+        defect.__cause__ = error
+        self._fail_reading(defect)
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            raise error
 
     def _must_give_way(self) -> bool:
         """Whether parsing is paused until the event loop has run other callbacks.
@@ -419,7 +336,7 @@ class Channel(asyncio.Protocol):
         self._parsing_since = None
         if self._is_parsing_paused:
             self._is_parsing_paused = False
-            self._parse_replies()
+            self.parse_replies()
             self._pause_or_resume()
 
     def _fail_reading(self, error: DatabaseError) -> None:
@@ -457,18 +374,18 @@ class Channel(asyncio.Protocol):
             self.on_close()
 
 
-def _reject(pending_reply: PendingReply[Any], error: DatabaseError, *, sent: bool = True) -> None:
+def _reject(in_flight: InFlight, error: DatabaseError, *, sent: bool = True) -> None:
     """Set *error* on the future of a waiter. Without a waiter it must not be logged as never retrieved.
 
     Args:
         sent: whether the request has left.
     """
-    if pending_reply.parser is not None:
+    if in_flight.parser is not None:
         with suppress(ValueError):  # it is running: a decoder of the user has dropped the connection
-            pending_reply.parser.close()
-    if sent and pending_reply.on_lost is not None:
-        pending_reply.on_lost(error)
-    future = pending_reply.future
+            in_flight.parser.close()
+    if sent and in_flight.on_lost is not None:
+        in_flight.on_lost(error)
+    future = in_flight.future
     if not future.done():
         future.set_exception(error)
         future.exception()

@@ -10,8 +10,9 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
+from aioifx._speedups.inbox import PARK, YIELD
 from aioifx.errors import ConnectionLost, ProtocolError
-from aioifx.wire.inbox import PARK, YIELD, Inbox, Parser
+from aioifx.wire.inbox import Inbox, Parser
 
 T = TypeVar("T")
 

@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 
 from aioifx import channel as channel_module
+from aioifx._speedups import round_trip
+from aioifx._speedups.round_trip import COMPACT_FROM
 from aioifx.channel import MAX_SHOWN, RECV_BUFFER_SIZE, Channel
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import Cost, Done, put_done
 from aioifx.wire.handshake import read_login_reply
-from aioifx.wire.inbox import AT_ONCE, COMPACT_FROM, Inbox
+from aioifx.wire.inbox import AT_ONCE, Inbox
 from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, put_eot, read_reply
@@ -209,7 +211,7 @@ async def test_bytes_that_arrive_early_wait_for_the_reply_that_expects_them(pair
     assert await gather(first, second) == [b"aaaa", b"bbbb"]
 
 
-async def test_a_pending_reply_does_not_take_the_bytes_of_the_one_before_it(pair: Pair) -> None:
+async def test_a_in_flight_does_not_take_the_bytes_of_the_one_before_it(pair: Pair) -> None:
     channel, _ = pair
     first = channel.expect(line(channel.inbox))
     channel.data_received(b"aa")
@@ -685,7 +687,7 @@ async def test_chunks_in_memory_keep_their_order_while_parsing_is_paused(
 ) -> None:
     """Parsing is paused in any test with scripted servers if the machine is slow."""
     monkeypatch.setattr(channel_module, "PARSING_SHARE", -1.0)
-    monkeypatch.setattr(channel_module, "COMPACT_FROM", 0)  # such small chunks never pause it otherwise
+    monkeypatch.setattr(round_trip, "COMPACT_FROM", 0)  # such small chunks never pause it otherwise
     client, server = Channel(), Channel()
     pipe(client, server)
     reply = client.expect(read_reply(client.inbox, DIALECT))

@@ -71,6 +71,12 @@ def native_modules() -> list[Path]:
     return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.pyx"))
 
 
+def compiled_modules() -> list[Path]:
+    """Every module in Python that is compiled, likewise: with types in a .pxd file."""
+    typed = sorted(path.relative_to(PACKAGE).with_suffix(".py") for path in PACKAGE.rglob("*.pxd"))
+    return [module for module in typed if (PACKAGE / module).exists()]
+
+
 def mirror_of(module: Path) -> Path:
     return module.with_name(TEST_NAMES.get(module.name, f"test_{module.name}"))
 
@@ -119,6 +125,7 @@ def test_every_package_has_an_init_file() -> None:
 def test_inner_packages_have_only_a_docstring_in_their_init_file() -> None:
     public = {
         Path("__init__.py"),
+        Path("_speedups", "__init__.py"),  # it must decide before a module of it is imported
         *(
             Path(name, "__init__.py")
             for name in ("dbapi", "diagnosis", "server", "sqlalchemy", "testing", "verify")
@@ -148,18 +155,22 @@ def test_each_native_module_has_a_stub_is_built_and_optional() -> None:
     extensions = project["tool"]["setuptools"]["ext-modules"]
     assert all(extension["optional"] for extension in extensions)
     assert {(extension["name"], *extension["sources"]) for extension in extensions} == {
-        (f"aioifx._speedups.{module.stem}", f"aioifx/{module.as_posix()}") for module in native_modules()
+        (f"aioifx._speedups.{module.stem}", f"aioifx/{module.as_posix()}")
+        for module in (*native_modules(), *compiled_modules())
     }
 
 
 @pytest.mark.exhaustive
-def test_only_codecs_native_imports_the_native_kernel() -> None:
+def test_only_codecs_native_imports_what_is_in_cython() -> None:
     # That a module is not there must be noticed in one place; import-linter does not see what is not Python.
+    there = {f"aioifx._speedups.{module.stem}" for module in compiled_modules()}
     knowing = {
         module.as_posix()
         for module in modules()
         for node in ast.walk(tree_of(module))
-        if isinstance(node, ast.Import | ast.ImportFrom) and "_speedups" in ast.unparse(node)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and "_speedups" in ast.unparse(node)
+        and not (isinstance(node, ast.ImportFrom) and node.module in there)
     }
     assert knowing == {"codecs/native.py"}
 

@@ -14,6 +14,7 @@ cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
+from aioifx._speedups.inbox cimport CoreInbox
 from aioifx._speedups.common cimport (
     CLOSE, COST, DONE, EOT, INSERTDONE, MAX_TEXT, TUPLE, TUPLE_HEAD, XACTSTAT, i16, i32, i64, u16, u32,
 )
@@ -98,7 +99,7 @@ cdef class FastReplyReader:
         self.serials = serials
         self.transaction = transaction
 
-    def try_read(self, inbox):
+    def try_read(self, CoreInbox inbox not None):
         """Consume and return the next reply of the *inbox*; None, without consuming, if it is of another form."""
         cdef Ending ending
         cdef Py_buffer buffer
@@ -106,7 +107,7 @@ cdef class FastReplyReader:
         cdef bint is_common
         cdef list rows = []
         cdef object raised = None
-        data = inbox.data
+        cdef bytearray data = inbox.data
         PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
         is_common = 0 <= pos <= buffer.len and self._find(
             <const uint8_t*>buffer.buf + pos, buffer.len - pos, &ending

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from aioifx._speedups import REASON
 from aioifx.codecs import row_codegen
 from aioifx.codecs.base import MAX_BYTES, Codec
 from aioifx.codecs.conversions import Adapters, with_adapters
@@ -28,44 +27,14 @@ if TYPE_CHECKING:
     from aioifx.codecs.arrow_rows import ArrowRows, RowColumn
     from aioifx.codecs.column_buffers import Columns
 
-SWITCH: Final = "AIOIFX_SPEEDUPS"
-"""0 in the environment forces pure Python."""
-
-
-_KERNELS: Final = (
-    "arrow_encoder",
-    "arrow_release",
-    "column_decoder",
-    "param_encoder",
-    "reply_reader",
-    "row_decoder",
-    "row_encoder",
-)
-
-
-def _why_pure() -> str:
-    """Why the kernel is not used; empty if it is."""
-    if os.environ.get(SWITCH) == "0":
-        return f"{SWITCH}=0"
-    try:
-        for kernel in _KERNELS:
-            import_module(f"aioifx._speedups.{kernel}")
-    except ModuleNotFoundError:
-        return "the kernel is not built"
-    except ImportError as error:
-        return str(error)
-    return ""
-
-
 MAX_COMPILED: Final = 500
 """The most columns of a compiled function. Compiling one for 32,767 takes seconds."""
 MAX_NATIVE: Final = 8_000
 """The most parameters of a native encoder. Making one takes about 2 microseconds for each."""
 
-_REASON: Final = _why_pure()
-NATIVE: Final = not _REASON
+NATIVE: Final = not REASON
 
-speedups: Final[str] = "native" if NATIVE else f"pure: {_REASON}"
+speedups: Final[str] = "native" if NATIVE else f"pure: {REASON}"
 """Which of the two decodes rows and encodes parameters in this process: "native", or "pure: " and the reason."""
 
 

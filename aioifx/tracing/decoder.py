@@ -12,6 +12,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from aioifx._speedups.inbox import YIELD, Park
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.codecs.tuple_frames import whole_payload, whole_size
 from aioifx.errors import Error, InterfaceError, ProtocolError
@@ -24,7 +25,7 @@ from aioifx.wire.descriptions import Description
 from aioifx.wire.fields import read_char
 from aioifx.wire.files import read_file_request
 from aioifx.wire.handshake import LoginRequest, read_login, read_login_reply
-from aioifx.wire.inbox import YIELD, Inbox, Park
+from aioifx.wire.inbox import Inbox
 from aioifx.wire.objects import Blob, read_object_data
 from aioifx.wire.opcodes import Op, PamStyle
 from aioifx.wire.session_requests import Protocols

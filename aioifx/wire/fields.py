@@ -51,7 +51,7 @@ async def read_block(inbox: Inbox, size: int) -> bytes:
     """*size* bytes and the pad to even after them."""
     if not 0 <= size <= MAX_TEXT:
         raise ProtocolError(f"a field of {size} bytes")
-    if len(inbox.data) - inbox.pos < padded(size):
+    if inbox.is_short_of(padded(size)):
         await inbox.need(padded(size))
     data = inbox.take(size)
     inbox.skip(size & 1)
@@ -60,7 +60,7 @@ async def read_block(inbox: Inbox, size: int) -> bytes:
 
 async def read_char(inbox: Inbox) -> bytes:
     """CHAR: 2 size · size bytes · pad to even."""
-    if len(inbox.data) - inbox.pos < 2:
+    if inbox.is_short_of(2):
         await inbox.need(2)
     return await read_block(inbox, inbox.u16())
 

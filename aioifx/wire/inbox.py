@@ -11,39 +11,18 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Coroutine, Generator
-from struct import Struct
 from typing import Final, Protocol, TypeAlias, TypeVar
 
+from aioifx._speedups.inbox import PARK, YIELD, CoreInbox, Park
 from aioifx.errors import ConnectionLost, ProtocolError
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-_I16: Final = Struct(">h")
-_U16: Final = Struct(">H")
-_I32: Final = Struct(">i")
-_U32: Final = Struct(">I")
-_I64: Final = Struct(">q")
-
-
-class Park:
-    """Yielded by a parser that waits; private, so that any other event loop fails at once."""
-
-    __slots__ = ()
-
-
-PARK: Final = Park()
-
-YIELD: Final = Park()
-"""Yielded by a parser that has read many messages: it can go on at once, unless other work is due."""
-
 AT_ONCE: Final = 256
 """Messages that a parser reads before it yields."""
 
 NO_LIMIT: Final = sys.maxsize
-
-COMPACT_FROM: Final = 4096
-"""Consumed bytes that are kept until more arrive: dropping fewer costs more than keeping them."""
 
 Parser: TypeAlias = Coroutine[Park, None, T]
 """A coroutine that is stepped with ``send(None)`` whenever bytes have arrived."""
@@ -67,41 +46,13 @@ def _park() -> Generator[Park, None, None]:
     yield PARK
 
 
-class Inbox:
+class Inbox(CoreInbox):
     """The received bytes that were not consumed; it belongs to the connection and outlives every parser."""
 
-    __slots__ = ("data", "dropped", "eof", "limit", "pos")
+    __slots__ = ()
 
     def __init__(self) -> None:
-        self.data = bytearray()
-        self.pos = 0
-        self.eof = False
-        self.limit = NO_LIMIT
-        """Upper limit of `consumed`; set by a parser that reads a message without a length."""
-        self.dropped = 0
-        """Consumed bytes that are no longer in `data`."""
-
-    def feed(self, data: bytes | bytearray | memoryview) -> None:
-        """Drop the consumed bytes and append *data*."""
-        if self.pos:
-            self.dropped += self.pos
-            del self.data[: self.pos]
-            self.pos = 0
-        self.data += data
-
-    def compact(self) -> None:
-        """Free the memory of consumed bytes; worth it from `COMPACT_FROM` bytes on, since more may never arrive."""
-        self.feed(b"")
-
-    @property
-    def unread(self) -> int:
-        """Received bytes that are not consumed."""
-        return len(self.data) - self.pos
-
-    @property
-    def consumed(self) -> int:
-        """Bytes consumed since the connection began."""
-        return self.dropped + self.pos
+        super().__init__(NO_LIMIT)
 
     async def need(self, count: int) -> None:
         """Return once *count* unread bytes are here; until then the parser is parked.
@@ -110,7 +61,7 @@ class Inbox:
             ConnectionLost: the peer closed before it sent them.
             ProtocolError: they exceed the limit. Only bytes that must be waited for are measured.
         """
-        while len(self.data) - self.pos < count:
+        while self.is_short_of(count):
             if self.eof:
                 raise ConnectionLost("the server closed the connection in the middle of a reply")
             if self.consumed + count > self.limit:
@@ -125,59 +76,8 @@ class Inbox:
     @types.coroutine
     def arrival(self) -> Generator[Park, None, None]:
         """Return once there are unread bytes, or none will come; until then the parser is parked."""
-        while len(self.data) == self.pos and not self.eof:
+        while self.is_short_of(1) and not self.eof:
             yield PARK
-
-    def i16(self) -> int:
-        value: int = _I16.unpack_from(self.data, self.pos)[0]
-        self.pos += 2
-        return value
-
-    def u16(self) -> int:
-        value: int = _U16.unpack_from(self.data, self.pos)[0]
-        self.pos += 2
-        return value
-
-    def i32(self) -> int:
-        value: int = _I32.unpack_from(self.data, self.pos)[0]
-        self.pos += 4
-        return value
-
-    def u32(self) -> int:
-        value: int = _U32.unpack_from(self.data, self.pos)[0]
-        self.pos += 4
-        return value
-
-    def i64(self) -> int:
-        value: int = _I64.unpack_from(self.data, self.pos)[0]
-        self.pos += 8
-        return value
-
-    def u8(self) -> int:
-        value = self.data[self.pos]
-        self.pos += 1
-        return value
-
-    def peek_i32(self, offset: int) -> int:
-        value: int = _I32.unpack_from(self.data, self.pos + offset)[0]
-        return value
-
-    def take(self, count: int) -> bytes:
-        """The next *count* bytes, consumed."""
-        value = bytes(self.data[self.pos : self.pos + count])
-        self.pos += count
-        return value
-
-    def take_many(self, count: int) -> bytes:
-        """`take` without a copy in between: faster for more than some 1,000 bytes."""
-        end = self.pos + count
-        with memoryview(self.data) as view, view[self.pos : end] as part:
-            value = bytes(part)
-        self.pos = end
-        return value
-
-    def skip(self, count: int) -> None:
-        self.pos += count
 
 
 def padded(size: int) -> int:

@@ -183,15 +183,14 @@ async def read_reply(
     """
     reply = empty_reply()
     decode = read_rows.decode if read_rows is not None else None
-    end = inbox.dropped + inbox.pos + limit
+    end = inbox.consumed + limit
     inbox.limit = end  # limits the bytes that are waited for; those that came in one piece are checked below
     ended, messages, tag, begin = False, 0, 0, -1
     try:
         while not ended:
-            if len(inbox.data) - inbox.pos < 2:
+            if inbox.is_short_of(2):
                 await inbox.need(2)
-            data, pos = inbox.data, inbox.pos
-            tag = data[pos] << 8 | data[pos + 1]
+            tag = inbox.peek_u16()
             if tag == _TUPLE:
                 try:
                     if (
@@ -213,10 +212,10 @@ async def read_reply(
             elif tag in _COMMON_END and try_read_ending(inbox, capabilities, reply, tag):
                 ended = True
             elif tag == _EOT:
-                inbox.pos = pos + 2
+                inbox.skip(2)
                 ended = True
             else:
-                begin = inbox.dropped + pos
+                begin = inbox.consumed
                 messages += 1
                 if messages % AT_ONCE == 0:
                     await inbox.give_way()
@@ -229,7 +228,7 @@ async def read_reply(
                     return reply
                 await _read_message(inbox, capabilities, reply, tag)
                 ended = tag == _EXIT
-            if inbox.dropped + inbox.pos > end:
+            if inbox.consumed > end:
                 raise ProtocolError(f"the reply is longer than {limit} bytes")
     except ProtocolError as error:
         if tag == _TUPLE:  # those before it have been consumed

@@ -24,6 +24,7 @@ from typing import Any
 
 import pytest
 
+from aioifx import _speedups
 from aioifx.codecs import native
 from aioifx.codecs.base import ENVELOPE_HEAD, Codec, Kind
 from aioifx.codecs.conversions import Conversions, TypeCodec
@@ -105,14 +106,14 @@ def foreign(decode: Callable[..., Any]) -> Codec:
 
 
 def printed(program: str, **env: str) -> str:
-    kept = {name: value for name, value in os.environ.items() if name not in (native.SWITCH, "PYTHON_GIL")}
+    kept = {name: value for name, value in os.environ.items() if name not in (_speedups.SWITCH, "PYTHON_GIL")}
     command = [sys.executable, "-c", f"import sys, aioifx; print({program})"]
     return subprocess.run(command, env=kept | env, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_the_switch_forces_pure_python() -> None:
     program = "aioifx.speedups, sys.modules['aioifx.codecs.native'].make_decoder.__name__"
-    assert printed(program, **{native.SWITCH: "0"}) == f"pure: {native.SWITCH}=0 pure_decoder"
+    assert printed(program, **{_speedups.SWITCH: "0"}) == f"pure: {_speedups.SWITCH}=0 pure_decoder"
 
 
 @pytest.mark.parametrize(
@@ -128,9 +129,9 @@ def test_a_kernel_that_cannot_be_imported(
     def fail(name: str) -> None:
         raise error
 
-    monkeypatch.delenv(native.SWITCH, raising=False)
-    monkeypatch.setattr(native, "import_module", fail)
-    assert native._why_pure() == reason
+    monkeypatch.delenv(_speedups.SWITCH, raising=False)
+    monkeypatch.setattr(_speedups, "import_module", fail)
+    assert _speedups._why_pure() == reason
 
 
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="the build has the lock")
@@ -780,11 +781,10 @@ def test_the_kernels_enums_are_those_of_python(source: str, enum: str, prefix: s
 @from_source
 def test_each_module_declares_that_it_needs_no_interpreter_lock() -> None:
     """One that does not would turn the lock of a free-threaded build on."""
-    modules = {source.stem: source.read_text("utf-8") for source in SPEEDUPS.glob("*.pyx")}
-    assert modules.keys() == {*native._KERNELS}
-    assert [
-        name for name, text in modules.items() if "# cython: freethreading_compatible=True\n" not in text
-    ] == []
+    sources = [*SPEEDUPS.glob("*.pyx"), SPEEDUPS / "inbox.py", SPEEDUPS / "round_trip.py"]
+    modules = {source.stem: source.read_text("utf-8") for source in sources}
+    assert modules.keys() == {*_speedups._KERNELS}
+    assert [name for name, text in modules.items() if "freethreading_compatible=True\n" not in text] == []
 
 
 @from_source

@@ -148,7 +148,7 @@ def plant(defect: Defect, folder: Path) -> None:
     if text.count(defect.old) != 1:
         raise ValueError(f"{defect.path}: expected once, got {text.count(defect.old)} times: {defect.old!r}")
     path.write_text(text.replace(defect.old, defect.new), "utf-8")
-    if path.suffix == ".pyx":
+    if path.suffix == ".pyx" or path.with_suffix(".pxd").exists():  # Cython, or Python that is compiled
         build = [sys.executable, "-m", "Cython.Build.Cythonize", "--inplace", "--force", defect.path]
         environment = {**os.environ, "CFLAGS": "-O0"}
         subprocess.run(build, cwd=folder, env=environment, capture_output=True, timeout=RUN_LIMIT, check=True)

@@ -124,7 +124,7 @@ DEFECTS: Final = (
     # --- client: session ----------------------------------------------------------------------------------------------
     Defect(
         "timeout of one call kept for the next",
-        "aioifx/client/session/dispatcher.py",
+        "aioifx/_speedups/round_trip.py",
         "self._deadline, self._timeout = None, self.command_timeout",
         "self._deadline = None",
         SESSION,
@@ -795,7 +795,7 @@ DEFECTS: Final = (
     ),
     Defect(
         "future of a reply set twice",
-        "aioifx/channel.py",
+        "aioifx/_speedups/round_trip.py",
         "            except asyncio.InvalidStateError:",
         "            except asyncio.QueueFull:",
         ("tests/test_channel.py",),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
@@ -12,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioifx._speedups.inbox import YIELD
 from aioifx.codecs import native
 from aioifx.errors import ConnectionLost, DataError, ProtocolError
 from aioifx.sqltypes import Row
 from aioifx.wire import completion, replies
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.files import FileWrite
-from aioifx.wire.inbox import AT_ONCE, NO_LIMIT, YIELD, Inbox, Parser
+from aioifx.wire.inbox import AT_ONCE, NO_LIMIT, Inbox, Parser
 from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import MAX_WARNINGS, Reply, ReplyReader, TryReadReply, read_reply
@@ -32,8 +32,7 @@ from tests.wire.strategies import damaged, dialects, merged, reply_bytes, reply_
 FastReplyReader = Callable[[Capabilities, RowReader | None, int], TryReadReply]
 """As `native.make_fast_reader`."""
 
-NATIVE = importlib.util.find_spec("aioifx._speedups.reply_reader") is not None
-native_only = pytest.mark.skipif(not NATIVE, reason="the kernel is not built")
+native_only = pytest.mark.skipif(not native.NATIVE, reason="the kernel is not used")
 takers = pytest.mark.parametrize(
     "make_reader",
     [

@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Final
 
-from aioifx.channel import Channel, PendingReply
+from aioifx.channel import Channel
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.addresses import Address, is_allowed, redirect_target
 from aioifx.client.config.environment import environment_variable
@@ -212,16 +212,13 @@ class LoginAttempt:
         self, channel: Channel, steps: Parser[LoginReply | DatabaseError], request: bytes = b""
     ) -> LoginReply:
         """Let the channel run *steps*; without *request*, they send their first request themselves."""
-        pending: PendingReply[LoginReply | DatabaseError] = PendingReply()
-        pending.parser = steps
         try:
             if not request:
                 steps.send(None)
         except StopIteration as end:
             outcome: LoginReply | DatabaseError = end.value
         else:
-            channel.request(pending, request)
-            outcome = await pending.future
+            outcome = await channel.expect(steps, request)
         if isinstance(outcome, DatabaseError):
             raise outcome
         return outcome

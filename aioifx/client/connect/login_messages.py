@@ -97,11 +97,12 @@ _MAX_KNOWN: Final = 1024
 async def read_known(read: Callable[[Inbox], Parser[T]], inbox: Inbox) -> T:
     """``await read(inbox)``. The result is shared by equal replies, so it must not be modified."""
     await inbox.arrival()
-    if len(inbox.data) - inbox.pos <= _MAX_KNOWN:
-        data = bytes(inbox.data[inbox.pos :])
+    count = inbox.unread
+    if count <= _MAX_KNOWN:
+        data = inbox.peek(count)
         reply: Any = _whole(read, data)
         if reply is not None:
-            inbox.pos += len(data)
+            inbox.skip(count)
             return reply  # type: ignore[no-any-return]
     return await read(inbox)
 

@@ -13,7 +13,7 @@ import logging
 from contextlib import suppress
 from typing import Final
 
-from aioifx.channel import Channel, PendingReply
+from aioifx.channel import Channel
 from aioifx.client.config.checks import PamHandler
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.session.failures import failure_of
@@ -94,10 +94,8 @@ class PamConversation:
     async def _exchange(self, request: bytes) -> PamReply:
         """Send *request*, if any, and read one group."""
         self.round_trips += bool(request)
-        pending: PendingReply[PamReply] = PendingReply()
-        pending.parser = read_pam_reply(self._channel.inbox, self._capabilities)
-        self._channel.request(pending, request)
-        return await pending.future
+        channel = self._channel
+        return await channel.expect(read_pam_reply(channel.inbox, self._capabilities), request)
 
     async def _answer(self, challenge: Challenge) -> bytes:
         """The request that answers a challenge; empty for a message without an answer."""

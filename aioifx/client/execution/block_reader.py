@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Self
 
+from aioifx._speedups.round_trip import InFlight
 from aioifx.client.config.checks import check_flag, check_timeout
 from aioifx.client.execution.execute import start
 from aioifx.client.execution.large_values import LargeValues
@@ -21,10 +22,8 @@ from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementSource
 from aioifx.client.observation.observation import Watch
 from aioifx.client.session.session import Session
-from aioifx.client.session.waiting import InFlight
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Column, Row, Value
-from aioifx.wire.replies import Reply
 
 
 class BlockReader:
@@ -66,7 +65,7 @@ class BlockReader:
         """Fetches the large values of the rows; None if there are none."""
         self.watch: Watch | None = None
         """The operation that reading is; None if it is part of another, or there are no observers."""
-        self._prefetched: InFlight[Reply] | None = None
+        self._prefetched: InFlight | None = None
         self._fetching = asyncio.Lock()
         self._closed = False
         self.was_closed_by_server = False
@@ -254,7 +253,7 @@ class BlockReader:
 def release_cursor(
     source: StatementSource,
     statement: Statement,
-    prefetched: InFlight[Reply] | None,
+    prefetched: InFlight | None,
     large: LargeValues | None = None,
 ) -> None:
     """Close the cursor of a reader and release its statement."""

@@ -14,6 +14,7 @@ from functools import partial
 from struct import Struct, pack
 from typing import Final
 
+from aioifx._speedups.round_trip import InFlight
 from aioifx.client.execution.large_parameters import (
     LargeParameters,
     adapters_of_descriptors,
@@ -24,7 +25,6 @@ from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_requests import ret_type
 from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
 from aioifx.client.session.session import Session
-from aioifx.client.session.waiting import InFlight
 from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.tuple_frames import Frame
@@ -34,7 +34,6 @@ from aioifx.wire import requests
 from aioifx.wire.completion import ServerError
 from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply
 
 MAX_ROWS: Final = 0x7FFF
 """Rows of one SQ_PUT: a signed count is assumed, like the other counts of the protocol."""
@@ -169,7 +168,7 @@ class InsertCursor:
 
     # -- sending ------------------------------------------------------------------------------------------------------
 
-    def send(self, messages: Sequence[bytes | bytearray]) -> InFlight[Reply]:
+    def send(self, messages: Sequence[bytes | bytearray]) -> InFlight:
         """Open the cursor and send rows, without waiting.
 
         Source: observed: JDBC opens the cursor again for each batch, after a COMMIT. That OPEN closes an open cursor is

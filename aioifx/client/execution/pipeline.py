@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeAlias
 
+from aioifx._speedups.round_trip import InFlight
 from aioifx.client.execution.arrow_reader import ArrowData, ArrowReader
 from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.statement import Statement
@@ -26,7 +27,6 @@ from aioifx.client.session.failures import failure_of
 from aioifx.client.session.interrupts import INTERRUPTED
 from aioifx.client.session.session import Session
 from aioifx.client.session.transactions import note_stored
-from aioifx.client.session.waiting import InFlight
 from aioifx.client.sql.placeholders import NamedRows
 from aioifx.client.sql.scanner import uses_client_file
 from aioifx.codecs.arrow_rows import ArrowRows
@@ -66,7 +66,7 @@ class _ExecutePipeline:
     collect: bool
     tally: BatchTally
     outbox: Outbox = field(default_factory=Outbox)
-    in_flight: deque[InFlight[None]] = field(default_factory=deque[InFlight[None]])
+    in_flight: deque[InFlight] = field(default_factory=deque[InFlight])
     queued: int = 0
     sent: int = 0
     _before_last: int = 0

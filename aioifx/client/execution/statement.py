@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NoReturn
 
+from aioifx._speedups.round_trip import InFlight
 from aioifx.client.execution.cursor_requests import CursorRequests
 from aioifx.client.execution.large_parameters import large_parameters
 from aioifx.client.execution.large_values import Fetching
@@ -36,7 +37,6 @@ from aioifx.client.lobs.storing import StoredParameters, lob_parameters
 from aioifx.client.session.failures import raise_for
 from aioifx.client.session.fetch_size import may_be_about_the_request
 from aioifx.client.session.session import DML_TYPES, Session
-from aioifx.client.session.waiting import InFlight
 from aioifx.client.sql.scanner import is_for_update
 from aioifx.client.sql.statement_rules import alters_tables
 from aioifx.codecs.arrow_rows import ArrowRows
@@ -237,7 +237,7 @@ class Statement:
 
     def try_send_open(
         self, params: Sequence[Value], read_rows: RowReader | None, size: int, hold: bool = False
-    ) -> InFlight[Reply] | None:
+    ) -> InFlight | None:
         """Send the request of `open`; None if something must be awaited first or may have to be repeated."""
         session = self.session
         if not session.transactions.runs_unchecked or session.fetch_buffer.is_unconfirmed:
@@ -278,7 +278,7 @@ class Statement:
             return []
         return self.accept_block(await self.session.dispatcher.reply(self.send_fetch()))
 
-    def send_fetch(self, wanted: int = 0) -> InFlight[Reply]:
+    def send_fetch(self, wanted: int = 0) -> InFlight:
         """Request the next block without waiting; `accept_block` converts the reply to rows.
 
         Args:
@@ -330,7 +330,7 @@ class Statement:
         raise_for(reply, self.sql, self.session.options)
         raise AssertionError("the reply holds no error")
 
-    def discard_prefetched(self, in_flight: InFlight[Reply]) -> None:
+    def discard_prefetched(self, in_flight: InFlight) -> None:
         """Drop a prefetched block, but note whether it closed the cursor."""
         future = in_flight.future
         if (
@@ -372,7 +372,7 @@ class Statement:
                 interruptible=self.kind not in _CONTROLS,
                 on_lost=self.on_lost,
             )
-        reply = await dispatcher.reply(in_flight)
+        reply: Reply = await dispatcher.reply(in_flight)
         if not reply.is_plain and (reply.error is not None or reply.bad_value is not None):
             raise_for(reply, self.sql, session.options)
         return reply

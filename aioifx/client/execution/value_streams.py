@@ -12,6 +12,7 @@ import codecs
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, Final, Self
 
+from aioifx._speedups.round_trip import InFlight
 from aioifx.client.execution.large_values import (
     Fetching,
     LargeColumn,
@@ -24,7 +25,6 @@ from aioifx.client.observation.observation import Watch
 from aioifx.client.session.failures import raise_for
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
-from aioifx.client.session.waiting import InFlight
 from aioifx.codecs.large_objects import Descriptor, Locator
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Row
@@ -113,7 +113,7 @@ class ValueStream(NotCopied):
         self._timeout = timeout
         self._session = fetching.session
         self._buffer = _Buffer(self._session)
-        self._in_flight: InFlight[Reply] | None = None
+        self._in_flight: InFlight | None = None
         self._is_valid = True
         self._is_reading = False  # a task waits for a chunk
         self._is_cut = False  # a chunk failed or was cancelled
@@ -184,7 +184,7 @@ class ValueStream(NotCopied):
             self._session.behavior.learn("keeps_closed_values", False)
             raise lost.error from None
 
-    async def _start(self) -> InFlight[Reply]:
+    async def _start(self) -> InFlight:
         """Acquire the lock and request the value."""
         session, fetching = self._session, self._fetching
         await session.acquire(self._timeout)
@@ -206,7 +206,7 @@ class ValueStream(NotCopied):
         self._in_flight = in_flight
         return in_flight
 
-    async def _wait(self, in_flight: InFlight[Reply]) -> None:
+    async def _wait(self, in_flight: InFlight) -> None:
         """Wait for a piece or the end of the reply; only this wait has a time limit."""
         self._session.dispatcher.limit_wait(in_flight)
         try:
@@ -263,7 +263,7 @@ def _not_current() -> InterfaceError:
     return InterfaceError("the value's row is no longer the current row of its stream")
 
 
-def abandon(session: Session, in_flight: InFlight[Reply], *, interrupt: bool = False) -> None:
+def abandon(session: Session, in_flight: InFlight, *, interrupt: bool = False) -> None:
     """Stop waiting for a value, and release the lock."""
     session.channel.resume_reading()
     session.dispatcher.abandon(in_flight, interrupt=interrupt)

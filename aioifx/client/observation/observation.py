@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
-from aioifx.channel import Channel, PendingReply
+from aioifx._speedups.round_trip import InFlight
+from aioifx.channel import Channel
 from aioifx.client.observation.operation import Observer, Operation, OperationName
 from aioifx.errors import DatabaseError, LockError
 
@@ -340,14 +341,14 @@ class MeteredChannel(Channel):
         super().__init__()
         self._quiet_since = 0.0
 
-    def request(self, pending_reply: PendingReply[Any], data: bytes | bytearray) -> None:
+    def request(self, in_flight: InFlight, data: bytes | bytearray) -> None:
         operation = current_operation.get()
         if operation is None or operation.duration is not None:  # `running`, which as a call is slower
-            return _request(self, pending_reply, data)
-        pending_reply.operation, pending_reply.sent_at = operation, _now()
+            return _request(self, in_flight, data)
+        in_flight.operation, in_flight.sent_at = operation, _now()
         operation.meter = self
         before = self.bytes_out - operation.bytes_out  # `request` may call `send`
-        _request(self, pending_reply, data)
+        _request(self, in_flight, data)
         operation.bytes_out = self.bytes_out - before
         if self.on_reply is None:  # the login, where no dispatcher counts
             operation.round_trips += 1
@@ -375,17 +376,17 @@ class MeteredChannel(Channel):
                 operation.decode_time += after - now
 
     def add_outstanding_time(self, operation: Operation) -> None:
-        for pending_reply in self.pending_replies:
-            if pending_reply.operation is operation:
-                operation.server_time += _now() - max(self._quiet_since, pending_reply.sent_at)
+        for in_flight in self.pending_replies:
+            if in_flight.operation is operation:
+                operation.server_time += _now() - max(self._quiet_since, in_flight.sent_at)
                 return
 
     def _add_server_time(self, now: float) -> RunningOperation | None:
         """Add the time until *now* to the operation that waits for the next reply; None if none does."""
-        for pending_reply in self.pending_replies:
-            operation: RunningOperation | None = pending_reply.operation
+        for in_flight in self.pending_replies:
+            operation: RunningOperation | None = in_flight.operation
             if operation is not None and operation.duration is None:
-                operation.server_time += now - max(self._quiet_since, pending_reply.sent_at)
+                operation.server_time += now - max(self._quiet_since, in_flight.sent_at)
                 self._quiet_since = now
                 return operation
         return None

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, Unpack, overload
 
+from aioifx._speedups.round_trip import InFlight
 from aioifx.client.api.connection import Connection, no_attribute, statements_of
 from aioifx.client.api.queries import Queries
 from aioifx.client.config.checks import check_flag, check_seconds, check_wait, check_whole
@@ -28,11 +29,9 @@ from aioifx.client.pool.lifecycle import ConnectionLifecycle, Hook, within_opera
 from aioifx.client.pool.manager import PoolManager
 from aioifx.client.pool.stats import PoolStats
 from aioifx.client.session.loop_binding import NotCopied
-from aioifx.client.session.waiting import InFlight
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, Record, RowFactory
 from aioifx.sqltypes import Row, Value
-from aioifx.wire.replies import Reply
 
 
 class AcquireContext(Generic[Item]):
@@ -120,7 +119,7 @@ class PoolBlockReader(BlockReader):
 def _release_leaked(
     source: StatementSource,
     statement: Statement | None,
-    prefetched: InFlight[Reply] | None,
+    prefetched: InFlight | None,
     acquired: AcquireContext[Any],
 ) -> None:
     """Clean up a reader that was garbage-collected without being closed."""

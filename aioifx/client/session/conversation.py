@@ -8,19 +8,20 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from aioifx._speedups.round_trip import InFlight
 from aioifx.channel import Channel
 from aioifx.client.config.options import ConnectOptions
+from aioifx.client.observation.observation import current_operation, queueing
 from aioifx.client.observation.operation import Stats
 from aioifx.client.session.cleanup import Cleanup, probe, put_close, put_release
 from aioifx.client.session.dispatcher import Dispatcher
 from aioifx.client.session.failures import session_ended
 from aioifx.client.session.interrupts import INTERRUPTED
-from aioifx.client.session.waiting import InFlight
 from aioifx.codecs.native import make_fast_reader
 from aioifx.errors import DatabaseError, ProtocolError
 from aioifx.wire import requests, session_requests
@@ -34,12 +35,6 @@ from aioifx.wire.tuples import RowReader
 
 if TYPE_CHECKING:
     from aioifx.client.session.client_files import FileServer
-from collections.abc import Awaitable
-from typing import TypeVar
-
-from aioifx.client.observation.observation import current_operation, queueing
-
-T = TypeVar("T")
 
 
 _reply: Final = Dispatcher.reply
@@ -54,8 +49,8 @@ class MeteredDispatcher(Dispatcher):
             await super().acquire(timeout, idle=idle)
 
     def reply(
-        self, in_flight: InFlight[T], *, prefetched: bool = False, timeout: float | None = None
-    ) -> Awaitable[T]:
+        self, in_flight: InFlight, *, prefetched: bool = False, timeout: float | None = None
+    ) -> Awaitable[Any]:
         if in_flight.operation is not None:
             in_flight.operation.round_trips += 1
         return _reply(self, in_flight, prefetched=prefetched, timeout=timeout)
@@ -183,7 +178,8 @@ class Conversation:
             interruptible=interruptible,
             on_lost=on_lost,
         )
-        return await self.dispatcher.reply(in_flight)
+        reply: Reply = await self.dispatcher.reply(in_flight)
+        return reply
 
     def send(
         self,
@@ -194,7 +190,7 @@ class Conversation:
         on_orphan: Callable[[Reply], None] | None = None,
         interruptible: bool = False,
         on_lost: Callable[[DatabaseError], None] | None = None,
-    ) -> InFlight[Reply]:
+    ) -> InFlight:
         """The first half of `exchange`: send a whole group, SQ_EOT included, without waiting."""
         on_reply = self.on_reply if on_success is None else partial(self._on_success, on_success)
         return self.dispatcher.send(

@@ -15,10 +15,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from aioifx._speedups.round_trip import CoreDispatcher, InFlight
 from aioifx.channel import Channel
 from aioifx.client.config.checks import check_timeout
 from aioifx.client.config.options import ConnectOptions
@@ -27,8 +27,8 @@ from aioifx.client.session.cleanup import Cleanup
 from aioifx.client.session.failures import reject_unsolicited
 from aioifx.client.session.interrupts import Interrupter
 from aioifx.client.session.loop_binding import LoopBinding
-from aioifx.client.session.waiting import CoalescingTimer, FairLock, InFlight
-from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, QueryTimeout
+from aioifx.client.session.waiting import CoalescingTimer, FairLock, time_out
+from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
 from aioifx.wire.inbox import Inbox, Parser, Reader
 from aioifx.wire.replies import Reply
 
@@ -39,7 +39,7 @@ logger: Final = logging.getLogger("aioifx.session")
 _running_loop: Final = asyncio._get_running_loop  # pyright: ignore[reportPrivateUsage] - None without a loop
 
 
-class Dispatcher:
+class Dispatcher(CoreDispatcher):
     """Orders the requests of one connection. Bound to one event loop.
 
     Args:
@@ -48,6 +48,13 @@ class Dispatcher:
         probe: returns the statement that receives a late urgent byte.
         options: command_timeout, cancel_timeout and pipelining apply here.
     """
+
+    channel: Channel
+    stats: Stats
+    binding: LoopBinding
+    """Event loop and process that the connection is bound to."""
+    interrupter: Interrupter
+    _lock: FairLock
 
     def __init__(
         self,
@@ -58,33 +65,21 @@ class Dispatcher:
         probe: Callable[[], Cleanup],
         options: ConnectOptions,
     ) -> None:
-        self.channel = channel
-        self._loop = channel.loop
-        self.binding = LoopBinding("the connection", self._loop)
-        """Event loop and process that the connection is bound to."""
-        self.command_timeout = options.command_timeout
+        super().__init__(
+            channel,
+            stats,
+            LoopBinding("the connection", channel.loop),
+            FairLock(),
+            Interrupter(channel, options.cancel_timeout),
+        )
+        self.command_timeout = self._timeout = options.command_timeout
         self.pipelining = options.pipelining
-        self._stats = stats
         self.reader = reader
         """Of ordinary replies."""
         self.on_reply = on_reply
         self._probe = probe
-        self._lock = FairLock()
-        self._started = False  # the holder starts once deferred cleanup is done
-        self._holder: asyncio.Task[Any] | None = None  # task that holds the lock, if recorded
-        self._deadline: float | None = None
-        self._timeout = self.command_timeout  # of the current holder
-        self._awaited: InFlight[Any] | None = None  # request that the holder waits for, or waited for last
         self._timer = CoalescingTimer(channel.loop, self._on_timer)
-        self.interrupter = Interrupter(channel, options.cancel_timeout)
-        self._in_flight: deque[InFlight[Any]] = channel.pending_replies
-        self._undelivered = 0  # replies whose `on_orphan` is still to be called
-        self._deferred: deque[Cleanup] = deque()
-        self._idle_waiter: asyncio.Future[None] | None = None
-        self._before_send: Callable[[], None] | None = None
-        """Called by `send`: raises while closing, or has the holder's next statement interrupted."""
         self._interrupting: asyncio.Handle | None = None  # interrupts the request that was just sent
-        self._is_closing = False
         self.on_drop: Callable[[], None] | None = None
         """Called when the channel has ended, before `on_close`."""
         self.on_close: Callable[[], None] | None = None
@@ -94,10 +89,6 @@ class Dispatcher:
         channel.reject_unsolicited = self._reject_unsolicited
 
     # -- state --------------------------------------------------------------------------------------------------------
-
-    @property
-    def is_open(self) -> bool:
-        return self.channel.failure is None and not self._is_closing
 
     def check_open(self) -> None:
         """Raise the error that ended the session, if it has ended."""
@@ -116,32 +107,6 @@ class Dispatcher:
         self._deferred.clear()
 
     # -- lock ---------------------------------------------------------------------------------------------------------
-
-    def try_acquire(self) -> bool:
-        """Acquire the lock if nothing has to be awaited first; otherwise False, and `acquire` must be used.
-
-        A holder that awaits the user's code must call `note_holder`.
-
-        Raises:
-            InterfaceError: the connection belongs to another event loop or process.
-        """
-        if _running_loop() is not self.binding.loop:
-            raise self.binding.refusal()
-        lock = self._lock
-        if (
-            lock.is_locked
-            or self._in_flight
-            or self._undelivered
-            or self._deferred
-            or self.interrupter.is_pending
-            or self._is_closing
-            or self.channel.failure is not None
-        ):
-            return False
-        lock.is_locked = self._started = True
-        if self.command_timeout is not None:
-            self.extend_deadline()
-        return True
 
     async def acquire(self, timeout: float | None = None, *, idle: bool = False) -> None:
         """Acquire the lock, once every reply is in and all deferred cleanup is done.
@@ -173,7 +138,7 @@ class Dispatcher:
                 " chunks of a large value, must not call it"
             )
         seconds = self.command_timeout if timeout is None else timeout
-        deadline = None if seconds is None else self._loop.time() + seconds
+        deadline = None if seconds is None else self.binding.loop.time() + seconds
         pipelined = self.pipelining and not idle
         if deadline is None:
             await self._acquire_slow(pipelined)
@@ -208,7 +173,7 @@ class Dispatcher:
                     self._send_cleanup(self._deferred.popleft())
             # Loop: another task may queue more cleanup before this one runs.
             while self._has_outstanding and self.is_open and not (pipelined and interrupter.is_settled):
-                waiter = self._idle_waiter = self._loop.create_future()
+                waiter = self._idle_waiter = self.binding.loop.create_future()
                 self._run_deferred()
                 await waiter
             if self.channel.failure is not None or self._is_closing:
@@ -220,27 +185,6 @@ class Dispatcher:
             self._lock.release()
             raise
 
-    def release(self) -> None:
-        """Release the lock; deferred cleanup is sent immediately."""
-        awaited = self._awaited
-        if awaited is not None:
-            self._awaited = None
-            if awaited.future.cancelled() and not awaited.is_abandoned:
-                self.abandon(awaited)
-        self._started, self._holder = False, None
-        if self._deadline is not None:
-            self._deadline, self._timeout = None, self.command_timeout
-        # Not always `FairLock.release`: without waiters, that call costs 250 instructions (measured).
-        lock = self._lock
-        if lock.waiters:
-            lock.release()
-        else:
-            lock.is_locked = False
-        if self._before_send is not None:
-            self._stop_interrupting()
-        if self._deferred or self.interrupter.cancel_timer is not None:
-            self._run_deferred()
-
     def _on_answered(self) -> None:
         """Called when every reply is in: the holder is usually done, and the next waiter may run right after it."""
         if self._lock.waiters:
@@ -250,7 +194,7 @@ class Dispatcher:
 
     def extend_deadline(self) -> None:
         """Restart the time limit after progress in a long call."""
-        self._deadline = None if self._timeout is None else self._loop.time() + self._timeout
+        self._deadline = None if self._timeout is None else self.binding.loop.time() + self._timeout
 
     @property
     def deadline(self) -> float | None:
@@ -290,40 +234,6 @@ class Dispatcher:
 
     # -- requests and replies -----------------------------------------------------------------------------------------
 
-    def send(
-        self,
-        request: bytes | bytearray,
-        reader: Reader[T],
-        interruptible: bool = False,
-        on_reply: Callable[[T], bool | None] | None = None,
-        on_orphan: Callable[[T], None] | None = None,
-        on_lost: Callable[[DatabaseError], None] | None = None,
-    ) -> InFlight[T]:
-        """Send *request* without waiting.
-
-        Args:
-            reader: of the reply.
-            interruptible: the request runs a statement, which can be interrupted.
-            on_reply: called with the reply when it arrives, even after the wait was cancelled. An exception in it ends
-                the connection.
-            on_orphan: called with the reply if the wait was cancelled.
-            on_lost: called with the sender's error if the request was sent but its reply is lost.
-
-        Raises:
-            ConnectionLost: another task has already sent SQ_EXIT.
-        """
-        if self._before_send is not None:
-            self._before_send()
-        in_flight: InFlight[T] = InFlight()
-        in_flight.reader = reader
-        in_flight.is_interruptible = interruptible
-        in_flight.on_reply = on_reply
-        in_flight.on_orphan = on_orphan
-        if on_lost is not None:
-            in_flight.on_lost = on_lost
-        self.channel.request(in_flight, request)
-        return in_flight
-
     def _reject_unsolicited(self, inbox: Inbox) -> Parser[Any]:
         """Reads bytes that came before a request: the server has sent SQ_EXIT, or no longer speaks SQLI."""
         return reject_unsolicited(self.reader.parser, inbox, self.on_reply)
@@ -347,65 +257,23 @@ class Dispatcher:
             or self.channel.inbox.unread
         ):
             return False
-        self._stats.round_trips += 1
+        self.stats.round_trips += 1
         self.channel.send(request)
         return True
-
-    def _on_reply(self, in_flight: InFlight[Any], reply: Any) -> bool:
-        """Called with the reply to the oldest request in flight; returns whether more of it follows."""
-        on_reply = in_flight.on_reply
-        if on_reply is not None and on_reply(reply):
-            return True
-        if in_flight is self._awaited:
-            self._awaited = None  # nothing is left to abandon
-        # Deferred: the channel is processing received data and cannot be dropped from within.
-        if in_flight.on_orphan is not None and (in_flight.is_abandoned or in_flight.future.cancelled()):
-            self._undelivered += 1
-            self._loop.call_soon(self._deliver_orphan, in_flight.on_orphan, reply)
-        elif self._idle_waiter is not None or self.interrupter.cancel_timer is not None or self._deferred:
-            self._loop.call_soon(self._run_deferred)
-        return False
 
     def _deliver_orphan(self, on_orphan: Callable[[Any], None], reply: Any) -> None:
         self._undelivered -= 1
         on_orphan(reply)
         self._run_deferred()
 
-    def reply(
-        self, in_flight: InFlight[T], *, prefetched: bool = False, timeout: float | None = None
-    ) -> Awaitable[T]:
-        """The reply, to be awaited immediately. If that is cancelled, the reply is still read.
-
-        Args:
-            prefetched: the caller does not hold the lock; the wait has a time limit of its own.
-            timeout: with prefetched: seconds instead of command_timeout.
-
-        Raises:
-            QueryTimeout: when awaited, no reply within the time limit.
-        """
-        self._stats.round_trips += 1
-        if prefetched:
-            seconds = self.command_timeout if timeout is None else timeout
-            if seconds is not None:
-                self._set_deadline(in_flight, seconds, None)
-            return self._reply_or_abandon(in_flight)
-        if self._awaited is not None and self._awaited.future.cancelled():
-            self.abandon(self._awaited)
-        self._awaited = in_flight
-        if self._timeout is not None:
-            self._set_deadline(in_flight, self._timeout, self._deadline)
-        if in_flight.on_orphan is not None:
-            return self._reply_or_abandon(in_flight)
-        return in_flight.future  # no coroutine, which is faster: `release` handles a cancellation
-
-    def _set_deadline(self, in_flight: InFlight[Any], seconds: float, deadline: float | None) -> None:
+    def _set_deadline(self, in_flight: InFlight, seconds: float, deadline: float | None) -> None:
         """Limit the wait: until the *deadline* of the holder's call, or without one for *seconds* from now."""
         in_flight.timeout = seconds
-        in_flight.deadline = deadline = deadline or self._loop.time() + seconds
+        in_flight.deadline = deadline = deadline or self.binding.loop.time() + seconds
         if self.channel.failure is None:  # otherwise the wait ends at once
             self._timer.arm(deadline)
 
-    async def _reply_or_abandon(self, in_flight: InFlight[T]) -> T:
+    async def _reply_or_abandon(self, in_flight: InFlight) -> Any:
         """Await the reply. `on_orphan` also gets one that arrives at the moment of a cancellation."""
         try:
             return await in_flight.future
@@ -415,18 +283,18 @@ class Dispatcher:
 
     def _on_timer(self) -> None:
         """Time out waits past their deadline, and interrupt their statements."""
-        now = self._loop.time()
+        now = self.binding.loop.time()
         for in_flight in [*self._in_flight]:
             if in_flight.deadline is None or in_flight.future.done():
                 continue
             if in_flight.deadline > now:
                 self._timer.arm(in_flight.deadline)
                 continue
-            in_flight.time_out()
+            time_out(in_flight)
             in_flight.is_abandoned = True
             self.interrupter.cancel_abandoned()
 
-    def limit_wait(self, in_flight: InFlight[Any]) -> None:
+    def limit_wait(self, in_flight: InFlight) -> None:
         """Restart the time limit before a wait for a part of a reply; the caller removes it afterwards."""
         if self._timeout is not None:
             self._set_deadline(in_flight, self._timeout, None)
@@ -450,7 +318,7 @@ class Dispatcher:
                 f"the server did not take the request's data within {self._timeout:g} s"
             ) from None
 
-    def abandon(self, in_flight: InFlight[Any], *, interrupt: bool = True) -> None:
+    def abandon(self, in_flight: InFlight, *, interrupt: bool = True) -> None:
         """Stop waiting for a reply. Unless *interrupt*, the statement runs to its end, however long it takes."""
         future = in_flight.future
         in_flight.is_abandoned = True
@@ -463,7 +331,7 @@ class Dispatcher:
         if interrupt:
             self.interrupter.cancel_abandoned()
         else:
-            self._stats.round_trips += 1  # the next holder of the lock waits for it
+            self.stats.round_trips += 1  # the next holder of the lock waits for it
 
     # -- interrupts ---------------------------------------------------------------------------------------------------
 
@@ -482,7 +350,7 @@ class Dispatcher:
     def _interrupt_soon(self) -> None:
         """Called before a request of the holder's call is sent, or cleanup that the call waits for."""
         if self._interrupting is None:
-            self._interrupting = self._loop.call_soon(self._interrupt_next)
+            self._interrupting = self.binding.loop.call_soon(self._interrupt_next)
 
     def _interrupt_next(self) -> None:
         """Interrupt the holder's statement if it is the oldest request by now."""
@@ -506,7 +374,7 @@ class Dispatcher:
         elif self.is_open:
             self._deferred.extend(cleanup)
             if not self.pipelining:
-                self._stats.round_trips += len(cleanup)
+                self.stats.round_trips += len(cleanup)
             if not self._started:
                 self._run_deferred()
 

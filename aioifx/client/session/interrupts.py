@@ -13,8 +13,8 @@ import logging
 from collections import deque
 from typing import Any, Final
 
+from aioifx._speedups.round_trip import InFlight
 from aioifx.channel import Channel
-from aioifx.client.session.waiting import InFlight
 from aioifx.errors import ConnectionLost
 
 logger: Final = logging.getLogger("aioifx.session")
@@ -43,11 +43,11 @@ class Interrupter:
         """Whether a -213 has ended a request that was not cancelled."""
         self.cancel_timer: asyncio.TimerHandle | None = None
         """Set while replies to cancelled requests are outstanding."""
-        self._running: InFlight[Any] | None = None
+        self._running: InFlight | None = None
         """The request that `interrupt_running` has interrupted last, until its call has ended."""
         self._running_timer: asyncio.TimerHandle | None = None
         self._channel = channel
-        self._in_flight: deque[InFlight[Any]] = channel.pending_replies
+        self._in_flight: deque[InFlight] = channel.pending_replies
 
     @property
     def is_settled(self) -> bool:
@@ -145,7 +145,7 @@ class Interrupter:
             self.cancel_timer.cancel()
             self.cancel_timer = None
 
-    def _drop_if_running(self, running: InFlight[Any]) -> None:
+    def _drop_if_running(self, running: InFlight) -> None:
         if self._in_flight and self._in_flight[0] is running:
             self._drop()
 

@@ -3,54 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import Context
-from typing import TypeVar
 
-from aioifx.channel import PendingReply
+from aioifx._speedups.round_trip import CoreLock, InFlight
 from aioifx.errors import QueryTimeout
 
-T = TypeVar("T")
+
+def time_out(in_flight: InFlight) -> None:
+    """Fail the wait with QueryTimeout. The reply is still read."""
+    within = f"no answer within {in_flight.timeout:g} s"
+    error = QueryTimeout(f"{within}; the statement was interrupted" if in_flight.is_interruptible else within)
+    if in_flight.on_lost is not None:
+        in_flight.on_lost(error)
+    in_flight.future.set_exception(error)
+    in_flight.future.exception()  # its task may be cancelled at this moment and not retrieve the exception
 
 
-class InFlight(PendingReply[T]):
-    """A request in flight, and its reply."""
-
-    is_interruptible: bool
-    """Whether it runs a statement, which an urgent byte interrupts."""
-    on_reply: Callable[[T], bool | None] | None
-    on_orphan: Callable[[T], None] | None
-    is_abandoned = False
-    """Whether its reply is awaited no longer, or never was."""
-    deadline: float | None = None
-    """Time limit of the wait."""
-    timeout = 0.0
-    """The time limit in seconds."""
-
-    def time_out(self) -> None:
-        """Fail the wait with QueryTimeout. The reply is still read."""
-        within = f"no answer within {self.timeout:g} s"
-        error = QueryTimeout(f"{within}; the statement was interrupted" if self.is_interruptible else within)
-        if self.on_lost is not None:
-            self.on_lost(error)
-        self.future.set_exception(error)
-        self.future.exception()  # its task may be cancelled at this moment and not retrieve the exception
-
-
-class FairLock:
+class FairLock(CoreLock):
     """First come, first served: `release` passes the lock to the next waiter, so that no other task can acquire it
     before that one runs.
     """
 
-    __slots__ = ("is_locked", "waiters")
-
-    def __init__(self) -> None:
-        self.is_locked = False
-        """Set it to acquire the lock without waiting, while it is False."""
-        self.waiters: OrderedDict[asyncio.Future[None], bool] = OrderedDict()
-        """In order; False: not to be woken early again. A cancelled wait is removed without a search; a dict is slow to
-        find its first key again."""
+    __slots__ = ()
 
     async def acquire(self) -> None:
         """Acquire the lock. A cancelled wait loses its place, and passes on a lock that it was given."""
@@ -89,9 +64,10 @@ class FairLock:
         while self.waiters:
             waiter, _ = self.waiters.popitem(last=False)
             if not waiter.done():
-                return waiter.set_result(None)
+                waiter.set_result(None)
+                return
             if not waiter.cancelled():  # woken early: it runs next
-                return None
+                return
         self.is_locked = False
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import aioifx
 from aioifx import Connection, Operation
-from aioifx.channel import PendingReply
+from aioifx._speedups.round_trip import InFlight
 from aioifx.client.api.connection import statements_of
 from aioifx.client.observation import observation
 from aioifx.client.observation.observation import MeteredChannel, RunningOperation, current_operation
@@ -819,9 +819,9 @@ class ByteReader:
         raise AssertionError("a reply arrives whole")
 
 
-def ask(channel: MeteredChannel, data: bytes, operation: RunningOperation | None) -> PendingReply[int]:
+def ask(channel: MeteredChannel, data: bytes, operation: RunningOperation | None) -> InFlight:
     current_operation.set(operation)
-    pending: PendingReply[int] = PendingReply()
+    pending: InFlight = InFlight()
     pending.reader = ByteReader()
     channel.request(pending, data)
     return pending

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioifx._speedups.round_trip import InFlight
 from aioifx.channel import Channel
 from aioifx.client.observation.operation import Stats
 from aioifx.client.session.cleanup import Cleanup
 from aioifx.client.session.dispatcher import Dispatcher
 from aioifx.client.session.interrupts import INTERRUPTED, URGENT_BYTE
-from aioifx.client.session.waiting import InFlight
 from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.testing.messages import DIALECT, EOT, done, error
 from aioifx.wire.outbox import Outbox
@@ -94,7 +94,7 @@ class Rig:
         if reply.error is not None and reply.error.sqlcode == INTERRUPTED:
             self.dispatcher.interrupter.on_acknowledged()
 
-    def send(self, name: str, *, interruptible: bool = True, **more: Any) -> InFlight[Reply]:
+    def send(self, name: str, *, interruptible: bool = True, **more: Any) -> InFlight:
         return self.dispatcher.send(
             name.encode() + EOT, self.reader, on_reply=self.on_reply, interruptible=interruptible, **more
         )
@@ -191,7 +191,8 @@ async def test_a_reply_awaited_without_a_coroutine_is_abandoned_with_the_release
 
     async def call() -> Reply:
         async with rig.turn():
-            return await rig.dispatcher.reply(rig.send("a"))
+            reply: Reply = await rig.dispatcher.reply(rig.send("a"))
+            return reply
 
     task = asyncio.ensure_future(call())
     await until(lambda: rig.sent == ["a"])
@@ -1003,7 +1004,8 @@ async def test_cancel_while_a_call_prepares_interrupts_its_statement(rigged: Rig
         async with rig.turn():
             await rig.dispatcher.reply(rig.send("prepare", interruptible=False))
             await asyncio.sleep(0)
-            return await rig.dispatcher.reply(rig.send("execute"))
+            reply: Reply = await rig.dispatcher.reply(rig.send("execute"))
+            return reply
 
     task = asyncio.ensure_future(call())
     await until(lambda: rig.sent == ["prepare"])

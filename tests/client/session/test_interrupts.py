@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from aioifx._speedups.round_trip import InFlight
 from aioifx.channel import Channel
 from aioifx.client.session.interrupts import URGENT_BYTE, Interrupter
-from aioifx.client.session.waiting import InFlight
+from aioifx.client.session.waiting import time_out
 from tests.injection import eventually
 
 
@@ -34,8 +35,8 @@ class Rig:
         self.sent.append(byte)
         return True
 
-    def request(self, *, interruptible: bool = True, abandoned: bool = True) -> InFlight[Any]:
-        in_flight: InFlight[Any] = InFlight()
+    def request(self, *, interruptible: bool = True, abandoned: bool = True) -> InFlight:
+        in_flight: InFlight = InFlight()
         in_flight.is_interruptible, in_flight.is_abandoned = interruptible, abandoned
         in_flight.future = asyncio.get_running_loop().create_future()
         self.channel.pending_replies.append(in_flight)
@@ -216,7 +217,7 @@ async def test_the_time_limit_of_an_interrupt_stays_while_its_reply_is_outstandi
     running = rig.request(abandoned=False)
     assert rig.interrupter.interrupt_running()
     if is_timed_out:
-        running.time_out()
+        time_out(running)
         running.is_abandoned = True
     else:
         running.future.cancel()

@@ -8,21 +8,15 @@ from typing import Any
 
 import pytest
 
-from aioifx.client.session.waiting import CoalescingTimer, FairLock, InFlight
+from aioifx._speedups.round_trip import InFlight
+from aioifx.client.session.waiting import CoalescingTimer, FairLock
 from tests.scripted import run_ready_tasks, until
 
 
 def test_a_new_request_has_no_time_limit_and_is_not_abandoned() -> None:
-    in_flight: InFlight[None] = InFlight()
+    in_flight: InFlight = InFlight()
     assert (in_flight.deadline, in_flight.is_abandoned) == (None, False)
     assert (in_flight.on_lost, in_flight.parser) == (None, None)
-
-
-def test_it_holds_only_what_was_set() -> None:
-    """One is made for each request, so that defaults stay with the class."""
-    in_flight: InFlight[None] = InFlight()
-    in_flight.is_abandoned = True
-    assert vars(in_flight) == {"is_abandoned": True}
 
 
 async def waiting(lock: FairLock, count: int) -> list[asyncio.Task[None]]:

@@ -12,7 +12,7 @@ import trustme
 
 import aioifx
 from aioifx import Connection
-from aioifx.channel import PendingReply
+from aioifx._speedups.round_trip import InFlight
 from aioifx.client.session.interrupts import URGENT_BYTE
 from aioifx.server import Server, ServerOptions, serve
 from tests.certificates import certified, trusting
@@ -182,9 +182,9 @@ def late(conn: Connection, server: Server) -> None:
         for data in held:
             channel.send(data)
 
-    def held_back(pending_reply: PendingReply[Any], data: bytes | bytearray) -> None:
+    def held_back(in_flight: InFlight, data: bytes | bytearray) -> None:
         held.append(data)
-        ask(pending_reply, b"")
+        ask(in_flight, b"")
 
     held: list[bytes | bytearray] = []
     tasks: list[asyncio.Task[None]] = []

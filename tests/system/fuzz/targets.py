@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from aioifx._speedups.inbox import YIELD
 from aioifx.codecs.conversions import JSON, Conversions
 from aioifx.codecs.literal_reader import literal_reader
 from aioifx.codecs.rows import RowDecoder
@@ -18,7 +19,7 @@ from aioifx.errors import ConnectError, ConnectionLost, DataError, NotSupportedE
 from aioifx.wire.batch_replies import BatchTally, read_executions
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.handshake import read_login, read_login_reply
-from aioifx.wire.inbox import YIELD, Inbox, Parser
+from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.replies import Reply, read_reply
 from aioifx.wire.requests import read_request
 from aioifx.wire.tuples import read_in_runs

@@ -1,0 +1,34 @@
+cimport cython
+
+from aioifx._speedups.inbox cimport CoreInbox
+
+
+cdef class InFlight:
+    cdef public object reader, on_reply, on_orphan, on_lost, future, parser, deadline, operation
+    cdef public bint is_interruptible, is_abandoned
+    cdef public double timeout, sent_at
+
+
+cdef class CoreChannel:
+    cdef public CoreInbox inbox
+    cdef public object pending_replies, failure, on_reply, on_answered, _transport, _loop
+    cdef public Py_ssize_t bytes_out
+    cdef public bint _is_parsing_paused
+
+    @cython.locals(inbox=CoreInbox, in_flight=InFlight)
+    cdef object _parse_replies(self)
+
+
+cdef class CoreLock:
+    cdef public bint is_locked
+    cdef public object waiters
+
+
+cdef class CoreDispatcher:
+    cdef public CoreChannel channel
+    cdef public CoreLock _lock
+    cdef public InFlight _awaited
+    cdef public object stats, binding, interrupter, command_timeout
+    cdef public object _request, _in_flight, _holder, _deadline, _timeout, _deferred, _idle_waiter, _before_send
+    cdef public Py_ssize_t _undelivered
+    cdef public bint _started, _is_closing

@@ -1,0 +1,366 @@
+# cython: language_level=3, annotation_typing=False, binding=False, freethreading_compatible=True
+"""What every round trip runs: requests in flight, their replies, the lock. Never: an await, what an error means.
+
+Compiled from this file, with the types that round_trip.pxd declares. Nothing here waits. What is rare is a method of a
+subclass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aioifx._speedups.inbox import YIELD
+
+_running_loop = asyncio._get_running_loop  # pyright: ignore[reportPrivateUsage] - None without a loop
+
+
+COMPACT_FROM = 4096
+"""Consumed bytes that are kept until more arrive: dropping fewer costs more than keeping them."""
+
+
+class InFlight:
+    """A request in flight, and its reply."""
+
+    def __init__(
+        self,
+        reader: Any = None,
+        is_interruptible: bool = False,
+        on_reply: Callable[[Any], bool | None] | None = None,
+        on_orphan: Callable[[Any], None] | None = None,
+        on_lost: Callable[[Any], None] | None = None,
+    ) -> None:
+        self.reader = reader
+        """Reads the reply or creates its parser; required unless `parser` is set."""
+        self.is_interruptible = is_interruptible
+        """Whether it runs a statement, which an urgent byte interrupts."""
+        self.on_reply = on_reply
+        self.on_orphan = on_orphan
+        self.on_lost = on_lost
+        """Called with the error if the request was sent and its reply will not come."""
+        self.future: asyncio.Future[Any] = None  # type: ignore[assignment]
+        """Of the reply; set when the request is sent."""
+        self.parser: Any = None
+        self.is_abandoned = False
+        """Whether its reply is awaited no longer, or never was."""
+        self.deadline: float | None = None
+        """Time limit of the wait."""
+        self.timeout = 0.0
+        """The time limit in seconds."""
+        self.operation: Any = None
+        """The operation that the request belongs to, and below when it was sent; both for `MeteredChannel` alone."""
+        self.sent_at = 0.0
+
+
+class CoreChannel:
+    """The requests of one connection that are in flight, and the bytes of their replies."""
+
+    def __init__(self, inbox: Any) -> None:
+        self.inbox = inbox
+        self.pending_replies: deque[InFlight] = deque()
+        """The requests whose replies are expected, in order; `request` appends."""
+        self.bytes_out = 0
+        self.failure: Any = None
+        """Why the channel ended, a DatabaseError; None while it is open."""
+        self.on_reply: Callable[[InFlight, Any], bool | None] | None = None
+        """Called with each of `pending_replies` and its reply, with or without a waiter; an exception is treated as
+        the parser's. True: more of the reply follows, as a group of its own."""
+        self.on_answered: Callable[[], None] | None = None
+        """Called when no more replies are pending, before the waiter of the last one runs."""
+        self._transport: asyncio.Transport | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_parsing_paused = False
+
+    def request(self, in_flight: InFlight, data: bytes | bytearray) -> None:
+        """Queue a request, whose future is set here, then send *data*, its bytes."""
+        in_flight.future = asyncio.Future(loop=self._loop)
+        if self.failure is not None:
+            self._refuse(in_flight)
+            return
+        self.pending_replies.append(in_flight)
+        inbox = self.inbox
+        if len(inbox.data) > inbox.pos and len(self.pending_replies) == 1:
+            self._request_after(in_flight, data)
+        elif data and self._transport is not None:
+            self.bytes_out += len(data)
+            self._transport.write(data)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that the channel belongs to."""
+        assert self._loop is not None, "the channel was never connected"
+        return self._loop
+
+    def send(self, data: bytes | bytearray) -> None:
+        """Hand *data* to the transport; `drain` waits for room. Does nothing on a channel that has ended."""
+        if self.failure is None and self._transport is not None:
+            self.bytes_out += len(data)
+            self._transport.write(data)
+
+    def data_received(self, data: bytes) -> None:
+        inbox = self.inbox
+        inbox._feed(data)
+        self._parse_replies()
+        if len(inbox.data) > inbox.pos and not self.pending_replies:
+            self._check_unsolicited()
+
+    def parse_replies(self) -> None:
+        """Read replies, in order, as far as the received bytes reach."""
+        self._parse_replies()
+
+    def _parse_replies(self) -> None:
+        inbox, queue = self.inbox, self.pending_replies
+        if self._is_parsing_paused and not inbox.eof:
+            return
+        while queue and (len(inbox.data) > inbox.pos or inbox.eof):
+            in_flight = queue[0]
+            try:
+                parser, answer = in_flight.parser, None
+                if parser is None:
+                    answer = in_flight.reader.try_read(inbox)
+                    if answer is None:
+                        parser = in_flight.parser = in_flight.reader.parser(inbox)
+                if parser is not None:
+                    try:
+                        while parser.send(None) is YIELD:
+                            if self._must_give_way():
+                                return
+                        if len(inbox.data) > COMPACT_FROM:  # fewer bytes were read in no time
+                            self._must_give_way()
+                        return  # parked: it needs more bytes
+                    except StopIteration as stop:
+                        answer = stop.value
+                on_reply = self.on_reply
+                if on_reply is not None and on_reply(in_flight, answer):
+                    in_flight.parser = None  # more of it follows
+                    continue
+            except BaseException as error:
+                self._on_parser_error(error)
+                return
+            try:
+                queue.popleft()
+            except IndexError:  # a decoder of the user has dropped the connection
+                return
+            try:
+                in_flight.future.set_result(answer)
+            except asyncio.InvalidStateError:
+                pass  # cancelled, or timed out; asking first would cost each reply more
+        if self.on_answered is not None and not queue:
+            self.on_answered()
+        elif inbox.pos > COMPACT_FROM:
+            inbox._feed(b"")
+
+    # -- what is rare, in the subclass --------------------------------------------------------------------------------
+
+    def _refuse(self, in_flight: InFlight) -> None:
+        """Called for a request to a channel that has ended."""
+        raise NotImplementedError
+
+    def _request_after(self, in_flight: InFlight, data: bytes | bytearray) -> None:
+        """Called for a request, the only one, that bytes came before."""
+        raise NotImplementedError
+
+    def _check_unsolicited(self) -> None:
+        """Called when bytes have arrived that no request expects."""
+        raise NotImplementedError
+
+    def _must_give_way(self) -> bool:
+        """Whether parsing is paused until the event loop has run other callbacks."""
+        raise NotImplementedError
+
+    def _on_parser_error(self, error: BaseException) -> None:
+        """Called with what the parser or the handler of a reply has raised."""
+        raise NotImplementedError
+
+
+class CoreLock:
+    """Whether a lock is held, and who waits for it."""
+
+    def __init__(self) -> None:
+        self.is_locked = False
+        """Set it to acquire the lock without waiting, while it is False."""
+        self.waiters: OrderedDict[asyncio.Future[None], bool] = OrderedDict()
+        """In order; False: not to be woken early again. A cancelled wait is removed without a search; a dict is slow to
+        find its first key again."""
+
+    def release(self) -> None:
+        """Pass the lock to the next waiter."""
+        raise NotImplementedError
+
+
+class CoreDispatcher:
+    """The lock of one connection, and the request that its holder waits for."""
+
+    def __init__(self, channel: Any, stats: Any, binding: Any, lock: Any, interrupter: Any) -> None:
+        self.channel = channel
+        self._request = channel.request
+        self._in_flight = channel.pending_replies
+        self.stats = stats
+        self.binding = binding
+        self.interrupter = interrupter
+        self.command_timeout: float | None = None
+        self._lock = lock
+        self._started = False  # the holder starts once deferred cleanup is done
+        self._holder: asyncio.Task[Any] | None = None  # task that holds the lock, if recorded
+        self._deadline: float | None = None
+        self._timeout: float | None = None  # of the current holder
+        self._awaited: InFlight | None = None  # request that the holder waits for, or waited for last
+        self._undelivered = 0  # replies whose `on_orphan` is still to be called
+        self._deferred: deque[Any] = deque()
+        self._idle_waiter: asyncio.Future[None] | None = None
+        self._before_send: Callable[[], None] | None = None
+        """Called by `send`: raises while closing, or has the holder's next statement interrupted."""
+        self._is_closing = False
+
+    @property
+    def is_open(self) -> bool:
+        return self.channel.failure is None and not self._is_closing
+
+    def try_acquire(self) -> bool:
+        """Acquire the lock if nothing has to be awaited first; otherwise False, and `acquire` must be used.
+
+        A holder that awaits the user's code must call `note_holder`.
+
+        Raises:
+            InterfaceError: the connection belongs to another event loop or process.
+        """
+        if _running_loop() is not self.binding.loop:
+            raise self.binding.refusal()
+        lock = self._lock
+        if (
+            lock.is_locked
+            or self._in_flight
+            or self._undelivered
+            or self._deferred
+            or self.interrupter.is_pending
+            or self._is_closing
+            or self.channel.failure is not None
+        ):
+            return False
+        lock.is_locked = self._started = True
+        if self.command_timeout is not None:
+            self.extend_deadline()
+        return True
+
+    def release(self) -> None:
+        """Release the lock; deferred cleanup is sent immediately."""
+        awaited = self._awaited
+        if awaited is not None:
+            self._awaited = None
+            if awaited.future.cancelled() and not awaited.is_abandoned:
+                self.abandon(awaited)
+        self._started, self._holder = False, None
+        if self._deadline is not None:
+            self._deadline, self._timeout = None, self.command_timeout
+        # Not always `FairLock.release`: without waiters, that call costs 250 instructions (measured).
+        lock = self._lock
+        if lock.waiters:
+            lock.release()
+        else:
+            lock.is_locked = False
+        if self._before_send is not None:
+            self._stop_interrupting()
+        if self._deferred or self.interrupter.cancel_timer is not None:
+            self._run_deferred()
+
+    def send(
+        self,
+        request: bytes | bytearray,
+        reader: Any,
+        interruptible: bool = False,
+        on_reply: Callable[[Any], bool | None] | None = None,
+        on_orphan: Callable[[Any], None] | None = None,
+        on_lost: Callable[[Any], None] | None = None,
+    ) -> InFlight:
+        """Send *request* without waiting.
+
+        Args:
+            reader: of the reply.
+            interruptible: the request runs a statement, which can be interrupted.
+            on_reply: called with the reply when it arrives, even after the wait was cancelled. An exception in it ends
+                the connection.
+            on_orphan: called with the reply if the wait was cancelled.
+            on_lost: called with the sender's error if the request was sent but its reply is lost.
+
+        Raises:
+            ConnectionLost: another task has already sent SQ_EXIT.
+        """
+        if self._before_send is not None:
+            self._before_send()
+        in_flight = InFlight(reader, interruptible, on_reply, on_orphan, on_lost)
+        self._request(in_flight, request)
+        return in_flight
+
+    def reply(
+        self, in_flight: InFlight, *, prefetched: bool = False, timeout: float | None = None
+    ) -> Awaitable[Any]:
+        """The reply, to be awaited immediately. If that is cancelled, the reply is still read.
+
+        Args:
+            prefetched: the caller does not hold the lock; the wait has a time limit of its own.
+            timeout: with prefetched: seconds instead of command_timeout.
+
+        Raises:
+            QueryTimeout: when awaited, no reply within the time limit.
+        """
+        self.stats.round_trips += 1
+        if prefetched:
+            seconds = self.command_timeout if timeout is None else timeout
+            if seconds is not None:
+                self._set_deadline(in_flight, seconds, None)
+            return self._reply_or_abandon(in_flight)
+        if self._awaited is not None and self._awaited.future.cancelled():
+            self.abandon(self._awaited)
+        self._awaited = in_flight
+        if self._timeout is not None:
+            self._set_deadline(in_flight, self._timeout, self._deadline)
+        if in_flight.on_orphan is not None:
+            return self._reply_or_abandon(in_flight)
+        return in_flight.future  # no coroutine, which is faster: `release` handles a cancellation
+
+    def _on_reply(self, in_flight: InFlight, reply: Any) -> bool:
+        """Called with the reply to the oldest request in flight; returns whether more of it follows."""
+        on_reply = in_flight.on_reply
+        if on_reply is not None and on_reply(reply):
+            return True
+        if in_flight is self._awaited:
+            self._awaited = None  # nothing is left to abandon
+        # Deferred: the channel is processing received data and cannot be dropped from within.
+        if in_flight.on_orphan is not None and (in_flight.is_abandoned or in_flight.future.cancelled()):
+            self._undelivered += 1
+            self.binding.loop.call_soon(self._deliver_orphan, in_flight.on_orphan, reply)
+        elif self._idle_waiter is not None or self.interrupter.cancel_timer is not None or self._deferred:
+            self.binding.loop.call_soon(self._run_deferred)
+        return False
+
+    # -- what is rare, in the subclass --------------------------------------------------------------------------------
+
+    def extend_deadline(self) -> None:
+        """Restart the time limit of the holder's call."""
+        raise NotImplementedError
+
+    def abandon(self, in_flight: InFlight) -> None:
+        """Called when the wait for a reply was cancelled."""
+        raise NotImplementedError
+
+    def _set_deadline(self, in_flight: InFlight, seconds: float, deadline: float | None) -> None:
+        """Limit the wait: until the *deadline* of the holder's call, or without one for *seconds* from now."""
+        raise NotImplementedError
+
+    def _reply_or_abandon(self, in_flight: InFlight) -> Awaitable[Any]:
+        """Await a reply that has an `on_orphan`."""
+        raise NotImplementedError
+
+    def _deliver_orphan(self, on_orphan: Callable[[Any], None], reply: Any) -> None:
+        """Call `on_orphan` with a reply that is no longer awaited."""
+        raise NotImplementedError
+
+    def _run_deferred(self) -> None:
+        """Send the next cleanup, or wake the next waiter."""
+        raise NotImplementedError
+
+    def _stop_interrupting(self) -> None:
+        """Called when a holder releases the lock that `cancel` was called for."""
+        raise NotImplementedError
