@@ -24,11 +24,17 @@ cdef class CoreLock:
     cdef public object waiters
 
 
+cdef class CoreInterrupter:
+    cdef public bint is_pending
+    cdef public object cancel_timer
+
+
 cdef class CoreDispatcher:
+    cdef public CoreInterrupter interrupter
     cdef public CoreChannel channel
     cdef public CoreLock _lock
     cdef public InFlight _awaited
-    cdef public object stats, binding, interrupter, command_timeout
-    cdef public object _request, _in_flight, _holder, _deadline, _timeout, _deferred, _idle_waiter, _before_send
+    cdef public object stats, binding, command_timeout
+    cdef public object on_reply, _request, _in_flight, _holder, _deadline, _timeout, _deferred, _idle_waiter, _before_send
     cdef public Py_ssize_t _undelivered
-    cdef public bint _started, _is_closing
+    cdef public bint counts_plain, _started, _is_closing

@@ -14,6 +14,7 @@ from typing import Any
 
 from aioifx._speedups.inbox import YIELD
 
+_Future = asyncio.Future
 _running_loop = asyncio._get_running_loop  # pyright: ignore[reportPrivateUsage] - None without a loop
 
 
@@ -75,7 +76,7 @@ class CoreChannel:
 
     def request(self, in_flight: InFlight, data: bytes | bytearray) -> None:
         """Queue a request, whose future is set here, then send *data*, its bytes."""
-        in_flight.future = asyncio.Future(loop=self._loop)
+        in_flight.future = _Future(loop=self._loop)
         if self.failure is not None:
             self._refuse(in_flight)
             return
@@ -190,12 +191,26 @@ class CoreLock:
         raise NotImplementedError
 
 
+class CoreInterrupter:
+    """What an interrupt has left uncertain."""
+
+    def __init__(self) -> None:
+        self.is_pending = False
+        """Whether an urgent byte was sent that no -213 has acknowledged, and no probe has followed."""
+        self.cancel_timer: asyncio.TimerHandle | None = None
+        """Set while replies to cancelled requests are outstanding."""
+
+
 class CoreDispatcher:
     """The lock of one connection, and the request that its holder waits for."""
 
     def __init__(self, channel: Any, stats: Any, binding: Any, lock: Any, interrupter: Any) -> None:
         self.channel = channel
         self._request = channel.request
+        self.on_reply: Callable[[Any], bool | None] | None = None
+        """The session's handler of ordinary replies, also those to deferred cleanup."""
+        self.counts_plain = True
+        """Whether that handler would only count the rows of a plain reply."""
         self._in_flight = channel.pending_replies
         self.stats = stats
         self.binding = binding
@@ -323,8 +338,11 @@ class CoreDispatcher:
     def _on_reply(self, in_flight: InFlight, reply: Any) -> bool:
         """Called with the reply to the oldest request in flight; returns whether more of it follows."""
         on_reply = in_flight.on_reply
-        if on_reply is not None and on_reply(reply):
-            return True
+        if on_reply is not None:
+            if on_reply is self.on_reply and reply.is_plain and self.counts_plain:
+                self.stats.rows += len(reply.rows)
+            elif on_reply(reply):
+                return True
         if in_flight is self._awaited:
             self._awaited = None  # nothing is left to abandon
         # Deferred: the channel is processing received data and cannot be dropped from within.

@@ -30,8 +30,6 @@ class OpenRequest(NamedTuple):
     size: int
     hold: bool
     read_rows: RowReader | None
-    has_types: bool
-    """Whether RET_TYPE had already been sent."""
     group: RequestTemplate
     reader: ReplyReader
 
@@ -148,6 +146,10 @@ class CursorRequests:
             self._name = self._session.conversation.cursor_name()
         return self._name
 
+    def on_types_sent(self) -> None:
+        """Called after the first reply: later requests have no RET_TYPE."""
+        self.are_types_sent, self.last_open = True, None
+
     def fetch_size(self, wanted: int = 0) -> int:
         """Bytes of one fetch, 0 for the session's; JDBC raises it to the row's size (observed: select.json)."""
         return max(wanted or self._session.fetch_buffer.size, self.row_size)
@@ -168,7 +170,7 @@ class CursorRequests:
         enough = self.fetch_size(size)
         group = self.open_template(encoder, enough, hold=hold, is_one_shot=is_one_shot)
         reader = self.reply_reader(enough)
-        self.last_open = OpenRequest(size, hold, read_rows, self.are_types_sent, group, reader)
+        self.last_open = OpenRequest(size, hold, read_rows, group, reader)
         return self.last_open
 
     def open_template(

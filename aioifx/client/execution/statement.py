@@ -249,7 +249,6 @@ class Statement:
             or opening.size != size
             or opening.hold is not hold
             or opening.read_rows is not read_rows
-            or opening.has_types is not cursor.are_types_sent
         ):
             if self.takes_large_values:
                 return None
@@ -305,7 +304,8 @@ class Statement:
             self.state = ON_LAST_ROWS[self.state]
         if not reply.is_plain and (reply.error is not None or reply.bad_value is not None):
             self._raise_block_error(reply)
-        cursor.are_types_sent = True
+        if not cursor.are_types_sent:
+            cursor.on_types_sent()
         return rows
 
     def _has_last_rows(self, reply: Reply) -> bool:

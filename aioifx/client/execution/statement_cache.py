@@ -156,9 +156,9 @@ class StatementCache:
         """A cached statement for the caller alone."""
         if self._generation != self.base_session.generation:
             self.clear()
-        kind: type[object] = type(sql)  # a value of another type is rejected when prepared
-        statement = self._idle.pop(sql, None) if kind is str else None
-        if statement is None:
+        try:
+            statement = self._idle.pop(sql)
+        except (KeyError, TypeError):  # a value of another type is rejected when prepared
             return None
         if params is not None and len(params) != len(statement.parameters):
             self._idle[sql] = statement

@@ -245,6 +245,7 @@ class Conversation:
             from aioifx.client.session.client_files import FileServer  # rarely needed
 
             self._files = FileServer(self.channel, self._code_set, self._client_files)
+            self.dispatcher.counts_plain = False
             self.dispatcher.on_drop = self._files.on_channel_closed
         self._files.on_request(
             reply,

@@ -13,7 +13,7 @@ import logging
 from collections import deque
 from typing import Any, Final
 
-from aioifx._speedups.round_trip import InFlight
+from aioifx._speedups.round_trip import CoreInterrupter, InFlight
 from aioifx.channel import Channel
 from aioifx.errors import ConnectionLost
 
@@ -26,7 +26,7 @@ INTERRUPTED: Final = -213
 """SQLCODE of an interrupted statement."""
 
 
-class Interrupter:
+class Interrupter(CoreInterrupter):
     """Interrupts the statements of one connection.
 
     Args:
@@ -34,15 +34,12 @@ class Interrupter:
     """
 
     def __init__(self, channel: Channel, cancel_timeout: float) -> None:
+        super().__init__()
         self.cancel_timeout = cancel_timeout
-        self.is_pending = False
-        """Whether an urgent byte was sent that no -213 has acknowledged, and no probe has followed."""
         self.is_unconfirmed = False
         """Whether an urgent byte was sent, and neither a statement nor the probe has acknowledged it."""
         self.has_unasked = False
         """Whether a -213 has ended a request that was not cancelled."""
-        self.cancel_timer: asyncio.TimerHandle | None = None
-        """Set while replies to cancelled requests are outstanding."""
         self._running: InFlight | None = None
         """The request that `interrupt_running` has interrupted last, until its call has ended."""
         self._running_timer: asyncio.TimerHandle | None = None
