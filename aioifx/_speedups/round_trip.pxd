@@ -13,7 +13,15 @@ cdef class CoreChannel:
     cdef public CoreInbox inbox
     cdef public object pending_replies, failure, on_reply, on_answered, _transport, _loop
     cdef public Py_ssize_t bytes_out
+    cdef public object current_operation
+    cdef public double _quiet_since
     cdef public bint _is_parsing_paused
+
+    cdef object _write(self, data, operation)
+    cdef object _receive(self, data)
+    cdef object _meter(self, InFlight in_flight)
+    @cython.locals(in_flight=InFlight, now=double)
+    cpdef object add_server_time(self, now)
 
     @cython.locals(inbox=CoreInbox, in_flight=InFlight)
     cdef object _parse_replies(self)

@@ -8,6 +8,7 @@ subclass.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from aioifx._speedups.inbox import YIELD
 
 _Future = asyncio.Future
+_now = time.perf_counter
 _running_loop = asyncio._get_running_loop  # pyright: ignore[reportPrivateUsage] - None without a loop
 
 
@@ -51,7 +53,7 @@ class InFlight:
         self.timeout = 0.0
         """The time limit in seconds."""
         self.operation: Any = None
-        """The operation that the request belongs to, and below when it was sent; both for `MeteredChannel` alone."""
+        """The operation that the request counts for, and below when it was sent; only if the connection is observed."""
         self.sent_at = 0.0
 
 
@@ -73,6 +75,9 @@ class CoreChannel:
         self._transport: asyncio.Transport | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_parsing_paused = False
+        self.current_operation: Any = None
+        """A ContextVar with the operation that requests count for; None: the connection is not observed."""
+        self._quiet_since = 0.0
 
     def request(self, in_flight: InFlight, data: bytes | bytearray) -> None:
         """Queue a request, whose future is set here, then send *data*, its bytes."""
@@ -80,13 +85,14 @@ class CoreChannel:
         if self.failure is not None:
             self._refuse(in_flight)
             return
+        if self.current_operation is not None:
+            self._meter(in_flight)
         self.pending_replies.append(in_flight)
         inbox = self.inbox
         if len(inbox.data) > inbox.pos and len(self.pending_replies) == 1:
             self._request_after(in_flight, data)
         elif data and self._transport is not None:
-            self.bytes_out += len(data)
-            self._transport.write(data)
+            self._write(data, in_flight.operation)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -97,10 +103,31 @@ class CoreChannel:
     def send(self, data: bytes | bytearray) -> None:
         """Hand *data* to the transport; `drain` waits for room. Does nothing on a channel that has ended."""
         if self.failure is None and self._transport is not None:
-            self.bytes_out += len(data)
-            self._transport.write(data)
+            operation = None if self.current_operation is None else self._sending_operation()
+            self._write(data, operation)
+
+    def _write(self, data: bytes | bytearray, operation: Any) -> None:
+        assert self._transport is not None
+        self.bytes_out += len(data)
+        if operation is not None:
+            operation.bytes_out += len(data)
+        self._transport.write(data)
 
     def data_received(self, data: bytes) -> None:
+        if self.current_operation is None:
+            self._receive(data)
+            return
+        now = _now()
+        operation = self.add_server_time(now)
+        try:
+            self._receive(data)
+        finally:
+            self._quiet_since = after = _now()
+            if operation is not None:
+                operation.bytes_in += len(data)
+                operation.decode_time += after - now
+
+    def _receive(self, data: bytes) -> None:
         inbox = self.inbox
         inbox._feed(data)
         self._parse_replies()
@@ -153,7 +180,32 @@ class CoreChannel:
         elif inbox.pos > COMPACT_FROM:
             inbox._feed(b"")
 
+    # -- operations of an observed connection -------------------------------------------------------------------------
+
+    def _meter(self, in_flight: InFlight) -> None:
+        """Let a request count for the current operation, if one is running."""
+        operation = self.current_operation.get()
+        if operation is not None and operation.duration is None:
+            in_flight.operation, in_flight.sent_at = operation, _now()
+            operation.meter = self
+            if self.on_reply is None:  # the login, where no dispatcher counts
+                operation.round_trips += 1
+
+    def add_server_time(self, now: float) -> Any:
+        """Add the time until *now* to the operation that waits for the next reply; None if none does."""
+        for in_flight in self.pending_replies:
+            operation = in_flight.operation
+            if operation is not None and operation.duration is None:
+                operation.server_time += now - max(self._quiet_since, in_flight.sent_at)
+                self._quiet_since = now
+                return operation
+        return None
+
     # -- what is rare, in the subclass --------------------------------------------------------------------------------
+
+    def _sending_operation(self) -> Any:
+        """The operation that data of `send` count for; None if there is none."""
+        raise NotImplementedError
 
     def _refuse(self, in_flight: InFlight) -> None:
         """Called for a request to a channel that has ended."""
@@ -321,6 +373,8 @@ class CoreDispatcher:
             QueryTimeout: when awaited, no reply within the time limit.
         """
         self.stats.round_trips += 1
+        if in_flight.operation is not None:
+            in_flight.operation.round_trips += 1
         if prefetched:
             seconds = self.command_timeout if timeout is None else timeout
             if seconds is not None:

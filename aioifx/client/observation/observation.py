@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
-from aioifx._speedups.round_trip import InFlight
 from aioifx.channel import Channel
 from aioifx.client.observation.operation import Observer, Operation, OperationName
 from aioifx.errors import DatabaseError, LockError
@@ -53,9 +52,6 @@ class RunningOperation(Operation):
     # Not the initializer of 24 fields: it costs four times as much.
     def __init__(self, name: OperationName, sql: str = "", parameters: int = 0) -> None:
         self.name, self.sql, self.parameters = name, sql, parameters
-        self.duration = self.meter = None
-        self.bytes_in = self.bytes_out = self.round_trips = 0
-        self.server_time = self.decode_time = 0.0
 
 
 class Identifies(Protocol):
@@ -171,13 +167,13 @@ class Observation:
     def _notify(self, methods: Sequence[Callable[[Operation], object]], operation: RunningOperation) -> None:
         """Call a method of each observer; an exception that interrupts is raised after all were called."""
         interrupt: BaseException | None = None
-        for index, method in enumerate(methods):
+        for method in methods:
             try:
                 method(operation)
             except _INTERRUPTS as error:
                 interrupt = error
             except BaseException as error:
-                self._log(self.observers[index], error)
+                self._log(self.observers[methods.index(method)], error)
         if interrupt is not None:
             raise interrupt
 
@@ -325,11 +321,6 @@ _ROWS: Final[dict[OperationName, Callable[[Any], int]]] = {
 """The number of rows in the result of a call; others have none."""
 
 
-_request: Final = Channel.request
-_data_received: Final = Channel.data_received
-"""Of the base class: `super` and attributes of classes are slower."""
-
-
 class MeteredChannel(Channel):
     """A channel for observed connections.
 
@@ -339,41 +330,16 @@ class MeteredChannel(Channel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._quiet_since = 0.0
+        self.current_operation = current_operation
 
-    def request(self, in_flight: InFlight, data: bytes | bytearray) -> None:
-        operation = current_operation.get()
-        if operation is None or operation.duration is not None:  # `running`, which as a call is slower
-            return _request(self, in_flight, data)
-        in_flight.operation, in_flight.sent_at = operation, _now()
-        operation.meter = self
-        before = self.bytes_out - operation.bytes_out  # `request` may call `send`
-        _request(self, in_flight, data)
-        operation.bytes_out = self.bytes_out - before
+    def _sending_operation(self) -> RunningOperation | None:
+        # `send` is called from `data_received` as well, in the context that the connection was opened in.
+        operation = self.pending_replies[-1].operation if self.pending_replies else running()
+        if not isinstance(operation, RunningOperation) or operation.duration is not None:
+            return None
         if self.on_reply is None:  # the login, where no dispatcher counts
             operation.round_trips += 1
-        return None
-
-    def send(self, data: bytes | bytearray) -> None:
-        # Called from `data_received` as well, in the context that the connection was opened in.
-        operation = self.pending_replies[-1].operation if self.pending_replies else running()
-        before = self.bytes_out
-        super().send(data)
-        if isinstance(operation, RunningOperation) and operation.duration is None:
-            operation.bytes_out += self.bytes_out - before
-            if self.on_reply is None:
-                operation.round_trips += 1
-
-    def data_received(self, data: bytes) -> None:
-        now = _now()
-        operation = self._add_server_time(now)
-        try:
-            _data_received(self, data)
-        finally:
-            self._quiet_since = after = _now()
-            if operation is not None:
-                operation.bytes_in += len(data)
-                operation.decode_time += after - now
+        return operation
 
     def add_outstanding_time(self, operation: Operation) -> None:
         for in_flight in self.pending_replies:
@@ -381,16 +347,6 @@ class MeteredChannel(Channel):
                 operation.server_time += _now() - max(self._quiet_since, in_flight.sent_at)
                 return
 
-    def _add_server_time(self, now: float) -> RunningOperation | None:
-        """Add the time until *now* to the operation that waits for the next reply; None if none does."""
-        for in_flight in self.pending_replies:
-            operation: RunningOperation | None = in_flight.operation
-            if operation is not None and operation.duration is None:
-                operation.server_time += now - max(self._quiet_since, in_flight.sent_at)
-                self._quiet_since = now
-                return operation
-        return None
-
     def _set_failed(self, error: DatabaseError) -> None:
-        self._add_server_time(_now())
+        self.add_server_time(_now())
         super()._set_failed(error)

@@ -8,10 +8,10 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from aioifx._speedups.round_trip import InFlight
 from aioifx.channel import Channel
@@ -37,29 +37,12 @@ if TYPE_CHECKING:
     from aioifx.client.session.client_files import FileServer
 
 
-_reply: Final = Dispatcher.reply
-"""Of the base class: `super` and attributes of classes are slower."""
-
-
 class MeteredDispatcher(Dispatcher):
     """The dispatcher of an observed connection."""
 
     async def acquire(self, timeout: float | None = None, *, idle: bool = False) -> None:
         with queueing():
             await super().acquire(timeout, idle=idle)
-
-    def reply(
-        self, in_flight: InFlight, *, prefetched: bool = False, timeout: float | None = None
-    ) -> Awaitable[Any]:
-        if in_flight.operation is not None:
-            in_flight.operation.round_trips += 1
-        return _reply(self, in_flight, prefetched=prefetched, timeout=timeout)
-
-    def try_send_next(self, request: bytes) -> bool:
-        sent = super().try_send_next(request)
-        if sent and (operation := self._in_flight[0].operation) is not None:
-            operation.round_trips += 1
-        return sent
 
     def _send_cleanup(self, cleanup: Cleanup) -> bool:
         """Cleanup belongs to no operation, whatever task it is sent from."""

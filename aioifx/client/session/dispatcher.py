@@ -236,6 +236,7 @@ class Dispatcher(CoreDispatcher):
 
     def _reject_unsolicited(self, inbox: Inbox) -> Parser[Any]:
         """Reads bytes that came before a request: the server has sent SQ_EXIT, or no longer speaks SQLI."""
+        assert self.on_reply is not None
         return reject_unsolicited(self.reader.parser, inbox, self.on_reply)
 
     def try_send_next(self, request: bytes) -> bool:
@@ -247,17 +248,19 @@ class Dispatcher(CoreDispatcher):
             False, and nothing is sent, if the call was cancelled, timed out or interrupted, or anything else needs
             `send`.
         """
-        in_flight = self._in_flight
+        in_flight = self._in_flight[0]
         if (
-            len(in_flight) > 1
-            or in_flight[0].is_abandoned
-            or in_flight[0].future.done()
+            len(self._in_flight) > 1
+            or in_flight.is_abandoned
+            or in_flight.future.done()
             or self.interrupter.is_pending
             or self._before_send is not None
             or self.channel.inbox.unread
         ):
             return False
         self.stats.round_trips += 1
+        if in_flight.operation is not None:
+            in_flight.operation.round_trips += 1
         self.channel.send(request)
         return True
 

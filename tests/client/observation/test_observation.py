@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import aioifx
 from aioifx import Connection, Operation
+from aioifx._speedups import round_trip
 from aioifx._speedups.round_trip import InFlight
 from aioifx.client.api.connection import statements_of
 from aioifx.client.observation import observation
@@ -787,6 +788,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(observation, "_now", clock)
+    monkeypatch.setattr(round_trip, "_now", clock)
     return clock
 
 
