@@ -332,7 +332,8 @@ class Changes(NotCopied):
     async def _delivered_or_again(self, assembler: Assembler) -> CommittedTransaction:
         """The next transaction; with *restart*, over a lost connection as well."""
         while True:
-            if self._session is None and not self._is_closed:
+            # An attempt that outlived a cancelled wait has to be taken first, even if it has a session by now.
+            if (self._session is None or self._reopening is not None) and not self._is_closed:
                 assembler = await self._reopened()
             try:
                 return await self._delivered(assembler)

@@ -42,7 +42,7 @@ from tests.cdc.peer import (
     insert,
     sequence,
 )
-from tests.injection import Manner, is_cancelled
+from tests.injection import Manner, eventually, is_cancelled
 from tests.scripted import until
 
 ONE: list[CdcRecord] = [begin(10), insert(11, 1), commit(12)]
@@ -213,7 +213,8 @@ async def test_a_capture_that_is_lost_again_at_once_is_an_error_until_the_next_r
                 await anext(changes)
 
 
-async def test_a_capture_is_reopened_though_the_wait_for_it_is_cancelled() -> None:
+@pytest.mark.parametrize("is_open_before", [False, True], ids=["waiting", "open"])
+async def test_a_capture_is_reopened_though_the_wait_for_it_is_cancelled(is_open_before: bool) -> None:
     class Silent(CdcPeer):
         started = asyncio.Event()
 
@@ -221,13 +222,15 @@ async def test_a_capture_is_reopened_though_the_wait_for_it_is_cancelled() -> No
             self.started.set()
             return super()._rows(sql)
 
-    second = Silent([data(*ONE)])
-    async with capturing(CdcPeer([NOTHING, LOST]), second, restart=True) as changes:
+    second, third = Silent([data(*ONE), LOST]), CdcPeer([data(*ONE, *TWO)])
+    async with capturing(CdcPeer([NOTHING, LOST]), second, third, restart=True) as changes:
         waiting = asyncio.ensure_future(anext(changes))
         await second.started.wait()
         waiting.cancel()
         await asyncio.wait([waiting])
-        assert await keys(changes, 1) == [[1]]
+        if is_open_before:
+            await eventually(lambda: changes._reopening is not None and changes._reopening.done())
+        assert await keys(changes, 2) == [[1], [2, 3]]
 
 
 async def test_a_connection_that_brings_no_transaction_is_not_reopened_at_once(
