@@ -53,9 +53,10 @@ cdef object new_object(object cls):
     return owned(made.tp_new(made, <PyObject*>(), NULL))
 
 
-cdef struct Ending:  # the parts of ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``
+cdef struct Ending:  # the parts of ``TUPLE* [[CLOSE] [INSERTDONE] DONE COST [XACTSTAT]] EOT``
     Py_ssize_t tuples  # end of the tuples
     Py_ssize_t size
+    bint has_done  # otherwise there are only tuples: more rows follow
     bint closes
     bint inserts
     uint64_t serial8
@@ -149,7 +150,13 @@ cdef class FastReplyReader:
             p += size
             rest -= size
         ending.tuples = p - begin
-        ending.closes = rest >= 2 and u16(p) == CLOSE
+        if rest < 2:
+            return False
+        ending.has_done = u16(p) != EOT
+        if not ending.has_done:
+            ending.size = ending.tuples + 2
+            return True
+        ending.closes = u16(p) == CLOSE
         if ending.closes:
             p += 2
             rest -= 2
@@ -190,13 +197,15 @@ cdef class FastReplyReader:
     cdef object _reply(self, const Ending* ending, list rows):
         cdef PyObject* made
         reply = new_object(self.reply)
+        reply.rows = rows
+        if not ending.has_done:
+            return reply
         made = new_tuple(self.done, 4)
         done = owned(made)  # from here on it is released even if creating an item fails
         PyTuple_SET_ITEM(made, 0, PyLong_FromLongLong(ending.warnings))
         PyTuple_SET_ITEM(made, 1, PyLong_FromLongLong(ending.rows))
         PyTuple_SET_ITEM(made, 2, PyLong_FromLongLong(ending.rowid))
         PyTuple_SET_ITEM(made, 3, PyLong_FromLongLong(ending.serial))
-        reply.rows = rows
         reply.done = done
         made = new_tuple(self.cost, 2)
         reply.cost = owned(made)
