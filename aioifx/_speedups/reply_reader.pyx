@@ -7,7 +7,7 @@ Invariants:
    aioifx.wire.replies reads those.
 2. Bytes from the network are never trusted: each message is checked to fit the buffer before it is read.
 3. The end of the reply is found first, from sizes only, so that rows are decoded once. Then the buffer is released,
-   and the row decoder is called.
+   and the row decoder is called. If more rows follow, their request can be sent in between.
 """
 
 cimport cython
@@ -86,9 +86,11 @@ cdef class FastReplyReader:
     cdef object cost
     cdef object serials
     cdef object transaction
+    cdef object continuation
 
     def __cinit__(
-        self, decode, Py_ssize_t limit, bint bigint, bint long_rowid, reply, done, cost, serials, transaction
+        self, decode, Py_ssize_t limit, bint bigint, bint long_rowid, reply, done, cost, serials, transaction,
+        continuation,
     ):
         self.decode = decode
         self.limit = limit
@@ -99,6 +101,7 @@ cdef class FastReplyReader:
         self.cost = cost
         self.serials = serials
         self.transaction = transaction
+        self.continuation = continuation
 
     def try_read(self, CoreInbox inbox not None):
         """Consume and return the next reply of the *inbox*; None, without consuming, if it is of another form."""
@@ -119,6 +122,8 @@ cdef class FastReplyReader:
         if ending.tuples:
             if self.decode is None:
                 return None
+            if not ending.has_done and self.continuation is not None and self.continuation.send is not None:
+                self.continuation.send()
             try:
                 if self.decode(data, pos, pos + ending.tuples, rows) != pos + ending.tuples:
                     return None

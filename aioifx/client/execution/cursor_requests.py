@@ -17,7 +17,7 @@ from aioifx.sqltypes import SqlType
 from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, ReplyReader
+from aioifx.wire.replies import Continuation, Reply, ReplyReader
 from aioifx.wire.tuples import RowReader
 
 REPLY_SLACK: Final = 1 << 20
@@ -132,6 +132,7 @@ class CursorRequests:
         self.had_done: bool | None = None
         """Whether the block before had an SQ_DONE with a row count; None: there was none, or it does not matter."""
         self.last_open: OpenRequest | None = None
+        self.continuation = Continuation()
         self._last_reader: ReplyReader | None = None
         self._templates: dict[tuple[int, bool, bool, bool], RequestTemplate] = {}
 
@@ -218,7 +219,9 @@ class CursorRequests:
         limit = 2 * size + REPLY_SLACK
         reader = self._last_reader
         if reader is None or reader.limit != limit or reader.read_rows is not read_rows:
-            reader = self._last_reader = self._session.conversation.reader(read_rows, limit)
+            reader = self._last_reader = self._session.conversation.reader(
+                read_rows, limit, self.continuation
+            )
         return reader
 
     def has_last_rows(self, reply: Reply) -> bool:
