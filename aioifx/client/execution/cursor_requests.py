@@ -79,7 +79,7 @@ def open_and_fetch_template(
 
 def next_block_request(
     statement_id: int, size: int, capabilities: Capabilities, ret_types: Sequence[SqlType] = ()
-) -> bytearray:
+) -> bytes:
     """Fetch the next block of at most *size* bytes, or of one row.
 
     Wire: ID · [RET_TYPE] · NFETCH
@@ -93,7 +93,7 @@ def next_block_request(
         requests.put_ret_type(outbox, capabilities, ret_types)
     requests.put_fetch(outbox, size)
     requests.put_eot(outbox)
-    return outbox.data
+    return outbox.detach()
 
 
 class CursorRequests:
@@ -134,6 +134,7 @@ class CursorRequests:
         self.last_open: OpenRequest | None = None
         self.continuation = Continuation()
         self._last_reader: ReplyReader | None = None
+        self._next_blocks: dict[tuple[int, bool], bytes] = {}
         self._templates: dict[tuple[int, bool, bool, bool], RequestTemplate] = {}
 
     @property
@@ -206,12 +207,16 @@ class CursorRequests:
             )
         return template
 
-    def next_block(self, size: int) -> bytearray:
-        """See `next_block_request`."""
-        ret_types = () if self.are_types_sent else self.ret_types
-        return next_block_request(
-            self._statement_id, size, self._session.conversation.capabilities, ret_types
-        )
+    def next_block(self, size: int) -> bytes:
+        """See `next_block_request`; cached, since a result has many blocks."""
+        key = (size, self.are_types_sent)
+        request = self._next_blocks.get(key)
+        if request is None:
+            ret_types = () if self.are_types_sent else self.ret_types
+            request = self._next_blocks[key] = next_block_request(
+                self._statement_id, size, self._session.conversation.capabilities, ret_types
+            )
+        return request
 
     def reply_reader(self, size: int) -> ReplyReader:
         """The reader of the reply to a fetch of *size* bytes; cached, since most fetches have the same size."""
