@@ -1,10 +1,13 @@
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 _Reply = TypeVar("_Reply")
 
+class _Continuation(Protocol):
+    send: Callable[[], None] | None
+
 class FastReplyReader(Generic[_Reply]):
-    """Reads whole replies ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT`` of one kind."""
+    """Reads whole replies ``TUPLE* [[CLOSE] [INSERTDONE] DONE COST [XACTSTAT]] EOT`` of one kind."""
 
     def __init__(
         self,
@@ -17,6 +20,7 @@ class FastReplyReader(Generic[_Reply]):
         cost: type[tuple[int, ...]],
         serials: type[tuple[int, ...]],
         transaction: type[tuple[int, ...]],
+        continuation: _Continuation | None,
         /,
     ) -> None: ...
     def try_read(self, inbox: object, /) -> _Reply | None:

@@ -7,7 +7,7 @@ Invariants:
    aioifx.wire.replies reads those.
 2. Bytes from the network are never trusted: each message is checked to fit the buffer before it is read.
 3. The end of the reply is found first, from sizes only, so that rows are decoded once. Then the buffer is released,
-   and the row decoder is called.
+   and the row decoder is called. If more rows follow, their request can be sent in between.
 """
 
 cimport cython
@@ -53,9 +53,10 @@ cdef object new_object(object cls):
     return owned(made.tp_new(made, <PyObject*>(), NULL))
 
 
-cdef struct Ending:  # the parts of ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``
+cdef struct Ending:  # the parts of ``TUPLE* [[CLOSE] [INSERTDONE] DONE COST [XACTSTAT]] EOT``
     Py_ssize_t tuples  # end of the tuples
     Py_ssize_t size
+    bint has_done  # otherwise there are only tuples: more rows follow
     bint closes
     bint inserts
     uint64_t serial8
@@ -85,9 +86,11 @@ cdef class FastReplyReader:
     cdef object cost
     cdef object serials
     cdef object transaction
+    cdef object continuation
 
     def __cinit__(
-        self, decode, Py_ssize_t limit, bint bigint, bint long_rowid, reply, done, cost, serials, transaction
+        self, decode, Py_ssize_t limit, bint bigint, bint long_rowid, reply, done, cost, serials, transaction,
+        continuation,
     ):
         self.decode = decode
         self.limit = limit
@@ -98,6 +101,7 @@ cdef class FastReplyReader:
         self.cost = cost
         self.serials = serials
         self.transaction = transaction
+        self.continuation = continuation
 
     def try_read(self, CoreInbox inbox not None):
         """Consume and return the next reply of the *inbox*; None, without consuming, if it is of another form."""
@@ -118,6 +122,8 @@ cdef class FastReplyReader:
         if ending.tuples:
             if self.decode is None:
                 return None
+            if not ending.has_done and self.continuation is not None and self.continuation.send is not None:
+                self.continuation.send()
             try:
                 if self.decode(data, pos, pos + ending.tuples, rows) != pos + ending.tuples:
                     return None
@@ -149,7 +155,13 @@ cdef class FastReplyReader:
             p += size
             rest -= size
         ending.tuples = p - begin
-        ending.closes = rest >= 2 and u16(p) == CLOSE
+        if rest < 2:
+            return False
+        ending.has_done = u16(p) != EOT
+        if not ending.has_done:
+            ending.size = ending.tuples + 2
+            return True
+        ending.closes = u16(p) == CLOSE
         if ending.closes:
             p += 2
             rest -= 2
@@ -190,13 +202,15 @@ cdef class FastReplyReader:
     cdef object _reply(self, const Ending* ending, list rows):
         cdef PyObject* made
         reply = new_object(self.reply)
+        reply.rows = rows
+        if not ending.has_done:
+            return reply
         made = new_tuple(self.done, 4)
         done = owned(made)  # from here on it is released even if creating an item fails
         PyTuple_SET_ITEM(made, 0, PyLong_FromLongLong(ending.warnings))
         PyTuple_SET_ITEM(made, 1, PyLong_FromLongLong(ending.rows))
         PyTuple_SET_ITEM(made, 2, PyLong_FromLongLong(ending.rowid))
         PyTuple_SET_ITEM(made, 3, PyLong_FromLongLong(ending.serial))
-        reply.rows = rows
         reply.done = done
         made = new_tuple(self.cost, 2)
         reply.cost = owned(made)

@@ -18,7 +18,7 @@ from aioifx.codecs.tuple_frames import Frame
 from aioifx.sqltypes import Row, SqlType
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import Cost, Done, Serials, TransactionState
-from aioifx.wire.replies import Reply, TryReadReply, read_nothing
+from aioifx.wire.replies import Continuation, Reply, TryReadReply, read_nothing
 from aioifx.wire.tuples import RowReader
 
 if TYPE_CHECKING:
@@ -216,7 +216,12 @@ They stop before a row that needs `columns.ColumnDecoder`.
 # --- replies --------------------------------------------------------------------------------------------------------
 
 
-def native_fast_reader(capabilities: Capabilities, read_rows: RowReader | None, limit: int) -> TryReadReply:
+def native_fast_reader(
+    capabilities: Capabilities,
+    read_rows: RowReader | None,
+    limit: int,
+    continuation: Continuation | None = None,
+) -> TryReadReply:
     """See `make_fast_reader`; only where the kernel is built."""
     from aioifx._speedups import reply_reader
 
@@ -225,11 +230,16 @@ def native_fast_reader(capabilities: Capabilities, read_rows: RowReader | None, 
         decode = read_rows.decode if read_rows.fast_run is None else read_rows.fast_run()
     layouts = capabilities.bigint, capabilities.long_rowid
     return reply_reader.FastReplyReader(
-        decode, limit, *layouts, Reply, Done, Cost, Serials, TransactionState
+        decode, limit, *layouts, Reply, Done, Cost, Serials, TransactionState, continuation
     ).try_read
 
 
-def pure_fast_reader(capabilities: Capabilities, read_rows: RowReader | None, limit: int) -> TryReadReply:
+def pure_fast_reader(
+    capabilities: Capabilities,
+    read_rows: RowReader | None,
+    limit: int,
+    continuation: Continuation | None = None,
+) -> TryReadReply:
     """See `make_fast_reader`."""
     return read_nothing
 

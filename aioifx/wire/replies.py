@@ -135,6 +135,16 @@ Otherwise it returns None and consumes nothing.
 """
 
 
+class Continuation:
+    """What to do as soon as a block of rows has arrived that more rows follow."""
+
+    __slots__ = ("send",)
+
+    def __init__(self) -> None:
+        self.send: Callable[[], None] | None = None
+        """Called before the rows are decoded, if the reply is read at once; None while nobody waits for it."""
+
+
 def read_nothing(inbox: Inbox) -> Reply | None:
     """A `TryReadReply` that leaves everything to `read_reply`."""
     return None

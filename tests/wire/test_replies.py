@@ -21,7 +21,7 @@ from aioifx.wire.files import FileWrite
 from aioifx.wire.inbox import AT_ONCE, NO_LIMIT, Inbox, Parser
 from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import MAX_WARNINGS, Reply, ReplyReader, TryReadReply, read_reply
+from aioifx.wire.replies import MAX_WARNINGS, Continuation, Reply, ReplyReader, TryReadReply, read_reply
 from aioifx.wire.tuples import RowReader, read_field_by_field, read_in_runs
 from tests.feeding import Outcome, cuts, feed, outcome
 from tests.wire.frames import JDBC_FILES, frames, load
@@ -179,12 +179,15 @@ def test_the_put_messages_keep_their_order(group: tuple[Capabilities, list[tuple
 
 @st.composite
 def usual_replies(draw: st.DrawFn) -> tuple[Capabilities, bytes]:
-    """``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``."""
+    """``TUPLE* [[CLOSE] [INSERTDONE] DONE COST [XACTSTAT]] EOT``."""
     capabilities = draw(dialects)
     small = st.integers(-(2**31), 2**31 - 1)
     outbox = Outbox()
     for payload in draw(st.lists(st.binary(max_size=9), max_size=3)):
         outbox.raw(row(payload))
+    if draw(st.booleans()):  # more rows follow
+        replies.put_eot(outbox)
+        return capabilities, outbox.detach()
     if draw(st.booleans()):
         replies.put_closed(outbox)
     if draw(st.booleans()):
@@ -400,6 +403,45 @@ def test_of_several_replies_the_native_reader_reads_the_first_and_leaves_the_oth
         assert repr(take(inbox)) == repr(expected)
         assert inbox.pos == place * len(one)
     assert take(inbox) is None
+
+
+@native_only
+def test_the_native_reader_reads_a_block_without_an_ending_since_more_rows_follow() -> None:
+    inbox = Inbox()
+    inbox.feed((row(b"abc") + row(b"de") + EOT) * 2)
+    take = native.native_fast_reader(DIALECT, read_in_runs(raw_rows), 1000)
+    expected = feed(reading(DIALECT), [row(b"abc") + row(b"de") + EOT])[0]
+    assert [repr(take(inbox)), repr(take(inbox))] == [repr(expected)] * 2
+    inbox.feed(row(b"ab" + EOT))  # its end is a value's
+    assert take(inbox) is None
+    assert inbox.unread == len(row(b"ab" + EOT))
+
+
+@native_only
+def test_what_is_to_be_sent_after_a_block_is_sent_before_its_rows_are_decoded() -> None:
+    events: list[str] = []
+
+    def decode(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
+        events.append("decode")
+        return raw_rows(data, pos, end, rows)
+
+    continuation, inbox = Continuation(), Inbox()
+    take = native.native_fast_reader(DIALECT, read_in_runs(decode), 1000, continuation)
+    outbox = Outbox()
+    completion.put_done(outbox, DIALECT, completion.Done())
+    completion.put_cost(outbox, completion.Cost())
+    last = outbox.detach()
+    for data, send in (
+        (row(b"ab") + EOT, None),
+        (row(b"ab") + EOT, lambda: events.append("send")),
+        (row(b"ab") + last + EOT, lambda: events.append("too early")),
+        (EOT, lambda: events.append("not a block")),
+    ):
+        continuation.send = send
+        inbox.feed(data)
+        assert take(inbox) is not None
+        events.append("read")
+    assert events == "decode read send decode read decode read read".split()
 
 
 @native_only

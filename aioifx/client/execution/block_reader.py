@@ -170,9 +170,8 @@ class BlockReader:
         dispatcher = self._session.dispatcher
         try:
             if prefetched is not None:
-                return statement.accept_block(
-                    await dispatcher.reply(prefetched, prefetched=True, timeout=self._timeout)
-                )
+                reply = dispatcher.reply(prefetched, prefetched=True, timeout=self._timeout)
+                return await statement.fetch_ahead(reply, has_lock=False)
             async with self._session.turn(self._timeout):
                 if self._closed:
                     return []
@@ -190,7 +189,7 @@ class BlockReader:
             and not self._closed
             and statement is not None
             and statement.is_usable
-            and self._session.dispatcher.is_idle
+            and (statement.early is not None or self._session.dispatcher.is_idle)
         ):
             self._prefetched = statement.send_fetch()
 

@@ -17,7 +17,7 @@ from aioifx.sqltypes import SqlType
 from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, ReplyReader
+from aioifx.wire.replies import Continuation, Reply, ReplyReader
 from aioifx.wire.tuples import RowReader
 
 REPLY_SLACK: Final = 1 << 20
@@ -79,7 +79,7 @@ def open_and_fetch_template(
 
 def next_block_request(
     statement_id: int, size: int, capabilities: Capabilities, ret_types: Sequence[SqlType] = ()
-) -> bytearray:
+) -> bytes:
     """Fetch the next block of at most *size* bytes, or of one row.
 
     Wire: ID · [RET_TYPE] · NFETCH
@@ -93,7 +93,7 @@ def next_block_request(
         requests.put_ret_type(outbox, capabilities, ret_types)
     requests.put_fetch(outbox, size)
     requests.put_eot(outbox)
-    return outbox.data
+    return outbox.detach()
 
 
 class CursorRequests:
@@ -132,7 +132,9 @@ class CursorRequests:
         self.had_done: bool | None = None
         """Whether the block before had an SQ_DONE with a row count; None: there was none, or it does not matter."""
         self.last_open: OpenRequest | None = None
+        self.continuation = Continuation()
         self._last_reader: ReplyReader | None = None
+        self._next_blocks: dict[tuple[int, bool], bytes] = {}
         self._templates: dict[tuple[int, bool, bool, bool], RequestTemplate] = {}
 
     @property
@@ -205,12 +207,16 @@ class CursorRequests:
             )
         return template
 
-    def next_block(self, size: int) -> bytearray:
-        """See `next_block_request`."""
-        ret_types = () if self.are_types_sent else self.ret_types
-        return next_block_request(
-            self._statement_id, size, self._session.conversation.capabilities, ret_types
-        )
+    def next_block(self, size: int) -> bytes:
+        """See `next_block_request`; cached, since a result has many blocks."""
+        key = (size, self.are_types_sent)
+        request = self._next_blocks.get(key)
+        if request is None:
+            ret_types = () if self.are_types_sent else self.ret_types
+            request = self._next_blocks[key] = next_block_request(
+                self._statement_id, size, self._session.conversation.capabilities, ret_types
+            )
+        return request
 
     def reply_reader(self, size: int) -> ReplyReader:
         """The reader of the reply to a fetch of *size* bytes; cached, since most fetches have the same size."""
@@ -218,7 +224,9 @@ class CursorRequests:
         limit = 2 * size + REPLY_SLACK
         reader = self._last_reader
         if reader is None or reader.limit != limit or reader.read_rows is not read_rows:
-            reader = self._last_reader = self._session.conversation.reader(read_rows, limit)
+            reader = self._last_reader = self._session.conversation.reader(
+                read_rows, limit, self.continuation
+            )
         return reader
 
     def has_last_rows(self, reply: Reply) -> bool:

@@ -214,7 +214,7 @@ async def fetch_all_rows(
     if convert is not None:
         rows = converted(rows, convert)
     while statement.state is not PREPARED and statement.state in WITH_ROWS:  # the first test is the fast one
-        block = await statement.fetch_block()
+        block = await statement.fetch_block(ahead=large is None)
         if large is not None:
             block, is_whole = await fill(statement, large, block, params)
             if is_whole:
@@ -254,7 +254,7 @@ async def _count_rows(statement: Statement, params: Sequence[Value]) -> int:
     """Fetch and discard all rows; returns their number."""
     count = len(await statement.open(params))
     while statement.state in WITH_ROWS:
-        count += len(await statement.fetch_block())
+        count += len(await statement.fetch_block(ahead=True))
     return count
 
 

@@ -5,7 +5,7 @@ Callers of this module's coroutines hold the session's lock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, NoReturn
@@ -128,6 +128,8 @@ class Statement:
             self.plans,
             has_parameters=bool(parameters),
         )
+        self.early: InFlight | None = None
+        """The request of the next block that `fetch_ahead` has sent, for the next `send_fetch`; None without one."""
         self._execute_template: RequestTemplate | None = None
         self._encode_executions: EncodeParamRows | None = None
         self._encode_arrow: tuple[object, EncodeArrow] = None, leave_all
@@ -266,8 +268,11 @@ class Statement:
         dispatcher = session.dispatcher
         return dispatcher.send(group, opening.reader, True, dispatcher.on_reply, None, self.on_lost)
 
-    async def fetch_block(self) -> list[Row]:
+    async def fetch_block(self, *, ahead: bool = False) -> list[Row]:
         """The next block; empty if there are no more rows.
+
+        Args:
+            ahead: the caller fetches until the end, and sends nothing else meanwhile; see `fetch_ahead`.
 
         Raises:
             InterfaceError: the statement was closed before its last row.
@@ -275,14 +280,43 @@ class Statement:
         if self.is_exhausted:
             self.check_usable()
             return []
-        return self.accept_block(await self.session.dispatcher.reply(self.send_fetch()))
+        reply = self.session.dispatcher.reply(self.send_fetch())
+        return await self.fetch_ahead(reply, has_lock=True) if ahead else self.accept_block(await reply)
+
+    async def fetch_ahead(self, reply: Awaitable[Reply], *, has_lock: bool) -> list[Row]:
+        """The rows of *reply*. The next block is requested when it has arrived, before its rows are decoded.
+
+        Args:
+            has_lock: see `Dispatcher.may_go_on`.
+        """
+        continuation = self.cursor.continuation
+        if self.session.observation is None:  # a request's operation is that of the task that sends it
+            continuation.send = partial(self._request_early, has_lock)
+        try:
+            block = await reply
+        finally:
+            continuation.send = None
+        return self.accept_block(block)
+
+    def _request_early(self, has_lock: bool) -> None:
+        if self.is_usable and self.session.dispatcher.may_go_on(has_lock=has_lock):
+            self.early = self.send_fetch()
+
+    def _drop_early(self) -> None:
+        early, self.early = self.early, None
+        if early is not None:
+            self.discard_prefetched(early)
+            self.session.dispatcher.abandon(early, interrupt=False)
 
     def send_fetch(self, wanted: int = 0) -> InFlight:
-        """Request the next block without waiting; `accept_block` converts the reply to rows.
+        """Request the next block without waiting, unless `fetch_ahead` did; `accept_block` converts the reply to rows.
 
         Args:
             wanted: bytes; 0 for the session's.
         """
+        early, self.early = self.early, None
+        if early is not None:
+            return early
         self.check_usable()
         size = self.cursor.fetch_size(wanted)
         request, reader = self.cursor.next_block(size), self.cursor.reply_reader(size)
@@ -474,6 +508,7 @@ class Statement:
 
     def close_cursor(self) -> None:
         """Close the cursor unless the server has closed it; the statement stays prepared. Never waits."""
+        self._drop_early()
         if self.state in WITH_CURSOR:
             self.state = ON_CLOSE[self.state]
             if self.generation == self.session.generation:
@@ -500,6 +535,7 @@ class Statement:
 
         Closing a database releases its statements (documented), and their ids may already be reused.
         """
+        self._drop_early()
         if self.state in GONE:
             return
         is_open, self.state = self.is_open, ON_RELEASE[self.state]

@@ -30,7 +30,7 @@ from aioifx.wire.completion import ServerError
 from aioifx.wire.files import FileRequest
 from aioifx.wire.inbox import Reader
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import MAX_REPLY, Reply, ReplyReader
+from aioifx.wire.replies import MAX_REPLY, Continuation, Reply, ReplyReader
 from aioifx.wire.tuples import RowReader
 
 if TYPE_CHECKING:
@@ -105,13 +105,18 @@ class Conversation:
         self._files: FileServer | None = None  # made for the first request
         self._cursors = 0
 
-    def reader(self, read_rows: RowReader | None = None, limit: int = MAX_REPLY) -> ReplyReader:
+    def reader(
+        self,
+        read_rows: RowReader | None = None,
+        limit: int = MAX_REPLY,
+        continuation: Continuation | None = None,
+    ) -> ReplyReader:
         """A reader for replies with rows, or with another limit; reusable."""
         return ReplyReader(
             self.capabilities,
             read_rows,
             limit,
-            make_fast_reader(self.capabilities, read_rows, limit),
+            make_fast_reader(self.capabilities, read_rows, limit, continuation),
             self.allows_files,
         )
 

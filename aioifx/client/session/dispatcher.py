@@ -239,6 +239,24 @@ class Dispatcher(CoreDispatcher):
         assert self.on_reply is not None
         return reject_unsolicited(self.reader.parser, inbox, self.on_reply)
 
+    def may_go_on(self, *, has_lock: bool) -> bool:
+        """Whether the next request of a call may be sent while the reply to its last one is read.
+
+        Not if the call was cancelled, timed out or interrupted, or anything else needs `send`.
+
+        Args:
+            has_lock: the call holds the lock. Otherwise no task and no cleanup may wait for it.
+        """
+        in_flight = self._in_flight
+        return not (
+            len(in_flight) > 1
+            or in_flight[0].is_abandoned
+            or in_flight[0].future.done()
+            or self.interrupter.is_pending
+            or self._before_send is not None
+            or (not has_lock and (self._lock.is_locked or self._deferred))
+        )
+
     def try_send_next(self, request: bytes) -> bool:
         """Send the next *request* of a call from the `on_reply` of its last one, in place of `send` and `reply`.
 
@@ -249,14 +267,7 @@ class Dispatcher(CoreDispatcher):
             `send`.
         """
         in_flight = self._in_flight[0]
-        if (
-            len(self._in_flight) > 1
-            or in_flight.is_abandoned
-            or in_flight.future.done()
-            or self.interrupter.is_pending
-            or self._before_send is not None
-            or self.channel.inbox.unread
-        ):
+        if not self.may_go_on(has_lock=True) or self.channel.inbox.unread:
             return False
         self.stats.round_trips += 1
         if in_flight.operation is not None:

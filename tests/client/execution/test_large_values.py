@@ -105,14 +105,16 @@ async def test_each_value_of_each_row_is_read_before_the_next_block(
         valued(b"\0\xff"),
         valued(b"abc"),
         valued(b"d"),
-        (fetching(2), row(3, NULL, NULL) + row(4, of_size(0), of_size(0)) + done(4) + EOT),
+        (fetching(2), row(3, NULL, of_size(1)) + EOT),
+        valued(b"e"),
+        (fetching(2), row(4, of_size(0), of_size(0)) + done(4) + EOT),
         valued(b""),
         valued(b""),
         *closing(2),
     ]
     async with talking(script, chunks=chunks, read_ahead=read_ahead) as (conn, _):
         found = await conn.fetch("select c1, photo, note from t")
-    assert found == [(1, b"\0\xff", "abc"), (2, None, "d"), (3, None, None), (4, b"", "")]
+    assert found == [(1, b"\0\xff", "abc"), (2, None, "d"), (3, None, "e"), (4, b"", "")]
     assert found[0]["note"] == "abc"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import aioifx.arrow
 import aioifx.server
 from aioifx.client.api.connection import Connection
 from aioifx.client.session.server_behavior import ServerBehavior
-from aioifx.errors import Deadlock, OperationalError, RowLocked, SQLSyntaxError, UniqueViolation
+from aioifx.errors import DataError, Deadlock, OperationalError, RowLocked, SQLSyntaxError, UniqueViolation
 from aioifx.rows import dict_row, tuple_row
 from aioifx.testing.messages import CLOSED, EOT, described, done, error, executed, ints, raw_row, takes
 from aioifx.testing.script import (
@@ -623,6 +624,108 @@ async def test_a_statement_that_fails_to_execute_is_released() -> None:
     ) as (conn, _):
         with pytest.raises(UniqueViolation, match=r"owner\.u1"):
             await conn.execute("update t set a = ?", 1)
+
+
+# -- the next block ----------------------------------------------------------------------------------------------------
+
+NATIVE = aioifx.speedups == "native"
+"""Then a block is known to be whole before its rows are decoded."""
+ALL = "select c1 from t"
+Way = Callable[[Connection], Awaitable[list[Any]]]
+
+
+async def _rows(conn: Connection) -> list[Any]:
+    return await conn.fetch(ALL)
+
+
+async def _prepared_rows(conn: Connection) -> list[Any]:
+    async with await conn.prepare(ALL) as statement:
+        return await statement.fetch()
+
+
+async def _streamed_rows(conn: Connection) -> list[Any]:
+    return [row async for row in conn.stream(ALL)]
+
+
+in_any_way = pytest.mark.parametrize(
+    ("way", "hold"), [(_rows, False), (_prepared_rows, False), (_streamed_rows, True)]
+)
+
+
+def _three_blocks(hold: bool, last: bytes) -> list[Exchange]:
+    blocks = [(opening(4, hold=hold), ints(1) + EOT), (fetching(4), ints(2) + EOT), (fetching(4), last)]
+    return [(PREPARE, described(4, C1)), *blocks]
+
+
+@in_any_way
+async def test_the_next_block_is_requested_before_the_rows_of_one_are_decoded(way: Way, hold: bool) -> None:
+    async with talking(_three_blocks(hold, ints(3) + done(3) + EOT), closing(4)) as (conn, _):
+        pending: list[int] = []
+
+        def decode(value: int) -> int:
+            pending.append(conn._session.channel.pending)
+            return value
+
+        conn.set_type_codec("integer", decoder=decode)
+        assert await way(conn) == [(1,), (2,), (3,)]
+        assert pending == [1, 2 if NATIVE else 1, 1]
+        assert conn.stats.round_trips == 6
+
+
+@in_any_way
+@pytest.mark.parametrize("end", ["bad value", "cancelled"])
+async def test_a_block_that_was_requested_early_is_dropped_if_the_call_ends(
+    way: Way, hold: bool, end: str
+) -> None:
+    script = _three_blocks(hold, ints(3) + EOT)
+    async with talking(script if NATIVE else script[:-1], closing(4), select_ints(5, 7)) as (conn, _):
+
+        def decode(value: int) -> int:
+            if value == 2 and end == "bad value":
+                raise ValueError("two")
+            if value == 2:
+                task.cancel()
+            return value
+
+        conn.set_type_codec("integer", decoder=decode)
+        task = asyncio.ensure_future(way(conn))
+        with pytest.raises(asyncio.CancelledError if end == "cancelled" else DataError):
+            await task
+        assert await conn.fetch("select c1 from u") == [(7,)]
+
+
+async def test_a_block_that_was_requested_early_is_not_one_of_the_next_execution() -> None:
+    script = _three_blocks(False, ints(3) + EOT)
+    again: list[Exchange] = [(opening(4), ints(7) + EOT), (fetching(4), ints(8) + done(2) + EOT), *closing(4)]
+    async with talking(script if NATIVE else script[:-1], close(4), again) as (conn, _):
+
+        def decode(value: int) -> int:
+            return value if value != 2 else 1 // 0
+
+        conn.set_type_codec("integer", decoder=decode)
+        async with await conn.prepare(ALL) as statement:
+            with pytest.raises(DataError):
+                await statement.fetch()
+            assert await statement.fetch() == [(7,), (8,)]
+
+
+async def test_a_stream_requests_no_block_early_while_another_task_waits() -> None:
+    held = Delayed(ints(2) + EOT)
+    async with talking(
+        (PREPARE, described(4, C1)),
+        (opening(4, hold=True), ints(1) + EOT),
+        (fetching(4), held),
+        (COMMAND, executed(9, StatementType.DELETE, 1)),
+        (fetching(4), ints(3) + done(3) + EOT),
+        closing(4),
+    ) as (conn, _):
+        rows = asyncio.ensure_future(_streamed_rows(conn))
+        await held.reached.wait()
+        other = asyncio.ensure_future(conn.execute("delete from t where a = 1"))
+        await asyncio.sleep(0)
+        held.release()
+        await other
+        assert await rows == [(1,), (2,), (3,)]
 
 
 # -- what is learned of the server -------------------------------------------------------------------------------------
