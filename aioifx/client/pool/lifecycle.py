@@ -69,9 +69,7 @@ class PooledSession:
     def try_reset(self, statements: StatementCache) -> bool:
         """`reset` after a user who has left nothing to undo, with no `reset_failure`; False: nothing was done."""
         session = self.session
-        if statements.is_closed or statements.is_used or session.behavior.keeps_closed_values is False:
-            return False
-        if not session.try_reset():
+        if statements.in_use or session.behavior.keeps_closed_values is False or not session.try_reset():
             return False
         if statements is not self.statements:
             statements.close()

@@ -325,7 +325,7 @@ class Session:
             or self.conversions is not self.base_conversions
             or not self.is_resettable
             or self.has_lost_primary
-            or not self.dispatcher.is_clean
+            or not self.dispatcher.is_clean()
         ):
             return False
         self.users += 1

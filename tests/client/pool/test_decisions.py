@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import sys
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -424,6 +425,32 @@ def test_a_usual_release_is_one_step() -> None:
     assert closed(pool.release(taken, 30)) == ["a"]
 
 
+def cancel_opening(pool: Pool) -> None:
+    pool.opening += 1
+    pool.is_left = True
+    pool.on_open_cancelled(20)
+
+
+def test_neither_acquire_nor_release_is_one_step_while_anything_else_is_due() -> None:
+    changes: dict[str, Callable[[Pool], object]] = {
+        "nothing": lambda pool: pool.decide(20),
+        "a waiter": lambda pool: pool.enqueue(9, 20),
+        "surplus": lambda pool: pool.resize(0, 1, 20),
+        "the end": lambda pool: pool.close(),
+        "an attempt that others cancelled": cancel_opening,
+    }
+    for name, change in changes.items():
+        pool = state_with(max_size=3, max_idle=300)
+        with_idle(pool, "a", "b", "c")
+        taken = [pooled_of(pool.enqueue(waiter, 10)) for waiter in range(3)]
+        change(pool)
+        if pool.try_release(taken[0], 20):
+            assert name == "nothing" and pool.acquire_idle(20) is taken[0]
+        else:
+            pool.release(taken[0], 20)
+            assert name != "nothing" and pool.acquire_idle(20) is None
+
+
 @pytest.mark.parametrize("lifetime", [0, 50])
 def test_a_release_in_one_step_has_no_actions_and_needs_no_earlier_timer(lifetime: float) -> None:
     quick = 0
@@ -590,6 +617,13 @@ class Model(RuleBasedStateMachine):
     @invariant()
     def nobody_waits_beside_an_idle_connection(self) -> None:
         assert not (self.pool.waiting and self.pool.idle)
+
+    @invariant()
+    def one_step_is_enough_only_if_nothing_else_is_due(self) -> None:
+        pool = self.pool
+        if pool._steady_until > self.now:
+            assert not pool.waiting and not pool.is_left and pool.size <= pool.limits.max_size
+            assert pool.next_deadline(self.now) in (None, pool._steady_until)
 
     @invariant()
     def the_longest_idle_is_first(self) -> None:
