@@ -95,7 +95,10 @@ class PoolManager:
         """Of the connection that was last garbage-collected without being released; None if there is none."""
         self.state: PoolState[PooledSession, Waiter] = PoolState(limits, random.random)
         self._times = PoolTimes(self.state.counters, listeners_of(self.observation, name, self.state))
+        self._wait_time, self._use_time = self.state.counters.wait_time, self.state.counters.use_time
         self._holders = Holders(self.state.in_use, debug)
+        self._is_watched = debug or bool(self._times.listeners) or slow_release is not None
+        """Whether more follows from an acquire or a release than that its time is counted."""
         self._opening: set[asyncio.Task[None]] = set()
         self._resetting: set[asyncio.Task[None]] = set()
         self._closing: dict[asyncio.Task[None], PooledSession] = {}
@@ -198,7 +201,11 @@ class PoolManager:
         if pooled.session.session.channel.failure is not None:
             self._drop(pooled, "it does not answer")
             return None
-        self._hold(pooled, now, now)
+        if self._is_watched:
+            self._hold(pooled, now, now)
+        else:
+            pooled.held_since = now
+            self._wait_time.shortest += 1
         return pooled
 
     async def take(self, timeout: float) -> PooledConnection[PooledSession]:
@@ -338,11 +345,12 @@ class PoolManager:
         assert since is not None
         held = now - since
         pooled.held_since = None
-        self._times.on_released(held)
-        if self._slow_release is not None and held > self._slow_release:
-            acquirer = acquirer_of(pooled)
-            by = f" by {acquirer.name}{acquirer.place}" if acquirer.frames else ""
-            logger.warning("%r: a connection was held for %.1f s%s", self, held, by)
+        times = self._use_time
+        if held > times.usual or self._is_watched:
+            self._on_held(pooled, held)
+        else:
+            times.shortest += 1
+            times.total += held
         session = pooled.session
         if self._lifecycle.reset is None and session.try_reset(statements):
             if not self.state.try_release(pooled, now):
@@ -356,6 +364,14 @@ class PoolManager:
         else:
             task = self._spawn(self._lifecycle.finish_reset(session, self), self._resetting)
             task.add_done_callback(partial(self._on_reset_done, pooled))
+
+    def _on_held(self, pooled: PooledConnection[PooledSession], seconds: float) -> None:
+        """Called when a task releases a connection, that long after the acquire."""
+        self._times.on_released(seconds)
+        if self._slow_release is not None and seconds > self._slow_release:
+            acquirer = acquirer_of(pooled)
+            by = f" by {acquirer.name}{acquirer.place}" if acquirer.frames else ""
+            logger.warning("%r: a connection was held for %.1f s%s", self, seconds, by)
 
     def holders(self) -> list[Holder]:
         """The connections in use, longest held first."""
