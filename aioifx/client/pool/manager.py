@@ -352,7 +352,9 @@ class PoolManager:
             times.shortest += 1
             times.total += held
         session = pooled.session
-        if self._lifecycle.reset is None and session.try_reset(statements):
+        if self._lifecycle.reset is None and session.session.try_reset(statements.in_use):
+            if statements is not session.statements:
+                statements.is_closed = True
             if not self.state.try_release(pooled, now):
                 self._perform(self.state.release(pooled, now))
             return
