@@ -132,6 +132,8 @@ class PoolState(Generic[C, W]):
     """When to try the server again while tasks wait."""
     _overdue_at: float = math.inf
     """Until then, no idle connection is overdue. Stored, so that an acquire does not look at all of them."""
+    _due: float = math.inf
+    """When time alone may change the result of `decide`, or earlier."""
     _steady_until: float = -math.inf
     """Until then, no acquire or release has actions. `decide` sets it after every change."""
 
@@ -329,16 +331,16 @@ class PoolState(Generic[C, W]):
         while self.waiting and self._rejects_waiters(now):
             waiter, _ = self.waiting.popitem(last=False)
             actions.append(self._rejection(waiter, "the server cannot be reached"))
-        due = self._overdue_at
+        self._due = self._overdue_at
         if count := self._openings_needed:
             if now >= self._next_attempt_at:
                 self.opening += count
                 actions += [Open() for _ in range(count)]
             else:
-                due = min(due, self._next_attempt_at)
+                self._due = min(self._due, self._next_attempt_at)
         # Without an idle connection, as after a `resize` below the size, a release computes `_overdue_at`.
         is_computed = self.idle or self._overdue_at < math.inf
-        self._steady_until = due if is_computed and not (self.waiting or self.is_left) else -math.inf
+        self._steady_until = self._due if is_computed and not (self.waiting or self.is_left) else -math.inf
         return actions
 
     def _add_idle(self, pooled: PooledConnection[C], now: float) -> list[Action[C, W]]:
@@ -394,9 +396,9 @@ class PoolState(Generic[C, W]):
     def _openings_needed(self) -> int:
         """How many more connections to open: one for each waiter, and enough for min_size."""
         size = len(self.idle) + len(self.in_use)
-        wanted = max(len(self.waiting), 0 if self.is_left else self.limits.min_size - size)
-        if wanted <= self.opening or size >= self.limits.max_size:  # as at most releases
+        if size + self.opening >= self.limits.max_size:  # as at most releases
             return 0
+        wanted = max(len(self.waiting), 0 if self.is_left else self.limits.min_size - size)
         return max(0, min(wanted, self._opening_limit) - self.opening)
 
     @property
@@ -406,14 +408,10 @@ class PoolState(Generic[C, W]):
         # One attempt is enough to detect that the server is back.
         return min(free, 1) if self._failures else free
 
-    def next_deadline(self, now: float) -> float | None:
+    @property
+    def next_deadline(self) -> float | None:
         """When time alone may change the result of `decide`, or earlier; None for never."""
-        if self.is_closing:
-            return None
-        deadline = self._overdue_at
-        if self._openings_needed:  # also if it became due after the last `decide`
-            deadline = min(deadline, max(now, self._next_attempt_at))
-        return None if deadline == math.inf else deadline
+        return None if self.is_closing or self._due == math.inf else self._due
 
     def _close_action(self, pooled: PooledConnection[C], reason: str) -> Close[C]:
         self.counters.closed += 1

@@ -582,7 +582,7 @@ class PoolManager:
 
     def _schedule(self) -> None:
         """Set the timer for the next decision."""
-        deadline = self.state.next_deadline(self._now())
+        deadline = self.state.next_deadline
         if deadline is not None and self._timer is not None:
             self._timer.arm(deadline)
 
