@@ -67,5 +67,5 @@ def move_clock(pool: Pool, seconds: float) -> None:
     """Let time pass for the pool alone."""
     manager = pool._manager
     now = manager._now
-    manager._now = lambda: now() + seconds  # type: ignore[method-assign]
+    manager._now = lambda: now() + seconds
     manager._on_timer()

@@ -174,8 +174,8 @@ DEFECTS: Final = (
     Defect(
         "expired connection goes back to the pool",
         "aioifx/client/pool/decisions.py",
-        "            or pooled.generation != self._generation\n",
-        "",
+        "pooled.expires_at = -math.inf",
+        "pass",
         POOL,
     ),
     Defect(

@@ -8,7 +8,7 @@ Invariants:
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, Protocol
 
 from aioifx.client.execution.parameters import check_count
@@ -103,6 +103,8 @@ class StatementCache:
         self.base_session = session
         self._idle: dict[str, Statement] = {}
         self._in_use: set[Statement] = set()
+        self.in_use: Collection[Statement] = self._in_use
+        """Statements that have a user."""
         self._generation = session.generation
         self.is_closed = False
         """Whether the connection was released to its pool."""
@@ -128,11 +130,6 @@ class StatementCache:
         """Invalidate the current user's access and release statements in use. Never waits."""
         self.is_closed = True
         self.release_used()
-
-    @property
-    def is_used(self) -> bool:
-        """Whether a statement is in use."""
-        return bool(self._in_use)
 
     def release_used(self) -> None:
         """Release statements in use."""

@@ -56,10 +56,13 @@ class PooledConnection(Generic[C]):
 
     session: C
     expires_at: float
-    """When the connection has reached max_lifetime."""
-    generation: int
+    """When the connection has reached max_lifetime; minus infinity after `PoolState.expire`."""
     idle_since: float = 0.0
-    uses: int = 0
+    was_used: bool = False
+    held_since: float | None = None
+    """When a task has got it; None while it is idle, checked or reset."""
+    user: object = None
+    """In debug mode, that task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,6 @@ class PoolState(Generic[C, W]):
     counters: Counters = field(default_factory=Counters)
     _open: dict[C, PooledConnection[C]] = field(default_factory=dict[C, PooledConnection[C]])
     """By session."""
-    _generation: int = 0
     _failures: int = 0
     _error: BaseException | None = None
     _permanent: bool = False
@@ -130,6 +132,10 @@ class PoolState(Generic[C, W]):
     """When to try the server again while tasks wait."""
     _overdue_at: float = math.inf
     """Until then, no idle connection is overdue. Stored, so that an acquire does not look at all of them."""
+    _due: float = math.inf
+    """When time alone may change the result of `decide`, or earlier."""
+    _steady_until: float = -math.inf
+    """Until then, no acquire or release has actions. `decide` sets it after every change."""
 
     @property
     def size(self) -> int:
@@ -166,9 +172,13 @@ class PoolState(Generic[C, W]):
 
     def acquire_idle(self, now: float) -> PooledConnection[C] | None:
         """An idle connection, if the task need not wait and no action is due; None: `enqueue` it."""
-        if self.waiting or not self.idle or self.is_left or self.is_closing or now >= self._overdue_at:
+        idle = self.idle
+        if now >= self._steady_until or not idle or now - idle[-1].idle_since > self.limits.check_after_idle:
             return None
-        return None if self._is_check_due(self.idle[-1], now) else self._take()
+        pooled = idle.pop()
+        self.in_use.add(pooled)
+        pooled.was_used = True
+        return pooled
 
     def enqueue(self, waiter: W, now: float) -> list[Action[C, W]]:
         """Add a waiter."""
@@ -217,20 +227,11 @@ class PoolState(Generic[C, W]):
 
     def try_release(self, pooled: PooledConnection[C], now: float) -> bool:
         """`release` if no action follows, as at most releases; False: nothing was done."""
-        idle, in_use, limits = self.idle, self.in_use, self.limits
-        if (
-            self.waiting
-            or self.is_closing
-            or now >= self._overdue_at
-            or self._overdue_at > pooled.expires_at  # it was in use when that was computed
-            or self._overdue_at == math.inf
-            or pooled.generation != self._generation
-            or not limits.min_size <= len(idle) + len(in_use) <= limits.max_size
-        ):
+        if now >= self._steady_until or self._overdue_at > pooled.expires_at:
             return False
-        in_use.remove(pooled)
+        self.in_use.remove(pooled)
         pooled.idle_since = now
-        idle.append(pooled)
+        self.idle.append(pooled)
         return True
 
     def on_closed(self, session: C, now: float) -> list[Action[C, W]]:
@@ -239,7 +240,7 @@ class PoolState(Generic[C, W]):
         if pooled is None or pooled in self.in_use:
             return []
         self.idle.remove(pooled)
-        if not pooled.uses:  # back off if the server closes connections as soon as they open
+        if not pooled.was_used:  # back off if the server closes connections as soon as they open
             self._retry_at = max(self._retry_at, now + BACKOFF_MIN)
             self._probe_at = max(self._probe_at, now + BACKOFF_MIN)
         return [self._close_action(pooled, "it ended while idle"), *self.decide(now)]
@@ -253,7 +254,7 @@ class PoolState(Generic[C, W]):
         self._failures, self._error, self._permanent = 0, None, False
         self._retry_at = self._probe_at = 0.0
         lifetime = self.limits.max_lifetime * (1 - 0.1 * self.jitter())
-        pooled = PooledConnection(session, now + lifetime if lifetime else math.inf, self._generation, now)
+        pooled = PooledConnection(session, now + lifetime if lifetime else math.inf, now)
         if self._surplus:
             return [self._close_action(pooled, self._surplus), *self.decide(now)]
         self._open[session] = pooled
@@ -295,13 +296,15 @@ class PoolState(Generic[C, W]):
 
     def expire(self, now: float) -> list[Action[C, W]]:
         """Replace every connection that is open now."""
-        self._generation += 1
+        for pooled in (*self.idle, *self.in_use):
+            pooled.expires_at = -math.inf
         self._overdue_at = now
         return self.decide(now)
 
     def close(self) -> list[Action[C, W]]:
         """Stop assigning connections; those in use are closed on release."""
         self.is_closing = True
+        self._steady_until = -math.inf
         rejected: list[Action[C, W]] = [
             self._rejection(waiter, "the pool is closed") for waiter in self.waiting
         ]
@@ -328,9 +331,16 @@ class PoolState(Generic[C, W]):
         while self.waiting and self._rejects_waiters(now):
             waiter, _ = self.waiting.popitem(last=False)
             actions.append(self._rejection(waiter, "the server cannot be reached"))
-        if (count := self._openings_needed) and now >= self._next_attempt_at:
-            self.opening += count
-            actions += [Open() for _ in range(count)]
+        self._due = self._overdue_at
+        if count := self._openings_needed:
+            if now >= self._next_attempt_at:
+                self.opening += count
+                actions += [Open() for _ in range(count)]
+            else:
+                self._due = min(self._due, self._next_attempt_at)
+        # Without an idle connection, as after a `resize` below the size, a release computes `_overdue_at`.
+        is_computed = self.idle or self._overdue_at < math.inf
+        self._steady_until = self._due if is_computed and not (self.waiting or self.is_left) else -math.inf
         return actions
 
     def _add_idle(self, pooled: PooledConnection[C], now: float) -> list[Action[C, W]]:
@@ -362,9 +372,9 @@ class PoolState(Generic[C, W]):
 
     def _expiry(self, pooled: PooledConnection[C], now: float) -> str:
         """Why the connection is too old to be assigned again; empty if it is not."""
-        if pooled.generation != self._generation:
-            return "the pool's connections were expired"
-        return "max_lifetime" if now >= pooled.expires_at else ""
+        if now < pooled.expires_at:
+            return ""
+        return "max_lifetime" if pooled.expires_at > -math.inf else "the pool's connections were expired"
 
     @property
     def _surplus(self) -> str:
@@ -379,16 +389,16 @@ class PoolState(Generic[C, W]):
     def _take(self) -> PooledConnection[C]:
         pooled = self.idle.pop()
         self.in_use.add(pooled)
-        pooled.uses += 1
+        pooled.was_used = True
         return pooled
 
     @property
     def _openings_needed(self) -> int:
         """How many more connections to open: one for each waiter, and enough for min_size."""
         size = len(self.idle) + len(self.in_use)
-        wanted = max(len(self.waiting), 0 if self.is_left else self.limits.min_size - size)
-        if wanted <= self.opening or size >= self.limits.max_size:  # as at most releases
+        if size + self.opening >= self.limits.max_size:  # as at most releases
             return 0
+        wanted = max(len(self.waiting), 0 if self.is_left else self.limits.min_size - size)
         return max(0, min(wanted, self._opening_limit) - self.opening)
 
     @property
@@ -398,14 +408,10 @@ class PoolState(Generic[C, W]):
         # One attempt is enough to detect that the server is back.
         return min(free, 1) if self._failures else free
 
-    def next_deadline(self, now: float) -> float | None:
+    @property
+    def next_deadline(self) -> float | None:
         """When time alone may change the result of `decide`, or earlier; None for never."""
-        if self.is_closing:
-            return None
-        deadline = self._overdue_at
-        if self._openings_needed:  # also if it became due after the last `decide`
-            deadline = min(deadline, max(now, self._next_attempt_at))
-        return None if deadline == math.inf else deadline
+        return None if self.is_closing or self._due == math.inf else self._due
 
     def _close_action(self, pooled: PooledConnection[C], reason: str) -> Close[C]:
         self.counters.closed += 1

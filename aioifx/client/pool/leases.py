@@ -1,4 +1,4 @@
-"""Which connections of a pool are in use, by which task, since when. Never: a decision, a clock.
+"""Which connections of a pool are held, by which task, since when. Never: a decision, a clock.
 
 Invariants:
 1. A lease does not refer to its `Connection`, so that a leaked connection can be collected.
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from itertools import islice
-from operator import attrgetter
-from typing import Any, Final
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 from aioifx.client.api.connection import Connection
 from aioifx.client.observation.query_log import NOT_CALLERS
@@ -73,84 +72,89 @@ class Holder:
 
 
 class Lease:
-    """A connection in use by one task.
+    """The use of a pooled connection through a `Connection`, for the code of a user.
 
     Args:
-        on_leaked: called in any thread if the task's `Connection` is garbage-collected before its release.
+        on_leaked: called in any thread if the `Connection` is garbage-collected before its release.
     """
 
-    __slots__ = ("_on_leaked", "by", "pooled", "since", "statements")
+    __slots__ = ("_on_leaked", "is_held", "pooled", "statements")
 
-    def __init__(
-        self,
-        pooled: PooledConnection[PooledSession],
-        since: float,
-        by: Acquirer,
-        on_leaked: Callable[[Lease], None],
-    ) -> None:
+    def __init__(self, pooled: PooledConnection[PooledSession], on_leaked: Callable[[Lease], None]) -> None:
         self.pooled = pooled
-        self.since = since
-        self.by = by
-        self.statements = pooled.session.statements
-        """Those of the session, until there is a `Connection`."""
+        self.statements = pooled.session.statements_for_user()
+        self.is_held = False
+        """Whether the user has got it, and not released it."""
         self._on_leaked = on_leaked
 
     def connection(self) -> Connection[Any]:
-        """A connection with statements of its own, for the code of a user."""
-        session = self.pooled.session
-        self.statements = session.statements_for_user()
-        return session.connection_for_user(self.statements, self)
+        """The user's connection."""
+        return self.pooled.session.connection_for_user(self.statements, self)
 
     def on_leaked(self) -> None:
         self._on_leaked(self)
 
 
-class Leases(set[Lease]):
-    """The leases of one pool. A subclass because wrapped methods would cost each acquire a call more."""
+class _Held(NamedTuple):
+    since: float
+    session: PooledSession
+    by: Acquirer
 
-    def __init__(self, debug: bool) -> None:
-        super().__init__()
-        self._debug = debug
 
-    def acquirer(self) -> Acquirer:
-        """The running task, in debug mode."""
-        if not self._debug:
-            return _UNKNOWN
+def acquirer_of(pooled: PooledConnection[PooledSession]) -> Acquirer:
+    """The task that has acquired it, in debug mode."""
+    return pooled.user if isinstance(pooled.user, Acquirer) else _UNKNOWN
+
+
+class Holders:
+    """The connections of one pool that are held, and by whom."""
+
+    def __init__(self, in_use: Collection[PooledConnection[PooledSession]], debug: bool) -> None:
+        self._in_use = in_use
+        self.debug = debug
+
+    @staticmethod
+    def acquirer() -> Acquirer:
+        """The running task."""
         task = asyncio.current_task()
         frames = [f for f in traceback.extract_stack(limit=20) if not f.filename.startswith(NOT_CALLERS)]
         return Acquirer(task.get_name() if task else "", (*frames[-_FRAMES:],))
 
-    def holders(self, now: float) -> list[Holder]:
-        """The connections in use, longest held first."""
+    def listed(self, now: float) -> list[Holder]:
+        """The connections that are held, longest first."""
         return [
             Holder(
-                connection=repr(lease.pooled.session),
-                seconds=now - lease.since,
-                task=lease.by.task,
-                acquired_at=lease.by.stack,
+                connection=repr(held.session),
+                seconds=now - held.since,
+                task=held.by.task,
+                acquired_at=held.by.stack,
             )
-            for lease in self._by_age()
+            for held in self._by_age()
         ]
 
     def longest(self, now: float) -> str:
         """Who has held a connection longest, in debug mode, for the pool's repr; else empty."""
-        if not self._debug or not (held := self._by_age()):
+        if not self.debug or not (held := self._by_age()):
             return ""
-        lease = held[0]
-        return f" (longest: {lease.by.name} for {now - lease.since:.1f} s)"
+        return f" (longest: {held[0].by.name} for {now - held[0].since:.1f} s)"
 
     def note(self, now: float) -> str:
         """Which tasks hold which connections, in debug mode, for the note of an error; else empty."""
-        if not self._debug:
+        if not self.debug:
             return ""
         held = self._by_age()
         lines = [
-            f"{lease.by.name} has held {lease.pooled.session!r} for {now - lease.since:.1f} s{lease.by.place}"
-            for lease in islice(held, _NOTED)
+            f"{by.name} has held {session!r} for {now - since:.1f} s{by.place}"
+            for since, session, by in held[:_NOTED]
         ]
         if len(held) > _NOTED:
             lines.append(f"and {len(held) - _NOTED} more")
         return "\n".join(lines)
 
-    def _by_age(self) -> list[Lease]:
-        return sorted(self, key=attrgetter("since"))
+    def _by_age(self) -> list[_Held]:
+        held = [
+            _Held(pooled.held_since, pooled.session, acquirer_of(pooled))
+            for pooled in self._in_use
+            if pooled.held_since is not None
+        ]
+        return sorted(held, key=itemgetter(0))

@@ -66,17 +66,6 @@ class PooledSession:
         statements = self.statements.for_user() if statements is None else statements
         return self._connection._for_user(statements, lease)  # pyright: ignore[reportPrivateUsage] - the pool's side
 
-    def try_reset(self, statements: StatementCache) -> bool:
-        """`reset` after a user who has left nothing to undo, with no `reset_failure`; False: nothing was done."""
-        session = self.session
-        if statements.is_closed or statements.is_used or session.behavior.keeps_closed_values is False:
-            return False
-        if not session.try_reset():
-            return False
-        if statements is not self.statements:
-            statements.close()
-        return True
-
     def reset_after(self, conn: Connection[Any]) -> None:
         """Invalidate a user's connection, and `reset`."""
         conn._invalidate()  # pyright: ignore[reportPrivateUsage] - likewise

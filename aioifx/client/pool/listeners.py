@@ -49,21 +49,21 @@ class PoolObserver(Protocol):
 class PoolTimes:
     """Adds the times of one pool to its counters, and passes them on to its listeners.
 
-    Without listeners, its functions are those of the counters: an acquire and its release cost one call each.
+    Without listeners, its functions are those of the counters.
     """
 
-    __slots__ = ("_counters", "_listeners", "on_acquired", "on_opened", "on_released")
+    __slots__ = ("_counters", "listeners", "on_acquired", "on_opened", "on_released")
 
     def __init__(self, counters: Counters, listeners: Sequence[PoolListener] = ()) -> None:
         self._counters = counters
-        self._listeners = listeners
+        self.listeners = listeners
         self.on_acquired = _all(counters.wait_time.record, [each.on_acquired for each in listeners])
         self.on_released = _all(counters.use_time.record, [each.on_released for each in listeners])
         self.on_opened = _all(counters.create_time.record, [each.on_opened for each in listeners])
 
     def on_timed_out(self) -> None:
         self._counters.timed_out += 1
-        for listener in self._listeners:
+        for listener in self.listeners:
             _call(listener.on_timed_out)
 
 

@@ -14,12 +14,13 @@ import contextvars
 import logging
 import random
 import warnings
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from aioifx.channel import running_loop
 from aioifx.client.api.connection import Connection, lease_of
+from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.pool.decisions import (
     Action,
     Assign,
@@ -30,7 +31,7 @@ from aioifx.client.pool.decisions import (
     PoolState,
     Reject,
 )
-from aioifx.client.pool.leases import Acquirer, Holder, Lease, Leases
+from aioifx.client.pool.leases import Acquirer, Holder, Holders, Lease, acquirer_of
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession, within_operation
 from aioifx.client.pool.listeners import PoolTimes, listeners_of
 from aioifx.client.pool.waits import Waiter, WaitLimits
@@ -87,18 +88,24 @@ class PoolManager:
         self._lifecycle = lifecycle
         self.observation = lifecycle.observation
         self.name = name
+        self.has_setup = lifecycle.setup is not None
+        """Whether there is a setup hook."""
         self._slow_release = slow_release
         self.last_leaked: Acquirer | None = None
         """Of the connection that was last garbage-collected without being released; None if there is none."""
         self.state: PoolState[PooledSession, Waiter] = PoolState(limits, random.random)
         self._times = PoolTimes(self.state.counters, listeners_of(self.observation, name, self.state))
-        self._leases = Leases(debug)
+        self._wait_time, self._use_time = self.state.counters.wait_time, self.state.counters.use_time
+        self._holders = Holders(self.state.in_use, debug)
+        self._is_watched = debug or bool(self._times.listeners) or slow_release is not None
+        """Whether more follows from an acquire or a release than that its time is counted."""
         self._opening: set[asyncio.Task[None]] = set()
         self._resetting: set[asyncio.Task[None]] = set()
         self._closing: dict[asyncio.Task[None], PooledSession] = {}
         self._timer: CoalescingTimer | None = None
         self._limits: WaitLimits | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._now: Callable[[], float] = float  # 0.0 until it is started
         self._binding: LoopBinding | None = None
         self._context: contextvars.Context | None = None
         """Context of `start`: the pool's own tasks neither see nor keep context variables of its users."""
@@ -112,7 +119,7 @@ class PoolManager:
         phase = "closed" if state.is_closing else "open" if self._loop else "new"
         return (
             f"<Pool {self.name!r} {phase}: {len(state.idle)} idle, {len(state.in_use)} in use"
-            f"{self._leases.longest(self._now())}, {len(state.waiting)} waiting, at most {state.limits.max_size}>"
+            f"{self._holders.longest(self._now())}, {len(state.waiting)} waiting, at most {state.limits.max_size}>"
         )
 
     def any_session(self) -> Session | None:
@@ -132,6 +139,7 @@ class PoolManager:
         if self._loop is not None:
             raise InterfaceError("the pool is already started")
         self._loop = running_loop()
+        self._now = self._loop.time
         self._binding = LoopBinding("the pool", self._loop)
         self._context = contextvars.copy_context()
         self._timer = CoalescingTimer(self._loop, self._on_timer, self._context)
@@ -181,63 +189,59 @@ class PoolManager:
             return self._acquire(timeout)
         return self.observation.run("acquire", within_operation(self._acquire(timeout)))
 
-    @property
-    def has_setup(self) -> bool:
-        """Whether there is a setup hook."""
-        return self._lifecycle.setup is not None
-
-    def lease_idle(self) -> Lease | None:
+    def try_take(self) -> PooledConnection[PooledSession] | None:
         """An idle connection, if there is one that needs neither a check nor the setup hook; `end` returns it."""
-        self._check_open()
-        if self._lifecycle.setup is not None:
-            return None
+        if self._binding is None or _running_loop() is not self._binding.loop:
+            self._check_open()
         now = self._now()
-        pooled = self.state.acquire_idle(now)
+        pooled = None if self.has_setup else self.state.acquire_idle(now)
         if pooled is None:
+            self._check_open()
             return None
-        if not pooled.session.session.dispatcher.is_open:
+        if pooled.session.session.channel.failure is not None:
             self._drop(pooled, "it does not answer")
             return None
-        self._times.on_acquired(0.0)
-        lease = self._lease(pooled, now)
-        self._leases.add(lease)
-        return lease
+        if self._is_watched:
+            self._hold(pooled, now, now)
+        else:
+            pooled.held_since = now
+            self._wait_time.shortest += 1
+        return pooled
 
-    def _lease(self, pooled: PooledConnection[PooledSession], now: float) -> Lease:
-        return Lease(pooled, now, self._leases.acquirer(), self._on_leaked)
-
-    async def _acquire(self, timeout: float) -> Connection[Any]:
-        lease = self.lease_idle()
-        if lease is None:
-            if self.has_setup:
-                return await self._acquire_set_up(timeout)
-            lease = await self.wait_lease(timeout)
-        return lease.connection()
-
-    async def wait_lease(self, timeout: float) -> Lease:
-        """Wait for a connection that `lease_idle` has not found; `end` returns it. Not if there is a setup hook."""
+    async def take(self, timeout: float) -> PooledConnection[PooledSession]:
+        """Wait for a connection that `try_take` has not found; `end` returns it. Not if there is a setup hook."""
         asked_at = self._now()
         pooled = await self._wait_pooled(asked_at, self._deadline(timeout), timeout)
-        lease = self._lease(pooled, self._now())
-        self._begin(lease, asked_at)
-        return lease
+        self._hold(pooled, asked_at, self._now())
+        return pooled
+
+    def _hold(self, pooled: PooledConnection[PooledSession], asked_at: float, now: float) -> None:
+        """Called when a task has got a connection."""
+        pooled.held_since = now
+        if self._holders.debug:
+            pooled.user = self._holders.acquirer()
+        self._times.on_acquired(now - asked_at)
+
+    async def _acquire(self, timeout: float) -> Connection[Any]:
+        pooled = self.try_take()
+        if pooled is None and self.has_setup:
+            return await self._acquire_set_up(timeout)
+        lease = Lease(pooled or await self.take(timeout), self._on_leaked)
+        lease.is_held = True
+        return lease.connection()
 
     async def _acquire_set_up(self, timeout: float) -> Connection[Any]:
         """Wait for a connection, and run the setup hook with it."""
         asked_at, deadline = self._now(), self._deadline(timeout)
         pooled = await self._wait_pooled(asked_at, deadline, timeout)
-        lease = self._lease(pooled, asked_at)
+        lease = Lease(pooled, self._on_leaked)
         conn = lease.connection()
         await self._within(
             deadline, timeout, pooled, self._lifecycle.run_setup(pooled.session, conn), "its setup failed"
         )
-        lease.since = self._now()
-        self._begin(lease, asked_at)
+        self._hold(pooled, asked_at, self._now())
+        lease.is_held = True
         return conn
-
-    def _begin(self, lease: Lease, asked_at: float) -> None:
-        self._leases.add(lease)
-        self._times.on_acquired(lease.since - asked_at)
 
     async def _wait_pooled(
         self, asked_at: float, deadline: float, timeout: float
@@ -323,28 +327,38 @@ class PoolManager:
     def release_if_held(self, conn: Connection[Any]) -> bool:
         """Release a connection, unless it is already released or not from this pool. Returns whether it did."""
         lease = lease_of(conn)
-        if not isinstance(lease, Lease) or lease not in self._leases:
+        if not isinstance(lease, Lease) or not lease.is_held or lease.pooled not in self.state.in_use:
             return False
         self._check_loop()
         conn._invalidate()  # pyright: ignore[reportPrivateUsage] - the pool's side of it
-        self.end(lease)
+        lease.is_held = False
+        self.end(lease.pooled, lease.statements)
         return True
 
-    def end(self, lease: Lease) -> None:
-        """Release the connection of *lease*, which has not ended."""
-        self._leases.discard(lease)
-        now = self._now()
-        held = now - lease.since
-        self._times.on_released(held)
-        if self._slow_release is not None and held > self._slow_release:
-            by = f" by {lease.by.name}{lease.by.place}" if lease.by.frames else ""
-            logger.warning("%r: a connection was held for %.1f s%s", self, held, by)
-        pooled, session = lease.pooled, lease.pooled.session
-        if self._lifecycle.reset is None and session.try_reset(lease.statements):
-            if self._changed is not None or not self.state.try_release(pooled, now):
+    def end(self, pooled: PooledConnection[PooledSession], statements: StatementCache) -> None:
+        """Release a connection that is held.
+
+        Args:
+            statements: those that its user had.
+        """
+        now, since = self._now(), pooled.held_since
+        assert since is not None
+        held = now - since
+        pooled.held_since = None
+        times = self._use_time
+        if held > times.usual or self._is_watched:
+            self._on_held(pooled, held)
+        else:
+            times.shortest += 1
+            times.total += held
+        session = pooled.session
+        if self._lifecycle.reset is None and session.session.try_reset(statements.in_use):
+            if statements is not session.statements:
+                statements.is_closed = True
+            if not self.state.try_release(pooled, now):
                 self._perform(self.state.release(pooled, now))
             return
-        session.reset(lease.statements)
+        session.reset(statements)
         if failure := session.reset_failure:
             self._return(pooled, failure)
         elif self._lifecycle.is_reset(session):
@@ -353,9 +367,17 @@ class PoolManager:
             task = self._spawn(self._lifecycle.finish_reset(session, self), self._resetting)
             task.add_done_callback(partial(self._on_reset_done, pooled))
 
+    def _on_held(self, pooled: PooledConnection[PooledSession], seconds: float) -> None:
+        """Called when a task releases a connection, that long after the acquire."""
+        self._times.on_released(seconds)
+        if self._slow_release is not None and seconds > self._slow_release:
+            acquirer = acquirer_of(pooled)
+            by = f" by {acquirer.name}{acquirer.place}" if acquirer.frames else ""
+            logger.warning("%r: a connection was held for %.1f s%s", self, seconds, by)
+
     def holders(self) -> list[Holder]:
         """The connections in use, longest held first."""
-        return self._leases.holders(self._now())
+        return self._holders.listed(self._now())
 
     def _on_reset_done(self, pooled: PooledConnection[PooledSession], task: asyncio.Task[None]) -> None:
         """Called when a reset has ended: the connection is reset or closed, or the task was cancelled."""
@@ -380,18 +402,16 @@ class PoolManager:
         """Called in any thread when a connection is garbage-collected without being released."""
         if self._binding is None or self._binding.is_inherited:
             return
-        self.last_leaked = lease.by
+        self.last_leaked = by = acquirer_of(lease.pooled)
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed, so there is nothing to update
                 self._loop.call_soon_threadsafe(self._reclaim_leaked, lease)
         if not self.state.is_closing:  # last, because a warning may be an error
-            warnings.warn(
-                f"a connection of {self!r} was not released{lease.by}", ResourceWarning, stacklevel=2
-            )
+            warnings.warn(f"a connection of {self!r} was not released{by}", ResourceWarning, stacklevel=2)
 
     def _reclaim_leaked(self, lease: Lease) -> None:
-        if lease in self._leases:
-            self._leases.discard(lease)
+        if lease.is_held:
+            lease.is_held, lease.pooled.held_since = False, None
             self._drop(lease.pooled, "it was not released")
 
     def _on_closed(self, session: PooledSession) -> None:
@@ -500,7 +520,7 @@ class PoolManager:
 
     def _timeout(self, reason: str) -> PoolTimeout:
         error = PoolTimeout(f"{self!r}: {reason}")
-        if note := self._leases.note(self._now()):
+        if note := self._holders.note(self._now()):
             error.add_note(note)
         return error
 
@@ -562,7 +582,7 @@ class PoolManager:
 
     def _schedule(self) -> None:
         """Set the timer for the next decision."""
-        deadline = self.state.next_deadline(self._now())
+        deadline = self.state.next_deadline
         if deadline is not None and self._timer is not None:
             self._timer.arm(deadline)
 
@@ -590,9 +610,6 @@ class PoolManager:
             tasks.add(task)
             task.add_done_callback(tasks.discard)
         return task
-
-    def _now(self) -> float:
-        return self._loop.time() if self._loop is not None else 0.0
 
     def _check_open(self) -> None:
         if self.state.is_closing:

@@ -235,16 +235,17 @@ class Pool(Queries[Item], NotCopied):
 
             return await self._run(name, sql, len(params), function)
         manager = self._manager
-        lease = manager.lease_idle()
-        if lease is None:
+        pooled = manager.try_take()
+        if pooled is None:
             if manager.has_setup:  # which needs a Connection
                 async with self.acquire() as conn:
                     return await call(statements_of(conn), sql, params, action, argument, timeout)
-            lease = await manager.wait_lease(self._acquire_timeout)
+            pooled = await manager.take(self._acquire_timeout)
+        statements = pooled.session.statements
         try:
-            return await call(lease.statements, sql, params, action, argument, timeout)
+            return await call(statements, sql, params, action, argument, timeout)
         finally:
-            manager.end(lease)
+            manager.end(pooled, statements)
 
     async def _run(
         self,

@@ -10,9 +10,6 @@ BOUNDS: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
 """Upper bounds in seconds: those of OpenTelemetry's `db.client.operation.duration`."""
 
 
-_LEAST: Final = BOUNDS[0]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram:
     """How many of some durations lie in which range. Seconds."""
@@ -50,27 +47,33 @@ class Histogram:
 class Recorder:
     """A histogram that durations are added to."""
 
-    counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
+    shortest: int = 0
+    """Number of durations in the first range: of most."""
+    counts: list[int] = field(default_factory=lambda: [0] * len(BOUNDS))
+    """Numbers of those in the other ranges."""
     total: float = 0.0
     longest: float = 0.0
+    usual: float = 0.0
+    """Up to it, a duration changes `shortest` and `total` alone. A pool adds it without a call of `record`."""
 
     def record(self, seconds: float) -> None:
-        """Add a duration. Runs at each acquire and release."""
-        if seconds <= _LEAST:  # usual, and cheaper than a search
-            self.counts[0] += 1
+        """Add a duration."""
+        if seconds <= BOUNDS[0]:
+            self.shortest += 1
         else:
-            self.counts[bisect_left(BOUNDS, seconds)] += 1
+            self.counts[bisect_left(BOUNDS, seconds) - 1] += 1
         self.total += seconds
         if seconds > self.longest:
             self.longest = seconds
+            self.usual = min(seconds, BOUNDS[0])
 
     def reset(self) -> None:
         """Start again without durations."""
         self.counts[:] = [0] * len(self.counts)
-        self.total = self.longest = 0.0
+        self.shortest, self.total, self.longest, self.usual = 0, 0.0, 0.0, 0.0
 
     def snapshot(self) -> Histogram:
-        counts = tuple(self.counts)
+        counts = (self.shortest, *self.counts)
         return Histogram(count=sum(counts), total=self.total, longest=self.longest, counts=counts)
 
 

@@ -206,7 +206,6 @@ class Dispatcher(CoreDispatcher):
         """Whether a request could be sent now without delaying another task."""
         return self.is_open and not (self.is_acquired or self._has_outstanding)
 
-    @property
     def is_clean(self) -> bool:
         """Whether the session is open and idle, and no interrupt has left anything uncertain."""
         interrupter = self.interrupter

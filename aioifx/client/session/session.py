@@ -9,7 +9,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Final, Self, TypeVar
@@ -316,16 +316,22 @@ class Session:
         self.settings.reset()
         self.conversions = self.base_conversions
 
-    def try_reset(self) -> bool:
-        """`reset` after a user who has left nothing to undo, as after most calls; False: nothing was done."""
+    def try_reset(self, in_use: Collection[object] = ()) -> bool:
+        """`reset` after a user who has left nothing behind, as after most calls; False: nothing was done.
+
+        Args:
+            in_use: the user's statements that are not released yet.
+        """
         if (
-            self.open_objects
+            in_use
+            or self.open_objects
             or self.transactions.is_changed
             or self.settings.is_changed
             or self.conversions is not self.base_conversions
             or not self.is_resettable
             or self.has_lost_primary
-            or not self.dispatcher.is_clean
+            or self.behavior.keeps_closed_values is False
+            or not self.dispatcher.is_clean()
         ):
             return False
         self.users += 1

@@ -86,6 +86,8 @@ class Transactions:
         self.ended_inside = ""
         """What has ended the transaction of the open blocks, as a sentence; empty if nothing has."""
         self._base_autocommit = autocommit  # from the options or a pool's init hook
+        self.is_changed = False
+        """Whether there is anything to undo for `reset`. Stored because each release to a pool reads it."""
 
     # -- status -------------------------------------------------------------------------------------------------------
 
@@ -122,6 +124,9 @@ class Transactions:
             and not self.read_only
             and self.status is not TransactionStatus.ABORTED
             and not self.ended_inside
+        )
+        self.is_changed = (
+            self.status is not TransactionStatus.NONE or self.autocommit is not self._base_autocommit
         )
 
     def _on_ended(self, by: str) -> None:
@@ -275,11 +280,6 @@ class Transactions:
     def _commits_implicitly(self) -> bool:
         return self._database.is_ansi and self.autocommit and not self.is_open and not self.ended_inside
 
-    @property
-    def is_changed(self) -> bool:
-        """Whether there is anything to undo for `reset`."""
-        return self.status is not TransactionStatus.NONE or self.autocommit is not self._base_autocommit
-
     def reset(self) -> None:
         """Undo what one user of the session has left: an open transaction, another autocommit."""
         if self.autocommit != self._base_autocommit:
@@ -291,6 +291,7 @@ class Transactions:
     def save_baseline(self) -> None:
         """Make the current autocommit the one that `reset` returns to."""
         self._base_autocommit = self.autocommit
+        self._update()
 
     # -- BEGIN, COMMIT, ROLLBACK --------------------------------------------------------------------------------------
 

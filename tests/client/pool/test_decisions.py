@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import sys
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -151,7 +152,7 @@ def test_lifetimes_differ_by_a_tenth_at_most() -> None:
 def test_idle_connections_are_closed_down_to_the_minimum_size() -> None:
     pool = state_with(min_size=1, max_size=3, max_idle=300)
     with_idle(pool, "a", "b", "c")
-    assert pool.next_deadline(0) == 300
+    assert pool.next_deadline == 300
     assert closed(pool.decide(300)) == ["a", "b"]
     assert [pooled.session for pooled in pool.idle] == ["c"]
 
@@ -159,7 +160,7 @@ def test_idle_connections_are_closed_down_to_the_minimum_size() -> None:
 def test_the_minimum_size_has_no_deadline() -> None:
     pool = state_with(min_size=1, max_idle=300, max_lifetime=0)
     with_idle(pool, "a")
-    assert pool.next_deadline(0) is None
+    assert pool.next_deadline is None
 
 
 def test_an_idle_connection_is_closed_exactly_at_its_deadline() -> None:
@@ -167,7 +168,7 @@ def test_an_idle_connection_is_closed_exactly_at_its_deadline() -> None:
     pool = state_with(min_size=0, max_idle=0.5)
     pool.opening += 1
     pool.on_opened("a", 1023.58)
-    deadline = pool.next_deadline(1023.58)
+    deadline = pool.next_deadline
     assert deadline is not None and deadline - 1023.58 < 0.5
     assert closed(pool.decide(deadline)) == ["a"]
 
@@ -175,7 +176,7 @@ def test_an_idle_connection_is_closed_exactly_at_its_deadline() -> None:
 def test_without_limits_nothing_is_due_by_the_time_alone() -> None:
     pool = state_with(max_idle=0, max_lifetime=0)
     with_idle(pool, "a", "b")
-    assert pool.next_deadline(0) is None
+    assert pool.next_deadline is None
     assert pool.decide(1e9) == []
 
 
@@ -191,7 +192,7 @@ def test_a_server_that_is_down_is_tried_again_with_growing_delays() -> None:
     delays, now = [], 0.0
     for _ in range(12):
         pool.on_open_failed(OSError("down"), now)
-        deadline = pool.next_deadline(now)
+        deadline = pool.next_deadline
         assert deadline is not None
         assert pool.decide((now + deadline) / 2) == []
         delays.append(deadline - now)
@@ -207,13 +208,13 @@ def test_a_waiter_for_a_server_that_is_down_keeps_waiting_and_the_server_is_trie
     for _ in range(4 * FAILURES_UNTIL_DOWN):
         assert actions == [Open()]
         assert pool.on_open_failed(OSError("down"), now) == []
-        deadline = pool.next_deadline(now)
+        deadline = pool.next_deadline
         assert deadline is not None and deadline - now <= PROBE_DELAY + 1e-9
         now, actions = deadline, pool.decide(deadline)
     assert pool.is_down
     assert pool.enqueue(2, now) == [], "one try at a time"
     assert assigned(pool.on_opened("a", now)) == {1: "a"}
-    assert pool.next_deadline(now) != now
+    assert pool.next_deadline != now
 
 
 @pytest.mark.parametrize("outage", [1.0, 6.0, 15.0, 3600.0])
@@ -235,7 +236,7 @@ def test_a_server_that_is_back_is_used_within_a_second(
             actions = pool.on_open_failed(OSError("down"), now) if now < outage else pool.on_opened("a", now)
             served = assigned(actions)
             continue
-        deadline = pool.next_deadline(now)
+        deadline = pool.next_deadline
         if not is_waiting and (deadline is None or deadline > outage) and 1 not in pool.waiting:
             now = max(now, outage)
             actions = pool.enqueue(1, now)
@@ -262,9 +263,10 @@ def test_a_delay_that_is_over_when_the_timer_is_set_still_takes_effect() -> None
     pool = state_with()
     pool.enqueue(1, 0)
     assert pool.on_open_failed(OSError("down"), 0) == []
-    assert pool.next_deadline(5) == 5
+    deadline = pool.next_deadline
+    assert deadline is not None and deadline < 5
     assert pool.decide(5) == [Open()]
-    assert pool.next_deadline(5) is None
+    assert pool.next_deadline is None
 
 
 def test_a_permanent_failure_is_raised_at_once() -> None:
@@ -316,7 +318,7 @@ def test_nothing_is_acquired_from_a_closed_pool() -> None:
     assert rejected(pool.close()) == {2: "the pool is closed"}
     assert rejected(pool.enqueue(3, 0)) == {3: "the pool is closed"}
     assert closed(pool.release(pooled, 1)) == ["a"]
-    assert pool.next_deadline(1) is None
+    assert pool.next_deadline is None
 
 
 def test_tries_side_by_side_fail_as_one() -> None:
@@ -325,7 +327,7 @@ def test_tries_side_by_side_fail_as_one() -> None:
         assert pool.enqueue(waiter, 0) == [Open()]
     for _ in range(10):
         assert rejected(pool.on_open_failed(OSError("down"), 0)) == {}
-    assert pool.next_deadline(0) == pytest.approx(0.1)
+    assert pool.next_deadline == pytest.approx(0.1)
 
 
 def test_after_a_success_the_next_attempt_is_not_delayed() -> None:
@@ -341,7 +343,7 @@ def test_a_server_may_be_down_for_days() -> None:
     for _ in range(3000):
         assert actions == [Open()]
         pool.on_open_failed(OSError("down"), now)
-        now = pool.next_deadline(now) or now
+        now = pool.next_deadline or now
         actions = pool.decide(now)
     pool.on_opened("a", now)
     assert assigned(pool.enqueue(1, now)) == {1: "a"}
@@ -381,7 +383,7 @@ def test_one_that_ends_before_its_first_acquire_is_replaced_after_a_delay() -> N
     actions = pool.on_closed("a", 1)
     assert closed(actions) == ["a"]
     assert Open() not in actions
-    deadline = pool.next_deadline(1)
+    deadline = pool.next_deadline
     assert deadline is not None and pool.decide(deadline) == [Open()]
 
 
@@ -409,7 +411,7 @@ def test_a_connection_never_used_is_idle_before_those_released_since() -> None:
     pool.release(pooled_of(pool.enqueue(2, 10)), 20)
     pool.release(unused, 25, used=False)
     assert [pooled.session for pooled in pool.idle] == ["b", "a"]
-    assert pool.next_deadline(25) == 300
+    assert pool.next_deadline == 300
     assert closed(pool.decide(300)) == ["b"]
 
 
@@ -422,6 +424,32 @@ def test_a_usual_release_is_one_step() -> None:
     pool.expire(30)
     assert not pool.try_release(taken, 30)
     assert closed(pool.release(taken, 30)) == ["a"]
+
+
+def cancel_opening(pool: Pool) -> None:
+    pool.opening += 1
+    pool.is_left = True
+    pool.on_open_cancelled(20)
+
+
+def test_neither_acquire_nor_release_is_one_step_while_anything_else_is_due() -> None:
+    changes: dict[str, Callable[[Pool], object]] = {
+        "nothing": lambda pool: pool.decide(20),
+        "a waiter": lambda pool: pool.enqueue(9, 20),
+        "surplus": lambda pool: pool.resize(0, 1, 20),
+        "the end": lambda pool: pool.close(),
+        "an attempt that others cancelled": cancel_opening,
+    }
+    for name, change in changes.items():
+        pool = state_with(max_size=3, max_idle=300)
+        with_idle(pool, "a", "b", "c")
+        taken = [pooled_of(pool.enqueue(waiter, 10)) for waiter in range(3)]
+        change(pool)
+        if pool.try_release(taken[0], 20):
+            assert name == "nothing" and pool.acquire_idle(20) is taken[0]
+        else:
+            pool.release(taken[0], 20)
+            assert name != "nothing" and pool.acquire_idle(20) is None
 
 
 @pytest.mark.parametrize("lifetime", [0, 50])
@@ -463,7 +491,7 @@ def _session(pooled: PooledConnection[str]) -> str:
 
 def _releases_as_usual(pool: PoolState[str, int], pooled: PooledConnection[str], now: float) -> bool:
     """Whether `try_release` released it, which `release` would then have done in the same way."""
-    twin, armed = deepcopy(pool), pool.next_deadline(now)
+    twin, armed = deepcopy(pool), pool.next_deadline
     (copied,) = (each for each in twin.in_use if each.session == pooled.session)
     if not pool.try_release(pooled, now):
         pool.release(pooled, now)
@@ -471,7 +499,7 @@ def _releases_as_usual(pool: PoolState[str, int], pooled: PooledConnection[str],
     assert not twin.release(copied, now)
     assert [*map(_session, pool.idle)] == [*map(_session, twin.idle)]
     assert pooled.idle_since == now
-    due = twin.next_deadline(now)
+    due = twin.next_deadline
     assert due is None or (armed is not None and armed <= due)
     return True
 
@@ -592,6 +620,13 @@ class Model(RuleBasedStateMachine):
         assert not (self.pool.waiting and self.pool.idle)
 
     @invariant()
+    def one_step_is_enough_only_if_nothing_else_is_due(self) -> None:
+        pool = self.pool
+        if pool._steady_until > self.now:
+            assert not pool.waiting and not pool.is_left and pool.size <= pool.limits.max_size
+            assert pool.next_deadline in (None, pool._steady_until)
+
+    @invariant()
     def the_longest_idle_is_first(self) -> None:
         since = [pooled.idle_since for pooled in self.pool.idle]
         assert since == sorted(since)
@@ -600,7 +635,7 @@ class Model(RuleBasedStateMachine):
     def whoever_waits_has_something_to_hope_for(self) -> None:
         pool = self.pool
         if pool.waiting:
-            assert pool.in_use or pool.opening or pool.next_deadline(self.now) is not None
+            assert pool.in_use or pool.opening or pool.next_deadline is not None
 
     def teardown(self) -> None:
         self.perform(self.pool.close())
