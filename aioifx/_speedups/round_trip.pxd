@@ -33,7 +33,7 @@ cdef class CoreLock:
 
 
 cdef class CoreInterrupter:
-    cdef public bint is_pending
+    cdef public bint is_pending, is_unconfirmed, has_unasked
     cdef public object cancel_timer
 
 

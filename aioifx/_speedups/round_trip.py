@@ -249,6 +249,10 @@ class CoreInterrupter:
     def __init__(self) -> None:
         self.is_pending = False
         """Whether an urgent byte was sent that no -213 has acknowledged, and no probe has followed."""
+        self.is_unconfirmed = False
+        """Whether an urgent byte was sent, and neither a statement nor the probe has acknowledged it."""
+        self.has_unasked = False
+        """Whether a -213 has ended a request that was not cancelled."""
         self.cancel_timer: asyncio.TimerHandle | None = None
         """Set while replies to cancelled requests are outstanding."""
 
@@ -310,6 +314,21 @@ class CoreDispatcher:
         if self.command_timeout is not None:
             self.extend_deadline()
         return True
+
+    def is_clean(self) -> bool:
+        """Whether the session is open and idle, and no interrupt has left anything uncertain."""
+        interrupter = self.interrupter
+        return not (
+            self._lock.is_locked
+            or self._in_flight
+            or self._undelivered
+            or self._deferred
+            or interrupter.is_pending
+            or interrupter.is_unconfirmed
+            or interrupter.has_unasked
+            or self._is_closing
+            or self.channel.failure is not None
+        )
 
     def release(self) -> None:
         """Release the lock; deferred cleanup is sent immediately."""

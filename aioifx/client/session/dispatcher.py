@@ -206,21 +206,6 @@ class Dispatcher(CoreDispatcher):
         """Whether a request could be sent now without delaying another task."""
         return self.is_open and not (self.is_acquired or self._has_outstanding)
 
-    def is_clean(self) -> bool:
-        """Whether the session is open and idle, and no interrupt has left anything uncertain."""
-        interrupter = self.interrupter
-        return not (
-            self._lock.is_locked
-            or self._in_flight
-            or self._undelivered
-            or self._deferred
-            or interrupter.is_pending
-            or interrupter.is_unconfirmed
-            or interrupter.has_unasked
-            or self._is_closing
-            or self.channel.failure is not None
-        )
-
     @property
     def is_acquired(self) -> bool:
         """Whether a task holds the lock or waits for it."""

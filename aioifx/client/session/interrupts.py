@@ -36,10 +36,6 @@ class Interrupter(CoreInterrupter):
     def __init__(self, channel: Channel, cancel_timeout: float) -> None:
         super().__init__()
         self.cancel_timeout = cancel_timeout
-        self.is_unconfirmed = False
-        """Whether an urgent byte was sent, and neither a statement nor the probe has acknowledged it."""
-        self.has_unasked = False
-        """Whether a -213 has ended a request that was not cancelled."""
         self._running: InFlight | None = None
         """The request that `interrupt_running` has interrupted last, until its call has ended."""
         self._running_timer: asyncio.TimerHandle | None = None
