@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import aioifx
+from aioifx.client.api.connection import statements_of
 from aioifx.rows import dict_row, tuple_row
 from aioifx.server import running
 
@@ -101,3 +102,29 @@ async def test_a_server_in_each_thread() -> None:
             await use_pool(dsn, 3, rows_of(50))
 
     await in_threads(work)
+
+
+async def test_what_is_read_and_dropped_in_other_threads(is_exhaustive: bool) -> None:
+    """A thread asks for the state of a connection until it is closed; a finalizer runs in a thread."""
+    rounds = 20 if is_exhaustive else 2
+
+    def watch(conn: aioifx.Connection[Any], pool: aioifx.Pool[Any]) -> str:
+        while not conn.is_closed():
+            assert not conn.is_in_transaction() and conn.stats.statements >= 0 and pool.stats.max_size == 1
+        return repr(conn)
+
+    async with running() as dsn, aioifx.create_pool(dsn, max_size=1) as pool:
+        for _ in range(rounds):
+            conn = await aioifx.connect(dsn)
+            watching = asyncio.create_task(asyncio.to_thread(watch, conn, pool))
+            for place in range(rounds):
+                assert await conn.fetchval("SELECT tabid FROM systables WHERE tabid = ?", 1) == 1, place
+                assert await pool.fetchval("SELECT tabid FROM systables WHERE tabid = ?", 2) == 2, place
+            conn.terminate()
+            assert "closed" in await watching
+            dropped = [await aioifx.connect(dsn)]
+            channel = statements_of(dropped[0]).base_session.channel
+            with pytest.warns(ResourceWarning, match="was not closed"):
+                await asyncio.to_thread(dropped.clear)
+                await channel.wait_closed()
+            assert channel.failure is not None
