@@ -144,15 +144,20 @@ def remove(name: str) -> Callable[[Path], None]:
     return lambda folder: next(folder.glob(f"{name}.c*-*")).unlink()
 
 
+def make_newer(path: Path) -> None:
+    later = time.time() + 9
+    os.utime(path, (later, later))
+
+
 def edit(name: str) -> Callable[[Path], None]:
     """Change a source after the kernel was built."""
-    return lambda folder: os.utime(folder / name, (time.time() + 9,) * 2)
+    return lambda folder: make_newer(folder / name)
 
 
 def move_into_wheel(folder: Path) -> None:
     """Leave what a wheel has, with sources that were installed last."""
     for path in folder.glob("*.p*"):
-        path.unlink() if path.suffix in (".pyx", ".pxd") else os.utime(path, (time.time() + 9,) * 2)
+        path.unlink() if path.suffix in (".pyx", ".pxd") else make_newer(path)
 
 
 def move_into_zip(folder: Path) -> None:
@@ -197,13 +202,14 @@ def test_a_kernel_is_used_whole_or_not_at_all(
         "assert inbox.CoreInbox is CoreInbox and round_trip.YIELD is inbox.YIELD\n"
         "print(REASON, inbox.__file__.endswith('.py'), round_trip.__file__.endswith('.py'), sep='; ')"
     )
-    path = os.pathsep.join(map(str, (tmp_path, tmp_path / "packages.zip")))
+    places = os.pathsep.join(map(str, (tmp_path, tmp_path / "packages.zip")))
     environment = {name: value for name, value in os.environ.items() if name != _speedups.SWITCH}
-    for switch, expected in ({}, reason), ({_speedups.SWITCH: "0"}, f"{_speedups.SWITCH}=0"):
+    off = {_speedups.SWITCH: "0"}
+    for switch, expected in (dict[str, str](), reason), (off, f"{_speedups.SWITCH}=0"):
         run = subprocess.run(
             [sys.executable, "-c", program],
             cwd=tmp_path,
-            env={**environment, **switch, "PYTHONPATH": path},
+            env=environment | switch | {"PYTHONPATH": places},
             capture_output=True,
             text=True,
         )
