@@ -1,4 +1,5 @@
-# cython: language_level=3, annotation_typing=False, binding=False, freethreading_compatible=True
+# cython: language_level=3, annotation_typing=False, binding=False, nonecheck=True, auto_pickle=False
+# cython: freethreading_compatible=True
 """The receive buffer, as far as nothing in it waits. Never: asyncio, what the bytes mean.
 
 Compiled from this file, with the types that inbox.pxd declares.

@@ -1,4 +1,5 @@
 cimport cython
+from libc.stdint cimport int64_t
 
 from aioifx._speedups.inbox cimport CoreInbox
 
@@ -12,7 +13,7 @@ cdef class InFlight:
 cdef class CoreChannel:
     cdef public CoreInbox inbox
     cdef public object pending_replies, failure, on_reply, on_answered, _transport, _loop
-    cdef public Py_ssize_t bytes_out
+    cdef public int64_t bytes_out
     cdef public object current_operation
     cdef public double _quiet_since
     cdef public bint _is_parsing_paused

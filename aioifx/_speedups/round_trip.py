@@ -1,4 +1,5 @@
-# cython: language_level=3, annotation_typing=False, binding=False, freethreading_compatible=True
+# cython: language_level=3, annotation_typing=False, binding=False, nonecheck=True, auto_pickle=False
+# cython: freethreading_compatible=True
 """What every round trip runs: requests in flight, their replies, the lock. Never: an await, what an error means.
 
 Compiled from this file, with the types that round_trip.pxd declares. Nothing here waits. What is rare is a method of a

@@ -8,7 +8,6 @@ Invariants:
 
 from __future__ import annotations
 
-import sys
 import types
 from collections.abc import Callable, Coroutine, Generator
 from typing import Final, Protocol, TypeAlias, TypeVar
@@ -22,7 +21,7 @@ T_co = TypeVar("T_co", covariant=True)
 AT_ONCE: Final = 256
 """Messages that a parser reads before it yields."""
 
-NO_LIMIT: Final = sys.maxsize
+NO_LIMIT: Final = 2**63 - 1
 
 Parser: TypeAlias = Coroutine[Park, None, T]
 """A coroutine that is stepped with ``send(None)`` whenever bytes have arrived."""

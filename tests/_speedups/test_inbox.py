@@ -29,6 +29,7 @@ def source_of(name: str) -> Any:
 def check_fields(name: str) -> None:
     """The fields with declared types are those that the source sets: others cannot be set in the compiled class."""
     declared: dict[str, set[str]] = {}
+    fields = set[str]()
     for line in (FOLDER / f"{name}.pxd").read_text("utf-8").splitlines():
         if found := re.match(r"cdef class (\w+)", line):
             fields = declared[found[1]] = set()

@@ -10,11 +10,14 @@ import importlib.util
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 import tracemalloc
 import weakref
+import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -121,10 +124,12 @@ def test_the_switch_forces_pure_python() -> None:
     [
         (ModuleNotFoundError("No module named 'aioifx._speedups.row_decoder'"), "the kernel is not built"),
         (ImportError("no subinterpreters"), "no subinterpreters"),
+        (ImportError(), "ImportError()"),
+        (ValueError("CoreInbox size changed"), "CoreInbox size changed"),  # modules of different builds
     ],
 )
 def test_a_kernel_that_cannot_be_imported(
-    error: ImportError, reason: str, monkeypatch: pytest.MonkeyPatch
+    error: Exception, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(name: str) -> None:
         raise error
@@ -132,6 +137,84 @@ def test_a_kernel_that_cannot_be_imported(
     monkeypatch.delenv(_speedups.SWITCH, raising=False)
     monkeypatch.setattr(_speedups, "import_module", fail)
     assert _speedups._why_pure() == reason
+
+
+def remove(name: str) -> Callable[[Path], None]:
+    """Remove a module of a built kernel."""
+    return lambda folder: next(folder.glob(f"{name}.c*-*")).unlink()
+
+
+def make_newer(path: Path) -> None:
+    later = time.time() + 9
+    os.utime(path, (later, later))
+
+
+def edit(name: str) -> Callable[[Path], None]:
+    """Change a source after the kernel was built."""
+    return lambda folder: make_newer(folder / name)
+
+
+def move_into_wheel(folder: Path) -> None:
+    """Leave what a wheel has, with sources that were installed last."""
+    for path in folder.glob("*.p*"):
+        path.unlink() if path.suffix in (".pyx", ".pxd") else make_newer(path)
+
+
+def move_into_zip(folder: Path) -> None:
+    """Leave a zip file with what the pure wheel has."""
+    with zipfile.ZipFile(folder.parents[1] / "packages.zip", "w") as archive:
+        for path in (folder.parent / "__init__.py", *folder.glob("*.py")):
+            archive.write(path, path.relative_to(folder.parents[1]))
+    shutil.rmtree(folder.parent)
+
+
+NOT_BUILT = "the kernel is not built"
+
+
+@built
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda folder: None, ""),
+        (remove("inbox"), NOT_BUILT),
+        (remove("round_trip"), NOT_BUILT),
+        (remove("row_encoder"), NOT_BUILT),
+        (edit("inbox.py"), "inbox was built before its source changed"),
+        (edit("round_trip.pxd"), "round_trip was built before its source changed"),
+        (edit("reply_reader.pyx"), "reply_reader was built before its source changed"),
+        (move_into_wheel, ""),
+        (move_into_zip, NOT_BUILT),
+    ],
+)
+def test_a_kernel_is_used_whole_or_not_at_all(
+    change: Callable[[Path], None], reason: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "aioifx" / "_speedups"
+    shutil.copytree(SPEEDUPS, folder)
+    (tmp_path / "aioifx" / "__init__.py").touch()
+    for path in folder.iterdir():  # as if all had been built now
+        os.utime(path)
+    change(folder)
+    program = (
+        "from aioifx._speedups import REASON, inbox, round_trip; from aioifx._speedups.inbox import CoreInbox\n"
+        "buffer = inbox.CoreInbox(9); round_trip.CoreChannel(buffer).data_received(b''); assert not buffer.unread\n"
+        "assert inbox.CoreInbox is CoreInbox and round_trip.YIELD is inbox.YIELD\n"
+        "print(REASON, inbox.__file__.endswith('.py'), round_trip.__file__.endswith('.py'), sep='; ')"
+    )
+    places = os.pathsep.join(map(str, (tmp_path, tmp_path / "packages.zip")))
+    environment = {name: value for name, value in os.environ.items() if name != _speedups.SWITCH}
+    off = {_speedups.SWITCH: "0"}
+    for switch, expected in (dict[str, str](), reason), (off, f"{_speedups.SWITCH}=0"):
+        run = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env=environment | switch | {"PYTHONPATH": places},
+            capture_output=True,
+            text=True,
+        )
+        is_pure = bool(expected)
+        assert (run.stdout.strip(), run.stderr) == (f"{expected}; {is_pure}; {is_pure}", "")
 
 
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="the build has the lock")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import aioifx
+from aioifx.client.api.connection import statements_of
 from aioifx.rows import dict_row, tuple_row
 from aioifx.server import running
 
@@ -101,3 +102,38 @@ async def test_a_server_in_each_thread() -> None:
             await use_pool(dsn, 3, rows_of(50))
 
     await in_threads(work)
+
+
+async def test_what_is_read_and_dropped_in_other_threads(is_exhaustive: bool) -> None:
+    """A thread reads the state of a connection while the loop uses and drops it; a finalizer runs in a thread."""
+    rounds = 10 if is_exhaustive else 2
+    query = "SELECT tabid FROM systables WHERE tabid = ?"
+
+    def read(conn: aioifx.Connection[Any], pool: aioifx.Pool[Any]) -> set[bool]:
+        was_closed = set[bool]()
+        for _ in range(30):
+            was_closed.add(conn.is_closed())
+            assert (conn.is_in_transaction(), conn.stats.rows >= 0, pool.stats.max_size) == (False, True, 1)
+            assert repr(conn).startswith("<Connection")
+        return was_closed
+
+    async with running() as dsn, aioifx.create_pool(dsn, max_size=1) as pool:
+        for _ in range(rounds):
+            conn = await aioifx.connect(dsn)
+            for _ in range(rounds):
+                calls = (
+                    asyncio.to_thread(read, conn, pool),
+                    conn.fetchval(query, 1),
+                    pool.fetchval(query, 2),
+                )
+                assert [*await asyncio.gather(*calls)] == [{False}, 1, 2]
+            reading = asyncio.create_task(asyncio.to_thread(read, conn, pool))
+            await asyncio.sleep(0)  # the thread starts
+            conn.terminate()
+            assert await reading <= {False, True} and conn.is_closed()
+            dropped = [await aioifx.connect(dsn)]
+            channel = statements_of(dropped[0]).base_session.channel
+            with pytest.warns(ResourceWarning, match="was not closed"):
+                await asyncio.to_thread(dropped.clear)
+                await channel.wait_closed()
+            assert channel.failure is not None
