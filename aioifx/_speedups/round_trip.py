@@ -380,6 +380,16 @@ class CoreDispatcher:
         self._request(in_flight, request)
         return in_flight
 
+    def send_statement(
+        self, request: bytes | bytearray, reader: Any, on_lost: Callable[[Any], None] | None
+    ) -> InFlight:
+        """`send` for a statement whose reply is ordinary."""
+        if self._before_send is not None:
+            self._before_send()
+        in_flight = InFlight(reader, True, self.on_reply, None, on_lost)
+        self._request(in_flight, request)
+        return in_flight
+
     def reply(
         self, in_flight: InFlight, *, prefetched: bool = False, timeout: float | None = None
     ) -> Awaitable[Any]:

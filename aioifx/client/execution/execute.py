@@ -243,9 +243,9 @@ async def fetch_first_row(statement: Statement, params: Sequence[Value], factory
     )
     while not rows and statement.state in WITH_ROWS:
         rows = await statement.fetch_block()
-    if rows and large is not None:
-        rows = (await fill(statement, large, rows[:1], params)).rows
     if not rows:
+        return None
+    if large is not None and not (rows := (await fill(statement, large, rows[:1], params)).rows):
         return None
     return rows[0] if convert is None else convert(rows[0])
 

@@ -264,9 +264,7 @@ class Statement:
         )
         cursor.read_rows = read_rows
         self.state, cursor.had_done = ON_OPEN[self.state], None
-        # Positional: keywords would cost each call more than the rest of `send`.
-        dispatcher = session.dispatcher
-        return dispatcher.send(group, opening.reader, True, dispatcher.on_reply, None, self.on_lost)
+        return session.dispatcher.send_statement(group, opening.reader, self.on_lost)
 
     async def fetch_block(self, *, ahead: bool = False) -> list[Row]:
         """The next block; empty if there are no more rows.
@@ -395,10 +393,8 @@ class Statement:
         if not session.transactions.runs_unchecked:
             await self.check_may_run()
         dispatcher = session.dispatcher
-        if self.kind in DML_TYPES:  # positional: keywords would cost each call more than the rest of `send`
-            in_flight = dispatcher.send(
-                group, dispatcher.reader, True, dispatcher.on_reply, None, self.on_lost
-            )
+        if self.kind in DML_TYPES:
+            in_flight = dispatcher.send_statement(group, dispatcher.reader, self.on_lost)
         else:
             in_flight = session.conversation.send(
                 group,
