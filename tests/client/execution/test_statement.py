@@ -14,7 +14,15 @@ import aioifx.arrow
 import aioifx.server
 from aioifx.client.api.connection import Connection
 from aioifx.client.session.server_behavior import ServerBehavior
-from aioifx.errors import DataError, Deadlock, OperationalError, RowLocked, SQLSyntaxError, UniqueViolation
+from aioifx.errors import (
+    DataError,
+    Deadlock,
+    OperationalError,
+    ProtocolError,
+    RowLocked,
+    SQLSyntaxError,
+    UniqueViolation,
+)
 from aioifx.rows import dict_row, tuple_row
 from aioifx.testing.messages import CLOSED, EOT, described, done, error, executed, ints, raw_row, takes
 from aioifx.testing.script import (
@@ -726,6 +734,15 @@ async def test_a_stream_requests_no_block_early_while_another_task_waits() -> No
         held.release()
         await other
         assert await rows == [(1,), (2,), (3,)]
+
+
+@in_any_way
+async def test_bytes_after_a_block_are_not_taken_for_the_next_one(way: Way, hold: bool) -> None:
+    script = _three_blocks(hold, EOT)[:-1]
+    script[-1] = (script[-1][0], ints(2) + EOT + ints(9) + EOT)
+    async with talking(script) as (conn, _):
+        with pytest.raises(ProtocolError, match="an unsolicited row"):
+            await way(conn)
 
 
 # -- what is learned of the server -------------------------------------------------------------------------------------
