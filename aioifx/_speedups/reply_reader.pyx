@@ -108,7 +108,7 @@ cdef class FastReplyReader:
         cdef Ending ending
         cdef Py_buffer buffer
         cdef Py_ssize_t pos = inbox.pos
-        cdef bint is_common
+        cdef bint is_common, is_all
         cdef list rows = []
         cdef object raised = None
         cdef bytearray data = inbox.data
@@ -116,14 +116,18 @@ cdef class FastReplyReader:
         is_common = 0 <= pos <= buffer.len and self._find(
             <const uint8_t*>buffer.buf + pos, buffer.len - pos, &ending
         )
+        is_all = is_common and pos + ending.size == buffer.len
         PyBuffer_Release(&buffer)
         if not is_common or ending.size > self.limit:
             return None
         if ending.tuples:
             if self.decode is None:
                 return None
-            if not ending.has_done and self.continuation is not None and self.continuation.send is not None:
-                self.continuation.send()
+            # Bytes after the reply would be taken for the one to the next request.
+            if is_all and not ending.has_done and self.continuation is not None:
+                send = self.continuation.send
+                if send is not None:
+                    send()
             try:
                 if self.decode(data, pos, pos + ending.tuples, rows) != pos + ending.tuples:
                     return None

@@ -142,7 +142,8 @@ class Continuation:
 
     def __init__(self) -> None:
         self.send: Callable[[], None] | None = None
-        """Called before the rows are decoded, if the reply is read at once; None while nobody waits for it."""
+        """Called before the rows are decoded, if the reply is read at once and no byte follows it; None while nobody
+        waits for it."""
 
 
 def read_nothing(inbox: Inbox) -> Reply | None:

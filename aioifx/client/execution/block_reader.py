@@ -216,8 +216,12 @@ class BlockReader:
         if not self._closed:
             self._check_binding()
         closed, self._closed = self._closed, True
-        if not (closed or self._fetching.locked()):  # a task that is fetching cleans up after its fetch
+        if closed:
+            return
+        if not self._fetching.locked():
             self._finish()
+        elif self.statement is not None:  # the task that is fetching cleans up after its fetch
+            self.statement.cursor.continuation.send = None
 
     async def __aenter__(self) -> Self:
         return self

@@ -90,6 +90,8 @@ class Statement:
             self.columns = _named(self.columns)
         self.is_for_update = self.returns_rows and is_for_update(sql)
         """Whether its rows may be changed by WHERE CURRENT OF."""
+        self.only_reads = self.kind == StatementType.SELECT and not self.is_for_update
+        """Whether a fetch changes nothing: a routine has side effects, and rows to be changed are locked."""
         self.targets = description.columns if self.kind == StatementType.INSERT else ()
         """The target columns of an INSERT."""
         self.state: StatementState = PREPARED
@@ -288,10 +290,14 @@ class Statement:
             has_lock: see `Dispatcher.may_go_on`.
         """
         continuation = self.cursor.continuation
-        if self.session.observation is None:  # a request's operation is that of the task that sends it
+        # A request's operation is that of the task that sends it.
+        if self.only_reads and self.session.observation is None:
             continuation.send = partial(self._request_early, has_lock)
         try:
             block = await reply
+        except BaseException:
+            self._drop_early(interrupt=True)
+            raise
         finally:
             continuation.send = None
         return self.accept_block(block)
@@ -300,11 +306,11 @@ class Statement:
         if self.is_usable and self.session.dispatcher.may_go_on(has_lock=has_lock):
             self.early = self.send_fetch()
 
-    def _drop_early(self) -> None:
+    def _drop_early(self, *, interrupt: bool = False) -> None:
         early, self.early = self.early, None
         if early is not None:
             self.discard_prefetched(early)
-            self.session.dispatcher.abandon(early, interrupt=False)
+            self.session.dispatcher.abandon(early, interrupt=interrupt)
 
     def send_fetch(self, wanted: int = 0) -> InFlight:
         """Request the next block without waiting, unless `fetch_ahead` did; `accept_block` converts the reply to rows.
@@ -346,11 +352,7 @@ class Statement:
         If rows may arrive one at a time, only an empty reply or SQ_CLOSE is the end (assumed). So it is for a routine,
         whose blocks show nothing of queries.
         """
-        if (
-            self.kind != StatementType.SELECT
-            or self.is_for_update
-            or self.session.transactions.sends_row_by_row
-        ):
+        if not self.only_reads or self.session.transactions.sends_row_by_row:
             return False
         return self.cursor.has_last_rows(reply)
 

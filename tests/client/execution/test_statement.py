@@ -14,12 +14,21 @@ import aioifx.arrow
 import aioifx.server
 from aioifx.client.api.connection import Connection
 from aioifx.client.session.server_behavior import ServerBehavior
-from aioifx.errors import DataError, Deadlock, OperationalError, RowLocked, SQLSyntaxError, UniqueViolation
+from aioifx.errors import (
+    DataError,
+    Deadlock,
+    OperationalError,
+    ProtocolError,
+    RowLocked,
+    SQLSyntaxError,
+    UniqueViolation,
+)
 from aioifx.rows import dict_row, tuple_row
 from aioifx.testing.messages import CLOSED, EOT, described, done, error, executed, ints, raw_row, takes
 from aioifx.testing.script import (
     COMMAND,
     PREPARE,
+    Answer,
     Chunking,
     Delayed,
     Exchange,
@@ -652,7 +661,7 @@ in_any_way = pytest.mark.parametrize(
 )
 
 
-def _three_blocks(hold: bool, last: bytes) -> list[Exchange]:
+def _three_blocks(hold: bool, last: Answer) -> list[Exchange]:
     blocks = [(opening(4, hold=hold), ints(1) + EOT), (fetching(4), ints(2) + EOT), (fetching(4), last)]
     return [(PREPARE, described(4, C1)), *blocks]
 
@@ -726,6 +735,70 @@ async def test_a_stream_requests_no_block_early_while_another_task_waits() -> No
         held.release()
         await other
         assert await rows == [(1,), (2,), (3,)]
+
+
+@in_any_way
+async def test_bytes_after_a_block_are_not_taken_for_the_next_one(way: Way, hold: bool) -> None:
+    script = _three_blocks(hold, EOT)[:-1]
+    script[-1] = (script[-1][0], ints(2) + EOT + ints(9) + EOT)
+    async with talking(script) as (conn, _):
+        with pytest.raises(ProtocolError, match="an unsolicited row"):
+            await way(conn)
+
+
+@in_any_way
+async def test_a_block_that_was_requested_early_is_interrupted_if_the_call_was_cancelled(
+    way: Way, hold: bool
+) -> None:
+    late = Delayed(error(-213) + EOT)
+    script = _three_blocks(hold, late)
+    async with talking(script if NATIVE else script[:-1], closing(4), select_ints(5, 7)) as (conn, _):
+        urgent: list[bytes] = []
+        conn._session.channel.send_urgent = lambda byte: not urgent.append(byte)  # type: ignore[method-assign,func-returns-value]
+
+        def decode(value: int) -> int:
+            if value == 2:
+                task.cancel()
+            return value
+
+        conn.set_type_codec("integer", decoder=decode)
+        task = asyncio.ensure_future(way(conn))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert urgent == [b"B"] * NATIVE
+        late.release()
+        assert await conn.fetch("select c1 from u") == [(7,)]
+
+
+async def test_a_stream_that_is_closed_while_it_waits_requests_no_block_early() -> None:
+    held = Delayed(ints(2) + EOT)
+    async with talking(_three_blocks(True, EOT)[:2], (fetching(4), held), closing(4)) as (conn, _):
+        stream = conn.stream(ALL)
+        assert await anext(stream) == (1,)
+        waiting = asyncio.ensure_future(anext(stream, None))
+        await held.reached.wait()
+        await stream.aclose()
+        held.release()
+        assert await waiting is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("execute function f()", StatementType.EXECUTE_ROUTINE),
+        ("select c1 from t for update", StatementType.SELECT),
+    ],
+)
+async def test_what_a_fetch_may_change_at_the_server_is_not_requested_early(sql: str, kind: int) -> None:
+    async with talking(
+        (PREPARE, described(4, C1, kind=kind)),
+        (opening(4), ints(1) + EOT),
+        (fetching(4), ints(2) + EOT),
+        closing(4),
+    ) as (conn, _):
+        conn.set_type_codec("integer", decoder=lambda value: value if value != 2 else 1 // 0)
+        with pytest.raises(DataError):
+            await conn.fetch(sql)
 
 
 # -- what is learned of the server -------------------------------------------------------------------------------------
