@@ -1,7 +1,7 @@
 """The asyncio.Protocol: feeds the inbox, steps parsers, sends data and interrupts. Never: an opcode, a value, a cursor.
 
 Invariants:
-1. Replies match expectations by order alone; `request` queues a InFlight before it writes.
+1. Replies match expectations by order alone; `request` queues an InFlight before it writes.
 2. Cancelling a waiter cancels a future, never a parser: the parser still reads its reply to the end.
 3. When a parser raises, or the peer goes away, every waiter fails at once, and so does every later one.
 """

@@ -47,3 +47,5 @@ cdef class CoreDispatcher:
     cdef public object on_reply, _request, _in_flight, _holder, _deadline, _timeout, _deferred, _idle_waiter, _before_send
     cdef public Py_ssize_t _undelivered
     cdef public bint counts_plain, _started, _is_closing
+
+    cdef InFlight _send(self, request, InFlight in_flight)

@@ -374,19 +374,17 @@ class CoreDispatcher:
         Raises:
             ConnectionLost: another task has already sent SQ_EXIT.
         """
-        if self._before_send is not None:
-            self._before_send()
-        in_flight = InFlight(reader, interruptible, on_reply, on_orphan, on_lost)
-        self._request(in_flight, request)
-        return in_flight
+        return self._send(request, InFlight(reader, interruptible, on_reply, on_orphan, on_lost))
 
     def send_statement(
         self, request: bytes | bytearray, reader: Any, on_lost: Callable[[Any], None] | None
     ) -> InFlight:
         """`send` for a statement whose reply is ordinary."""
+        return self._send(request, InFlight(reader, True, self.on_reply, None, on_lost))
+
+    def _send(self, request: bytes | bytearray, in_flight: InFlight) -> InFlight:
         if self._before_send is not None:
             self._before_send()
-        in_flight = InFlight(reader, True, self.on_reply, None, on_lost)
         self._request(in_flight, request)
         return in_flight
 

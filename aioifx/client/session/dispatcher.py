@@ -16,7 +16,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from aioifx._speedups.round_trip import CoreDispatcher, InFlight
 from aioifx.channel import Channel
@@ -32,11 +32,7 @@ from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
 from aioifx.wire.inbox import Inbox, Parser, Reader
 from aioifx.wire.replies import Reply
 
-T = TypeVar("T")
-
 logger: Final = logging.getLogger("aioifx.session")
-
-_running_loop: Final = asyncio._get_running_loop  # pyright: ignore[reportPrivateUsage] - None without a loop
 
 
 class Dispatcher(CoreDispatcher):
