@@ -6,12 +6,14 @@ A defect is a replaced piece of the source of one function. If the piece is no l
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import inspect
 import sys
 import textwrap
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 
@@ -533,12 +535,15 @@ def planted(name: str) -> Iterator[None]:
         owner = getattr(owner, part)
     original = inspect.getattr_static(owner, last)
     function: Any = original.fget if isinstance(original, property) else original
-    source = textwrap.dedent(inspect.getsource(function))
+    if inspect.isfunction(function):
+        scope, source = vars(module), textwrap.dedent(inspect.getsource(function))
+    else:
+        scope, source = _compiled(owner, last)
     if source.count(defect.mended) != 1:
         raise ValueError(f"{name}: expected {defect.mended!r} once in {defect.function}")
     text = "from __future__ import annotations\n" + source.replace(defect.mended, defect.broken)
     defined: dict[str, Any] = {}
-    exec(compile(text, f"<planted: {name}>", "exec"), module.__dict__, defined)
+    exec(compile(text, f"<planted: {name}>", "exec"), scope, defined)
     replacement = defined[last]
     users = [each for each in list(sys.modules.values()) if getattr(each, last, None) is original]
     for user in users or [owner]:
@@ -548,3 +553,15 @@ def planted(name: str) -> Iterator[None]:
     finally:
         for user in users or [owner]:
             setattr(user, last, original)
+
+
+def _compiled(owner: type, name: str) -> tuple[dict[str, Any], str]:
+    """The globals and the source of a method that *owner* inherits from a class compiled from Python."""
+    base = next(each for each in owner.__mro__ if name in vars(each))
+    module = sys.modules[base.__module__]
+    text = Path(str(module.__file__)).with_name(f"{module.__name__.rpartition('.')[2]}.py").read_text()
+    classes = [
+        each for each in ast.parse(text).body if isinstance(each, ast.ClassDef) and each.name == base.__name__
+    ]
+    method = next(each for each in classes[0].body if isinstance(each, ast.FunctionDef) and each.name == name)
+    return vars(module), textwrap.dedent(ast.get_source_segment(text, method, padded=True) or "")
