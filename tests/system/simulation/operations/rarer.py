@@ -196,7 +196,9 @@ async def _interrupt_anything(world: World, entry: Entry) -> None:
                 else:
                     await conn.load("note", rows, columns=["tag", "text"])
                 entry.notes, entry.is_body_done = size, True
-        except aioifx.QueryCanceled:
+        except aioifx.QueryCanceled as error:
+            if error.outcome_unknown:  # the server has ended the transaction, and other rows may be stored
+                raise
             entry.notes = 0
         finally:
             interrupting.cancel()
