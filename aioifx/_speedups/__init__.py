@@ -1,7 +1,7 @@
 """The hot loops in Cython, with the same values, types and errors; and whether they are used. Never: aioifx's modules.
 
-`aioifx.codecs.native` has a Python function for each that is not built here. `inbox` and `round_trip` are compiled from
-Python, which pure Python runs as it is.
+`aioifx.codecs.native` has a Python function for each that is not built here. `inbox`, `operation` and `round_trip` are
+compiled from Python, which pure Python runs as it is.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ SWITCH: Final = "AIOIFX_SPEEDUPS"
 
 _BUILT: Final = tuple(EXTENSION_SUFFIXES)
 
+_FROM_PYTHON: Final = "inbox", "operation", "round_trip"
+
 _KERNELS: Final = (
-    "inbox",  # first, since others use its types
-    "round_trip",
+    *_FROM_PYTHON,  # first, since others use their types
     "arrow_encoder",
     "arrow_release",
     "column_decoder",
@@ -77,5 +78,5 @@ REASON: Final = _why_pure()
 """Why pure Python decodes and encodes in this process; empty if the kernel does."""
 
 if REASON:
-    _run_source("inbox")
-    _run_source("round_trip")
+    for module in _FROM_PYTHON:
+        _run_source(module)

@@ -2,10 +2,12 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from aioifx._speedups.inbox cimport CoreInbox
+from aioifx._speedups.operation cimport CoreOperation
 
 
 cdef class InFlight:
-    cdef public object reader, on_reply, on_orphan, on_lost, future, parser, deadline, operation
+    cdef public object reader, on_reply, on_orphan, on_lost, future, parser, deadline
+    cdef public CoreOperation operation
     cdef public bint is_interruptible, is_abandoned
     cdef public double timeout, sent_at
 
@@ -18,11 +20,16 @@ cdef class CoreChannel:
     cdef public double _quiet_since
     cdef public bint _is_parsing_paused
 
-    cdef object _write(self, data, operation)
+    @cython.locals(operation=CoreOperation, now=double, after=double)
+    cpdef object data_received(self, data)
+    cdef object _write(self, data, CoreOperation operation)
     cdef object _receive(self, data)
+    @cython.locals(operation=CoreOperation)
     cdef object _meter(self, InFlight in_flight)
-    @cython.locals(in_flight=InFlight, now=double)
-    cpdef object add_server_time(self, now)
+    @cython.locals(in_flight=InFlight, operation=CoreOperation, now=double)
+    cpdef CoreOperation add_server_time(self, double now)
+    @cython.locals(in_flight=InFlight)
+    cpdef object add_outstanding_time(self, CoreOperation operation)
 
     @cython.locals(inbox=CoreInbox, in_flight=InFlight)
     cdef object _parse_replies(self)

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aioifx._speedups.inbox import YIELD
+from aioifx._speedups.operation import CoreOperation
 
 _Future = asyncio.Future
 _now = time.perf_counter
@@ -53,7 +54,7 @@ class InFlight:
         """Time limit of the wait."""
         self.timeout = 0.0
         """The time limit in seconds."""
-        self.operation: Any = None
+        self.operation: CoreOperation | None = None
         """The operation that the request counts for, and below when it was sent; only if the connection is observed."""
         self.sent_at = 0.0
 
@@ -107,7 +108,7 @@ class CoreChannel:
             operation = None if self.current_operation is None else self._sending_operation()
             self._write(data, operation)
 
-    def _write(self, data: bytes | bytearray, operation: Any) -> None:
+    def _write(self, data: bytes | bytearray, operation: CoreOperation | None) -> None:
         assert self._transport is not None
         self.bytes_out += len(data)
         if operation is not None:
@@ -192,7 +193,7 @@ class CoreChannel:
             if self.on_reply is None:  # the login, where no dispatcher counts
                 operation.round_trips += 1
 
-    def add_server_time(self, now: float) -> Any:
+    def add_server_time(self, now: float) -> CoreOperation | None:
         """Add the time until *now* to the operation that waits for the next reply; None if none does."""
         for in_flight in self.pending_replies:
             operation = in_flight.operation
@@ -202,9 +203,16 @@ class CoreChannel:
                 return operation
         return None
 
+    def add_outstanding_time(self, operation: CoreOperation) -> None:
+        """Add the server time of a reply that is still outstanding; called before the operation ends."""
+        for in_flight in self.pending_replies:
+            if in_flight.operation is operation:
+                operation.server_time += _now() - max(self._quiet_since, in_flight.sent_at)
+                return
+
     # -- what is rare, in the subclass --------------------------------------------------------------------------------
 
-    def _sending_operation(self) -> Any:
+    def _sending_operation(self) -> CoreOperation | None:
         """The operation that data of `send` count for; None if there is none."""
         raise NotImplementedError
 

@@ -1,10 +1,15 @@
-"""An observer in a test: what was started and what has ended."""
+"""An observer in a test: what was started and what has ended; and its clock."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from aioifx import Operation
+from aioifx._speedups import operation, round_trip
+from aioifx.client.observation import observation
 
 
 class Recorder:
@@ -41,6 +46,12 @@ class Recorder:
         self.check()
         self.started.clear()
         self.ended.clear()
+
+
+def replace_clock(monkeypatch: pytest.MonkeyPatch, clock: Callable[[], float]) -> None:
+    """Let *clock* tell the times of operations."""
+    for module in observation, operation, round_trip:
+        monkeypatch.setattr(module, "_now", clock)
 
 
 def fields(operation: Operation, *names: str) -> dict[str, Any]:

@@ -178,6 +178,7 @@ NOT_BUILT = "the kernel is not built"
     [
         (lambda folder: None, ""),
         (remove("inbox"), NOT_BUILT),
+        (remove("operation"), NOT_BUILT),
         (remove("round_trip"), NOT_BUILT),
         (remove("row_encoder"), NOT_BUILT),
         (edit("inbox.py"), "inbox was built before its source changed"),
@@ -864,7 +865,7 @@ def test_the_kernels_enums_are_those_of_python(source: str, enum: str, prefix: s
 @from_source
 def test_each_module_declares_that_it_needs_no_interpreter_lock() -> None:
     """One that does not would turn the lock of a free-threaded build on."""
-    sources = [*SPEEDUPS.glob("*.pyx"), SPEEDUPS / "inbox.py", SPEEDUPS / "round_trip.py"]
+    sources = [*SPEEDUPS.glob("*.pyx"), *(SPEEDUPS / f"{name}.py" for name in _speedups._FROM_PYTHON)]
     modules = {source.stem: source.read_text("utf-8") for source in sources}
     assert modules.keys() == {*_speedups._KERNELS}
     assert [name for name, text in modules.items() if "freethreading_compatible=True\n" not in text] == []

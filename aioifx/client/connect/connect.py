@@ -126,7 +126,7 @@ async def _open_observed(
         await _learn_session_id(connection, options)
     operation = running()
     if operation is not None:
-        statements_of(connection).base_session.identify(operation)
+        operation.set_identity(statements_of(connection).base_session.identity())
     return connection
 
 

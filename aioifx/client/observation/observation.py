@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
+from aioifx._speedups.operation import CoreObservation, Identity
 from aioifx.channel import Channel
 from aioifx.client.observation.operation import Observer, Operation, OperationName
 from aioifx.errors import DatabaseError, LockError
@@ -29,40 +30,17 @@ T = TypeVar("T")
 logger: Final = logging.getLogger("aioifx.observer")
 
 _now: Final = time.perf_counter
-_INTERRUPTS: Final = (KeyboardInterrupt, SystemExit)
-"""Raised by an observer, these reach the caller after all observers were called. A CancelledError, as of a future that
-an observer asks for its result, does not cancel the caller."""
-
-
-class Meter(Protocol):
-    """What an operation's requests were sent through."""
-
-    def add_outstanding_time(self, operation: Operation) -> None:
-        """Add the server time of a reply that is still outstanding; called before the operation ends."""
-        ...
-
-
-class RunningOperation(Operation):
-    """An operation with what is needed until its end."""
-
-    began: float = 0.0
-    meter: Meter | None = None
-    """Set by the first request."""
-
-    # Not the initializer of 24 fields: it costs four times as much.
-    def __init__(self, name: OperationName, sql: str = "", parameters: int = 0) -> None:
-        self.name, self.sql, self.parameters = name, sql, parameters
 
 
 class Identifies(Protocol):
     """A session."""
 
-    def identify(self, operation: Operation) -> None:
-        """Set the operation's fields about the server and the session."""
+    def identity(self) -> Identity:
+        """What operations say of the server and the session."""
         ...
 
 
-current_operation: Final[ContextVar[RunningOperation | None]] = ContextVar("aioifx_operation", default=None)
+current_operation: Final[ContextVar[Operation | None]] = ContextVar("aioifx_operation", default=None)
 """The operation whose code is running; requests that it sends count for it."""
 
 
@@ -76,12 +54,11 @@ class Target:
     database: str = ""
     user: str = ""
 
-    def identify(self, operation: Operation) -> None:
-        operation.host, operation.port, operation.server_name = self.host, self.port, self.server_name
-        operation.database, operation.user = self.database, self.user
+    def identity(self) -> Identity:
+        return self.host, self.port, self.server_name, self.database, self.user, None
 
 
-def running() -> RunningOperation | None:
+def running() -> Operation | None:
     """The current operation, if it has not ended; a task that it started may outlive it."""
     operation = current_operation.get()
     return None if operation is None or operation.duration is not None else operation
@@ -107,7 +84,7 @@ def queueing() -> Generator[None, None, None]:
             operation.queue_time = before + _now() - began
 
 
-class Observation:
+class Observation(CoreObservation):
     """The observers of one connection, or of a pool and its connections.
 
     Args:
@@ -116,66 +93,10 @@ class Observation:
     """
 
     def __init__(self, observers: Sequence[Observer], target: Target, pool: str = "") -> None:
-        self.observers: Final = tuple(observers)
-        self._on_start: Final = tuple(observer.on_start for observer in self.observers)
-        self._on_end: Final = tuple(observer.on_end for observer in self.observers)
-        self._target = target
-        self._pool = pool
+        super().__init__(Operation, tuple(observers), target, pool)
         self._logged: set[tuple[int, type[BaseException]]] = set()
         self.on_lock_error: Callable[[Operation, LockError], Awaitable[None]] | None = None
         """Awaited after an operation that ended with a LockError, before the caller gets it."""
-
-    # -- start and end ------------------------------------------------------------------------------------------------
-
-    def start(
-        self, name: OperationName, sql: object = "", parameters: int = 0, session: Identifies | None = None
-    ) -> RunningOperation:
-        """Start an operation; the caller must `end` it.
-
-        Args:
-            sql: a text of another type is rejected later, when it is prepared.
-        """
-        operation = RunningOperation(name, sql if isinstance(sql, str) else "", parameters)
-        (session or self._target).identify(operation)
-        operation.pool = self._pool
-        operation.started_at, operation.began = time.time(), _now()
-        try:
-            self._notify(self._on_start, operation)
-        except _INTERRUPTS as interrupt:
-            self.end(operation, interrupt)
-            raise
-        return operation
-
-    def end(
-        self, operation: RunningOperation, error: BaseException | None = None, waited: float | None = None
-    ) -> None:
-        """End an operation. Idempotent.
-
-        Args:
-            waited: seconds that the caller waited; None: all the time.
-        """
-        if operation.duration is not None:
-            return
-        meter, operation.meter = operation.meter, None
-        if meter is not None:
-            meter.add_outstanding_time(operation)
-        operation.duration = duration = _now() - operation.began
-        operation.wait_time = duration if waited is None else min(waited, duration)
-        operation.error = error
-        self._notify(self._on_end, operation)
-
-    def _notify(self, methods: Sequence[Callable[[Operation], object]], operation: RunningOperation) -> None:
-        """Call a method of each observer; an exception that interrupts is raised after all were called."""
-        interrupt: BaseException | None = None
-        for method in methods:
-            try:
-                method(operation)
-            except _INTERRUPTS as error:
-                interrupt = error
-            except BaseException as error:
-                self._log(self.observers[methods.index(method)], error)
-        if interrupt is not None:
-            raise interrupt
 
     def _log(self, observer: Observer, error: BaseException) -> None:
         key = id(observer), type(error)
@@ -248,9 +169,9 @@ class Watch:
         parameters: int,
         session: Identifies | None = None,
     ) -> None:
-        self._operation: RunningOperation | None = None  # while it runs
+        self._operation: Operation | None = None  # while it runs
         self._observation = observation
-        self._start: Callable[[], RunningOperation] | None = partial(
+        self._start: Callable[[], Operation] | None = partial(
             observation.start, name, sql, parameters, session
         )
         self._waited = 0.0
@@ -302,10 +223,6 @@ class Watch:
             self._observation.end(operation, None, self._waited)
 
 
-def _length(result: Any) -> int:
-    return len(result)
-
-
 def _one(result: Any) -> int:
     return int(result is not None)
 
@@ -315,7 +232,7 @@ def _rowcount(result: Any) -> int:
 
 
 _ROWS: Final[dict[OperationName, Callable[[Any], int]]] = {
-    "fetch": _length, "call": _length, "fetchrow": _one, "fetchval": _one, "execute": _rowcount,
+    "fetch": len, "call": len, "fetchrow": _one, "fetchval": _one, "execute": _rowcount,
     "executemany": _rowcount, "load": _rowcount, "unload": int,
 }  # fmt: skip
 """The number of rows in the result of a call; others have none."""
@@ -332,20 +249,14 @@ class MeteredChannel(Channel):
         super().__init__()
         self.current_operation = current_operation
 
-    def _sending_operation(self) -> RunningOperation | None:
+    def _sending_operation(self) -> Operation | None:
         # `send` is called from `data_received` as well, in the context that the connection was opened in.
         operation = self.pending_replies[-1].operation if self.pending_replies else running()
-        if not isinstance(operation, RunningOperation) or operation.duration is not None:
+        if not isinstance(operation, Operation) or operation.duration is not None:
             return None
         if self.on_reply is None:  # the login, where no dispatcher counts
             operation.round_trips += 1
         return operation
-
-    def add_outstanding_time(self, operation: Operation) -> None:
-        for in_flight in self.pending_replies:
-            if in_flight.operation is operation:
-                operation.server_time += _now() - max(self._quiet_since, in_flight.sent_at)
-                return
 
     def _set_failed(self, error: DatabaseError) -> None:
         self.add_server_time(_now())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
+from aioifx._speedups.operation import CoreOperation
 from aioifx.errors import InterfaceError
 
 OperationName: TypeAlias = Literal[
@@ -15,66 +16,63 @@ OperationName: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-@dataclass(eq=False, repr=False)
-class Operation:
+class Operation(CoreOperation):
     """One call of a user: what it was, what it cost, and how it ended. Observers must not change it.
 
     A stream and the result of a cursor are one operation each, from the first request to the last row or the close.
     The fields after `started_at` change while the operation runs, and are final in `Observer.on_end`.
     """
 
-    # Without slots: a field that an operation does not fill is read from the class.
-
     name: OperationName
     """The method: "connect", "acquire", "prepare", "fetch", "fetchrow", "fetchval", "call", "execute", "executemany",
     "stream", "load", "unload", "begin", "commit", "rollback" or "cancel". "cursor": `Cursor.execute` and its rows.
     "changes": the wait for a transaction of `changes`, with the number of its changes as `rows`."""
-    sql: str = ""
+    sql: str
     """The statement's text as the server gets it, with ``?`` for parameters; empty if there is none."""
-    parameters: int = 0
+    parameters: int
     """Number of parameters, of each row for "executemany" and "load". Their values are not kept."""
-    batch_size: int | None = None
+    batch_size: int | None
     """Rows given to "executemany", once they are known, or inserted by "load"; None for other operations."""
-    host: str = ""
+    host: str
     """Host of the server, or the option's first one while no connection is open."""
-    port: int = 0
+    port: int
     """Port of the server."""
-    server_name: str = ""
+    server_name: str
     """The DBSERVERNAME or alias."""
-    database: str = ""
+    database: str
     """The open database, at the start of the operation; empty: none."""
-    user: str = ""
+    user: str
     """User name of the login."""
-    session_id: int | None = None
+    session_id: int | None
     """The server's session number, if `Connection.session_id` has been called, also by *lock_diagnosis*; else None."""
-    pool: str = ""
+    pool: str
     """Name of the pool, if the connection belongs to one."""
-    started_at: float = 0.0
+    started_at: float
     """Seconds since the epoch."""
-    duration: float | None = None
+    duration: float | None
     """Seconds from start to end; None until then."""
-    wait_time: float = 0.0
+    wait_time: float
     """Seconds that the caller waited. Less than `duration` for "stream" and "cursor" alone: without the time between
     two calls."""
-    rows: int = 0
+    rows: int
     """Rows returned, inserted, updated or deleted; 0 after an error, except for "stream" and "cursor"."""
-    bytes_in: int = 0
+    bytes_in: int
     """Bytes received, without TLS."""
-    bytes_out: int = 0
+    bytes_out: int
     """Bytes sent, without TLS."""
-    round_trips: int = 0
+    round_trips: int
     """Requests whose reply was awaited."""
-    queue_time: float = 0.0
+    queue_time: float
     """Seconds of waiting for a connection of the pool and for other calls on the connection, with their cleanup."""
-    server_time: float = 0.0
+    server_time: float
     """Seconds in which a reply was outstanding and nothing arrived: the server and the network."""
-    decode_time: float = 0.0
+    decode_time: float
     """Seconds of processing what arrived, mostly of decoding rows."""
-    lag: float | None = None
+    lag: float | None
     """For "changes": seconds from the commit to its delivery, by the clocks of both machines; else None."""
-    position: int | None = None
+    position: int | None
     """For "changes": the sequence number of the commit; else None."""
-    error: BaseException | None = None
+    error: BaseException | None
     """The exception that the operation ended with, also `asyncio.CancelledError`; None after a success."""
 
     def __repr__(self) -> str:

@@ -175,7 +175,7 @@ async def within_operation(acquiring: Awaitable[Connection[Any]]) -> Connection[
     with queueing():
         conn = await acquiring
     if (operation := running()) is not None:
-        statements_of(conn).base_session.identify(operation)
+        operation.set_identity(statements_of(conn).base_session.identity())
     return conn
 
 

@@ -47,7 +47,7 @@ async def diagnose_locks(
             f"conn_or_pool: expected a Connection or a Pool, got {type(conn_or_pool).__name__}"
         )
     target = Operation("execute")
-    session.identify(target)
+    target.set_identity(session.identity())
     return await diagnose(
         session.options, target, target.database or session.options.database, error, timeout
     )

@@ -14,13 +14,14 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Final, Self, TypeVar
 
+from aioifx._speedups.operation import Identity
 from aioifx.channel import Channel
 from aioifx.client.config.addresses import WRITE_ON_SECONDARY
 from aioifx.client.config.checks import Lobs
 from aioifx.client.config.isolation import isolation_clause, lock_mode_clause
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.observation.observation import Observation
-from aioifx.client.observation.operation import Operation, OperationName
+from aioifx.client.observation.operation import OperationName
 from aioifx.client.session.conversation import Conversation
 from aioifx.client.session.database import Database
 from aioifx.client.session.failures import raise_for
@@ -199,12 +200,10 @@ class Session:
             name, work, sql=sql, parameters=parameters, batch_size=batch_size, session=self
         )
 
-    def identify(self, operation: Operation) -> None:
-        """Set the fields of *operation* about the server and the session."""
-        operation.host, operation.port = self.conversation.address
-        operation.server_name = self.server_name
-        operation.database, operation.user = self.database.name, self.options.user
-        operation.session_id = self.session_id
+    def identity(self) -> Identity:
+        """What operations say of the server and the session."""
+        host, port = self.conversation.address
+        return host, port, self.server_name, self.database.name, self.options.user, self.session_id
 
     def _on_error(self, error: ServerError, reply: Reply) -> None:
         """Update the session's state from a reply with an error."""

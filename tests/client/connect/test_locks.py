@@ -155,7 +155,8 @@ async def diagnosed(
         return sysmaster
 
     monkeypatch.setattr(locks, "_connect", connect)
-    target = Operation("execute", host="db1", port=1, server_name="ol", session_id=own)
+    target = Operation("execute")
+    target.set_identity(("db1", 1, "ol", "", "", own))
     options = ConnectOptions(host="db1", server="ol", user="u")
     found = await diagnose(options, target, "shop", LockError("locked", sql=sql), 5)
     assert sysmaster.is_terminated

@@ -15,15 +15,13 @@ from hypothesis import strategies as st
 
 import aioifx
 from aioifx import Connection, Operation
-from aioifx._speedups import round_trip
 from aioifx._speedups.round_trip import InFlight
 from aioifx.client.api.connection import statements_of
-from aioifx.client.observation import observation
-from aioifx.client.observation.observation import MeteredChannel, RunningOperation, current_operation
+from aioifx.client.observation.observation import MeteredChannel, current_operation
 from aioifx.errors import ConnectionLost
 from aioifx.server import Server, ServerOptions, serve
 from aioifx.wire.inbox import Inbox, Parser
-from tests.client.observing import Recorder, fields
+from tests.client.observing import Recorder, fields, replace_clock
 from tests.injection import eventually
 from tests.sampling import examples
 from tests.test_channel import FakeTransport
@@ -787,8 +785,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(observation, "_now", clock)
-    monkeypatch.setattr(round_trip, "_now", clock)
+    replace_clock(monkeypatch, clock)
     return clock
 
 
@@ -821,7 +818,7 @@ class ByteReader:
         raise AssertionError("a reply arrives whole")
 
 
-def ask(channel: MeteredChannel, data: bytes, operation: RunningOperation | None) -> InFlight:
+def ask(channel: MeteredChannel, data: bytes, operation: Operation | None) -> InFlight:
     current_operation.set(operation)
     pending: InFlight = InFlight()
     pending.reader = ByteReader()
@@ -830,7 +827,7 @@ def ask(channel: MeteredChannel, data: bytes, operation: RunningOperation | None
 
 
 async def test_time_is_split_into_waiting_and_processing(clock: Clock) -> None:
-    channel, operation = connected(clock, decoding=0.25), RunningOperation("fetch")
+    channel, operation = connected(clock, decoding=0.25), Operation("fetch")
     clock.now = 10.0
     pending = ask(channel, b"request", operation)
     clock.now = 13.0
@@ -847,7 +844,7 @@ async def test_time_is_split_into_waiting_and_processing(clock: Clock) -> None:
 
 
 async def test_what_belongs_to_no_operation_counts_for_the_next_that_waits(clock: Clock) -> None:
-    channel, operation = connected(clock), RunningOperation("fetch")
+    channel, operation = connected(clock), Operation("fetch")
     ask(channel, b"cleanup", None)
     clock.now = 1.0
     ask(channel, b"request", operation)
@@ -859,7 +856,7 @@ async def test_what_belongs_to_no_operation_counts_for_the_next_that_waits(clock
 
 
 async def test_two_operations_get_what_is_theirs(clock: Clock) -> None:
-    channel, first, second = connected(clock), RunningOperation("fetch"), RunningOperation("execute")
+    channel, first, second = connected(clock), Operation("fetch"), Operation("execute")
     ask(channel, b"one", first)
     ask(channel, b"second", second)
     clock.now = 1.0
@@ -871,7 +868,7 @@ async def test_two_operations_get_what_is_theirs(clock: Clock) -> None:
 
 
 async def test_an_operation_that_has_ended_does_not_change(clock: Clock) -> None:
-    channel, operation = connected(clock), RunningOperation("fetch")
+    channel, operation = connected(clock), Operation("fetch")
     ask(channel, b"request", operation)
     operation.duration = 1.0
     clock.now = 2.0
@@ -882,7 +879,7 @@ async def test_an_operation_that_has_ended_does_not_change(clock: Clock) -> None
 
 
 async def test_a_reply_that_does_not_come_is_server_time(clock: Clock) -> None:
-    channel, operation, other = connected(clock), RunningOperation("fetch"), RunningOperation("fetch")
+    channel, operation, other = connected(clock), Operation("fetch"), Operation("fetch")
     ask(channel, b"request", operation)
     clock.now = 5.0
     channel.add_outstanding_time(other)
@@ -900,15 +897,15 @@ async def test_a_reply_that_does_not_come_is_server_time(clock: Clock) -> None:
 
 
 async def test_data_within_a_reply_belongs_to_its_operation_in_any_context(clock: Clock) -> None:
-    channel, operation = connected(clock), RunningOperation("executemany")
+    channel, operation = connected(clock), Operation("executemany")
     ask(channel, b"request", operation)
-    current_operation.set(RunningOperation("connect"))
+    current_operation.set(Operation("connect"))
     channel.send(b"next")
     assert operation.bytes_out == 11
 
 
 async def test_the_login_counts_its_round_trips(clock: Clock) -> None:
-    channel, operation = connected(clock), RunningOperation("connect")
+    channel, operation = connected(clock), Operation("connect")
     channel.on_reply = None
     ask(channel, b"login", operation)
     channel.send(b"protocols")
@@ -916,7 +913,7 @@ async def test_the_login_counts_its_round_trips(clock: Clock) -> None:
 
 
 async def test_unsolicited_bytes_are_not_counted_twice(clock: Clock) -> None:
-    channel, operation = connected(clock), RunningOperation("fetch")
+    channel, operation = connected(clock), Operation("fetch")
     channel.data_received(b"x")
     assert await ask(channel, b"request", operation).future == ord("x")
     assert operation.bytes_out == 7 == channel.bytes_out

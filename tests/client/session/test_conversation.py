@@ -11,7 +11,6 @@ import pytest
 import aioifx
 from aioifx.channel import Channel
 from aioifx.client.api.connection import statements_of
-from aioifx.client.observation import observation
 from aioifx.client.session.conversation import Conversation, MeteredDispatcher
 from aioifx.errors import ConnectionLost, ProtocolError
 from aioifx.server import Server, serve
@@ -20,7 +19,7 @@ from aioifx.testing.script import Delayed, Exchange, Peer, close, release, selec
 from aioifx.wire import session_requests
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
-from tests.client.observing import Recorder
+from tests.client.observing import Recorder, replace_clock
 from tests.injection import eventually
 from tests.scripted import cancel_at, options_with, pipe, talking, until
 
@@ -245,7 +244,7 @@ async def test_a_call_after_another_waits_in_the_queue(
 ) -> None:
     recorder = Recorder()
     seconds = 0.0
-    monkeypatch.setattr(observation, "_now", lambda: seconds)
+    replace_clock(monkeypatch, lambda: seconds)
     async with aioifx.connect(server.dsn, observer=recorder) as conn:
         await conn.fetch(QUERY, 4)
         async with statements_of(conn).session:
