@@ -12,14 +12,18 @@ import logging
 import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from aioifx.client.api.connection import Connection, ConnectionLease, statements_of
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.connect import open_connection
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.observation.observation import Observation, queueing, running
+from aioifx.client.pool.decisions import PooledConnection
+from aioifx.client.session.session import Session
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError
+
+A = TypeVar("A", bound="Connection[Any] | PooledConnection[PooledSession]")
 
 logger: Final = logging.getLogger("aioifx.pool")
 
@@ -170,13 +174,20 @@ class PooledSession:
         self._connection.terminate()
 
 
-async def within_operation(acquiring: Awaitable[Connection[Any]]) -> Connection[Any]:
+def session_of(acquired: Connection[Any] | PooledConnection[PooledSession]) -> Session:
+    """The session of a connection of a pool."""
+    if isinstance(acquired, PooledConnection):
+        return acquired.session.session
+    return statements_of(acquired).base_session
+
+
+async def within_operation(acquiring: Awaitable[A]) -> A:
     """Await a connection for the current operation, which waits for it and then has its server."""
     with queueing():
-        conn = await acquiring
+        acquired = await acquiring
     if (operation := running()) is not None:
-        operation.set_identity(statements_of(conn).base_session.identity())
-    return conn
+        operation.set_identity(session_of(acquired).identity())
+    return acquired
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from typing import Any, Final, TypeVar
 from aioifx.channel import running_loop
 from aioifx.client.api.connection import Connection, lease_of
 from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.observation.observation import Observation, running
 from aioifx.client.pool.decisions import (
     Action,
     Assign,
@@ -32,7 +33,7 @@ from aioifx.client.pool.decisions import (
     Reject,
 )
 from aioifx.client.pool.leases import Acquirer, Holder, Holders, Lease, acquirer_of
-from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession, within_operation
+from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession, session_of, within_operation
 from aioifx.client.pool.listeners import PoolTimes, listeners_of
 from aioifx.client.pool.waits import Waiter, WaitLimits
 from aioifx.client.session.loop_binding import LoopBinding
@@ -208,8 +209,25 @@ class PoolManager:
             self._wait_time.shortest += 1
         return pooled
 
-    async def take(self, timeout: float) -> PooledConnection[PooledSession]:
+    def take(self, timeout: float) -> Coroutine[Any, Any, PooledConnection[PooledSession]]:
         """Wait for a connection that `try_take` has not found; `end` returns it. Not if there is a setup hook."""
+        if self.observation is None:
+            return self._take(timeout)
+        acquiring = self.observation.run("acquire", within_operation(self._take(timeout)))
+        return within_operation(acquiring)
+
+    def report_taken(self, observation: Observation, pooled: PooledConnection[PooledSession]) -> None:
+        """Report a `try_take` as an operation, within the current one."""
+        session = session_of(pooled)
+        try:
+            observation.end(observation.start("acquire", session=session))
+        except BaseException:  # an observer may raise KeyboardInterrupt
+            self.end(pooled, pooled.session.statements)
+            raise
+        if (operation := running()) is not None:
+            operation.set_identity(session.identity())
+
+    async def _take(self, timeout: float) -> PooledConnection[PooledSession]:
         asked_at = self._now()
         pooled = await self._wait_pooled(asked_at, self._deadline(timeout), timeout)
         self._hold(pooled, asked_at, self._now())
@@ -226,7 +244,7 @@ class PoolManager:
         pooled = self.try_take()
         if pooled is None and self.has_setup:
             return await self._acquire_set_up(timeout)
-        lease = Lease(pooled or await self.take(timeout), self._on_leaked)
+        lease = Lease(pooled or await self._take(timeout), self._on_leaked)
         lease.is_held = True
         return lease.connection()
 

@@ -219,7 +219,7 @@ class Pool(Queries[Item], NotCopied):
         self._manager.release(conn)
         return _DONE
 
-    async def _call(
+    def _call(
         self,
         name: OperationName,
         sql: str,
@@ -227,44 +227,47 @@ class Pool(Queries[Item], NotCopied):
         action: Action[A, T],
         argument: A,
         timeout: float | None,
+    ) -> Awaitable[T]:
+        work = self._call_taken(sql, params, action, argument, timeout)
+        if self._observation is None:
+            return work
+        return self._observation.run(name, work, sql=sql, parameters=len(params))
+
+    async def _call_taken(
+        self, sql: str, params: Sequence[Value], action: Action[A, T], argument: A, timeout: float | None
     ) -> T:
-        if self._observation is not None:
-
-            def function(statements: StatementCache) -> Awaitable[T]:
-                return call(statements, sql, params, action, argument, timeout)
-
-            return await self._run(name, sql, len(params), function)
+        """`execute.call` on a connection of the pool that gets no `Connection`."""
         manager = self._manager
         pooled = manager.try_take()
         if pooled is None:
-            if manager.has_setup:  # which needs a Connection
-                async with self.acquire() as conn:
-                    return await call(statements_of(conn), sql, params, action, argument, timeout)
+            if manager.has_setup:  # which needs one
+                return await self._run_acquired(
+                    lambda each: call(each, sql, params, action, argument, timeout)
+                )
             pooled = await manager.take(self._acquire_timeout)
+        elif self._observation is not None:
+            manager.report_taken(self._observation, pooled)
         statements = pooled.session.statements
         try:
             return await call(statements, sql, params, action, argument, timeout)
         finally:
             manager.end(pooled, statements)
 
-    async def _run(
+    def _run(
         self,
         name: OperationName,
         sql: str,
         parameters: int,
         function: Callable[[StatementCache], Awaitable[T]],
         batch_size: int | None = None,
-    ) -> T:
-        if self._observation is not None:
-            work = self._run_observed(function)
-            return await self._observation.run(
-                name, work, sql=sql, parameters=parameters, batch_size=batch_size
-            )
-        async with self.acquire() as conn:
-            return await function(statements_of(conn))
+    ) -> Awaitable[T]:
+        work = self._run_acquired(function)
+        if self._observation is None:
+            return work
+        return self._observation.run(name, work, sql=sql, parameters=parameters, batch_size=batch_size)
 
-    async def _run_observed(self, function: Callable[[StatementCache], Awaitable[T]]) -> T:
-        """`_run` within an operation, which waits for a connection and then has its server."""
+    async def _run_acquired(self, function: Callable[[StatementCache], Awaitable[T]]) -> T:
+        """Call *function* with the statement cache of a connection, which the current operation waits for."""
         acquired = self.acquire()
         conn = await within_operation(acquired.__aenter__())
         try:

@@ -185,8 +185,7 @@ async def test_a_call_of_a_pool_waits_for_a_connection(server: Server, recorder:
         outer, inner = recorder.started
         assert (outer.name, inner.name) == ("fetch", "acquire")
         assert [inner, outer] == recorder.ended
-        assert outer.queue_time >= inner.queue_time > 0
-        assert inner.queue_time <= (inner.duration or 0)
+        assert outer.queue_time == inner.queue_time == 0  # a connection was free
         assert (inner.round_trips, outer.round_trips) == (0, 2)
         assert {operation.pool for operation in recorder.ended} == {"web"}
         assert {operation.port for operation in recorder.ended} == {server.port}
@@ -197,6 +196,24 @@ async def test_a_call_of_a_pool_waits_for_a_connection(server: Server, recorder:
             ("executemany", 1), ("execute", 1),
         ]  # fmt: skip
     recorder.check()
+
+
+async def test_a_call_that_waits_for_a_pool_has_its_wait_and_its_server(
+    server: Server, recorder: Recorder
+) -> None:
+    async with aioifx.create_pool(server.dsn, observer=recorder, max_size=1) as pool:
+        async with pool.acquire():
+            recorder.clear()
+            call = asyncio.create_task(pool.fetch("select * from thing"))
+            await eventually(lambda: pool.stats.waiting == 1)
+        await call
+        outer, inner = recorder.started
+        assert (outer.name, inner.name) == ("fetch", "acquire")
+        assert [inner, outer] == recorder.ended
+        assert outer.queue_time >= inner.queue_time > 0
+        assert inner.queue_time <= (inner.duration or 0)
+        assert (inner.round_trips, outer.round_trips) == (0, 2)
+        assert {operation.port for operation in recorder.ended} == {server.port}
 
 
 async def test_an_acquire_that_times_out_ends_once(server: Server, recorder: Recorder) -> None:
@@ -259,9 +276,10 @@ async def test_a_begin_after_a_deferred_rollback_is_not_reported_as_a_savepoint(
 class Interrupting:
     """Raises once, at the start or the end of an operation."""
 
-    def __init__(self, error: BaseException, at: str) -> None:
+    def __init__(self, error: BaseException, at: str, name: str = "begin") -> None:
         self.errors = [error]
         self.at = at
+        self.name = name
 
     def on_start(self, operation: Operation) -> None:
         self.reach("start", operation)
@@ -270,7 +288,7 @@ class Interrupting:
         self.reach("end", operation)
 
     def reach(self, at: str, operation: Operation) -> None:
-        if at == self.at and operation.name == "begin" and self.errors:
+        if at == self.at and operation.name == self.name and self.errors:
             raise self.errors.pop()
 
 
@@ -301,6 +319,22 @@ async def test_an_interrupt_in_an_observer_reaches_the_caller_after_all_observer
     assert before.names == after.names == ["connect", "begin"]
     before.check()
     after.check()
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+@pytest.mark.parametrize("name", ["acquire", "fetch"])
+@pytest.mark.parametrize("at", ["start", "end"])
+async def test_an_interrupt_in_an_observer_leaves_no_connection_in_use(
+    server: Server, recorder: Recorder, at: str, name: str
+) -> None:
+    interrupting = Interrupting(SystemExit(3), at, name)
+    async with aioifx.create_pool(server.dsn, observer=[interrupting, recorder], max_size=1) as pool:
+        with pytest.raises(SystemExit):
+            await pool.fetch("select * from thing")
+        assert (pool.stats.size, pool.stats.in_use) == (1, 0)
+        assert await pool.fetch("select * from thing") == []
+    gc.collect()
+    recorder.check()
 
 
 async def test_connections_that_a_pool_opens_at_once_do_not_share_an_operation(
