@@ -22,6 +22,7 @@ from aioifx.catalog.description import describe
 from aioifx.cdc.position import Position
 from aioifx.cdc.records import Change, CommittedTransaction, Table
 from aioifx.client.api.connection import Connection, statements_of
+from aioifx.client.session.waiting import begin_task
 from aioifx.codecs.large_objects import is_smart_object
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import InterfaceError, LockError
@@ -156,7 +157,7 @@ class Snapshot:
         if self._reading is None:
             progress = self._next_table()
             assert progress is not None
-            self._reading = asyncio.ensure_future(self._read(progress))
+            self._reading = begin_task(self._read(progress))
         reading = self._reading
         await asyncio.wait([reading])
         self._reading = None
@@ -202,8 +203,6 @@ class Snapshot:
         if reading is not None:
             reading.cancel()
             await asyncio.wait([reading])
-            if not reading.cancelled():
-                reading.exception()  # retrieved, so that asyncio does not log it
 
     # -- windows ------------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from aioifx.client.config.resolve import resolve_again
 from aioifx.client.connect.connect import open_connection
 from aioifx.client.observation.observation import current_operation
 from aioifx.client.session.loop_binding import NotCopied
+from aioifx.client.session.waiting import begin_task
 from aioifx.codecs.cdc_records import MAX_RECORD, CdcRecord, Failure, RecordReader, Timeout
 from aioifx.errors import ConnectError, ConnectionLost, InterfaceError
 from aioifx.sqltypes import Column
@@ -355,8 +356,7 @@ class Changes(NotCopied):
             StopAsyncIteration: it was closed meanwhile.
         """
         if self._reopening is None:
-            self._reopening = asyncio.ensure_future(self._activate_again())
-            self._reopening.add_done_callback(_retrieve)
+            self._reopening = begin_task(self._activate_again())
         reopening = self._reopening
         await asyncio.wait([reopening])
         if self._is_closed:
@@ -432,8 +432,7 @@ class Changes(NotCopied):
         if self._reading is None:
             assert self._session is not None
             self._read_since = asyncio.get_running_loop().time()
-            self._reading = asyncio.ensure_future(self._session.read())
-            self._reading.add_done_callback(_retrieve)
+            self._reading = begin_task(self._session.read())
         reading = self._reading
         await asyncio.wait([reading])
         if self._is_closed:  # `aclose` has waited for the read, or ended it
@@ -477,9 +476,3 @@ class Changes(NotCopied):
                 if self._reading is not None:
                     await asyncio.wait([self._reading])
                     self._reading = None
-
-
-def _retrieve(task: asyncio.Task[Any]) -> None:
-    """Retrieve the error of a task, so that asyncio does not log it if nobody waits for it any more."""
-    if not task.cancelled():
-        task.exception()

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, Self, TypeAlias, Unpack, cast
 from aioifx.client.config.options import ConnectOptions, OptionFields
 from aioifx.client.config.resolve import resolve_again
 from aioifx.client.session.loop_binding import NotCopied
+from aioifx.client.session.waiting import begin_task
 from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, PushDataError, visible
 from aioifx.pushdata.documents import Document, read_documents
 from aioifx.pushdata.session import BUFFER, DATABASE, PushSession
@@ -189,7 +190,7 @@ class Events(NotCopied):
             if self._is_closed:
                 raise StopAsyncIteration
             if self._reading is None:
-                self._reading = asyncio.ensure_future(self._read())
+                self._reading = begin_task(self._read())
             reading = self._reading
             await asyncio.wait([reading])  # its cancellation leaves the read alone
             if self._reading is reading:
@@ -334,8 +335,6 @@ class Events(NotCopied):
             self._drop()
             reading.cancel()
             await asyncio.wait([reading])
-            if not reading.cancelled():
-                reading.exception()  # retrieved, so that asyncio does not log it
         session, self._session = self._session, None
         if session is not None:
             await session.close()

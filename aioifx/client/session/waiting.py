@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import Context
+from typing import Any, TypeVar
 
 from aioifx._speedups.round_trip import CoreLock, InFlight
 from aioifx.errors import QueryTimeout
+
+T = TypeVar("T")
+
+
+def begin_task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """A task that may outlive the wait for it. Its error is retrieved, so that asyncio does not log it then."""
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(_retrieve_error)
+    return task
+
+
+def _retrieve_error(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()
 
 
 def time_out(in_flight: InFlight) -> None:

@@ -31,7 +31,7 @@ async def test_holders_are_listed_longest_first(server: Server) -> None:
         async with pool.acquire() as second:
             old, young = pool.holders()
             assert (old.task, old.connection) == ("import", repr(first))
-            assert 2 <= old.seconds < 3 > 1 > young.seconds
+            assert old.seconds > young.seconds + 1
             assert "a_handler" in old.acquired_at and "return await pool.acquire()" in old.acquired_at
             frames = old.acquired_at.replace(__file__, "")
             assert "leases.py" not in frames and "/asyncio/" not in frames
@@ -47,7 +47,7 @@ async def test_without_debug_mode_holders_have_times_alone(server: Server) -> No
             move_clock(pool, 2)
             (holder,) = pool.holders()
             assert (holder.task, holder.acquired_at) == ("", "")
-            assert 2 <= holder.seconds < 3
+            assert holder.seconds >= 2
             assert repr(pool).endswith(" open: 0 idle, 1 in use, 0 waiting, at most 1>")
             with pytest.raises(PoolTimeout) as caught:
                 await pool.acquire(timeout=0)
