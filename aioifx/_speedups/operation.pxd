@@ -14,7 +14,7 @@ cdef class CoreOperation:
 cdef class CoreObservation:
     cdef public tuple observers
     cdef public tuple _on_start, _on_end
-    cdef public object _make, _target, _pool
+    cdef public object _make, _identity, _pool
 
     @cython.locals(operation=CoreOperation)
     cpdef CoreOperation start(self, name, sql=*, parameters=*, session=*)

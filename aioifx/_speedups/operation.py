@@ -49,12 +49,12 @@ class CoreOperation:
 class CoreObservation:
     """The observers of one connection, or of a pool and its connections."""
 
-    def __init__(self, make: type[Any], observers: tuple[Any, ...], target: Any, pool: str) -> None:
+    def __init__(self, make: type[Any], observers: tuple[Any, ...], identity: Identity, pool: str) -> None:
         self._make = make
         self.observers = observers
         self._on_start = tuple(observer.on_start for observer in observers)
         self._on_end = tuple(observer.on_end for observer in observers)
-        self._target = target
+        self._identity = identity
         self._pool = pool
 
     def start(self, name: Any, sql: object = "", parameters: int = 0, session: Any = None) -> Any:
@@ -65,7 +65,7 @@ class CoreObservation:
             session: None: the server is the one that the options name.
         """
         operation = self._make(name, sql if isinstance(sql, str) else "", parameters)
-        operation.set_identity((self._target if session is None else session).identity())
+        operation.set_identity(self._identity if session is None else session.identity())
         operation.pool = self._pool
         operation.started_at = _epoch()
         operation.began = _now()

@@ -15,7 +15,7 @@ from datetime import tzinfo
 from functools import lru_cache
 from typing import Any, Final, Literal, TypedDict
 
-from aioifx.client.config.addresses import MAX_PORT, ROLES, Role, addresses, names_in
+from aioifx.client.config.addresses import MAX_PORT, ROLES, Address, Role, addresses, names_in
 from aioifx.client.config.checks import (
     DEFAULT_LOCALE,
     ClientFiles,
@@ -56,7 +56,7 @@ from aioifx.client.config.option_kinds import (
 from aioifx.client.config.password import Password, Secret
 from aioifx.client.config.tls import context_of
 from aioifx.client.config.tracing import Tracer, tracer_of
-from aioifx.client.observation.observation import Observation, Target
+from aioifx.client.observation.observation import Observation
 from aioifx.client.observation.operation import Observers, checked_observers
 from aioifx.client.observation.query_log import QueryLog
 from aioifx.client.observation.query_log import logger as query_logger
@@ -418,15 +418,10 @@ class ConnectOptions:
             observers = (*observers, QueryLog(self.slow_query))
         if not (observers or self.lock_diagnosis):
             return None
-        first = addresses(self.host, self.port, self.server)[0] if self.host else None
-        target = Target(
-            first.host if first else "",
-            first.port if first else 0,
-            first.server if first else self.server,
-            self.database,
-            self.user,
+        first = addresses(self.host, self.port, self.server)[0] if self.host else Address("", 0, self.server)
+        return Observation(
+            observers, (first.host, first.port, first.server, self.database, self.user, None), pool
         )
-        return Observation(observers, target, pool)
 
     def login_environment(self, *, sends_db_locale: bool = True) -> tuple[tuple[bytes, bytes], ...]:
         """The variables of the login, in JDBC's order.

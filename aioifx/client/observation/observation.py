@@ -16,7 +16,6 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
@@ -42,20 +41,6 @@ class Identifies(Protocol):
 
 current_operation: Final[ContextVar[Operation | None]] = ContextVar("aioifx_operation", default=None)
 """The operation whose code is running; requests that it sends count for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The server of operations that have no connection yet."""
-
-    host: str = ""
-    port: int = 0
-    server_name: str = ""
-    database: str = ""
-    user: str = ""
-
-    def identity(self) -> Identity:
-        return self.host, self.port, self.server_name, self.database, self.user, None
 
 
 def running() -> Operation | None:
@@ -88,12 +73,12 @@ class Observation(CoreObservation):
     """The observers of one connection, or of a pool and its connections.
 
     Args:
+        identity: of operations that have no connection yet.
         pool: name of the pool.
-        target: for operations without a connection.
     """
 
-    def __init__(self, observers: Sequence[Observer], target: Target, pool: str = "") -> None:
-        super().__init__(Operation, tuple(observers), target, pool)
+    def __init__(self, observers: Sequence[Observer], identity: Identity, pool: str = "") -> None:
+        super().__init__(Operation, tuple(observers), identity, pool)
         self._logged: set[tuple[int, type[BaseException]]] = set()
         self.on_lock_error: Callable[[Operation, LockError], Awaitable[None]] | None = None
         """Awaited after an operation that ended with a LockError, before the caller gets it."""

@@ -8,6 +8,7 @@ import pytest
 
 import aioifx
 from aioifx import Operation
+from aioifx.client.config.options import ConnectOptions
 from aioifx.client.observation.operation import Stats, checked_observers
 from tests.client.observing import Recorder
 
@@ -59,3 +60,17 @@ def test_a_copy_keeps_the_counts_of_its_moment() -> None:
     stats.statements += 1
     assert (before.round_trips, before.statements, before.rows) == (0, 1, 0)
     assert stats != before
+
+
+def test_before_a_connection_is_open_the_options_name_the_server() -> None:
+    """Those without a host name a server of the sqlhosts file."""
+    for host, port in ("db1,db2:1526", 9088), ("", 0):
+        options = ConnectOptions(
+            host=host, sqlhosts="sqlhosts", server="ol", database="shop", user="app", observer=Recorder()
+        )
+        observation = options.observation("web")
+        assert observation is not None
+        operation = observation.start("connect")
+        assert (operation.host, operation.port) == (host.partition(",")[0], port)
+        assert (operation.server_name, operation.database, operation.user) == ("ol", "shop", "app")
+        assert (operation.session_id, operation.pool) == (None, "web")
