@@ -11,6 +11,7 @@ from typing import Any, Final
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import sqltypes
 
+from aioifx.errors import DataError
 from aioifx.sqlalchemy.composites import Process, quoted
 
 
@@ -72,8 +73,17 @@ def _to_hex(value: Any) -> Any:
 
 
 def _from_hex(value: Any) -> Any:
-    """A value of BYTE is bytes already."""
-    return bytes.fromhex(value) if isinstance(value, str) else value
+    """A value of BYTE is bytes already.
+
+    Raises:
+        DataError: another program has stored other text.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return bytes.fromhex(value)
+    except ValueError:
+        raise DataError("BINARY, VARBINARY: expected hexadecimal digits, got other text") from None
 
 
 class BINARY(_Binary, sqltypes.BINARY):

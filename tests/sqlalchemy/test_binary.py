@@ -11,6 +11,7 @@ from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlalchemy.orm import DeclarativeBase, Mapped, aliased, mapped_column, relationship
 
+import aioifx
 from aioifx.sqlalchemy import InformixDialect
 
 
@@ -97,3 +98,14 @@ def test_literals_are_text_unless_the_type_is_byte() -> None:
                 dialect=InformixDialect(), compile_kwargs=options
             )
         )
+
+
+@pytest.mark.parametrize("type_", [sa.BINARY(4), sa.VARBINARY(4)])
+async def test_text_that_is_not_hexadecimal_is_an_error(engine: AsyncEngine, type_: Any) -> None:
+    async with engine.connect() as conn:
+        select = sa.select(sa.type_coerce(sa.literal_column("'00zz'"), type_)).select_from(
+            sa.text("sysmaster:sysdual")
+        )
+        with pytest.raises(aioifx.DataError, match="expected hexadecimal digits, got other text"):
+            await conn.scalar(select)
+        assert await conn.scalar(sa.text("select 1 from sysmaster:sysdual")) == 1
