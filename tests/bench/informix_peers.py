@@ -89,9 +89,7 @@ class Aioifx(Peer):
         return work
 
     async def pool(self, order: Order) -> Work:
-        pool = await self.opened.enter_async_context(
-            aioifx.create_pool(self.dsn, min_size=POOL, max_size=POOL)
-        )
+        pool = await self.opened.enter_async_context(self._pool_of(POOL))
 
         async def call() -> None:
             async with pool.acquire() as conn:
@@ -100,7 +98,7 @@ class Aioifx(Peer):
         return lambda: in_turns([call] * WORKERS)
 
     async def pool_fetch(self, order: Order) -> Work:
-        pool = await self.opened.enter_async_context(self._one_pool())
+        pool = await self.opened.enter_async_context(self._pool_of(1))
 
         async def work() -> int:
             await pool.fetchval(SELECT_ONE)
@@ -108,8 +106,8 @@ class Aioifx(Peer):
 
         return work
 
-    def _one_pool(self) -> aioifx.Pool[Any]:
-        return aioifx.create_pool(self.dsn, min_size=1, max_size=1)
+    def _pool_of(self, size: int) -> aioifx.Pool[Any]:
+        return aioifx.create_pool(self.dsn, min_size=size, max_size=size)
 
     async def gather(self, order: Order) -> Work:
         """Calls of many tasks on one connection."""
@@ -117,9 +115,7 @@ class Aioifx(Peer):
 
     async def crowd(self, order: Order) -> Work:
         """Calls of many tasks through a pool."""
-        pool = await self.opened.enter_async_context(
-            aioifx.create_pool(self.dsn, min_size=CROWDED, max_size=CROWDED)
-        )
+        pool = await self.opened.enter_async_context(self._pool_of(CROWDED))
         await pool.wait_ready()
         return lambda: at_once(lambda: pool.fetchval(SELECT_ONE), CROWD)
 
@@ -157,8 +153,8 @@ class AioifxObserved(Aioifx):
     async def connected(self) -> aioifx.Connection:
         return await aioifx.connect(self.dsn, observer=Unmoved())
 
-    def _one_pool(self) -> aioifx.Pool[Any]:
-        return aioifx.create_pool(self.dsn, min_size=1, max_size=1, observer=Unmoved())
+    def _pool_of(self, size: int) -> aioifx.Pool[Any]:
+        return aioifx.create_pool(self.dsn, min_size=size, max_size=size, observer=Unmoved())
 
 
 class AioifxTables(Aioifx):
