@@ -267,9 +267,11 @@ class Pool(Queries[Item], NotCopied):
         return self._observation.run(name, work, sql=sql, parameters=parameters, batch_size=batch_size)
 
     async def _run_acquired(self, function: Callable[[StatementCache], Awaitable[T]]) -> T:
-        """Call *function* with the statement cache of a connection, which the current operation waits for."""
+        """Call *function* with the statement cache of a connection."""
         acquired = self.acquire()
-        conn = await within_operation(acquired.__aenter__())
+        acquiring = acquired.__aenter__()
+        # Without an observer, the current operation is not the pool's.
+        conn = await (acquiring if self._observation is None else within_operation(acquiring))
         try:
             return await function(statements_of(conn))
         finally:

@@ -337,6 +337,19 @@ async def test_an_interrupt_in_an_observer_leaves_no_connection_in_use(
     recorder.check()
 
 
+async def test_a_pool_without_an_observer_changes_no_operation_around_it(
+    server: Server, conn: Connection, recorder: Recorder
+) -> None:
+    async with serve(OPTIONS) as other, aioifx.create_pool(other.dsn) as pool:
+
+        async def rows() -> AsyncIterator[tuple[int, str]]:
+            await pool.executemany("insert into thing values (?, ?)", [(1, "one")])
+            yield 1, "one"
+
+        await conn.load("thing", rows())
+    assert (recorder.last.name, recorder.last.port) == ("load", server.port)
+
+
 async def test_connections_that_a_pool_opens_at_once_do_not_share_an_operation(
     server: Server, recorder: Recorder
 ) -> None:
