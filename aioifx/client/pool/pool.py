@@ -237,16 +237,14 @@ class Pool(Queries[Item], NotCopied):
         self, sql: str, params: Sequence[Value], action: Action[A, T], argument: A, timeout: float | None
     ) -> T:
         """`execute.call` on a connection of the pool that gets no `Connection`."""
-        manager = self._manager
-        pooled = manager.try_take()
+        manager, observation = self._manager, self._observation
+        pooled = manager.try_take() if observation is None else manager.try_take_within(observation)
         if pooled is None:
             if manager.has_setup:  # which needs one
                 return await self._run_acquired(
                     lambda each: call(each, sql, params, action, argument, timeout)
                 )
             pooled = await manager.take(self._acquire_timeout)
-        elif self._observation is not None:
-            manager.report_taken(self._observation, pooled)
         statements = pooled.session.statements
         try:
             return await call(statements, sql, params, action, argument, timeout)

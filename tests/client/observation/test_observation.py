@@ -337,6 +337,32 @@ async def test_an_interrupt_in_an_observer_leaves_no_connection_in_use(
     recorder.check()
 
 
+async def test_an_interrupt_after_the_wait_for_a_pool_leaves_no_connection_in_use(
+    server: Server, recorder: Recorder
+) -> None:
+    interrupting = Interrupting(SystemExit(3), "end", "acquire")
+    async with aioifx.create_pool(
+        server.dsn, observer=[interrupting, recorder], min_size=0, max_size=1
+    ) as pool:
+        with pytest.raises(SystemExit):
+            await pool.fetch("select * from thing")
+        assert (pool.stats.size, pool.stats.in_use) == (1, 0)
+        assert await pool.fetch("select * from thing") == []
+    recorder.check()
+
+
+async def test_a_call_of_a_closed_pool_has_an_acquire_that_failed(server: Server, recorder: Recorder) -> None:
+    async with aioifx.create_pool(server.dsn, observer=recorder, name="web") as pool:
+        recorder.clear()
+    with pytest.raises(aioifx.PoolClosed) as caught:
+        await pool.fetch("select * from thing")
+    assert [(operation.name, operation.pool) for operation in recorder.ended] == [
+        ("acquire", "web"), ("fetch", "web"),
+    ]  # fmt: skip
+    assert {operation.error for operation in recorder.ended} == {caught.value}
+    recorder.check()
+
+
 async def test_a_pool_without_an_observer_changes_no_operation_around_it(
     server: Server, conn: Connection, recorder: Recorder
 ) -> None:
