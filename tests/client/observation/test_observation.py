@@ -177,9 +177,13 @@ async def test_the_wait_for_the_connection_is_queue_time(conn: Connection, recor
     assert waited["select * from thing"] < waited["select count(*) from thing"]
 
 
-async def test_a_call_of_a_pool_waits_for_a_connection(server: Server, recorder: Recorder) -> None:
+async def test_a_call_of_a_pool_has_an_acquire_and_then_its_session(
+    server: Server, recorder: Recorder
+) -> None:
     async with aioifx.create_pool(server.dsn, observer=recorder, name="web", max_size=1) as pool:
         assert recorder.names == ["connect"]
+        async with pool.acquire() as conn:
+            number = await conn.session_id()
         recorder.clear()
         await pool.fetch("select * from thing")
         outer, inner = recorder.started
@@ -189,6 +193,7 @@ async def test_a_call_of_a_pool_waits_for_a_connection(server: Server, recorder:
         assert (inner.round_trips, outer.round_trips) == (0, 2)
         assert {operation.pool for operation in recorder.ended} == {"web"}
         assert {operation.port for operation in recorder.ended} == {server.port}
+        assert {operation.session_id for operation in recorder.ended} == {number}
         recorder.clear()
         await pool.executemany("insert into thing values (?, ?)", [(1, "one")])
         await pool.execute("delete from thing")
@@ -198,11 +203,12 @@ async def test_a_call_of_a_pool_waits_for_a_connection(server: Server, recorder:
     recorder.check()
 
 
-async def test_a_call_that_waits_for_a_pool_has_its_wait_and_its_server(
+async def test_a_call_that_waits_for_a_pool_has_its_wait_and_its_session(
     server: Server, recorder: Recorder
 ) -> None:
     async with aioifx.create_pool(server.dsn, observer=recorder, max_size=1) as pool:
-        async with pool.acquire():
+        async with pool.acquire() as conn:
+            number = await conn.session_id()
             recorder.clear()
             call = asyncio.create_task(pool.fetch("select * from thing"))
             await eventually(lambda: pool.stats.waiting == 1)
@@ -213,7 +219,7 @@ async def test_a_call_that_waits_for_a_pool_has_its_wait_and_its_server(
         assert outer.queue_time >= inner.queue_time > 0
         assert inner.queue_time <= (inner.duration or 0)
         assert (inner.round_trips, outer.round_trips) == (0, 2)
-        assert {operation.port for operation in recorder.ended} == {server.port}
+        assert {operation.session_id for operation in recorder.ended} == {number}
 
 
 async def test_an_acquire_that_times_out_ends_once(server: Server, recorder: Recorder) -> None:
