@@ -39,7 +39,7 @@ class CoreOperation:
         self.position: int | None = None
         self.error: BaseException | None = None
         self.meter: Any = None
-        """The channel of its first request."""
+        """The channel of its last request; None at its end."""
 
     def set_identity(self, identity: Identity) -> None:
         """Set the fields about the server and the session."""

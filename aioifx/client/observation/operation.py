@@ -80,6 +80,11 @@ class Operation(CoreOperation):
         failed = f", {type(self.error).__name__}" if self.error is not None else ""
         return f"<Operation {self.name} {took}{failed}>"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # copy and pickle do not find the fields of a compiled class.
+        fields = {field: getattr(self, field) for field in Operation.__annotations__}
+        return type(self), (self.name,), (None, {**vars(self), **fields, "meter": None})
+
 
 class Observer(Protocol):
     """Gets the operations of `connect(observer=...)` and `create_pool(observer=...)`.

@@ -213,11 +213,32 @@ class PoolManager:
         """Wait for a connection that `try_take` has not found; `end` returns it. Not if there is a setup hook."""
         if self.observation is None:
             return self._take(timeout)
-        acquiring = self.observation.run("acquire", within_operation(self._take(timeout)))
-        return within_operation(acquiring)
+        return self._take_within(self.observation, timeout)
 
-    def report_taken(self, observation: Observation, pooled: PooledConnection[PooledSession]) -> None:
-        """Report a `try_take` as an operation, within the current one."""
+    async def _take_within(self, observation: Observation, timeout: float) -> PooledConnection[PooledSession]:
+        """`take` as an operation, within the current one."""
+        taken: list[PooledConnection[PooledSession]] = []
+
+        async def take() -> PooledConnection[PooledSession]:
+            taken.append(await within_operation(self._take(timeout)))
+            return taken[0]
+
+        try:
+            return await within_operation(observation.run("acquire", take()))
+        except BaseException:  # an observer may raise KeyboardInterrupt after the wait
+            for pooled in taken:
+                self.end(pooled, pooled.session.statements)
+            raise
+
+    def try_take_within(self, observation: Observation) -> PooledConnection[PooledSession] | None:
+        """`try_take` as an operation, within the current one, unless a connection has to be waited for."""
+        try:
+            pooled = self.try_take()
+        except Error as error:
+            observation.end(observation.start("acquire"), error)
+            raise
+        if pooled is None:
+            return None
         session = session_of(pooled)
         try:
             observation.end(observation.start("acquire", session=session))
@@ -226,6 +247,7 @@ class PoolManager:
             raise
         if (operation := running()) is not None:
             operation.set_identity(session.identity())
+        return pooled
 
     async def _take(self, timeout: float) -> PooledConnection[PooledSession]:
         asked_at = self._now()

@@ -237,16 +237,14 @@ class Pool(Queries[Item], NotCopied):
         self, sql: str, params: Sequence[Value], action: Action[A, T], argument: A, timeout: float | None
     ) -> T:
         """`execute.call` on a connection of the pool that gets no `Connection`."""
-        manager = self._manager
-        pooled = manager.try_take()
+        manager, observation = self._manager, self._observation
+        pooled = manager.try_take() if observation is None else manager.try_take_within(observation)
         if pooled is None:
             if manager.has_setup:  # which needs one
                 return await self._run_acquired(
                     lambda each: call(each, sql, params, action, argument, timeout)
                 )
             pooled = await manager.take(self._acquire_timeout)
-        elif self._observation is not None:
-            manager.report_taken(self._observation, pooled)
         statements = pooled.session.statements
         try:
             return await call(statements, sql, params, action, argument, timeout)
@@ -267,9 +265,11 @@ class Pool(Queries[Item], NotCopied):
         return self._observation.run(name, work, sql=sql, parameters=parameters, batch_size=batch_size)
 
     async def _run_acquired(self, function: Callable[[StatementCache], Awaitable[T]]) -> T:
-        """Call *function* with the statement cache of a connection, which the current operation waits for."""
+        """Call *function* with the statement cache of a connection."""
         acquired = self.acquire()
-        conn = await within_operation(acquired.__aenter__())
+        acquiring = acquired.__aenter__()
+        # Without an observer, the current operation is not the pool's.
+        conn = await (acquiring if self._observation is None else within_operation(acquiring))
         try:
             return await function(statements_of(conn))
         finally:

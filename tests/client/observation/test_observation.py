@@ -177,9 +177,13 @@ async def test_the_wait_for_the_connection_is_queue_time(conn: Connection, recor
     assert waited["select * from thing"] < waited["select count(*) from thing"]
 
 
-async def test_a_call_of_a_pool_waits_for_a_connection(server: Server, recorder: Recorder) -> None:
+async def test_a_call_of_a_pool_has_an_acquire_and_then_its_session(
+    server: Server, recorder: Recorder
+) -> None:
     async with aioifx.create_pool(server.dsn, observer=recorder, name="web", max_size=1) as pool:
         assert recorder.names == ["connect"]
+        async with pool.acquire() as conn:
+            number = await conn.session_id()
         recorder.clear()
         await pool.fetch("select * from thing")
         outer, inner = recorder.started
@@ -189,6 +193,7 @@ async def test_a_call_of_a_pool_waits_for_a_connection(server: Server, recorder:
         assert (inner.round_trips, outer.round_trips) == (0, 2)
         assert {operation.pool for operation in recorder.ended} == {"web"}
         assert {operation.port for operation in recorder.ended} == {server.port}
+        assert {operation.session_id for operation in recorder.ended} == {number}
         recorder.clear()
         await pool.executemany("insert into thing values (?, ?)", [(1, "one")])
         await pool.execute("delete from thing")
@@ -198,11 +203,12 @@ async def test_a_call_of_a_pool_waits_for_a_connection(server: Server, recorder:
     recorder.check()
 
 
-async def test_a_call_that_waits_for_a_pool_has_its_wait_and_its_server(
+async def test_a_call_that_waits_for_a_pool_has_its_wait_and_its_session(
     server: Server, recorder: Recorder
 ) -> None:
     async with aioifx.create_pool(server.dsn, observer=recorder, max_size=1) as pool:
-        async with pool.acquire():
+        async with pool.acquire() as conn:
+            number = await conn.session_id()
             recorder.clear()
             call = asyncio.create_task(pool.fetch("select * from thing"))
             await eventually(lambda: pool.stats.waiting == 1)
@@ -213,7 +219,7 @@ async def test_a_call_that_waits_for_a_pool_has_its_wait_and_its_server(
         assert outer.queue_time >= inner.queue_time > 0
         assert inner.queue_time <= (inner.duration or 0)
         assert (inner.round_trips, outer.round_trips) == (0, 2)
-        assert {operation.port for operation in recorder.ended} == {server.port}
+        assert {operation.session_id for operation in recorder.ended} == {number}
 
 
 async def test_an_acquire_that_times_out_ends_once(server: Server, recorder: Recorder) -> None:
@@ -335,6 +341,45 @@ async def test_an_interrupt_in_an_observer_leaves_no_connection_in_use(
         assert await pool.fetch("select * from thing") == []
     gc.collect()
     recorder.check()
+
+
+async def test_an_interrupt_after_the_wait_for_a_pool_leaves_no_connection_in_use(
+    server: Server, recorder: Recorder
+) -> None:
+    interrupting = Interrupting(SystemExit(3), "end", "acquire")
+    async with aioifx.create_pool(
+        server.dsn, observer=[interrupting, recorder], min_size=0, max_size=1
+    ) as pool:
+        with pytest.raises(SystemExit):
+            await pool.fetch("select * from thing")
+        assert (pool.stats.size, pool.stats.in_use) == (1, 0)
+        assert await pool.fetch("select * from thing") == []
+    recorder.check()
+
+
+async def test_a_call_of_a_closed_pool_has_an_acquire_that_failed(server: Server, recorder: Recorder) -> None:
+    async with aioifx.create_pool(server.dsn, observer=recorder, name="web") as pool:
+        recorder.clear()
+    with pytest.raises(aioifx.PoolClosed) as caught:
+        await pool.fetch("select * from thing")
+    assert [(operation.name, operation.pool) for operation in recorder.ended] == [
+        ("acquire", "web"), ("fetch", "web"),
+    ]  # fmt: skip
+    assert {operation.error for operation in recorder.ended} == {caught.value}
+    recorder.check()
+
+
+async def test_a_pool_without_an_observer_changes_no_operation_around_it(
+    server: Server, conn: Connection, recorder: Recorder
+) -> None:
+    async with serve(OPTIONS) as other, aioifx.create_pool(other.dsn) as pool:
+
+        async def rows() -> AsyncIterator[tuple[int, str]]:
+            await pool.executemany("insert into thing values (?, ?)", [(1, "one")])
+            yield 1, "one"
+
+        await conn.load("thing", rows())
+    assert (recorder.last.name, recorder.last.port) == ("load", server.port)
 
 
 async def test_connections_that_a_pool_opens_at_once_do_not_share_an_operation(
