@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -61,6 +62,12 @@ async def session_of(conn: Connection) -> Any:
 
 async def queued(pool: Pool, count: int) -> None:
     await eventually(lambda: pool.stats.waiting == count)
+
+
+def stop_clock(pool: Pool) -> None:
+    """Let the pool's time stand still, at a whole second, so that differences are exact."""
+    now = float(math.ceil(pool._manager._now()))
+    pool._manager._now = lambda: now
 
 
 def move_clock(pool: Pool, seconds: float) -> None:

@@ -559,7 +559,7 @@ def _compiled(owner: type, name: str) -> tuple[dict[str, Any], str]:
     """The globals and the source of a method that *owner* inherits from a class compiled from Python."""
     base = next(each for each in owner.__mro__ if name in vars(each))
     module = sys.modules[base.__module__]
-    text = Path(str(module.__file__)).with_name(f"{module.__name__.rpartition('.')[2]}.py").read_text()
+    text = Path(str(module.__file__)).with_name(f"{module.__name__.rpartition('.')[2]}.py").read_text("utf-8")
     classes = [
         each for each in ast.parse(text).body if isinstance(each, ast.ClassDef) and each.name == base.__name__
     ]
