@@ -24,7 +24,7 @@ from aioifx.client.config.resolve import resolve_again
 from aioifx.client.connect.locales import log_in
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.connect.transport import StaggeredRace
-from aioifx.client.observation.observation import Observation, running
+from aioifx.client.observation.observation import Observation, note_session
 from aioifx.client.session.session import Session
 from aioifx.errors import AuthenticationError, ConnectError, DatabaseError
 from aioifx.rows import Item, Record, RowFactory
@@ -124,9 +124,7 @@ async def _open_observed(
     connection = await opening(options, observation)
     if options.lock_diagnosis:
         await _learn_session_id(connection, options)
-    operation = running()
-    if operation is not None:
-        operation.set_identity(statements_of(connection).base_session.identity())
+    note_session(statements_of(connection).base_session)
     return connection
 
 

@@ -57,6 +57,12 @@ def note(*, sql: str | None = None, parameters: int | None = None, batch_size: i
         operation.batch_size = operation.batch_size if batch_size is None else batch_size
 
 
+def note_session(session: Identifies) -> None:
+    """Set the server and the session of the current operation."""
+    if (operation := running()) is not None:
+        operation.set_identity(session.identity())
+
+
 @contextmanager
 def queueing() -> Generator[None, None, None]:
     """The time of the block is queue time of the current operation."""

@@ -18,7 +18,7 @@ from aioifx.client.api.connection import Connection, ConnectionLease, statements
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.connect import open_connection
 from aioifx.client.execution.statement_cache import StatementCache
-from aioifx.client.observation.observation import Observation, queueing, running
+from aioifx.client.observation.observation import Observation, note_session, queueing
 from aioifx.client.pool.decisions import PooledConnection
 from aioifx.client.session.session import Session
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError
@@ -185,8 +185,7 @@ async def within_operation(acquiring: Awaitable[A]) -> A:
     """Await a connection for the current operation, which waits for it and then has its server."""
     with queueing():
         acquired = await acquiring
-    if (operation := running()) is not None:
-        operation.set_identity(session_of(acquired).identity())
+    note_session(session_of(acquired))
     return acquired
 
 

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 from aioifx.channel import running_loop
 from aioifx.client.api.connection import Connection, lease_of
 from aioifx.client.execution.statement_cache import StatementCache
-from aioifx.client.observation.observation import Observation, running
+from aioifx.client.observation.observation import Observation, note_session
 from aioifx.client.pool.decisions import (
     Action,
     Assign,
@@ -245,8 +245,7 @@ class PoolManager:
         except BaseException:  # an observer may raise KeyboardInterrupt
             self.end(pooled, pooled.session.statements)
             raise
-        if (operation := running()) is not None:
-            operation.set_identity(session.identity())
+        note_session(session)
         return pooled
 
     async def _take(self, timeout: float) -> PooledConnection[PooledSession]:
