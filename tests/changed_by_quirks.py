@@ -26,6 +26,12 @@ _ROUND_TRIPS: Final = {
     Quirk.SEPARATE_END: "the end of rows takes a round trip",
 }
 
+_NOT_STARTED: Final = {
+    Quirk.NO_OPTOFC: "the CLOSE of a call comes before the next call",
+    Quirk.SEPARATE_END: "the CLOSE of a call comes before the next call",
+    Quirk.ROW_BY_ROW: "a query takes more round trips",
+}
+
 _RETURNED: Final = {Quirk.DROPPED_VALUES: "earlier rows were returned, so the error names the option"}
 _NOT_DROPPED: Final = {
     Quirk.NO_OPTOFC: "no cursor is closed, so no value is dropped",
@@ -49,6 +55,12 @@ CHANGED: Final[Mapping[str, Mapping[Quirk, str]]] = {
     "test_execute::test_an_error_of_a_value_has_the_column_that_it_is_stored_into": {
         Quirk.NO_BIT_34: "the server has not described the parameters of UPDATE, so it cuts the value"
     },
+    "test_queued_call::test_each_task_gets_its_own_result": _NOT_STARTED,
+    "test_queued_call::test_rows_of_several_blocks": _NOT_STARTED,
+    "test_queued_call::test_what_must_be_awaited_first_is_left_to_the_task": _NOT_STARTED,
+    "test_queued_call::test_an_error_reaches_its_own_task_and_no_other": _NOT_STARTED,
+    "test_queued_call::test_operations_count_their_own_requests_and_waits": _NOT_STARTED,
+    "test_queued_call::test_a_call_with_a_timeout_has_it_from_the_start_of_its_wait": _UNINTERRUPTED,
     "test_queries::test_a_stream_has_blocks_and_columns": _OTHER_BLOCKS,
     "test_queries::test_a_call_has_a_limit_of_time_of_its_own": _UNINTERRUPTED,
     "test_queries::test_a_limit_of_a_prepared_statement_and_of_a_cursor": _UNINTERRUPTED,

@@ -35,9 +35,10 @@ cdef class CoreChannel:
     cdef object _parse_replies(self)
 
 
-cdef class CoreLock:
-    cdef public bint is_locked
-    cdef public object waiters
+cdef class Waiter:
+    cdef public object future, failure, deadline, timeout
+    cdef public bint has_lock, is_late
+    cdef public InFlight in_flight
 
 
 cdef class CoreInterrupter:
@@ -48,11 +49,19 @@ cdef class CoreInterrupter:
 cdef class CoreDispatcher:
     cdef public CoreInterrupter interrupter
     cdef public CoreChannel channel
-    cdef public CoreLock _lock
     cdef public InFlight _awaited
     cdef public object stats, binding, command_timeout
     cdef public object on_reply, _request, _in_flight, _holder, _deadline, _timeout, _deferred, _idle_waiter, _before_send
+    cdef public object _waiters
     cdef public Py_ssize_t _undelivered
-    cdef public bint counts_plain, _started, _is_closing
+    cdef public bint counts_plain, is_acquired, _started, _is_closing
+
+    cdef bint _may_start(self)
+
+    @cython.locals(waiter=Waiter, in_flight=InFlight)
+    cpdef object pass_lock(self)
+
+    @cython.locals(in_flight=InFlight)
+    cpdef InFlight send_statement(self, request, reader, on_lost, future=*)
 
     cdef InFlight _send(self, request, InFlight in_flight)

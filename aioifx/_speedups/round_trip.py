@@ -46,7 +46,7 @@ class InFlight:
         self.on_lost = on_lost
         """Called with the error if the request was sent and its reply will not come."""
         self.future: asyncio.Future[Any] = None  # type: ignore[assignment]
-        """Of the reply; set when the request is sent."""
+        """Of the reply; created when the request is sent, unless a task already waits for it."""
         self.parser: Any = None
         self.is_abandoned = False
         """Whether its reply is awaited no longer, or never was."""
@@ -82,8 +82,9 @@ class CoreChannel:
         self._quiet_since = 0.0
 
     def request(self, in_flight: InFlight, data: bytes | bytearray) -> None:
-        """Queue a request, whose future is set here, then send *data*, its bytes."""
-        in_flight.future = _Future(loop=self._loop)
+        """Queue a request, whose future is created here unless it has one, then send *data*, its bytes."""
+        if in_flight.future is None:  # pyright: ignore[reportUnnecessaryComparison] - before it is sent
+            in_flight.future = _Future(loop=self._loop)
         if self.failure is not None:
             self._refuse(in_flight)
             return
@@ -237,19 +238,30 @@ class CoreChannel:
         raise NotImplementedError
 
 
-class CoreLock:
-    """Whether a lock is held, and who waits for it."""
+class Waiter:
+    """A task that waits for the lock of a connection."""
 
     def __init__(self) -> None:
-        self.is_locked = False
-        """Set it to acquire the lock without waiting, while it is False."""
-        self.waiters: OrderedDict[asyncio.Future[None], bool] = OrderedDict()
-        """In order; False: not to be woken early again. A cancelled wait is removed without a search; a dict is slow to
-        find its first key again."""
+        self.future: asyncio.Future[Any] = None  # type: ignore[assignment]
+        """Of the lock, or of the reply to `in_flight`."""
+        self.has_lock = False
+        self.in_flight: InFlight | None = None
+        """The first request of its call, if that was sent for it."""
+        self.failure: BaseException | None = None
+        """What has ended the wait for its reply."""
+        self.is_late = False
+        """Whether its deadline has passed."""
+        self.deadline: float | None = None
+        self.timeout: float | None = None
+        """The time limit of its call: when in the event loop's time, and in seconds."""
 
-    def release(self) -> None:
-        """Pass the lock to the next waiter."""
-        raise NotImplementedError
+    def start(self) -> InFlight | None:
+        """Send the first request of its call, with `future` for the reply. Called with the lock.
+
+        Returns:
+            None, and nothing is sent, if only the task itself can do that.
+        """
+        return None
 
 
 class CoreInterrupter:
@@ -269,7 +281,7 @@ class CoreInterrupter:
 class CoreDispatcher:
     """The lock of one connection, and the request that its holder waits for."""
 
-    def __init__(self, channel: Any, stats: Any, binding: Any, lock: Any, interrupter: Any) -> None:
+    def __init__(self, channel: Any, stats: Any, binding: Any, interrupter: Any) -> None:
         self.channel = channel
         self._request = channel.request
         self.on_reply: Callable[[Any], bool | None] | None = None
@@ -281,7 +293,11 @@ class CoreDispatcher:
         self.binding = binding
         self.interrupter = interrupter
         self.command_timeout: float | None = None
-        self._lock = lock
+        self.is_acquired = False
+        """Whether a task holds the lock; it is never free between one task and the next that waits for it."""
+        self._waiters: OrderedDict[Waiter, None] = OrderedDict()
+        """The tasks that wait for the lock, in order. One is removed without a search; a dict is slow to find its first
+        key again."""
         self._started = False  # the holder starts once deferred cleanup is done
         self._holder: asyncio.Task[Any] | None = None  # task that holds the lock, if recorded
         self._deadline: float | None = None
@@ -289,7 +305,8 @@ class CoreDispatcher:
         self._awaited: InFlight | None = None  # request that the holder waits for, or waited for last
         self._undelivered = 0  # replies whose `on_orphan` is still to be called
         self._deferred: deque[Any] = deque()
-        self._idle_waiter: asyncio.Future[None] | None = None
+        self._idle_waiter: Waiter | None = None
+        """The one that has the lock, and waits for replies and deferred cleanup."""
         self._before_send: Callable[[], None] | None = None
         """Called by `send`: raises while closing, or has the holder's next statement interrupted."""
         self._is_closing = False
@@ -308,35 +325,29 @@ class CoreDispatcher:
         """
         if _running_loop() is not self.binding.loop:
             raise self.binding.refusal()
-        lock = self._lock
-        if (
-            lock.is_locked
-            or self._in_flight
+        if self.is_acquired or not self._may_start():
+            return False
+        self.is_acquired = self._started = True
+        if self.command_timeout is not None:
+            self.extend_deadline()
+        return True
+
+    def _may_start(self) -> bool:
+        """Whether the holder of the lock may send a request, because nothing has to be awaited first."""
+        return not (
+            self._in_flight
             or self._undelivered
             or self._deferred
             or self.interrupter.is_pending
             or self._is_closing
             or self.channel.failure is not None
-        ):
-            return False
-        lock.is_locked = self._started = True
-        if self.command_timeout is not None:
-            self.extend_deadline()
-        return True
+        )
 
     def is_clean(self) -> bool:
         """Whether the session is open and idle, and no interrupt has left anything uncertain."""
         interrupter = self.interrupter
         return not (
-            self._lock.is_locked
-            or self._in_flight
-            or self._undelivered
-            or self._deferred
-            or interrupter.is_pending
-            or interrupter.is_unconfirmed
-            or interrupter.has_unasked
-            or self._is_closing
-            or self.channel.failure is not None
+            self.is_acquired or not self._may_start() or interrupter.is_unconfirmed or interrupter.has_unasked
         )
 
     def release(self) -> None:
@@ -349,16 +360,35 @@ class CoreDispatcher:
         self._started, self._holder = False, None
         if self._deadline is not None:
             self._deadline, self._timeout = None, self.command_timeout
-        # Not always `FairLock.release`: without waiters, that call costs 250 instructions (measured).
-        lock = self._lock
-        if lock.waiters:
-            lock.release()
-        else:
-            lock.is_locked = False
         if self._before_send is not None:
             self._stop_interrupting()
+        if self._waiters:
+            self.pass_lock()
+        else:
+            self.is_acquired = False
         if self._deferred or self.interrupter.cancel_timer is not None:
             self._run_deferred()
+
+    def pass_lock(self) -> None:
+        """Pass the lock to the next waiter, if there is one. Its call starts now if nothing has to be awaited first."""
+        waiters = self._waiters
+        while waiters:
+            waiter, _ = waiters.popitem(last=False)
+            if waiter.future.done():  # its wait has failed
+                continue
+            waiter.has_lock = True
+            try:
+                if self._may_start():
+                    self._started, self._deadline, self._timeout = True, waiter.deadline, waiter.timeout
+                    in_flight = waiter.in_flight = waiter.start()
+                    if in_flight is not None:  # the waiter awaits its future
+                        self.reply(in_flight)  # type: ignore[unused-awaitable]
+            finally:
+                if waiter.in_flight is None:
+                    self._started, self._deadline, self._timeout = False, None, self.command_timeout
+                    waiter.future.set_result(None)
+            return
+        self.is_acquired = False
 
     def send(
         self,
@@ -385,10 +415,21 @@ class CoreDispatcher:
         return self._send(request, InFlight(reader, interruptible, on_reply, on_orphan, on_lost))
 
     def send_statement(
-        self, request: bytes | bytearray, reader: Any, on_lost: Callable[[Any], None] | None
+        self,
+        request: bytes | bytearray,
+        reader: Any,
+        on_lost: Callable[[Any], None] | None,
+        future: asyncio.Future[Any] | None = None,
     ) -> InFlight:
-        """`send` for a statement whose reply is ordinary."""
-        return self._send(request, InFlight(reader, True, self.on_reply, None, on_lost))
+        """`send` for a statement whose reply is ordinary.
+
+        Args:
+            future: of the reply; None: a new one.
+        """
+        in_flight = InFlight(reader, True, self.on_reply, None, on_lost)
+        if future is not None:
+            in_flight.future = future
+        return self._send(request, in_flight)
 
     def _send(self, request: bytes | bytearray, in_flight: InFlight) -> InFlight:
         if self._before_send is not None:

@@ -13,8 +13,9 @@ from aioifx.client.api.queries import Queries
 from aioifx.client.api.transaction import Transaction, commit_work, rollback_work
 from aioifx.client.config.checks import Lobs, check_flag, check_lobs, check_row_factory, check_wait
 from aioifx.client.config.isolation import Isolation
+from aioifx.client.execution.actions import Action, fetch_first_row
 from aioifx.client.execution.block_reader import BlockReader
-from aioifx.client.execution.execute import Action, call, fetch_first_row
+from aioifx.client.execution.execute import call
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from aioifx.client.config.checks import Lobs, check_row_factory, row_maker
+from aioifx.client.execution.actions import execute_statement
 from aioifx.client.execution.arrow_reader import ArrowTable
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
@@ -16,7 +17,6 @@ from aioifx.client.execution.execute import (
     by_name_or_position,
     call_of,
     check_on_error,
-    execute_statement,
     executemany,
     rows_by_name_or_position,
     start,
@@ -231,7 +231,7 @@ class Cursor(NotCopied, Generic[R]):
     ) -> None:
         session = self._session
         # ``async with session.turn(timeout)``, without awaiting if nothing has to be awaited.
-        if timeout is not None or session.settings.pending or not session.dispatcher.try_acquire():
+        if session.settings.pending or not session.dispatcher.try_acquire_within(timeout):
             await session.acquire(timeout)
         try:
             statement, _ = await start(self._statements, sql, params, begin or self._begin)

@@ -8,20 +8,10 @@ from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
 
 from aioifx.client.api.queries import FetchOptions, StreamOptions
 from aioifx.client.config.checks import Lobs, check_lobs
+from aioifx.client.execution.actions import Action, execute_statement, fetch_all_rows, fetch_first_row
 from aioifx.client.execution.arrow_reader import ArrowData, ArrowTable, is_arrow
 from aioifx.client.execution.block_reader import BlockReader
-from aioifx.client.execution.execute import (
-    Action,
-    OnError,
-    call,
-    check_on_error,
-    execute_statement,
-    executemany,
-    fetch_all_rows,
-    fetch_first_row,
-    named_rows,
-    value_at,
-)
+from aioifx.client.execution.execute import OnError, call, check_on_error, executemany, named_rows, value_at
 from aioifx.client.execution.parameters import check_rows
 from aioifx.client.execution.pipeline import BatchRows, ParamRows
 from aioifx.client.execution.result import ExecuteResult

@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, over
 
 from aioifx.client.bulk.arguments import Commit, Format, OnReject, Progress, RowSource, Target
 from aioifx.client.config.checks import Lobs, check_lobs, check_timeout
+from aioifx.client.execution.actions import Action, execute_statement, fetch_all_rows, fetch_first_row
 from aioifx.client.execution.arrow_reader import ArrowTable
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
-    Action,
     OnError,
     by_position,
     call_of,
     check_on_error,
-    execute_statement,
     execute_text,
     executemany,
-    fetch_all_rows,
-    fetch_first_row,
     rows_by_position,
     value_at,
 )

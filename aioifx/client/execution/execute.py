@@ -6,16 +6,14 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapp
 from contextlib import asynccontextmanager
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
-from aioifx.client.config.options import MIN_FETCH_SIZE
+from aioifx.client.execution.actions import SENDERS, Action, execute_statement
 from aioifx.client.execution.arrow_reader import ArrowData, ArrowTable, is_arrow
 from aioifx.client.execution.parameters import check_rows, check_sequence
 from aioifx.client.execution.pipeline import BatchRows, ParamRows, is_single_use, run_pipeline
-from aioifx.client.execution.read_again import fill
+from aioifx.client.execution.queued_call import QueuedCall
 from aioifx.client.execution.result import ExecuteResult, result_of
-from aioifx.client.execution.row_plan import converted
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, StatementSource
-from aioifx.client.execution.statement_state import PREPARED, WITH_ROWS
 from aioifx.client.observation.observation import note
 from aioifx.client.session.failures import is_cancelled_or_timed_out, note_sql
 from aioifx.client.session.session import Session, command_type
@@ -32,9 +30,10 @@ from aioifx.client.sql.placeholders import (
 from aioifx.client.sql.scanner import check_sql, scan
 from aioifx.client.sql.templates import Sql, bind_template
 from aioifx.errors import DatabaseError, InterfaceError
-from aioifx.rows import Record, RowFactory, listed
+from aioifx.rows import Record, listed
 from aioifx.sqltypes import Row, Value
 from aioifx.wire.batch_replies import BatchTally
+from aioifx.wire.replies import Reply
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -49,10 +48,6 @@ COMMANDS: Final = frozenset(
     "insert update delete merge truncate create alter drop rename grant revoke set lock unlock savepoint release start"
     " stop".split()
 )
-
-
-Action: TypeAlias = Callable[[Statement, Sequence[Value], A], Awaitable[T]]
-"""What a call does with its statement and parameters; the last argument is the call's own."""
 
 
 # -- calls ------------------------------------------------------------------------------------------------------------
@@ -78,28 +73,35 @@ async def call(
     # `session` only raises the error here: as a property it is slower.
     session = source.session if source.is_closed else source.base_session
     dispatcher = session.dispatcher
+    started: QueuedCall | None = None
     # ``async with session.turn(timeout)``, without awaiting if nothing has to be awaited.
-    if timeout is not None or not dispatcher.try_acquire():
+    if not (dispatcher.try_acquire() if timeout is None else dispatcher.try_acquire_within(timeout)):
+        queued = QueuedCall(source, sql, params, SENDERS.get(action), argument)
         try:
-            await dispatcher.acquire(timeout)
+            await dispatcher.acquire(timeout, waiter=queued)
         except DatabaseError as error:
             note_sql(error, sql)
             raise
+        if queued.in_flight is not None:
+            started = queued
     try:
-        if session.settings.pending:
-            await session.apply_settings()
-        may_repeat = not (once or session.transactions.is_open)
-        statement = source.lookup(sql, params) or await source.prepare(sql, params)
+        if started is not None:
+            statement, may_repeat = started.statement, started.may_repeat
+        else:
+            if session.settings.pending:
+                await session.apply_settings()
+            may_repeat = not (once or session.transactions.is_open)
+            statement = source.lookup(sql, params) or await source.prepare(sql, params)
         while True:
             try:
-                result = await action(statement, () if params is None else params, argument)
+                result = await action(statement, () if params is None else params, argument, started)
                 break
             except BaseException as error:
                 repeats = may_repeat and not statement.has_consumed
                 fresh = await source.recover(statement, error, params, repeats)
                 if fresh is None:
                     raise
-                statement = fresh
+                statement, started = fresh, None
         if statement.alters_tables:
             source.clear()
         source.release(statement)
@@ -191,93 +193,8 @@ async def start(
 # -- what a call does with its statement ------------------------------------------------------------------------------
 
 
-async def fetch_all_rows(
-    statement: Statement, params: Sequence[Value], factory: RowFactory[Any]
-) -> list[Any]:
-    """All rows, converted block by block to limit memory; a statement that returns none is executed."""
-    if not statement.returns_rows:
-        await statement.execute(params)
-        return []
-    session = statement.session
-    plan = statement.plans.last
-    if plan is None or plan.factory is not factory:
-        plan = statement.plans.of_factory(factory)
-    read_rows, convert, _, large = plan
-    in_flight = statement.try_send_open(params, read_rows, session.fetch_buffer.size)
-    rows: list[Any] = (
-        await statement.open(params, read_rows=read_rows)
-        if in_flight is None
-        else statement.accept_block(await session.dispatcher.reply(in_flight))
-    )
-    if large is not None:
-        rows = (await fill(statement, large, rows, params)).rows
-    if convert is not None:
-        rows = converted(rows, convert)
-    while statement.state is not PREPARED and statement.state in WITH_ROWS:  # the first test is the fast one
-        block = await statement.fetch_block(ahead=large is None)
-        if large is not None:
-            block, is_whole = await fill(statement, large, block, params)
-            if is_whole:
-                rows.clear()
-        rows += block if convert is None else converted(block, convert)
-    return rows
-
-
-async def fetch_first_row(statement: Statement, params: Sequence[Value], factory: RowFactory[Any]) -> Any:
-    """The first row, converted, or None; requests as little as JDBC's smallest buffer holds.
-
-    A statement that returns no rows is executed.
-    """
-    if not statement.returns_rows:
-        await statement.execute(params)
-        return None
-    plan = statement.plans.last
-    if plan is None or plan.factory is not factory:
-        plan = statement.plans.of_factory(factory)
-    read_rows, convert, _, large = plan
-    in_flight = statement.try_send_open(params, read_rows, MIN_FETCH_SIZE)
-    rows = (
-        await statement.open(params, MIN_FETCH_SIZE, read_rows=read_rows)
-        if in_flight is None
-        else statement.accept_block(await statement.session.dispatcher.reply(in_flight))
-    )
-    while not rows and statement.state in WITH_ROWS:
-        rows = await statement.fetch_block()
-    if not rows:
-        return None
-    if large is not None and not (rows := (await fill(statement, large, rows[:1], params)).rows):
-        return None
-    return rows[0] if convert is None else convert(rows[0])
-
-
-async def _count_rows(statement: Statement, params: Sequence[Value]) -> int:
-    """Fetch and discard all rows; returns their number."""
-    count = len(await statement.open(params))
-    while statement.state in WITH_ROWS:
-        count += len(await statement.fetch_block(ahead=True))
-    return count
-
-
-async def execute_statement(statement: Statement, params: Sequence[Value], _: None = None) -> ExecuteResult:
-    """Execute; rows of a query are fetched, counted and discarded."""
-    if statement.returns_rows:
-        count = await _count_rows(statement, params)
-        return result_of(statement.kind, None, rowcount=count)
-    reply = await statement.execute(params)
-    if reply.is_plain:  # without warnings of routines
-        return result_of(statement.kind, reply.done, reply.serials, statement.warnings)
-    return result_of(
-        statement.kind,
-        reply.done,
-        reply.serials,
-        warnings=statement.warnings,
-        warned=reply.warnings,
-        left_out=reply.warnings_left_out,
-    )
-
-
 async def _executemany(
-    statement: Statement, _: Sequence[Value], batch: tuple[BatchRows, bool]
+    statement: Statement, _: Sequence[Value], batch: tuple[BatchRows, bool], sent: Awaitable[Reply] | None
 ) -> ExecuteResult:
     """Execute once for each row, in a transaction: outside one, a transaction is started for all rows.
 

@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
 
 from aioifx.client.config.checks import row_maker
-from aioifx.client.execution.execute import call, fetch_all_rows
+from aioifx.client.execution.actions import fetch_all_rows
+from aioifx.client.execution.execute import call
 from aioifx.client.execution.parameters import RequestEncoder
 from aioifx.client.execution.prepare import with_fields
 from aioifx.client.execution.statement_cache import StatementCache

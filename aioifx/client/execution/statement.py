@@ -5,6 +5,7 @@ Callers of this module's coroutines hold the session's lock.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -240,9 +241,18 @@ class Statement:
         return self.kind == StatementType.SELECT and not self.session.transactions.is_aborted
 
     def try_send_open(
-        self, params: Sequence[Value], read_rows: RowReader | None, size: int, hold: bool = False
+        self,
+        params: Sequence[Value],
+        read_rows: RowReader | None,
+        size: int,
+        hold: bool = False,
+        future: asyncio.Future[Reply] | None = None,
     ) -> InFlight | None:
-        """Send the request of `open`; None if something must be awaited first or may have to be repeated."""
+        """Send the request of `open`; None if something must be awaited first or may have to be repeated.
+
+        Args:
+            future: of the reply; None: a new one.
+        """
         session = self.session
         if not session.transactions.runs_unchecked or session.fetch_buffer.is_unconfirmed:
             return None
@@ -266,7 +276,7 @@ class Statement:
         )
         cursor.read_rows = read_rows
         self.state, cursor.had_done = ON_OPEN[self.state], None
-        return session.dispatcher.send_statement(group, opening.reader, self.on_lost)
+        return session.dispatcher.send_statement(group, opening.reader, self.on_lost, future)
 
     async def fetch_block(self, *, ahead: bool = False) -> list[Row]:
         """The next block; empty if there are no more rows.
@@ -377,37 +387,55 @@ class Statement:
 
     # -- execution ----------------------------------------------------------------------------------------------------
 
-    async def execute(self, params: Sequence[Value], *, collected: bool = False) -> Reply:
+    async def execute(
+        self, params: Sequence[Value], sent: Awaitable[Reply] | None = None, *, collected: bool = False
+    ) -> Reply:
         """Execute a statement that returns no rows.
 
         Args:
             collected: large parameters were read from their sources, and stored.
+            sent: the reply, if the request is sent.
         """
         session = self.session
-        if self.takes_large_values and not collected:
-            params = await self.encoder.collect(params)
-            if self.lob_parameters is not None and not self.lob_parameters.are_stored(params):
-                async with await self.store(params) as stored:
-                    return await self.execute(stored, collected=True)
-        if self.state is not PREPARED or self.generation != session.generation:
+        if sent is None and (in_flight := self.try_send_execute(params)) is not None:
+            sent = session.dispatcher.reply(in_flight)
+        if sent is None:
+            if self.takes_large_values and not collected:
+                params = await self.encoder.collect(params)
+                if self.lob_parameters is not None and not self.lob_parameters.are_stored(params):
+                    async with await self.store(params) as stored:
+                        return await self.execute(stored, collected=True)
             self.check_usable()
-        group = self.encoder.encode(self._execute_template or self._get_execute_template(), params)
-        if not session.transactions.runs_unchecked:
+            group = self.encoder.encode(self._get_execute_template(), params)
             await self.check_may_run()
-        dispatcher = session.dispatcher
-        if self.kind in DML_TYPES:
-            in_flight = dispatcher.send_statement(group, dispatcher.reader, self.on_lost)
-        else:
             in_flight = session.conversation.send(
                 group,
                 on_success=self._on_executed,
                 interruptible=self.kind not in _CONTROLS,
                 on_lost=self.on_lost,
             )
-        reply: Reply = await dispatcher.reply(in_flight)
+            sent = session.dispatcher.reply(in_flight)
+        reply = await sent
         if not reply.is_plain and (reply.error is not None or reply.bad_value is not None):
             raise_for(reply, self.sql, session.options)
         return reply
+
+    def try_send_execute(
+        self, params: Sequence[Value], future: asyncio.Future[Reply] | None = None
+    ) -> InFlight | None:
+        """Send the request of `execute`; None if something must be awaited first, or the reply changes the session.
+
+        Args:
+            future: of the reply; None: a new one.
+        """
+        session = self.session
+        if self.kind not in DML_TYPES or self.takes_large_values or not session.transactions.runs_unchecked:
+            return None
+        if self.state is not PREPARED or self.generation != session.generation:
+            self.check_usable()
+        group = self.encoder.encode(self._execute_template or self._get_execute_template(), params)
+        dispatcher = session.dispatcher
+        return dispatcher.send_statement(group, dispatcher.reader, self.on_lost, future)
 
     async def store(self, params: Sequence[Value], row: int | None = None) -> StoredParameters:
         """Check all parameters, and prepare to store the values of BLOB and CLOB parameters; see `LobParameters.store`.

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from aioifx._speedups.operation import CoreObservation, Identity
+from aioifx._speedups.round_trip import Waiter
 from aioifx.channel import Channel
 from aioifx.client.observation.operation import Observer, Operation, OperationName
 from aioifx.errors import DatabaseError, LockError
@@ -64,15 +65,20 @@ def note_session(session: Identifies) -> None:
 
 
 @contextmanager
-def queueing() -> Generator[None, None, None]:
-    """The time of the block is queue time of the current operation."""
+def queueing(waiter: Waiter | None = None) -> Generator[None, None, None]:
+    """The time of the block is queue time of the current operation.
+
+    Args:
+        waiter: the time ends when its request is sent, if that is within the block.
+    """
     operation, began = running(), _now()
     before = 0.0 if operation is None else operation.queue_time
     try:
         yield
     finally:
         if operation is not None:  # what was added within the block is part of its time
-            operation.queue_time = before + _now() - began
+            sent = None if waiter is None else waiter.in_flight
+            operation.queue_time = before + (_now() if sent is None else sent.sent_at) - began
 
 
 class Observation(CoreObservation):

@@ -16,8 +16,9 @@ from aioifx.client.api.queries import Queries
 from aioifx.client.config.checks import check_flag, check_seconds, check_wait, check_whole
 from aioifx.client.config.options import OptionFields
 from aioifx.client.config.resolve import POOL_OPTIONS, resolve
+from aioifx.client.execution.actions import Action
 from aioifx.client.execution.block_reader import BlockReader, release_cursor
-from aioifx.client.execution.execute import Action, call
+from aioifx.client.execution.execute import call
 from aioifx.client.execution.row_plan import RowPlan, RowPlans
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, StatementSource

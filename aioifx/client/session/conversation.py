@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
-from aioifx._speedups.round_trip import InFlight
+from aioifx._speedups.round_trip import InFlight, Waiter
 from aioifx.channel import Channel
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.observation.observation import current_operation, queueing
@@ -40,9 +40,11 @@ if TYPE_CHECKING:
 class MeteredDispatcher(Dispatcher):
     """The dispatcher of an observed connection."""
 
-    async def acquire(self, timeout: float | None = None, *, idle: bool = False) -> None:
-        with queueing():
-            await super().acquire(timeout, idle=idle)
+    async def acquire(
+        self, timeout: float | None = None, *, idle: bool = False, waiter: Waiter | None = None
+    ) -> None:
+        with queueing(waiter):
+            await super().acquire(timeout, idle=idle, waiter=waiter)
 
     def _send_cleanup(self, cleanup: Cleanup) -> bool:
         """Cleanup belongs to no operation, whatever task it is sent from."""

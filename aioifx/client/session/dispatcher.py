@@ -18,7 +18,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from aioifx._speedups.round_trip import CoreDispatcher, InFlight
+from aioifx._speedups.round_trip import CoreDispatcher, InFlight, Waiter
 from aioifx.channel import Channel
 from aioifx.client.config.checks import check_timeout
 from aioifx.client.config.options import ConnectOptions
@@ -27,7 +27,7 @@ from aioifx.client.session.cleanup import Cleanup
 from aioifx.client.session.failures import reject_unsolicited
 from aioifx.client.session.interrupts import Interrupter
 from aioifx.client.session.loop_binding import LoopBinding
-from aioifx.client.session.waiting import CoalescingTimer, FairLock, time_out
+from aioifx.client.session.waiting import CoalescingTimer, time_out
 from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
 from aioifx.wire.inbox import Inbox, Parser, Reader
 from aioifx.wire.replies import Reply
@@ -50,7 +50,6 @@ class Dispatcher(CoreDispatcher):
     binding: LoopBinding
     """Event loop and process that the connection is bound to."""
     interrupter: Interrupter
-    _lock: FairLock
 
     def __init__(
         self,
@@ -65,7 +64,6 @@ class Dispatcher(CoreDispatcher):
             channel,
             stats,
             LoopBinding("the connection", channel.loop),
-            FairLock(),
             Interrupter(channel, options.cancel_timeout),
         )
         self.command_timeout = self._timeout = options.command_timeout
@@ -104,24 +102,39 @@ class Dispatcher(CoreDispatcher):
 
     # -- lock ---------------------------------------------------------------------------------------------------------
 
-    async def acquire(self, timeout: float | None = None, *, idle: bool = False) -> None:
+    def try_acquire_within(self, timeout: float | None) -> bool:
+        """`try_acquire` for a call with a time limit.
+
+        Args:
+            timeout: seconds for the whole call instead of command_timeout.
+        """
+        if timeout is None:
+            return self.try_acquire()
+        check_timeout(timeout)
+        if not self.try_acquire():
+            return False
+        self._timeout = timeout
+        self.extend_deadline()
+        return True
+
+    async def acquire(
+        self, timeout: float | None = None, *, idle: bool = False, waiter: Waiter | None = None
+    ) -> None:
         """Acquire the lock, once every reply is in and all deferred cleanup is done.
 
         Args:
             timeout: seconds for the whole call instead of command_timeout.
             idle: wait for replies with `pipelining` as well, where the next request normally does.
+            waiter: for a task for which `try_acquire` has failed. Its call may be started meanwhile. This then returns
+                at the end of the wait for the reply, with an error in `waiter.failure`.
 
         Raises:
             ConnectionLost: the session has ended.
             QueryTimeout: not acquired in time.
             InterfaceError: the task already holds the lock and would deadlock; or as `try_acquire`.
         """
-        check_timeout(timeout)
-        if self.try_acquire():
+        if waiter is None and self.try_acquire_within(timeout):
             self._holder = asyncio.current_task()
-            if timeout is not None:
-                self._timeout = timeout
-                self.extend_deadline()
             return
         if self.channel.failure is not None or self._is_closing:
             self.check_open()
@@ -133,60 +146,72 @@ class Dispatcher(CoreDispatcher):
                 "this task already uses the connection; an iterable given to executemany or load, and a loop over the"
                 " chunks of a large value, must not call it"
             )
-        seconds = self.command_timeout if timeout is None else timeout
-        deadline = None if seconds is None else self.binding.loop.time() + seconds
-        pipelined = self.pipelining and not idle
-        if deadline is None:
-            await self._acquire_slow(pipelined)
-        else:
-            limit = asyncio.timeout_at(deadline)
-            try:
-                async with limit:
-                    await self._acquire_slow(pipelined)
-            except TimeoutError:
-                if not limit.expired():
-                    raise
-                if not self._started and self._in_flight and self._in_flight[0].is_abandoned:
-                    self.interrupter.cancel_abandoned()  # it delays this waiter, and the next ones
-                raise QueryTimeout(
-                    f"the connection was not free within {seconds:g} s; nothing was sent"
-                ) from None
-            self._deadline, self._timeout = deadline, seconds
+        waiter, timer = waiter or Waiter(), None
+        waiter.timeout = self.command_timeout if timeout is None else timeout
+        if waiter.timeout is not None:
+            waiter.deadline = self.binding.loop.time() + waiter.timeout
+            timer = self.binding.loop.call_at(waiter.deadline, self._time_out_waiter, waiter)
+        try:
+            if self.is_acquired:
+                self._waiters[waiter] = None
+                waiter.future = self.binding.loop.create_future()
+                await waiter.future
+                if waiter.in_flight is not None:
+                    return
+            self.is_acquired = waiter.has_lock = True
+            await self._wait_until_settled(waiter, pipelined=self.pipelining and not idle)
+        except BaseException as error:
+            if waiter.in_flight is None:
+                self._leave(waiter)
+                raise
+            waiter.failure = error
+            return
+        finally:
+            if timer is not None:
+                timer.cancel()
+        self._deadline, self._timeout = waiter.deadline, waiter.timeout
         self._started, self._holder = True, task
 
     def note_holder(self) -> None:
         """Record the holder, so that a re-entrant acquire raises instead of deadlocking."""
         self._holder = asyncio.current_task()
 
-    async def _acquire_slow(self, pipelined: bool) -> None:
-        if not self._is_closing:  # after SQ_EXIT, the channel closes with the last reply
-            self.channel.on_answered = self._on_answered
-        await self._lock.acquire()
+    async def _wait_until_settled(self, waiter: Waiter, *, pipelined: bool) -> None:
+        """Wait until every reply is in and all deferred cleanup is done; *waiter* has the lock."""
         interrupter = self.interrupter
-        try:
-            if pipelined and interrupter.is_settled:
-                while self._deferred:  # sent before the next request, without waiting
-                    self._send_cleanup(self._deferred.popleft())
-            # Loop: another task may queue more cleanup before this one runs.
-            while self._has_outstanding and self.is_open and not (pipelined and interrupter.is_settled):
-                waiter = self._idle_waiter = self.binding.loop.create_future()
-                self._run_deferred()
-                await waiter
-            if self.channel.failure is not None or self._is_closing:
-                self.check_open()
-        except BaseException:
-            self._idle_waiter = None
-            if self._before_send is not None:
-                self._stop_interrupting()
-            self._lock.release()
-            raise
+        if pipelined and interrupter.is_settled:
+            while self._deferred:  # sent before the next request, without waiting
+                self._send_cleanup(self._deferred.popleft())
+        # Loop: another task may queue more cleanup before this one runs.
+        while self._has_outstanding and self.is_open and not (pipelined and interrupter.is_settled):
+            if waiter.is_late:
+                raise _not_free(waiter)
+            waiter.future = future = self.binding.loop.create_future()
+            self._idle_waiter = waiter
+            self._run_deferred()
+            await future
+        if self.channel.failure is not None or self._is_closing:
+            self.check_open()
 
-    def _on_answered(self) -> None:
-        """Called when every reply is in: the holder is usually done, and the next waiter may run right after it."""
-        if self._lock.waiters:
-            self._lock.wake_early()
-        elif not self._is_closing:
-            self.channel.on_answered = None
+    def _leave(self, waiter: Waiter) -> None:
+        """Called when the wait of a task has failed; it passes on a lock that it was given."""
+        if not waiter.has_lock:
+            self._waiters.pop(waiter, None)
+            return
+        self._idle_waiter = None
+        if self._before_send is not None:
+            self._stop_interrupting()
+        self.pass_lock()
+
+    def _time_out_waiter(self, waiter: Waiter) -> None:
+        """Called at the deadline of a call that waits for the lock."""
+        waiter.is_late = True
+        if waiter.in_flight is not None or waiter.future.done():
+            return
+        if not self._started and self._in_flight and self._in_flight[0].is_abandoned:
+            self.interrupter.cancel_abandoned()  # it delays this waiter, and the next ones
+        waiter.future.set_exception(_not_free(waiter))
+        waiter.future.exception()  # its task may be cancelled at this moment and not retrieve the exception
 
     def extend_deadline(self) -> None:
         """Restart the time limit after progress in a long call."""
@@ -201,11 +226,6 @@ class Dispatcher(CoreDispatcher):
     def is_idle(self) -> bool:
         """Whether a request could be sent now without delaying another task."""
         return self.is_open and not (self.is_acquired or self._has_outstanding)
-
-    @property
-    def is_acquired(self) -> bool:
-        """Whether a task holds the lock or waits for it."""
-        return self._lock.is_locked
 
     @property
     def _has_outstanding(self) -> bool:
@@ -234,7 +254,7 @@ class Dispatcher(CoreDispatcher):
             or in_flight[0].future.done()
             or self.interrupter.is_pending
             or self._before_send is not None
-            or (not has_lock and (self._lock.is_locked or self._deferred))
+            or (not has_lock and (self.is_acquired or self._deferred))
         )
 
     def try_send_next(self, request: bytes) -> bool:
@@ -401,8 +421,8 @@ class Dispatcher(CoreDispatcher):
         if self.interrupter.cancel_timer is not None:
             self.interrupter.stop_timeout()
         waiter, self._idle_waiter = self._idle_waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+        if waiter is not None and not waiter.future.done():
+            waiter.future.set_result(None)
 
     def _send_cleanup(self, cleanup: Cleanup) -> bool:
         if cleanup.still_needed is not None and not cleanup.still_needed():
@@ -426,3 +446,7 @@ class Dispatcher(CoreDispatcher):
             self.on_drop()
         if self.on_close is not None:
             self.on_close()
+
+
+def _not_free(waiter: Waiter) -> QueryTimeout:
+    return QueryTimeout(f"the connection was not free within {waiter.timeout:g} s; nothing was sent")

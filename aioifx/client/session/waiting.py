@@ -1,4 +1,4 @@
-"""What tasks wait for: a reply, the lock of a session, a deadline. Never: when a request is sent."""
+"""What tasks wait for: a reply, a deadline. Never: when a request is sent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context
 from typing import Any, TypeVar
 
-from aioifx._speedups.round_trip import CoreLock, InFlight
+from aioifx._speedups.round_trip import InFlight
 from aioifx.errors import QueryTimeout
 
 T = TypeVar("T")
@@ -33,57 +33,6 @@ def time_out(in_flight: InFlight) -> None:
         in_flight.on_lost(error)
     in_flight.future.set_exception(error)
     in_flight.future.exception()  # its task may be cancelled at this moment and not retrieve the exception
-
-
-class FairLock(CoreLock):
-    """First come, first served: `release` passes the lock to the next waiter, so that no other task can acquire it
-    before that one runs.
-    """
-
-    __slots__ = ()
-
-    async def acquire(self) -> None:
-        """Acquire the lock. A cancelled wait loses its place, and passes on a lock that it was given."""
-        if not self.is_locked:
-            self.is_locked = True
-            return
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waiters[waiter] = True
-        try:
-            await waiter
-            if waiter in self.waiters:  # woken early, and the lock is not released
-                del self.waiters[waiter]
-                waiter = asyncio.get_running_loop().create_future()
-                self.waiters[waiter] = False
-                self.waiters.move_to_end(waiter, last=False)
-                await waiter
-        except BaseException:
-            if self.waiters.pop(waiter, None) is None and not waiter.cancelled():
-                self.release()  # passed on just before the cancellation
-            raise
-
-    def wake_early(self) -> None:
-        """Wake the first waiter, since the holder is about to release the lock.
-
-        The holder and the waiter then run in the same iteration of the event loop. A waiter that comes too early waits
-        again, and is not woken early twice.
-        """
-        for waiter, may_wake in self.waiters.items():
-            if may_wake and not waiter.done():
-                self.waiters[waiter] = False
-                waiter.set_result(None)
-            break
-
-    def release(self) -> None:
-        """Pass the lock to the next waiter, if there is one."""
-        while self.waiters:
-            waiter, _ = self.waiters.popitem(last=False)
-            if not waiter.done():
-                waiter.set_result(None)
-                return
-            if not waiter.cancelled():  # woken early: it runs next
-                return
-        self.is_locked = False
 
 
 class CoalescingTimer:

@@ -15,7 +15,7 @@ import pytest
 
 import aioifx
 from aioifx import Connection, Pool, PreparedStatement
-from aioifx.client.execution.execute import fetch_all_rows
+from aioifx.client.execution.actions import fetch_all_rows
 from aioifx.errors import (
     ConnectionLost,
     DataError,

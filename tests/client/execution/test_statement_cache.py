@@ -363,6 +363,22 @@ async def test_an_execution_too(sqlcode: int) -> None:
         assert (await conn.execute(INSERT, 2)).rowcount == 1
 
 
+@pytest.mark.parametrize("sqlcode", STALE)
+async def test_that_of_a_call_that_waited_for_the_connection_too(sqlcode: int) -> None:
+    async with talking(
+        first_use(2, 1),
+        (COMMAND, executed(9, StatementType.DELETE)),
+        (opening(2), error(sqlcode) + EOT),
+        first_use(3, 8)[:-1],
+        closing(2),
+        close(3),
+        statement_cache_size=10,
+    ) as (conn, _):
+        assert await conn.fetch(QUERY) == [(1,)]
+        _, rows = await asyncio.gather(conn.execute("delete from t where c1 = 1"), conn.fetch(QUERY))
+        assert rows == [(8,)]
+
+
 async def test_streams_and_cursors_too() -> None:
     stale: Exchange = (opening(2, hold=True), error(-710) + EOT)
     again: list[Exchange] = [prepared(3), (opening(3, hold=True), ints(8) + done(1) + EOT)]
@@ -450,6 +466,25 @@ async def test_inside_of_a_transaction_nothing_is_tried_twice() -> None:
             assert caught.value.sqlcode == -710
             assert any("execute it again" in note for note in caught.value.__notes__)
             assert await conn.fetch(QUERY) == [(8,)]  # it was released, so the next call prepares it again
+
+
+async def test_nor_is_a_call_that_waited_for_the_connection() -> None:
+    async with talking(
+        first_use(2, 1),
+        BEGIN,
+        (COMMAND, executed(9, StatementType.DELETE)),
+        (opening(2), error(-710) + EOT),
+        closing(2),
+        COMMIT,
+        statement_cache_size=10,
+    ) as (conn, _):
+        await conn.fetch(QUERY)
+        async with conn.transaction():
+            _, caught = await asyncio.gather(
+                conn.execute("delete from t where c1 = 1"), conn.fetch(QUERY), return_exceptions=True
+            )
+            assert isinstance(caught, DatabaseError) and caught.sqlcode == -710
+            assert any("execute it again" in note for note in caught.__notes__)
 
 
 async def test_a_batch_is_not_tried_twice_since_its_rows_come_but_once() -> None:

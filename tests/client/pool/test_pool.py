@@ -426,7 +426,7 @@ async def test_a_connection_that_another_task_still_uses_is_not_acquired_again(s
                 stray = asyncio.create_task(conn.execute("update thing set name = 'stray' where id = 1"))
                 await eventually(lambda: any(seen.waiting for seen in server.stats.sessions))
                 queued_up = asyncio.create_task(conn.execute("insert into log (note) values ('stray')"))
-                await eventually(lambda: conn._session.dispatcher._lock.waiters)
+                await eventually(lambda: conn._session.dispatcher._waiters)
             with pytest.raises(ConnectionLost, match="another task used it"):
                 await stray
             with pytest.raises((ConnectionLost, InterfaceError)):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx._speedups.round_trip import InFlight
+from aioifx._speedups.round_trip import InFlight, Waiter
 from aioifx.channel import Channel
 from aioifx.client.observation.operation import Stats
 from aioifx.client.session.cleanup import Cleanup
@@ -233,20 +233,6 @@ async def test_a_waiter_that_is_cancelled_sends_nothing_and_delays_no_other(rigg
     await third
 
 
-async def test_the_next_request_is_sent_in_the_iteration_that_ends_the_last_call(rigged: Rigged) -> None:
-    rig = rigged()
-    first = await rig.begin("a")
-    second = asyncio.ensure_future(rig.call("b"))
-    await run_ready_tasks()
-    assert rig.sent == ["a"]
-    rig.answer()
-    await asyncio.sleep(0)  # one iteration
-    assert rig.sent == ["a", "b"]
-    rig.answer()
-    await asyncio.gather(first, second)
-    assert rig.channel.on_answered is None, "nothing waits any longer"
-
-
 async def test_a_call_of_several_requests_keeps_the_connection(rigged: Rigged) -> None:
     rig = rigged()
 
@@ -372,6 +358,316 @@ async def test_an_acquire_at_the_moment_of_the_exit_does_not_keep_the_channel_op
         await rig.dispatcher.acquire()
     rig.answer()
     assert rig.wire.is_closing()
+
+
+# -- tasks that wait for the lock -------------------------------------------------------------------------------------
+
+
+class Started(Waiter):
+    """A waiter whose call is started for it, unless *can_start* is False or an exception."""
+
+    def __init__(self, rig: Rig, name: str, can_start: bool | BaseException = True) -> None:
+        super().__init__()
+        self.rig, self.name, self.can_start = rig, name, can_start
+
+    def start(self) -> InFlight | None:
+        if isinstance(self.can_start, BaseException):
+            raise self.can_start
+        if not self.can_start:
+            return None
+        rig = self.rig
+        return rig.dispatcher.send_statement(self.name.encode() + EOT, rig.reader, None, self.future)
+
+    async def call(self, limit: float | None = None) -> Reply:
+        """A whole call, as `execute.call`."""
+        await self.rig.dispatcher.acquire(limit, waiter=self)
+        try:
+            if self.in_flight is None:
+                return await self.rig.dispatcher.reply(self.rig.send(self.name))  # type: ignore[no-any-return]
+            if self.failure is not None:
+                raise self.failure
+            return await self.future  # type: ignore[no-any-return]
+        finally:
+            self.rig.dispatcher.release()
+
+
+async def waiting(rig: Rig, count: int) -> list[asyncio.Task[None]]:
+    """Tasks that wait for the lock, in order."""
+    tasks = [asyncio.create_task(rig.dispatcher.acquire()) for _ in range(count)]
+    await until(lambda: len(rig.dispatcher._waiters) == count)
+    return tasks
+
+
+async def test_the_lock_is_passed_on_in_order_and_is_never_free_between(rigged: Rigged) -> None:
+    rig = rigged()
+    await rig.dispatcher.acquire()
+    tasks = await waiting(rig, 3)
+    for number, task in enumerate(tasks):
+        rig.dispatcher.release()
+        assert rig.dispatcher.is_acquired, "no other task may acquire it before the waiter runs"
+        await task
+        assert [other.done() for other in tasks] == [index <= number for index in range(3)]
+    rig.dispatcher.release()
+    assert not rig.dispatcher.is_acquired
+
+
+class Compared(Waiter):
+    """Counts how often one is compared with another."""
+
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.comparisons += 1
+        return self is other
+
+    __hash__ = object.__hash__
+
+
+@pytest.mark.parametrize("count", [10, 100, 1000])
+async def test_cancelled_waits_cost_each_no_more_if_they_are_many(rigged: Rigged, count: int) -> None:
+    """The last first: a search would compare each with all before it."""
+    rig = rigged()
+    await rig.dispatcher.acquire()
+    tasks = [asyncio.create_task(rig.dispatcher.acquire(waiter=Compared())) for _ in range(count)]
+    await until(lambda: len(rig.dispatcher._waiters) == count)
+    Compared.comparisons = 0
+    for task in reversed(tasks):
+        task.cancel()
+        await asyncio.wait([task])
+    assert not rig.dispatcher._waiters
+    assert Compared.comparisons <= 2 * count
+
+
+async def test_a_cancelled_wait_loses_its_place(rigged: Rigged) -> None:
+    rig = rigged()
+    await rig.dispatcher.acquire()
+    first, second = await waiting(rig, 2)
+    await cancelled(first)
+    assert len(rig.dispatcher._waiters) == 1
+    rig.dispatcher.release()
+    await second
+    assert rig.dispatcher.is_acquired
+
+
+async def test_a_wait_cancelled_after_it_was_given_the_lock_passes_it_on(rigged: Rigged) -> None:
+    rig = rigged()
+    await rig.dispatcher.acquire()
+    first, second = await waiting(rig, 2)
+    rig.dispatcher.release()
+    await cancelled(first)
+    await second
+    rig.dispatcher.release()
+    assert not rig.dispatcher.is_acquired
+
+
+async def test_a_wait_that_is_being_cancelled_is_skipped(rigged: Rigged) -> None:
+    rig = rigged()
+    await rig.dispatcher.acquire()
+    first, second = await waiting(rig, 2)
+    first.cancel()
+    rig.dispatcher.release()  # before the cancelled task runs
+    await second
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    rig.dispatcher.release()
+    assert not rig.dispatcher.is_acquired
+
+
+async def test_the_release_sends_the_request_of_the_next_call(rigged: Rigged) -> None:
+    rig = rigged()
+    first = await rig.begin("a")
+    calls = [asyncio.ensure_future(Started(rig, name).call()) for name in "bc"]
+    await run_ready_tasks()
+    assert rig.sent == ["a"]
+    for sent in ("ab", "abc"):
+        rig.answer()
+        await asyncio.sleep(0)  # one iteration, in which the task of the reply releases the lock
+        assert rig.sent == [*sent]
+    assert not calls[1].done()
+    rig.answer()
+    assert [reply.done is not None for reply in await asyncio.gather(*calls)] == [True, True]
+    await first
+    assert rig.stats.round_trips == 3
+    assert rig.dispatcher.is_idle and rig.urgent == 0
+
+
+@pytest.mark.parametrize("can_start", [False, ValueError("no")])
+async def test_a_call_that_cannot_be_started_starts_itself(
+    rigged: Rigged, can_start: bool | BaseException
+) -> None:
+    rig = rigged(command_timeout=60)
+    first = await rig.begin("a")
+    second, third = (
+        asyncio.ensure_future(Started(rig, *each).call()) for each in (("b", can_start), ("c", True))
+    )
+    await run_ready_tasks()
+    rig.answer()
+    error = await asyncio.gather(first, return_exceptions=True)
+    assert (error[0] is can_start) == isinstance(can_start, ValueError), "an error of `start` is a defect"
+    await until(lambda: rig.sent == ["a", "b"])
+    rig.answer()
+    await until(lambda: rig.sent == ["a", "b", "c"])
+    rig.answer()
+    await asyncio.gather(second, third)
+    assert rig.dispatcher.is_idle
+
+
+async def test_no_call_is_started_before_a_reply_or_cleanup_that_comes_first(rigged: Rigged) -> None:
+    rig = rigged()
+    async with rig.turn():
+        rig.dispatcher.abandon(rig.send("a"), interrupt=False)
+        second = asyncio.ensure_future(Started(rig, "b").call())
+        await run_ready_tasks()
+        rig.dispatcher.defer(rig.cleanup("close"))
+    await run_ready_tasks()
+    assert rig.sent == ["a"]
+    rig.answer()
+    await run_ready_tasks()
+    assert rig.sent == ["a", "close"]
+    rig.answer()
+    await run_ready_tasks()
+    assert rig.sent == ["a", "close", "b"]
+    rig.answer()
+    await second
+
+
+async def test_a_started_call_that_is_cancelled_is_interrupted_and_passes_the_lock_on(rigged: Rigged) -> None:
+    rig = rigged()
+    first = await rig.begin("a")
+    second, third = (asyncio.ensure_future(Started(rig, name).call()) for name in "bc")
+    await run_ready_tasks()
+    rig.answer()
+    await first
+    assert rig.sent == ["a", "b"]
+    await cancelled(second)
+    assert rig.sent == ["a", "b", "!"]
+    rig.answer(HIT)
+    await until(lambda: rig.sent == ["a", "b", "!", "c"])
+    rig.answer()
+    await third
+    assert rig.dispatcher.is_idle
+
+
+async def test_a_started_call_cancelled_at_the_moment_of_its_reply_is_cancelled(rigged: Rigged) -> None:
+    rig = rigged()
+    first = await rig.begin("a")
+    second, third = (asyncio.ensure_future(Started(rig, name).call()) for name in "bc")
+    await run_ready_tasks()
+    rig.answer()
+    await first
+    rig.answer()
+    await cancelled(second)
+    assert rig.sent == ["a", "b", "c"] and rig.urgent == 0
+    rig.answer()
+    await third
+
+
+async def test_a_started_call_has_the_time_limit_that_began_with_its_wait(
+    rigged: Rigged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = rigged()
+    limits: list[tuple[float, float | None]] = []
+    monkeypatch.setattr(
+        rig.dispatcher, "_set_deadline", lambda _, seconds, deadline: limits.append((seconds, deadline))
+    )
+    first = await rig.begin("a")
+    before = asyncio.get_running_loop().time()
+    waiter = Started(rig, "b")
+    second = asyncio.ensure_future(waiter.call(60))
+    await run_ready_tasks()
+    rig.answer()
+    await first
+    assert rig.sent == ["a", "b"] and limits == [(60, waiter.deadline)]
+    assert waiter.deadline is not None and waiter.deadline >= before + 60
+    rig.answer()
+    await second
+    third = await rig.begin("c")
+    assert len(limits) == 1, "the next call has none"
+    rig.answer()
+    await third
+
+
+async def test_a_started_call_whose_reply_does_not_arrive_in_time_is_interrupted(rigged: Rigged) -> None:
+    rig = rigged()
+    first = await rig.begin("a")
+    second = asyncio.ensure_future(Started(rig, "b").call(0.05))
+    await run_ready_tasks()
+    rig.answer()
+    await first
+    with pytest.raises(QueryTimeout, match=r"no answer within 0\.05 s; the statement was interrupted"):
+        await second
+    assert rig.sent == ["a", "b", "!"]
+    rig.answer(HIT)
+    assert rig.dispatcher.is_idle
+
+
+async def test_a_call_that_is_late_while_it_waits_is_not_started(rigged: Rigged) -> None:
+    rig = rigged()
+    first = await rig.begin("a")
+    second = asyncio.ensure_future(Started(rig, "b").call(0.01))
+    with pytest.raises(QueryTimeout, match=r"not free within 0\.01 s; nothing was sent"):
+        await second
+    rig.answer()
+    await first
+    assert rig.sent == ["a"] and rig.dispatcher.is_idle
+
+
+async def test_a_call_that_is_late_at_the_moment_it_gets_the_lock_does_not_wait_for_cleanup(
+    rigged: Rigged,
+) -> None:
+    rig = rigged()
+    await rig.dispatcher.acquire()
+    waiter = Waiter()
+    second = asyncio.ensure_future(rig.dispatcher.acquire(60, waiter=waiter))
+    await run_ready_tasks()
+    rig.dispatcher.defer(rig.cleanup("close"))
+    rig.dispatcher.release()
+    rig.dispatcher._time_out_waiter(waiter)  # the deadline, before the task runs
+    with pytest.raises(QueryTimeout, match="not free within 60 s"):
+        await second
+    rig.answer()
+    assert rig.dispatcher.is_idle
+
+
+async def test_the_connection_is_lost_while_calls_wait(rigged: Rigged) -> None:
+    rig = rigged()
+    first = await rig.begin("a")
+    calls = [asyncio.ensure_future(Started(rig, name).call()) for name in "bc"]
+    await run_ready_tasks()
+    rig.answer()
+    await first
+    rig.channel.abort(ConnectionLost("gone"))
+    for call in calls:
+        with pytest.raises(ConnectionLost, match="gone"):
+            await call
+    assert rig.sent == ["a", "b"]
+
+
+async def test_cancel_reaches_a_started_call(rigged: Rigged) -> None:
+    rig = rigged()
+    first = await rig.begin("a")
+    second = asyncio.ensure_future(Started(rig, "b").call())
+    await run_ready_tasks()
+    rig.answer()
+    await first
+    rig.dispatcher.cancel()
+    assert rig.sent == ["a", "b", "!"]
+    rig.answer(HIT)
+    reply = await second
+    assert reply.error is not None and reply.error.sqlcode == INTERRUPTED
+
+
+async def test_a_cancel_for_the_call_before_does_not_reach_the_started_one(rigged: Rigged) -> None:
+    rig = rigged()
+    async with rig.turn():
+        second = asyncio.ensure_future(Started(rig, "b").call())
+        await run_ready_tasks()
+        rig.dispatcher.cancel()  # nothing runs: the holder's next request is to be interrupted
+    assert rig.sent == ["b"]
+    await run_ready_tasks()
+    assert rig.urgent == 0
+    rig.answer()
+    await second
 
 
 # -- answers ----------------------------------------------------------------------------------------------------------

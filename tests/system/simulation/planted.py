@@ -107,10 +107,10 @@ DEFECTS: Final = {
     ),
     "unfair connection": Defect(
         "Who came last to a connection was served first.",
-        "aioifx.client.session.waiting",
-        "FairLock.release",
-        "self.waiters.popitem(last=False)",
-        "self.waiters.popitem()",
+        "aioifx.client.session.dispatcher",
+        "Dispatcher.acquire",
+        "self._waiters[waiter] = None",
+        "self._waiters[waiter] = None; self._waiters.move_to_end(waiter, last=False)",
         100,
     ),
     "rows of another query": Defect(
@@ -246,9 +246,9 @@ DEFECTS: Final = {
     "future of an idle connection": Defect(
         "Who waited for a connection got a TypeError if its cleanup was done at once.",
         "aioifx.client.session.dispatcher",
-        "Dispatcher._acquire_slow",
-        "await waiter",
-        "await self._idle_waiter",
+        "Dispatcher._wait_until_settled",
+        "await future",
+        "await self._idle_waiter.future",
         0,
     ),
     "connection left by a cancelled race": Defect(
