@@ -36,7 +36,7 @@ cdef class CoreChannel:
 
 
 cdef class Waiter:
-    cdef public object future, failure, deadline, timeout
+    cdef public object start, started, future, failure, deadline, timeout
     cdef public bint has_lock, is_late
     cdef public InFlight in_flight
 

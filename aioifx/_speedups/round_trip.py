@@ -241,7 +241,12 @@ class CoreChannel:
 class Waiter:
     """A task that waits for the lock of a connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, start: Callable[[Waiter], InFlight | None] | None = None) -> None:
+        self.start = start
+        """Sends the first request of its call, with `future` for the reply, or sends nothing and returns None. Called
+        when the waiter gets the lock and nothing has to be awaited first."""
+        self.started: Any = None
+        """What `start` tells the task."""
         self.future: asyncio.Future[Any] = None  # type: ignore[assignment]
         """Of the lock, or of the reply to `in_flight`."""
         self.has_lock = False
@@ -254,14 +259,6 @@ class Waiter:
         self.deadline: float | None = None
         self.timeout: float | None = None
         """The time limit of its call: when in the event loop's time, and in seconds."""
-
-    def start(self) -> InFlight | None:
-        """Send the first request of its call, with `future` for the reply. Called with the lock.
-
-        Returns:
-            None, and nothing is sent, if only the task itself can do that.
-        """
-        return None
 
 
 class CoreInterrupter:
@@ -378,9 +375,9 @@ class CoreDispatcher:
                 continue
             waiter.has_lock = True
             try:
-                if self._may_start():
+                if waiter.start is not None and self._may_start():
                     self._started, self._deadline, self._timeout = True, waiter.deadline, waiter.timeout
-                    in_flight = waiter.in_flight = waiter.start()
+                    in_flight = waiter.in_flight = waiter.start(waiter)
                     if in_flight is not None:  # the waiter awaits its future
                         self.reply(in_flight)  # type: ignore[unused-awaitable]
             finally:

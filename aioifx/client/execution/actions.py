@@ -131,26 +131,20 @@ async def execute_statement(
 def _send_all(
     statement: Statement, params: Sequence[Value], factory: RowFactory[Any], future: asyncio.Future[Reply]
 ) -> InFlight | None:
-    return _send_open(statement, params, factory, statement.session.fetch_buffer.size, future)
+    plan = statement.plans.last
+    if not statement.returns_rows or plan is None or plan.factory is not factory:
+        return None
+    size = statement.session.fetch_buffer.size
+    return statement.try_send_open(params, plan.read_rows, size, False, future)
 
 
 def _send_first(
     statement: Statement, params: Sequence[Value], factory: RowFactory[Any], future: asyncio.Future[Reply]
 ) -> InFlight | None:
-    return _send_open(statement, params, factory, MIN_FETCH_SIZE, future)
-
-
-def _send_open(
-    statement: Statement,
-    params: Sequence[Value],
-    factory: RowFactory[Any],
-    size: int,
-    future: asyncio.Future[Reply],
-) -> InFlight | None:
     plan = statement.plans.last
     if not statement.returns_rows or plan is None or plan.factory is not factory:
         return None
-    return statement.try_send_open(params, plan.read_rows, size, future=future)
+    return statement.try_send_open(params, plan.read_rows, MIN_FETCH_SIZE, False, future)
 
 
 def _send_execute(

@@ -6,11 +6,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapp
 from contextlib import asynccontextmanager
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
+from aioifx._speedups.round_trip import Waiter
 from aioifx.client.execution.actions import SENDERS, Action, execute_statement
 from aioifx.client.execution.arrow_reader import ArrowData, ArrowTable, is_arrow
 from aioifx.client.execution.parameters import check_rows, check_sequence
 from aioifx.client.execution.pipeline import BatchRows, ParamRows, is_single_use, run_pipeline
-from aioifx.client.execution.queued_call import QueuedCall
+from aioifx.client.execution.queued_call import queued_call, reply_of
 from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, StatementSource
@@ -73,20 +74,19 @@ async def call(
     # `session` only raises the error here: as a property it is slower.
     session = source.session if source.is_closed else source.base_session
     dispatcher = session.dispatcher
-    started: QueuedCall | None = None
+    waiter: Waiter | None = None
     # ``async with session.turn(timeout)``, without awaiting if nothing has to be awaited.
     if not (dispatcher.try_acquire() if timeout is None else dispatcher.try_acquire_within(timeout)):
-        queued = QueuedCall(source, sql, params, SENDERS.get(action), argument)
+        waiter = queued_call(source, sql, params, SENDERS.get(action), argument)
         try:
-            await dispatcher.acquire(timeout, waiter=queued)
+            await dispatcher.acquire(timeout, waiter=waiter)
         except DatabaseError as error:
             note_sql(error, sql)
             raise
-        if queued.in_flight is not None:
-            started = queued
     try:
-        if started is not None:
-            statement, may_repeat = started.statement, started.may_repeat
+        sent: Awaitable[Reply] | None = None
+        if waiter is not None and waiter.in_flight is not None:
+            sent, (statement, may_repeat) = reply_of(waiter), waiter.started
         else:
             if session.settings.pending:
                 await session.apply_settings()
@@ -94,14 +94,14 @@ async def call(
             statement = source.lookup(sql, params) or await source.prepare(sql, params)
         while True:
             try:
-                result = await action(statement, () if params is None else params, argument, started)
+                result = await action(statement, () if params is None else params, argument, sent)
                 break
             except BaseException as error:
                 repeats = may_repeat and not statement.has_consumed
                 fresh = await source.recover(statement, error, params, repeats)
                 if fresh is None:
                     raise
-                statement, started = fresh, None
+                statement, sent = fresh, None
         if statement.alters_tables:
             source.clear()
         source.release(statement)

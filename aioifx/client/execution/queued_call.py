@@ -7,8 +7,9 @@ awaited, or fails, is left to the waiting task, which is then woken with the loc
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import copy_context
+from functools import partial
 from typing import Any, TypeAlias
 
 from aioifx._speedups.round_trip import InFlight, Waiter
@@ -21,58 +22,57 @@ Sender: TypeAlias = Callable[[Statement, Sequence[Value], Any, "asyncio.Future[R
 """Sends the first request of a call; None, and nothing is sent, if something must be awaited first."""
 
 
-class QueuedCall(Waiter):
-    """A call on a statement, until it has the lock. Once its request is sent, it can be awaited for the reply.
+def queued_call(
+    source: StatementSource, sql: str, params: Sequence[Value] | None, send: Sender | None, argument: object
+) -> Waiter:
+    """The wait of a call for the lock.
 
     Args:
-        send: None: the call cannot be started for its task.
+        send: None: only the task itself can start the call.
         argument: passed on to *send*.
+
+    Returns:
+        `started` is the statement, and whether no transaction was open as its request was sent.
     """
+    if send is None or params is None:
+        return Waiter()
+    start = partial(_start, source, sql, params, send, argument)
+    return Waiter(
+        partial(copy_context().run, start)
+    )  # codecs and the current operation depend on the context
 
-    __slots__ = ("_argument", "_context", "_params", "_send", "_source", "_sql", "may_repeat", "statement")
 
-    def __init__(
-        self,
-        source: StatementSource,
-        sql: str,
-        params: Sequence[Value] | None,
-        send: Sender | None,
-        argument: object,
-    ) -> None:
-        super().__init__()
-        self._source, self._sql, self._params = source, sql, params
-        self._send, self._argument = send, argument
-        self._context = copy_context()  # codecs of the user and the current operation depend on it
-        self.statement: Statement
-        """The statement whose request was sent."""
-        self.may_repeat: bool
-        """Whether no transaction was open at that time."""
+def _start(
+    source: StatementSource,
+    sql: str,
+    params: Sequence[Value],
+    send: Sender,
+    argument: object,
+    waiter: Waiter,
+) -> InFlight | None:
+    session = source.base_session
+    if session.settings.pending:
+        return None
+    statement: Statement | None = None
+    in_flight: InFlight | None = None
+    try:
+        statement = source.lookup(sql, params)
+        if statement is not None:
+            waiter.started = statement, not session.transactions.is_open
+            in_flight = send(statement, params, argument, waiter.future)
+    except (Exception, asyncio.CancelledError):
+        pass  # the task meets it again, and raises it
+    finally:
+        if in_flight is None and statement is not None:
+            source.release(statement)
+    return in_flight
 
-    def start(self) -> InFlight | None:
-        source, params = self._source, self._params
-        session = source.base_session
-        if self._send is None or params is None or session.settings.pending:
-            return None
-        statement: Statement | None = None
-        in_flight: InFlight | None = None
-        try:
-            statement = source.lookup(self._sql, params)
-            if statement is not None:
-                self.statement, self.may_repeat = statement, not session.transactions.is_open
-                in_flight = self._context.run(self._send, statement, params, self._argument, self.future)
-        except (Exception, asyncio.CancelledError):
-            pass  # the task meets it again, and raises it
-        finally:
-            if in_flight is None and statement is not None:
-                source.release(statement)
-        return in_flight
 
-    def __await__(self) -> Generator[Any, None, Reply]:
-        failure, self.failure = self.failure, None
-        if failure is None:
-            reply: Reply = yield from self.future
-            return reply
-        try:
-            raise failure
-        finally:
-            del failure  # its traceback refers to this frame
+def reply_of(waiter: Waiter) -> Awaitable[Reply]:
+    """The reply to the request that was sent for *waiter*, or what has ended the wait for it."""
+    return waiter.future if waiter.failure is None else _fail(waiter)
+
+
+async def _fail(waiter: Waiter) -> Reply:
+    assert waiter.failure is not None
+    raise waiter.failure

@@ -138,10 +138,9 @@ class Dispatcher(CoreDispatcher):
             return
         if self.channel.failure is not None or self._is_closing:
             self.check_open()
-        task = asyncio.current_task()
-        if self._holder is not None and self._holder is task:
+        if self._holder is not None and self._holder is asyncio.current_task():
             await asyncio.sleep(0)  # a finalizer may have queued the release, of a stream that was left early
-        if self._holder is not None and self._holder is task:
+        if self._holder is not None and self._holder is asyncio.current_task():
             raise InterfaceError(
                 "this task already uses the connection; an iterable given to executemany or load, and a loop over the"
                 " chunks of a large value, must not call it"
@@ -170,7 +169,7 @@ class Dispatcher(CoreDispatcher):
             if timer is not None:
                 timer.cancel()
         self._deadline, self._timeout = waiter.deadline, waiter.timeout
-        self._started, self._holder = True, task
+        self._started, self._holder = True, asyncio.current_task()
 
     def note_holder(self) -> None:
         """Record the holder, so that a re-entrant acquire raises instead of deadlocking."""

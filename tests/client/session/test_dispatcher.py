@@ -367,10 +367,10 @@ class Started(Waiter):
     """A waiter whose call is started for it, unless *can_start* is False or an exception."""
 
     def __init__(self, rig: Rig, name: str, can_start: bool | BaseException = True) -> None:
-        super().__init__()
+        super().__init__(self.send)
         self.rig, self.name, self.can_start = rig, name, can_start
 
-    def start(self) -> InFlight | None:
+    def send(self, _: Waiter) -> InFlight | None:
         if isinstance(self.can_start, BaseException):
             raise self.can_start
         if not self.can_start:
