@@ -383,7 +383,8 @@ class CoreDispatcher:
             finally:
                 if waiter.in_flight is None:
                     self._started, self._deadline, self._timeout = False, None, self.command_timeout
-                    waiter.future.set_result(None)
+                    if not waiter.future.done():  # a codec of the user may have cancelled the task
+                        waiter.future.set_result(None)
             return
         self.is_acquired = False
 

@@ -60,7 +60,9 @@ def _start(
         if statement is not None:
             waiter.started = statement, not session.transactions.is_open
             in_flight = send(statement, params, argument, waiter.future)
-    except (Exception, asyncio.CancelledError):
+    except (KeyboardInterrupt, SystemExit):
+        raise  # of a signal: the task would not meet it again
+    except BaseException:
         pass  # the task meets it again, and raises it
     finally:
         if in_flight is None and statement is not None:

@@ -185,15 +185,16 @@ class Dispatcher(CoreDispatcher):
         while self._has_outstanding and self.is_open and not (pipelined and interrupter.is_settled):
             if waiter.is_late:
                 raise _not_free(waiter)
-            waiter.future = future = self.binding.loop.create_future()
+            waiter.future = self.binding.loop.create_future()
             self._idle_waiter = waiter
             self._run_deferred()
-            await future
+            await waiter.future
         if self.channel.failure is not None or self._is_closing:
             self.check_open()
 
     def _leave(self, waiter: Waiter) -> None:
         """Called when the wait of a task has failed; it passes on a lock that it was given."""
+        del waiter.future  # its exception refers to the frames that refer to the waiter
         if not waiter.has_lock:
             self._waiters.pop(waiter, None)
             return

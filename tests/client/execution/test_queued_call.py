@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -182,6 +184,50 @@ async def test_a_codec_that_raises_ends_its_own_call(conn: Connection, starts: l
     assert await conn.fetchval("select count(*) from thing where id > 10") == 1
 
 
+async def test_a_base_exception_of_a_codec_ends_its_own_call(conn: Connection, starts: list[bool]) -> None:
+    class Stop(BaseException):
+        pass
+
+    def encode(value: Any) -> str:
+        if value == "bad":
+            raise Stop
+        return str(value)
+
+    conn.set_type_codec("varchar", encoder=encode)
+    await conn.execute(INSERT, 10, "x")
+    results = await asyncio.gather(
+        conn.fetchval("select count(*) from thing"),
+        conn.execute(INSERT, 11, "bad"),
+        conn.execute(INSERT, 12, "good"),
+        return_exceptions=True,
+    )
+    assert [type(result) for result in results] == [int, Stop, aioifx.ExecuteResult]
+    assert starts[0] is False
+
+
+async def test_a_codec_that_cancels_its_own_task_and_raises_ends_its_own_call(
+    conn: Connection, starts: list[bool]
+) -> None:
+    tasks: list[asyncio.Task[Any]] = []
+
+    def encode(value: Any) -> str:
+        if value == "bad":
+            tasks[1].cancel()
+            raise RuntimeError("no")
+        return str(value)
+
+    conn.set_type_codec("varchar", encoder=encode)
+    await conn.execute(INSERT, 10, "x")
+    tasks += [
+        asyncio.ensure_future(conn.fetchval(ONE, 10)),
+        asyncio.ensure_future(conn.execute(INSERT, 11, "bad")),
+        asyncio.ensure_future(conn.execute(INSERT, 12, "good")),
+    ]
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(result) for result in results] == [str, asyncio.CancelledError, aioifx.ExecuteResult]
+    assert starts[0] is False
+
+
 async def test_operations_count_their_own_requests_and_waits(server: Server, starts: list[bool]) -> None:
     recorder = Recorder()
     async with aioifx.connect(server.dsn, observer=recorder) as conn:
@@ -237,6 +283,26 @@ async def test_a_call_with_a_timeout_has_it_from_the_start_of_its_wait(
     await asyncio.gather(first, return_exceptions=True)
     await asyncio.gather(conn.fetchval(ONE, 1), conn.fetchval(ONE, 2))
     assert await conn.fetchval("select count(*) from thing where id = 6") == 0
+
+
+async def test_a_wait_that_times_out_leaves_no_reference_cycle(conn: Connection, server: Server) -> None:
+    await conn.execute("set lock mode to wait")
+    await conn.execute(INSERT, 4, "four")
+    async with aioifx.connect(server.dsn) as locker, locker.transaction():
+        await locker.execute("lock table thing in exclusive mode")
+        first = asyncio.ensure_future(conn.execute(INSERT, 5, "five"))
+        await eventually(lambda: any(seen.waiting for seen in server.stats.sessions))
+        gc.collect()
+        gc.disable()
+        try:
+            with suppress(QueryTimeout):
+                await conn.fetchval(ONE, 1, timeout=0.01)
+            await asyncio.sleep(0)  # the handle that has woken this task refers to the future
+            kept = [each for each in gc.get_objects() if type(each) is QueryTimeout]
+        finally:
+            gc.enable()
+        assert kept == []
+    assert (await first).rowcount == 1
 
 
 async def test_the_connection_is_closed_while_calls_wait(server: Server) -> None:

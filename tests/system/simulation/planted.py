@@ -247,7 +247,7 @@ DEFECTS: Final = {
         "Who waited for a connection got a TypeError if its cleanup was done at once.",
         "aioifx.client.session.dispatcher",
         "Dispatcher._wait_until_settled",
-        "await future",
+        "await waiter.future",
         "await self._idle_waiter.future",
         0,
     ),
