@@ -158,7 +158,7 @@ class Dispatcher(CoreDispatcher):
                 if waiter.in_flight is not None:
                     return
             self.is_acquired = waiter.has_lock = True
-            await self._wait_until_settled(waiter, pipelined=self.pipelining and not idle)
+            await self._wait_for_outstanding(waiter, pipelined=self.pipelining and not idle)
         except BaseException as error:
             if waiter.in_flight is None:
                 self._leave(waiter)
@@ -175,7 +175,7 @@ class Dispatcher(CoreDispatcher):
         """Record the holder, so that a re-entrant acquire raises instead of deadlocking."""
         self._holder = asyncio.current_task()
 
-    async def _wait_until_settled(self, waiter: Waiter, *, pipelined: bool) -> None:
+    async def _wait_for_outstanding(self, waiter: Waiter, *, pipelined: bool) -> None:
         """Wait until every reply is in and all deferred cleanup is done; *waiter* has the lock."""
         interrupter = self.interrupter
         if pipelined and interrupter.is_settled:

@@ -246,7 +246,7 @@ DEFECTS: Final = {
     "future of an idle connection": Defect(
         "Who waited for a connection got a TypeError if its cleanup was done at once.",
         "aioifx.client.session.dispatcher",
-        "Dispatcher._wait_until_settled",
+        "Dispatcher._wait_for_outstanding",
         "await waiter.future",
         "await self._idle_waiter.future",
         0,
