@@ -190,7 +190,7 @@ async def start(
     return statement, result
 
 
-# -- what a call does with its statement ------------------------------------------------------------------------------
+# -- executemany ------------------------------------------------------------------------------------------------------
 
 
 async def _executemany(

@@ -37,9 +37,8 @@ def queued_call(
     if send is None or params is None:
         return Waiter()
     start = partial(_start, source, sql, params, send, argument)
-    return Waiter(
-        partial(copy_context().run, start)
-    )  # codecs and the current operation depend on the context
+    # Codecs of the user and the current operation depend on the context.
+    return Waiter(partial(copy_context().run, start))
 
 
 def _start(

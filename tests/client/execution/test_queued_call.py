@@ -247,7 +247,7 @@ async def test_operations_count_their_own_requests_and_waits(server: Server, sta
     assert starts == [True, True]
 
 
-@pytest.mark.parametrize("iterations", range(12))
+@pytest.mark.parametrize("iterations", [*range(9), 12, 20, 40])
 async def test_a_call_that_is_cancelled_at_any_moment_affects_no_other(
     conn: Connection, iterations: int
 ) -> None:
@@ -255,7 +255,7 @@ async def test_a_call_that_is_cancelled_at_any_moment_affects_no_other(
     second = asyncio.ensure_future(conn.fetch(ALL))
     third = asyncio.ensure_future(conn.fetchval(ONE, 3))
     for _ in range(iterations):
-        await asyncio.sleep(0.0005 if iterations > 6 else 0)
+        await asyncio.sleep(0)
     second.cancel()
     assert (await first, await third) == ("one", "three")
     await asyncio.wait([second])
