@@ -58,6 +58,8 @@ cdef class CoreDispatcher:
 
     cdef bint _may_start(self)
 
+    cpdef bint enqueue(self, Waiter waiter) except -1
+
     @cython.locals(waiter=Waiter, in_flight=InFlight)
     cpdef object pass_lock(self)
 

@@ -366,6 +366,20 @@ class CoreDispatcher:
         if self._deferred or self.interrupter.cancel_timer is not None:
             self._run_deferred()
 
+    def enqueue(self, waiter: Waiter) -> bool:
+        """Put *waiter* at the end of the queue for the lock, with a future to be awaited; False if the lock is free.
+
+        Raises:
+            ConnectionLost: the session has ended.
+        """
+        if self.channel.failure is not None or self._is_closing:
+            self.check_open()
+        if not self.is_acquired:
+            return False
+        self._waiters[waiter] = None
+        waiter.future = _Future(loop=self.binding.loop)
+        return True
+
     def pass_lock(self) -> None:
         """Pass the lock to the next waiter, if there is one. Its call starts now if nothing has to be awaited first."""
         waiters = self._waiters
@@ -483,6 +497,10 @@ class CoreDispatcher:
         return False
 
     # -- what is rare, in the subclass --------------------------------------------------------------------------------
+
+    def check_open(self) -> None:
+        """Raise the error that ended the session, if it has ended."""
+        raise NotImplementedError
 
     def extend_deadline(self) -> None:
         """Restart the time limit of the holder's call."""

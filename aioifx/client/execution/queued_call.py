@@ -37,8 +37,10 @@ def queued_call(
     if send is None or params is None:
         return Waiter()
     start = partial(_start, source, sql, params, send, argument)
-    # Codecs of the user and the current operation depend on the context.
-    return Waiter(partial(copy_context().run, start))
+    if params or source.base_session.channel.current_operation is not None:
+        # Codecs of the user and the current operation depend on the context.
+        start = partial(copy_context().run, start)
+    return Waiter(start)
 
 
 def _start(

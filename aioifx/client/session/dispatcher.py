@@ -136,24 +136,16 @@ class Dispatcher(CoreDispatcher):
         if waiter is None and self.try_acquire_within(timeout):
             self._holder = asyncio.current_task()
             return
-        if self.channel.failure is not None or self._is_closing:
-            self.check_open()
-        if self._holder is not None and self._holder is asyncio.current_task():
-            await asyncio.sleep(0)  # a finalizer may have queued the release, of a stream that was left early
-        if self._holder is not None and self._holder is asyncio.current_task():
-            raise InterfaceError(
-                "this task already uses the connection; an iterable given to executemany or load, and a loop over the"
-                " chunks of a large value, must not call it"
-            )
+        holder = self._holder
+        if holder is not None and holder is asyncio.current_task():
+            await self._wait_for_finalizer()
         waiter, timer = waiter or Waiter(), None
-        waiter.timeout = self.command_timeout if timeout is None else timeout
-        if waiter.timeout is not None:
-            waiter.deadline = self.binding.loop.time() + waiter.timeout
+        seconds = self.command_timeout if timeout is None else timeout
+        if seconds is not None:
+            waiter.timeout, waiter.deadline = seconds, self.binding.loop.time() + seconds
             timer = self.binding.loop.call_at(waiter.deadline, self._time_out_waiter, waiter)
         try:
-            if self.is_acquired:
-                self._waiters[waiter] = None
-                waiter.future = self.binding.loop.create_future()
+            if self.enqueue(waiter):
                 await waiter.future
                 if waiter.in_flight is not None:
                     return
@@ -170,6 +162,16 @@ class Dispatcher(CoreDispatcher):
                 timer.cancel()
         self._deadline, self._timeout = waiter.deadline, waiter.timeout
         self._started, self._holder = True, asyncio.current_task()
+
+    async def _wait_for_finalizer(self) -> None:
+        """Wait for the release of a stream that was left early, which its finalizer may have queued."""
+        self.check_open()
+        await asyncio.sleep(0)
+        if self._holder is asyncio.current_task():
+            raise InterfaceError(
+                "this task already uses the connection; an iterable given to executemany or load, and a loop over the"
+                " chunks of a large value, must not call it"
+            )
 
     def note_holder(self) -> None:
         """Record the holder, so that a re-entrant acquire raises instead of deadlocking."""

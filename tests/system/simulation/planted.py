@@ -108,7 +108,7 @@ DEFECTS: Final = {
     "unfair connection": Defect(
         "Who came last to a connection was served first.",
         "aioifx.client.session.dispatcher",
-        "Dispatcher.acquire",
+        "Dispatcher.enqueue",
         "self._waiters[waiter] = None",
         "self._waiters[waiter] = None; self._waiters.move_to_end(waiter, last=False)",
         100,
