@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import threading
+import warnings
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -104,10 +105,13 @@ async def test_a_server_in_each_thread() -> None:
     await in_threads(work)
 
 
-async def test_what_is_read_and_dropped_in_other_threads(is_exhaustive: bool) -> None:
+async def test_what_is_read_and_dropped_in_other_threads(
+    is_exhaustive: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A thread reads the state of a connection while the loop uses and drops it; a finalizer runs in a thread."""
     rounds = 10 if is_exhaustive else 2
     query = "SELECT tabid FROM systables WHERE tabid = ?"
+    warned: list[str] = []
 
     def read(conn: aioifx.Connection[Any], pool: aioifx.Pool[Any]) -> set[bool]:
         was_closed = set[bool]()
@@ -133,7 +137,9 @@ async def test_what_is_read_and_dropped_in_other_threads(is_exhaustive: bool) ->
             assert await reading <= {False, True} and conn.is_closed()
             dropped = [await aioifx.connect(dsn)]
             channel = statements_of(dropped[0]).base_session.channel
-            with pytest.warns(ResourceWarning, match="was not closed"):
+            # Not `pytest.warns`: a free-threaded 3.14 may finalize between callbacks of the loop, in another context.
+            with monkeypatch.context() as patched:
+                patched.setattr(warnings, "warn", lambda message, *_, **__: warned.append(message))
                 await asyncio.to_thread(dropped.clear)
                 await channel.wait_closed()
-            assert channel.failure is not None
+            assert channel.failure is not None and "was not closed" in warned.pop() and not warned
