@@ -187,6 +187,17 @@ def _is_ended_by_a_probe(entry: Entry) -> bool:
     return is_interrupted and "an error has ended and undone the transaction" in str(entry.error)
 
 
+def _cancels_itself(entry: Entry) -> bool:
+    """Whether the operation cancels its own call and raises the error that follows."""
+    match entry.operation.kind:
+        case "interrupt":
+            return True
+        case "interrupt anything":  # only if the server ended the transaction as well
+            return isinstance(entry.error, aioifx.DatabaseError) and entry.error.outcome_unknown
+        case _:
+            return False
+
+
 def _errors(outcome: Outcome) -> Iterator[Violation]:
     """Callers see no exceptions but ours."""
     for entry in outcome.world.entries:
@@ -203,7 +214,7 @@ def _errors(outcome: Outcome) -> Iterator[Violation]:
     may_come_late = any(Difference.LATE_INTERRUPTS in server.differs for server in outcome.servers)
     for entry in outcome.world.entries:
         is_interrupted = getattr(entry.error, "sqlcode", 0) == INTERRUPTED
-        if is_interrupted and entry.operation.kind != "interrupt" and not may_come_late:
+        if is_interrupted and not _cancels_itself(entry) and not may_come_late:
             yield Violation(
                 "errors",
                 f"operation {entry.operation.number} was interrupted without a reason: {entry.error!r}",
