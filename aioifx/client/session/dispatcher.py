@@ -136,8 +136,8 @@ class Dispatcher(CoreDispatcher):
         if waiter is None and self.try_acquire_within(timeout):
             self._holder = asyncio.current_task()
             return
-        holder = self._holder
-        if holder is not None and holder is asyncio.current_task():
+        # No variable refers to the holder: this frame may outlive it, or be referred to by its exception.
+        if self._holder is not None and self._holder is asyncio.current_task():
             await self._wait_for_finalizer()
         waiter, timer = waiter or Waiter(), None
         seconds = self.command_timeout if timeout is None else timeout

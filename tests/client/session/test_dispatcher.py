@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
+import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
@@ -172,6 +174,47 @@ async def test_a_task_that_has_acquired_the_session_cannot_acquire_it_again(rigg
             await rig.dispatcher.acquire()
     async with rig.turn():
         pass
+
+
+async def test_no_error_of_a_wait_keeps_the_task_that_holds_the_lock(rigged: Rigged) -> None:
+    rig = rigged()
+
+    async def again() -> None:
+        async with rig.turn(), rig.turn():
+            pass
+
+    async def late() -> None:
+        async with rig.turn():
+            await asyncio.create_task(rig.dispatcher.acquire(0.01))
+
+    gc.collect()
+    gc.disable()
+    try:
+        for work, expected in ((again(), InterfaceError), (late(), QueryTimeout)):
+            holder = asyncio.create_task(work)
+            await asyncio.wait([holder])
+            assert isinstance(holder.exception(), expected)
+            kept = weakref.ref(holder)
+            del holder
+            await run_ready_tasks()
+            assert kept() is None, "its exception refers to the frames of the wait"
+    finally:
+        gc.enable()
+
+
+async def test_a_wait_does_not_keep_the_task_that_held_the_lock_as_it_began(rigged: Rigged) -> None:
+    rig = rigged()
+    holder = asyncio.create_task(rig.dispatcher.acquire())
+    await run_ready_tasks()
+    tasks = [asyncio.create_task(rig.dispatcher.acquire()) for _ in range(2)]
+    await run_ready_tasks()
+    rig.dispatcher.release()
+    await tasks[0]
+    kept = weakref.ref(holder)
+    del holder
+    assert kept() is None and not tasks[1].done()
+    rig.dispatcher.release()
+    await tasks[1]
 
 
 async def test_a_second_acquire_by_the_noted_holder_is_rejected(rigged: Rigged) -> None:
