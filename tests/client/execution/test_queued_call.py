@@ -6,7 +6,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
 import pytest
@@ -164,6 +164,22 @@ async def test_the_users_codec_runs_in_the_context_of_its_task(conn: Connection,
     assert starts == [True, True]
     rows = await conn.fetch("select name from thing where id >= 10 order by id")
     assert [name for (name,) in rows] == ["main x", "task 11 x", "task 12 x", "task 13 x"]
+
+
+async def test_a_context_is_copied_only_if_the_start_of_a_call_depends_on_it(
+    conn: Connection, starts: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies: list[Context] = []
+
+    def noted() -> Context:
+        copies.append(copy_context())
+        return copies[-1]
+
+    monkeypatch.setattr(queued_call, "copy_context", noted)
+    await asyncio.gather(conn.fetch(ALL), conn.fetch(ALL), conn.fetch(ALL))
+    assert starts == [True, True] and not copies
+    await asyncio.gather(conn.fetch(ALL), conn.fetchval(ONE, 1))
+    assert starts == [True] * 3 and len(copies) == 1
 
 
 async def test_a_codec_that_raises_ends_its_own_call(conn: Connection, starts: list[bool]) -> None:

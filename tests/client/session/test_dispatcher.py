@@ -403,6 +403,26 @@ async def test_an_acquire_at_the_moment_of_the_exit_does_not_keep_the_channel_op
     assert rig.wire.is_closing()
 
 
+@pytest.mark.parametrize("is_lost", [False, True])
+async def test_after_the_end_no_call_waits_for_the_lock(rigged: Rigged, is_lost: bool) -> None:
+    rig = rigged()
+    assert rig.dispatcher.try_acquire()
+    if is_lost:
+        rig.channel.abort(ConnectionLost("the cable"))
+    else:
+        rig.dispatcher.begin_close()
+    reason = "the cable" if is_lost else "being closed"
+    call = asyncio.ensure_future(rig.call("a"))
+    await run_ready_tasks()
+    assert call.done(), "the lock is not released yet"
+    with pytest.raises(ConnectionLost, match=reason):
+        await call
+    rig.dispatcher.note_holder()
+    with pytest.raises(ConnectionLost, match=reason):
+        await rig.dispatcher.acquire()
+    rig.dispatcher.release()
+
+
 # -- tasks that wait for the lock -------------------------------------------------------------------------------------
 
 
@@ -479,6 +499,46 @@ async def test_cancelled_waits_cost_each_no_more_if_they_are_many(rigged: Rigged
         await asyncio.wait([task])
     assert not rig.dispatcher._waiters
     assert Compared.comparisons <= 2 * count
+
+
+async def test_a_wait_takes_its_place_at_once(rigged: Rigged) -> None:
+    rig = rigged()
+    await rig.dispatcher.acquire()
+    task = asyncio.create_task(rig.dispatcher.acquire())
+    await asyncio.sleep(0)  # one iteration
+    assert len(rig.dispatcher._waiters) == 1
+    rig.dispatcher.release()
+    await task
+    rig.dispatcher.release()
+
+
+async def test_a_lock_that_its_task_has_lost_to_another_is_waited_for(rigged: Rigged) -> None:
+    rig = rigged()
+    await rig.dispatcher.acquire()
+
+    async def take() -> None:  # while the acquire lets finalizers run
+        rig.dispatcher.release()
+        async with rig.turn():
+            await run_ready_tasks()
+
+    other = asyncio.create_task(take())
+    await rig.dispatcher.acquire()
+    assert other.done()
+    rig.dispatcher.release()
+
+
+async def test_a_wait_that_has_ended_leaves_no_timer(rigged: Rigged) -> None:
+    rig = rigged()
+    assert rig.dispatcher.try_acquire()
+    waiter = Compared()
+    task = asyncio.create_task(rig.dispatcher.acquire(60, waiter=waiter))
+    await run_ready_tasks()
+    rig.dispatcher.release()
+    await task
+    kept = weakref.ref(waiter)
+    del waiter
+    assert kept() is None, "the timer refers to it"
+    rig.dispatcher.release()
 
 
 async def test_a_cancelled_wait_loses_its_place(rigged: Rigged) -> None:
