@@ -15,6 +15,10 @@ _POINTER = ctypes.pythonapi.PyCapsule_GetPointer
 
 _STREAM = b"arrow_array_stream"
 
+_KEPT: list[Any] = []
+"""What C structures refer to, until the process ends. The garbage collector may clear an exporter before the capsule
+that it has made, whose destructor calls back."""
+
 
 class Exporter:
     """An object with ``__arrow_c_stream__``.
@@ -38,7 +42,6 @@ class Exporter:
         self.children = children
         self.exported = 0
         self.released: list[str] = []
-        self._kept: list[Any] = []
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         self.exported += 1
@@ -56,7 +59,7 @@ class Exporter:
             return 0
 
         text = ctypes.create_string_buffer(b"disk 7 is gone")
-        self._kept.append(text)
+        _KEPT.append(text)
 
         def get_last_error(_: Any) -> int:
             return ctypes.addressof(text)
@@ -72,7 +75,7 @@ class Exporter:
             ("release", release),
         ):
             callback = type(getattr(stream, name))(function)
-            self._kept.append(callback)
+            _KEPT.append(callback)
             setattr(stream, name, callback)
 
         def destroy(capsule: int) -> None:
@@ -80,7 +83,7 @@ class Exporter:
                 stream.release(ctypes.byref(stream))
 
         destructor = _DESTRUCTOR(destroy)
-        self._kept += (stream, destructor)
+        _KEPT.extend((stream, destructor))
         return _NEW(ctypes.addressof(stream), _STREAM, ctypes.cast(destructor, ctypes.c_void_p))
 
     def _put_schema(self, schema: SchemaStruct) -> None:
@@ -94,7 +97,7 @@ class Exporter:
 
     def _put_batch(self, array: ArrayStruct, values: list[int]) -> None:
         data = (ctypes.c_int32 * len(values))(*values)
-        self._kept.append(data)
+        _KEPT.append(data)
         child = ArrayStruct(length=len(values), n_buffers=2)
         child.buffers = (ctypes.c_void_p * 2)(None, ctypes.addressof(data))
         child.release = self._callback(child, "child of batch")
@@ -109,10 +112,10 @@ class Exporter:
             released.contents.release = type(one.release)()
 
         callback = type(one.release)(release)
-        self._kept.append(callback)
+        _KEPT.append(callback)
         return callback
 
     def _pointers(self, kind: Any, children: list[Any]) -> Any:
         pointers = (ctypes.POINTER(kind) * len(children))(*map(ctypes.pointer, children))
-        self._kept += (children, pointers)
+        _KEPT.extend((children, pointers))
         return ctypes.cast(pointers, ctypes.POINTER(ctypes.POINTER(kind)))
