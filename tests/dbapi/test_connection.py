@@ -469,10 +469,11 @@ def test_an_abandoned_cursor_is_closed_at_the_server(conn: dbapi.Connection) -> 
 
 def test_failures_leave_no_garbage(conn: dbapi.Connection) -> None:
     gc.collect()
-    for _ in range(3):
+    for _ in range(50):
         with pytest.raises(dbapi.ProgrammingError):
             conn.cursor().execute("select * from nothing")
-    assert gc.collect() == 0
+    # In a free-threaded CPython 3.14, `asyncio.to_thread`, as in the server, leaves 23 objects.
+    assert gc.collect() < 50
 
 
 async def test_within_an_event_loop_calls_block_and_work(host: Host) -> None:
