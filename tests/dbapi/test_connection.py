@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
+import sysconfig
 import threading
 import weakref
 from collections.abc import Iterator
@@ -472,8 +473,8 @@ def test_failures_leave_no_garbage(conn: dbapi.Connection) -> None:
     for _ in range(50):
         with pytest.raises(dbapi.ProgrammingError):
             conn.cursor().execute("select * from nothing")
-    # In a free-threaded CPython 3.14, `asyncio.to_thread`, as in the server, leaves 23 objects.
-    assert gc.collect() < 50
+    # In a free-threaded CPython 3.14, `asyncio.to_thread`, as in the server, leaves 23 objects of its last call.
+    assert gc.collect() < (50 if sysconfig.get_config_var("Py_GIL_DISABLED") else 1)
 
 
 async def test_within_an_event_loop_calls_block_and_work(host: Host) -> None:

@@ -189,13 +189,9 @@ def _is_ended_by_a_probe(entry: Entry) -> bool:
 
 def _cancels_itself(entry: Entry) -> bool:
     """Whether the operation cancels its own call and raises the error that follows."""
-    match entry.operation.kind:
-        case "interrupt":
-            return True
-        case "interrupt anything":  # only if the server ended the transaction as well
-            return isinstance(entry.error, aioifx.DatabaseError) and entry.error.outcome_unknown
-        case _:
-            return False
+    kind, is_unknown = entry.operation.kind, getattr(entry.error, "outcome_unknown", False)
+    # The other raises it only if the server has ended the transaction as well.
+    return kind == "interrupt" or (kind == "interrupt anything" and is_unknown)
 
 
 def _errors(outcome: Outcome) -> Iterator[Violation]:

@@ -111,7 +111,10 @@ async def test_what_is_read_and_dropped_in_other_threads(
     """A thread reads the state of a connection while the loop uses and drops it; a finalizer runs in a thread."""
     rounds = 10 if is_exhaustive else 2
     query = "SELECT tabid FROM systables WHERE tabid = ?"
-    warned: list[str] = []
+    warned: list[tuple[type[Warning], str]] = []
+
+    def warn(message: str, category: type[Warning], *_: object, **__: object) -> None:
+        warned.append((category, message))
 
     def read(conn: aioifx.Connection[Any], pool: aioifx.Pool[Any]) -> set[bool]:
         was_closed = set[bool]()
@@ -139,7 +142,10 @@ async def test_what_is_read_and_dropped_in_other_threads(
             channel = statements_of(dropped[0]).base_session.channel
             # Not `pytest.warns`: a free-threaded 3.14 may finalize between callbacks of the loop, in another context.
             with monkeypatch.context() as patched:
-                patched.setattr(warnings, "warn", lambda message, *_, **__: warned.append(message))
+                patched.setattr(warnings, "warn", warn)
                 await asyncio.to_thread(dropped.clear)
                 await channel.wait_closed()
-            assert channel.failure is not None and "was not closed" in warned.pop() and not warned
+            [(category, message)] = warned
+            assert category is ResourceWarning and "was not closed" in message
+            assert channel.failure is not None
+            warned.clear()
