@@ -335,7 +335,7 @@ def _make_changes() -> Callable[..., Any]:
 
 def _make_rollback() -> Callable[..., Any]:
     async def rollback(
-        request: pytest.FixtureRequest, ifx_connection: Connection
+        request: pytest.FixtureRequest, ifx_connection: Connection, ifx_database: Database
     ) -> AsyncIterator[Connection]:
         from aioifx.testing.rollback import begin, roll_back
         from aioifx.testing.seeds import seed_of
@@ -344,7 +344,7 @@ def _make_rollback() -> Callable[..., Any]:
             seeds = [seed_of(seed, request.config.rootpath, MARKER) for seed in _marked_seeds(request.node)]
             transaction = await begin(ifx_connection, seeds)
         yield ifx_connection
-        request.node.stash[_WAS_ENDED] = not await roll_back(ifx_connection, transaction)
+        request.node.stash[_WAS_ENDED] = not await roll_back(ifx_connection, transaction, ifx_database.dsn)
 
     return rollback
 
