@@ -1212,7 +1212,7 @@ DEFECTS: Final = (
         "aioifx/codecs/numbers.py",
         "_EXACT: Final = Context(prec=400, rounding=ROUND_HALF_UP,",
         '_EXACT: Final = Context(prec=400, rounding="ROUND_HALF_EVEN",',
-        ("tests/test_values.py",),
+        ("tests/codecs/test_numbers.py",),
     ),
     Defect(
         "DECIMAL(p) is cut instead of rounded",
