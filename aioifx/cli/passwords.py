@@ -10,11 +10,19 @@ from aioifx.client.sql.scanner import TOKEN
 from aioifx.client.sql.script import statements_of
 from aioifx.errors import DatabaseError, point_at
 
-_SECRET: Final = re.compile(r"(?<!\w)(?:password|(?:en|de)crypt_\w+|connect\s+to\s)", re.IGNORECASE)
+_SECRET: Final = re.compile(
+    r"""
+    passw(?:or)?d | pwd | (?<!\w)(?:en|de)crypt_\w
+  | (?<!\w)connect\b .{0,200}? \b(?:user|using)\b
+  | ://[^\s/]*@
+  | \\c[ \t]++ (?! [^\s:=]*+ [ \t\r]*+ $ )  # of the shell, with more than the name of a database
+    """,
+    re.VERBOSE | re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
 
 
 def may_have_secrets(sql: str) -> bool:
-    """Whether a string in a text may be a password."""
+    """Whether a text may have a password."""
     return _SECRET.search(sql) is not None
 
 

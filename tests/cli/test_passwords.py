@@ -22,6 +22,10 @@ from aioifx.errors import from_server
         ("select 'a', '' from t", "select 'a', '' from t"),
         ("set encryption password ''", "set encryption password ''"),
         ("set encryption password 'tiny", "set encryption password '****"),
+        ("update t set user_password = 'pw'", "update t set user_password = '**'"),
+        ("insert into t values ('https://ann:pw@db1')", f"insert into t values ('{'*' * 18}')"),
+        ("grant connect to 'ann'; select 'a'", "grant connect to 'ann'; select 'a'"),
+        ("CONNECT TO'shop' USER 'ann' USING 'pw'", "CONNECT TO'****' USER '***' USING '**'"),
         ("CONNECT TO 'shop@a' USER 'ann' USING 'pw'", "CONNECT TO '******' USER '***' USING '**'"),
     ],
 )
@@ -45,3 +49,10 @@ def test_the_place_of_an_error_has_no_secrets() -> None:
     (note,) = error.__notes__
     assert note_without_secrets(error, note) == note.replace("tiny", "****") != note
     assert note_without_secrets(error, "a hint") == "a hint"
+
+
+@pytest.mark.parametrize(
+    "text", ["\\c" + " " * 300_000, "connect " * 50_000, "://x" * 100_000, "\\c a\n" * 100_000]
+)
+def test_hostile_texts_are_read_in_linear_time(text: str) -> None:
+    assert not may_have_secrets(text)

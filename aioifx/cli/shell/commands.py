@@ -132,6 +132,8 @@ async def _connect(shell: Shell, argument: str) -> None:
         conn = shell.connection
         say(f"connected to {conn.database or 'no database'} as {conn.user}: {conn.server_version}")
         return
+    if re.search(r"[\s:=]", argument):  # it may have a password, which the server would get as a name
+        raise InterfaceError("\\c: expected the name of a database; another address needs another shell")
     if shell.is_connected and shell.connection.is_in_transaction():
         raise InterfaceError("\\c: a transaction is open; COMMIT WORK or ROLLBACK WORK first")
     await shell.connect(argument or shell.database)

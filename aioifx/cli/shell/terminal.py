@@ -2,7 +2,8 @@
 
 Invariants:
 1. Ctrl-C clears the input or interrupts a statement; it never ends the shell.
-2. The history is a file that only its user can read, without statements that may have a password.
+2. The history is a file that only its user can read, without inputs that may have a password. Nothing of these is
+   suggested, either.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from importlib import import_module
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.auto_suggest import AutoSuggest, Suggestion
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
@@ -28,7 +30,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 
 from aioifx.cli.address import Destination
 from aioifx.cli.output import say
-from aioifx.cli.passwords import without_secrets
+from aioifx.cli.passwords import may_have_secrets
 from aioifx.cli.shell.commands import run_entry
 from aioifx.cli.shell.completion import suggestions
 from aioifx.cli.shell.execution import report
@@ -103,7 +105,7 @@ def _session(shell: Shell, catalogue: Catalogue) -> PromptSession[str]:
         prompt_continuation=_continuation,
         lexer=PygmentsLexer(import_module("pygments.lexers.sql").SqlLexer),
         completer=_Completer(catalogue),
-        auto_suggest=AutoSuggestFromHistory(),
+        auto_suggest=Suggestions(),
         history=history(),
         key_bindings=_keys(),
         refresh_interval=0.5,  # a connection that is lost meanwhile is shown
@@ -155,12 +157,25 @@ class _Completer(Completer):
             yield Completion(each.text, -len(prefix), display_meta=each.kind)
 
 
+class Suggestions(AutoSuggest):
+    """The rest of the line, from an input before."""
+
+    def get_suggestion(self, buffer: Buffer, document: Document) -> Suggestion | None:
+        typed = document.text.rpartition("\n")[2]
+        if typed.strip():
+            for text in reversed(buffer.history.get_strings()):
+                for line in reversed(text.splitlines()):
+                    if line.startswith(typed) and not may_have_secrets(text):
+                        return Suggestion(line.removeprefix(typed))
+        return None
+
+
 # -- history -----------------------------------------------------------------------------------------------------------
 
 
 class _History(FileHistory):
     def store_string(self, string: str) -> None:
-        if without_secrets(string) == string:
+        if not may_have_secrets(string):
             with suppress(
                 OSError, UnicodeError
             ):  # the folder is gone, the disk is full; a byte that is no character

@@ -99,6 +99,10 @@ async def test_connections(type_in: Type, shell: Shell) -> None:
     assert (await type_in("\\c"))[1].startswith("connected to demo as ")
     assert (await type_in("\\c sysmaster\nDATABASE demo;"))[1] == "connected to sysmaster\ndone\n"
     assert shell.database == "demo"
+    for text in ("informix://ann:secret@db1/shop", "HOST=db1;PWD=secret", "shop ann secret"):
+        with pytest.raises(InterfaceError, match=r"\\c: expected the name of a database") as caught:
+            await type_in(f"\\c {text}")
+        assert "secret" not in str(caught.value)
     with pytest.raises(InterfaceError, match=r"\\c: a transaction is open"):
         await type_in("BEGIN; \\c sysmaster")
 

@@ -203,22 +203,65 @@ async def test_an_interrupt_ends_the_shell_while_it_connects(tmp_path: Path) -> 
         silent.close()
 
 
+SECRETS = [
+    "SET ENCRYPTION PASSWORD 'secret';",
+    "SET ENCRYPTION\nPASSWORD\n'secret';",
+    "SELECT 1; -- SET ENCRYPTION PASSWORD 'secret'",
+    "SELECT encrypt_aes('a', 'secret') FROM t;",
+    "UPDATE account SET user_password = 'secret';",
+    "UPDATE account SET passwd = 'secret';",
+    "CONNECT TO'shop' USER 'ann' USING 'secret';",
+    "CONNECT {now} TO 'shop' USER 'ann'\nUSING 'secret';",
+    "\\c informix://ann:secret@db1/shop",
+    "\\c informix://ann:secret/@db1/shop",
+    "\\c informix://db1/shop?password=secret",
+    "\\c jdbc:informix-sqli://db1:9088/shop:user=ann;password=secret",
+    "\\c HOST=db1;PWD=secret",
+    "  \\c shop ann secret",
+    "SELECT 1;\n\\c\tshop user ann using secret",
+    "\\d informix://ann:secret@db1/shop",
+]
+
+
 def test_the_history_has_no_passwords(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("prompt_toolkit")
     from aioifx.cli.shell.terminal import history, history_file
 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     found = history()
-    for text in (
+    plain = [
         "SELECT 1;",
-        "SET ENCRYPTION PASSWORD 'secret';",
-        "SELECT encrypt_aes('a', 'secret') FROM t;",
-    ):
+        "\\c",
+        "\\c other ",
+        "GRANT CONNECT TO ann;",
+        "\\copy t from a=b.csv",
+        "\\c shop\nSELECT 2;",
+    ]
+    for text in [*plain, *SECRETS]:
         found.append_string(text)
-    assert list(found.get_strings())[:1] == ["SELECT 1;"]
+    assert list(found.get_strings()) == [*plain, *SECRETS]
     kept = history_file().read_text("utf-8")
-    assert "SELECT 1;" in kept and "secret" not in kept
+    assert "secret" not in kept
+    assert re.findall(r"^\+(.*)", kept, re.M) == "\n".join(plain).split("\n")
     assert history_file().stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "suggested"), [("SEL", "ECT 1;"), ("SELECT 1;", ""), ("SET", None), ("'", None), ("  ", None)]
+)
+def test_no_password_is_suggested(typed: str, suggested: str | None) -> None:
+    pytest.importorskip("prompt_toolkit")
+    from prompt_toolkit.buffer import Buffer
+    from prompt_toolkit.history import InMemoryHistory
+
+    from aioifx.cli.shell.terminal import Suggestions
+
+    buffer = Buffer(history=InMemoryHistory())
+    for text in ("SELECT 0;", "SELECT 1;", *SECRETS):
+        buffer.history.append_string(text)
+    buffer.text = typed
+    found = Suggestions().get_suggestion(buffer, buffer.document)
+    assert (found and found.text) == suggested
 
 
 def test_what_the_history_cannot_store_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
