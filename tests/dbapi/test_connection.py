@@ -8,7 +8,7 @@ import gc
 import sysconfig
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from operator import length_hint
 from typing import Any
@@ -159,6 +159,22 @@ def test_a_mapping_that_lacks_a_value_is_an_error_that_names_it(conn: dbapi.Conn
     with pytest.raises(dbapi.InterfaceError, match=r"^named: cannot be combined"):
         cursor.execute("select n from number where n = :n", {"n": 3}, named={"n": 3})
     assert cursor.execute("select n from number where n = :n", {"n": 3}).fetchone() == (3,)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[(), ()], [{}, {}], [[], {"surplus": 1}], iter([{}, ()])],
+    ids=["tuples", "mappings", "both", "iterator"],
+)
+def test_executemany_without_parameters_takes_empty_rows(
+    conn: dbapi.Connection, table: str, rows: Iterable[Any]
+) -> None:
+    cursor = conn.cursor()
+    assert cursor.executemany(f"insert into {table} (note) values ('a')", rows).rowcount == 2
+    wrong: Any
+    for wrong in (["a"], [1], [(1,)], {}, "a"):
+        with pytest.raises(dbapi.InterfaceError):
+            cursor.executemany(f"insert into {table} (note) values ('a')", wrong)
 
 
 def test_executemany_takes_mappings_if_the_statement_has_names(conn: dbapi.Connection, table: str) -> None:

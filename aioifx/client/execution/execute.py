@@ -24,6 +24,7 @@ from aioifx.client.sql.placeholders import (
     NamedRows,
     NamedStatement,
     NamedValues,
+    UnnamedRows,
     bind_mapping,
     bind_named,
     named_statement,
@@ -318,14 +319,15 @@ def by_name_or_position(
 def rows_by_name_or_position(
     sql: str, rows: ParamRows | MappingRows | ArrowTable | None, named: MappingRows | ArrowTable | None
 ) -> tuple[str, BatchRows]:
-    """PEP 249: as `rows_by_position`; rows are mappings if the text names its parameters."""
+    """PEP 249: as `rows_by_position`; rows are mappings if the text names its parameters, or may be if it has none."""
     statement = None if named is not None or scan(sql).placeholders else named_statement(sql)
-    if statement is None or not statement.names:
+    if statement is None or (is_arrow(rows) and not statement.names):
         return rows_by_position(sql, cast("ParamRows | ArrowTable | None", rows), named)
     if is_arrow(rows):
         return statement.sql, named_rows(statement, rows)
     check_rows(rows)
-    return statement.sql, NamedRows(cast("MappingRows", rows), statement.values_in)
+    of_kind = NamedRows if statement.names else UnnamedRows
+    return statement.sql, of_kind(cast("MappingRows", rows), statement.values_in)
 
 
 def rows_by_position(

@@ -247,6 +247,13 @@ class NamedRows:
             raise type(error)(f"row {index}: {error}") from None
 
 
+class UnnamedRows(NamedRows):
+    """Rows for many executions of a text without parameters: mappings, or sequences, which are not examined here."""
+
+    def _row(self, index: int, row: Any) -> tuple[Value, ...]:
+        return super()._row(index, row) if isinstance(row, Mapping) else row  # pyright: ignore[reportUnknownArgumentType] - of Any
+
+
 def _named_statement(sql: str) -> NamedStatement:
     names: list[str] = []
     parts: list[str] = []
