@@ -178,6 +178,9 @@ class _Writer:
             if each.kind == "table" and (each.owner, each.name) not in granted:
                 owner = f" as {_user(each.owner)}" if self._options.owners else ""
                 yield f'revoke all on {self._named(each.owner, each.name)} from "public"{owner}'
+        for routine in schema.routines:
+            if routine.restricted:
+                yield self._restricted(routine)
         for grant in schema.grants:
             on = self._on(grant)
             if grant.on == "table" and on not in of_public:
@@ -187,6 +190,12 @@ class _Writer:
             yield (
                 f"grant {', '.join(grant.privileges)}{on} to {_user(grant.grantee)}{option}{self._grantor(grant)}"
             )
+
+    def _restricted(self, routine: RoutineDefinition) -> str:
+        """Source: observed: dbschema, after the grants; the documentation has it before them"""
+        name = f"{self._named(routine.owner, routine.name)}({routine.arguments})"
+        owner = f" as {_user(routine.owner)}" if self._options.owners else ""
+        return f'revoke execute on {routine.kind} {name} from "public"{owner}'
 
     def _on(self, grant: Grant) -> str:
         if not grant.on:

@@ -147,6 +147,8 @@ class RoutineDefinition:
     arguments: str
     """The types of its parameters."""
     sql: str
+    restricted: bool = False
+    """Whether PUBLIC may not execute it, although it may execute a new one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,6 +145,7 @@ class _Reader:
         self.fetch = fetch_of(conn)
         self._names = None if names is None else [_Name.of(name) for name in names]
         wanted = None if self._names is None else [name.name for name in self._names]
+        self._is_ansi = conn.is_ansi
         self._tables = Tables(Place(), wanted, is_ansi=conn.is_ansi)
 
     async def entries(self, others: Iterable[str] = ()) -> list[TableEntry]:
@@ -173,7 +174,8 @@ class _Reader:
 
     async def routines(self) -> dict[int, RoutineDefinition]:
         names = self._names
-        found = await objects.routines(self.fetch, None if names is None else {name.name for name in names})
+        wanted = None if names is None else {name.name for name in names}
+        found = await objects.routines(self.fetch, wanted, is_ansi=self._is_ansi)
         return {
             procid: each
             for procid, each in found.items()

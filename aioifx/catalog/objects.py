@@ -267,23 +267,28 @@ def _definition(sql_type: SqlType, mode: str, inherited: int) -> str:
     return f"({', '.join(map(field_text, own))})"
 
 
-async def routines(fetch: Fetch, names: Iterable[str] | None = None) -> Mapping[int, RoutineDefinition]:
+async def routines(
+    fetch: Fetch, names: Iterable[str] | None = None, *, is_ansi: bool = False
+) -> Mapping[int, RoutineDefinition]:
     """Routines of users by procid; letters of the mode are small for those of the server (documented).
 
     Args:
         names: None for all.
+        is_ansi: whether PUBLIC may not execute new ones; else it may, but for those of a DBA (documented: NODEFDAC).
     """
     wanted = None if names is None else sorted(names)
     condition = "" if wanted is None else f" AND p.procname IN ({', '.join('?' * len(wanted))})"
     if wanted == []:
         return {}
     sql = (
-        "SELECT p.procid, b.data, p.procname, p.owner, p.isproc, p.paramtypes::lvarchar, b.datakey"
+        "SELECT p.procid, b.data, p.procname, p.owner, p.isproc, p.paramtypes::lvarchar, p.mode, b.datakey"
         " FROM informix.sysprocedures p, informix.sysprocbody b WHERE b.procid = p.procid"
         f" AND p.mode IN ('D', 'O', 'R', 'T') AND b.datakey = 'T'{condition} ORDER BY p.procid, b.seqno"
     )
     rows = await fetch(sql, wanted or ())
     bodies = texts(rows, _BODY)
+    sql = "SELECT a.procid FROM informix.sysprocauth a WHERE a.grantee = 'public'"
+    public = {procid for (procid,) in await fetch(sql, ())}
     return {
         procid: RoutineDefinition(
             kind="procedure" if isproc in (True, "t") else "function",
@@ -291,8 +296,9 @@ async def routines(fetch: Fetch, names: Iterable[str] | None = None) -> Mapping[
             owner=owner.rstrip(" "),
             arguments=arguments or "",
             sql=_statement(bodies[procid], owner),
+            restricted=not is_ansi and mode != "D" and procid not in public,
         )
-        for procid, (name, owner, isproc, arguments) in {row[0]: row[2:6] for row in rows}.items()
+        for procid, (name, owner, isproc, arguments, mode) in {row[0]: row[2:7] for row in rows}.items()
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import aioifx
 from aioifx.server import ServerOptions, serve
+from aioifx.server.sqlite.databases import LogMode
 
 _SCHEMAS = Path(__file__).with_name("schemas")
 _STORES = Path(__file__).parents[1] / "libraries/programs/stores_demo.sql"
@@ -21,10 +22,12 @@ def script_of(name: str) -> str:
 
 
 @asynccontextmanager
-async def database(script: str, **environment: str) -> AsyncIterator[aioifx.Connection[Any]]:
+async def database(
+    script: str, *, log_mode: LogMode = LogMode.LOGGED, **environment: str
+) -> AsyncIterator[aioifx.Connection[Any]]:
     """A connection to a new database that a script has filled; the session has these variables."""
     async with (
-        serve(ServerOptions(seed=script)) as server,
+        serve(ServerOptions(seed=script, log_mode=log_mode)) as server,
         aioifx.connect(server.dsn, environment=environment) as conn,
     ):
         yield conn

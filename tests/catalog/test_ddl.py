@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from aioifx.catalog.definitions import (
     Grant,
     IndexDefinition,
     Relation,
+    RoutineDefinition,
     Schema,
     Storage,
     TypeDefinition,
@@ -21,6 +24,7 @@ from aioifx.catalog.definitions import (
 from aioifx.catalog.description import describe, read_schema
 from aioifx.client.sql.script import statements_of
 from aioifx.server import ServerOptions, serve
+from aioifx.server.sqlite.databases import LogMode
 from tests.catalog.conftest import database, script_of
 
 TESTS = Path(__file__).parents[1]
@@ -161,6 +165,35 @@ def test_a_table_without_privileges_is_not_made_for_everybody() -> None:
     assert list(statements(schema, DdlOptions(owners=False)))[1:] == ['revoke all on item from "public"']
 
 
+def test_a_routine_that_is_not_for_everybody_is_restricted_before_the_grants() -> None:
+    of_f: dict[str, Any] = {"kind": "function", "name": "f", "owner": "ann", "sql": "create function f"}
+    schema = Schema(
+        routines=(
+            RoutineDefinition(arguments="integer,date", restricted=True, **of_f),
+            RoutineDefinition(arguments="", **of_f),
+        ),
+        grants=SCHEMA.grants[-1:],
+    )
+    on = "execute on function {}f(integer,date)"
+    owned = on.format('"ann".')
+    assert list(statements(schema))[2:] == [
+        f'revoke {owned} from "public" as "ann"',
+        f'grant {owned} to "clerk" as "ann"',
+    ]
+    assert list(statements(schema, DdlOptions(owners=False)))[2] == f'revoke {on.format("")} from "public"'
+    assert len(list(statements(schema, DdlOptions(grants=False)))) == 2
+
+
+async def test_the_privileges_of_an_ansi_database_are_made_again() -> None:
+    async with database(script_of("routines"), log_mode=LogMode.ANSI) as conn:
+        schema = await read_schema(conn)
+    assert len(schema.routines) >= 5
+    sql = list(statements(schema))
+    assert not [each for each in sql if '"public"' in each and not each.startswith("revoke all on")]
+    async with database(";\n".join(sql), log_mode=LogMode.ANSI) as conn:
+        assert await read_schema(conn) == schema
+
+
 async def test_the_statements_of_privileges_are_read_by_the_server() -> None:
     script = (
         "create table item (id int, price int); create function f(a int, d date) returning int; end function"
@@ -168,3 +201,5 @@ async def test_the_statements_of_privileges_are_read_by_the_server() -> None:
     async with database(script) as conn:
         for sql in statements(Schema(roles=SCHEMA.roles, grants=SCHEMA.grants), DdlOptions(owners=False)):
             await conn.execute(sql)
+        (routine,) = (await read_schema(conn)).routines
+        await conn.execute([*statements(Schema(routines=(replace(routine, restricted=True),)))][-1])

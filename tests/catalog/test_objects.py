@@ -40,6 +40,21 @@ async def test_privileges_on_tables_and_columns() -> None:
     ]
 
 
+async def test_routines_that_public_may_not_execute_are_restricted_if_new_ones_are_not() -> None:
+    modes = {500: "O", 501: "O", 502: "D", 503: "T", 504: "R"}
+    answers: Mapping[str, Sequence[tuple[Any, ...]]] = {
+        "informix.sysprocedures p,": [
+            (procid, "create procedure", f"p{procid}", "ann", True, "", mode, "T")
+            for procid, mode in modes.items()
+        ],
+        "informix.sysprocauth a": [(501,), (504,)],
+    }
+    found = await objects.routines(FakeServer(answers).fetch)
+    assert [procid for procid, each in found.items() if each.restricted] == [500, 503]
+    found = await objects.routines(FakeServer(answers).fetch, is_ansi=True)
+    assert [each.restricted for each in found.values()] == [False] * 5
+
+
 async def test_privileges_on_routines_of_users_only() -> None:
     fake = FakeServer(
         {

@@ -122,19 +122,20 @@ def _token() -> str:
 # --- Changing ---------------------------------------------------------------------------------------------------------
 
 
-def steps_of(definition: Definition, codec: str = "latin-1") -> list[Step]:
+def steps_of(definition: Definition, codec: str = "latin-1", *, is_ansi: bool = False) -> list[Step]:
     """A definition's own steps, followed by those that update the catalog.
 
     Args:
         codec: the Python name of the database's code set.
+        is_ansi: whether PUBLIC has no privileges on what is new.
     """
     steps = list(definition.steps)
     for change in definition.changes:
-        steps += _steps_of_change(change, codec)
+        steps += _steps_of_change(change, codec, is_ansi=is_ansi)
     for type_change in definition.types:
         steps += _steps_of_type(type_change)
     for routine_change in definition.routines:
-        steps += steps_of_routine(routine_change, codec)
+        steps += steps_of_routine(routine_change, codec, is_ansi=is_ansi)
     if definition.routines:
         steps.append(Step('UPDATE main."ifx_state" SET generation = ?', (_token(),)))
     return steps
@@ -153,7 +154,7 @@ def _steps_of_type(change: TypeChange) -> Iterator[Step]:
     yield Step('UPDATE main."ifx_state" SET generation = ?', (_token(),))
 
 
-def _steps_of_change(change: CatalogChange, codec: str) -> Iterator[Step]:
+def _steps_of_change(change: CatalogChange, codec: str, *, is_ansi: bool) -> Iterator[Step]:
     table = change.table
     catalog = "temp" if table.is_temp else "main"
     yield Step(f'DELETE FROM {catalog}."ifx_tables" WHERE tabid = ?', (table.tabid,))
@@ -162,7 +163,7 @@ def _steps_of_change(change: CatalogChange, codec: str) -> Iterator[Step]:
     if isinstance(change, PutTable):
         yield Step(f'INSERT INTO {catalog}."ifx_tables" VALUES (?, ?)', (table.tabid, table_to_json(table)))
         if not table.is_temp:
-            yield from sysrows.rows_of(table, codec)
+            yield from sysrows.rows_of(table, codec, is_ansi=is_ansi)
     last_constrid = max((constraint.constrid for constraint in table.constraints), default=0)
     yield Step(
         f'UPDATE {catalog}."ifx_state" SET generation = ?, next_tabid = max(next_tabid, ?),'

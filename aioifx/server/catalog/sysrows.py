@@ -70,11 +70,12 @@ def without(tabid: int) -> Iterator[Step]:
         yield Step(f'DELETE FROM main."{name}" WHERE tabid = ?', (tabid,))
 
 
-def rows_of(table: Table, codec: str = "latin-1") -> Iterator[Step]:
+def rows_of(table: Table, codec: str = "latin-1", *, is_ansi: bool = False) -> Iterator[Step]:
     """Steps that insert all rows of a table, view, synonym or sequence.
 
     Args:
         codec: the Python name of the database's code set.
+        is_ansi: whether PUBLIC has no privileges on what is new (documented: NODEFDAC).
     """
     yield systables_row(table)
     for number, column in enumerate(table.columns, start=1):
@@ -105,7 +106,7 @@ def rows_of(table: Table, codec: str = "latin-1") -> Iterator[Step]:
         yield insert("sysviolations", (table.tabid, *table.violations))
     if table.external is not None:
         yield from _external_rows(table.tabid, table.external)
-    if table.kind in (TableKind.TABLE, TableKind.EXTERNAL) and not table.is_system:
+    if table.kind in (TableKind.TABLE, TableKind.EXTERNAL) and not (table.is_system or is_ansi):
         yield insert("systabauth", (table.owner, "public", table.tabid, _PUBLIC_RIGHTS))
 
 
@@ -420,8 +421,8 @@ _RESULT: Final = 5
 _RESULT_OF_ROWS: Final = 3
 
 
-def steps_of_routine(change: RoutineChange, codec: str) -> Iterator[Step]:
-    """Steps that store or remove a routine; *codec* is as in `rows_of`."""
+def steps_of_routine(change: RoutineChange, codec: str, *, is_ansi: bool) -> Iterator[Step]:
+    """Steps that store or remove a routine; *codec* and *is_ansi* are as in `rows_of`."""
     routine = change.routine
     yield Step('DELETE FROM main."ifx_routines" WHERE procid = ?', (routine.procid,))
     for table in ("sysprocedures", "sysprocbody", "sysproccolumns", "sysprocauth"):
@@ -434,9 +435,8 @@ def steps_of_routine(change: RoutineChange, codec: str) -> Iterator[Step]:
     yield from chunks("sysprocbody", (routine.procid, "D"), routine.document, codec, first=1)
     for number, row in enumerate(_columns_of(routine), start=1):
         yield insert("sysproccolumns", (routine.procid, number, *row))
-    grantee = "" if routine.is_dba else "public"
-    if grantee:
-        yield insert("sysprocauth", (routine.owner, grantee, routine.procid, "e"))
+    if not (routine.is_dba or is_ansi):
+        yield insert("sysprocauth", (routine.owner, "public", routine.procid, "e"))
 
 
 def _sysprocedures_row(routine: SplRoutine) -> tuple[str | int | float | None, ...]:

@@ -17,6 +17,7 @@ from aioifx.server.sql.model.plan import Change, Definition, FilledTable, PutTab
 from aioifx.server.sql.model.schema import Schema, Table
 from aioifx.server.sql.sqlite.render import Composed
 from aioifx.server.sql.sqlite.tree import EMPTY
+from aioifx.server.sqlite.databases import LogMode
 from aioifx.server.sqlite.lock_manager import LockMode
 from aioifx.sqltypes import Value
 
@@ -120,7 +121,8 @@ def _define(state: SessionState, definition: Definition) -> None:
     schema = state.planner.schema(current)
     for change in definition.changes:
         current.forget_serials(change.table, schema)
-    for step in catalog.steps_of(definition, current.database.codec):
+    is_ansi = current.database.log_mode is LogMode.ANSI
+    for step in catalog.steps_of(definition, current.database.codec, is_ansi=is_ansi):
         if current.transactions.postpones(step):
             continue
         try:

@@ -136,8 +136,8 @@ def test_a_definition_can_be_interrupted_between_its_steps(
 ) -> None:
     steps_of, begun = catalog.steps_of, list[str]()
 
-    def interrupted(definition: Definition, codec: str) -> Iterator[Step]:
-        for step in steps_of(definition, codec):
+    def interrupted(definition: Definition, codec: str, *, is_ansi: bool) -> Iterator[Step]:
+        for step in steps_of(definition, codec, is_ansi=is_ansi):
             begun.append(step.sql)
             yield step
             filled.interrupt()
