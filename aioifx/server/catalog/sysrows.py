@@ -29,11 +29,12 @@ from aioifx.server.sql.model.schema import (
     TableKind,
     Trigger,
     UserType,
+    width_of,
 )
 from aioifx.server.sql.model.spl import SplParameter, SplRoutine, SplTrigger
 from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sql.syntax.nodes import External, Fragment
-from aioifx.sqltypes import NOT_NULL, SqlType, TypeCode
+from aioifx.sqltypes import NOT_NULL, SqlType
 
 _BY_TABID: Final = tuple(
     "systables syscolumns sysindices sysindexes sysconstraints syscoldepend sysdefaults sysviews syssyntable"
@@ -161,20 +162,6 @@ _MAGNETIC: Final = "M"
 TABLES_PARTNUM: Final = 0x100010
 """What is added to a tabid to make a part number, which starts with a dbspace's number; 1 is the root dbspace
 (documented: systables.partnum). The first 16 are for tables of the server."""
-
-
-def width_of(column: ColumnDef) -> int:
-    """Bytes of a column in a row."""
-    code, length = column.type.kind, column.type.length
-    if column.type.precision is not None:
-        scale = length & 0xFF
-        return (column.type.precision + (scale & 1) + 3) // 2
-    qualifier = column.type.qualifier
-    if qualifier is not None:
-        return ((length >> 8) + 1) // 2 + 1
-    if code in (TypeCode.VARCHAR, TypeCode.NVARCHAR):
-        return (length & 0xFF) + 1
-    return length + 3 if code == TypeCode.LVARCHAR else length
 
 
 def rows_of_type(known: UserType) -> Iterator[Step]:

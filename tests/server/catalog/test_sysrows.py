@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.catalog.sysrows import width_of
 from aioifx.server.engine.engine import Engine
-from aioifx.server.sql.model.schema import ColumnDef
-from aioifx.sqltypes import Row, SqlType
+from aioifx.sqltypes import Row
 from tests.server.sql.workbench import Workbench
 from tests.server.talking import query, run
 
@@ -69,20 +67,6 @@ def test_a_dropped_table_leaves_no_row() -> None:
         assert bench.rows(f"SELECT tabid FROM {table} WHERE tabid > 99") == []
     for table in ("sysreferences", "syschecks", "syscoldepend"):
         assert bench.rows(f"SELECT constrid FROM {table}") == []
-
-
-@pytest.mark.parametrize(
-    ("declared", "width"),
-    [
-        ("SMALLINT", 2), ("SERIAL", 4), ("BIGINT", 8), ("DECIMAL(8,2)", 5), ("DECIMAL(8,3)", 6),
-        ("CHAR(20)", 20), ("VARCHAR(20)", 21), ("LVARCHAR(300)", 303), ("DATE", 4),
-        ("DATETIME YEAR TO SECOND", 8),
-    ],
-)  # fmt: skip
-def test_a_columns_width_is_what_it_takes_in_a_row(declared: str, width: int) -> None:
-    column: ColumnDef = Workbench(f"CREATE TABLE t (c {declared})").table("t").columns[0]
-    assert isinstance(column.type, SqlType)
-    assert width_of(column) == width
 
 
 def test_a_constraint_has_the_owner_that_it_was_given() -> None:

@@ -129,6 +129,14 @@ STATEMENTS: Final[tuple[Check, ...]] = (
         fails(f"CREATE TEMP TABLE vfy_wide ({', '.join(f'c{number} INT' for number in range(32768))})", -528),
     ),
     sql_check(
+        "row-too-long",
+        "A table whose columns take more than 32767 bytes fails with -528.",
+        "server/sql/model/schema.py: require_row",
+        fails("CREATE TEMP TABLE vfy_long (a CHAR(30000), b CHAR(2768))", -528),
+        fails("CREATE TEMP TABLE vfy_long (a LVARCHAR(20000), b LVARCHAR(20000))", -528),
+        does("CREATE TEMP TABLE vfy_long (a CHAR(30000), b CHAR(2767))"),
+    ),
+    sql_check(
         "savepoint-unique",
         "A second savepoint of the name of a UNIQUE one fails with -743.",
         "server/sqlite/transactions.py: Transactions.set_savepoint",

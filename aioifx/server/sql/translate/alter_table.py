@@ -21,6 +21,7 @@ from aioifx.server.sql.model.schema import (
     Index,
     Table,
     Trigger,
+    require_row,
 )
 from aioifx.server.sql.model.type_rules import is_large
 from aioifx.server.sql.sqlite.render import identifier, render
@@ -68,6 +69,7 @@ def alter_table(node: nodes.AlterTable, table: Table, context: Context) -> Defin
     for action in node.actions:
         alteration.apply(action)
     changed = alteration.table
+    require_row(changed.columns, node.offset)
     if changed.is_temp:
         return Definition(tuple(alteration.steps), (PutTable(changed),))
     columns, types = with_type_numbers(changed.columns, context)

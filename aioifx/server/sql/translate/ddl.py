@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.plan import Definition, FilledTable, Plan, PutTable, RemoveTable, Step, Undo
-from aioifx.server.sql.model.schema import LOCK_LEVELS, ConstraintKind, Index, Table, TableKind
+from aioifx.server.sql.model.schema import LOCK_LEVELS, ConstraintKind, Index, Table, TableKind, require_row
 from aioifx.server.sql.sqlite.render import render
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.alter_table import alter_table, renamed_column, without_foreign_keys
@@ -160,6 +160,7 @@ def _create_table(node: nodes.CreateTable, context: Context) -> Plan:
     if node.of_type is not None:
         columns, type_id = columns_of_type(node.of_type, context)
     check_columns(columns, node.offset)
+    require_row(columns, node.offset)
     types: tuple[plan.TypeChange, ...] = ()
     if not node.is_temp:
         columns, types = with_type_numbers(columns, context)
