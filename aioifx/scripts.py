@@ -56,7 +56,8 @@ def only_sql(text: str) -> str:
 class RoutineBody:
     """Whether a statement's tokens are a CREATE PROCEDURE or CREATE FUNCTION without its END yet.
 
-    DOCUMENT and WITH LISTING IN may follow the END. An external routine has no body, and may have no END.
+    DOCUMENT and WITH LISTING IN may follow the END. An external routine has no body, and may have no END. Nor
+    has CREATE PROCEDURE FROM, which names a file.
     """
 
     __slots__ = ("_is_create", "_last", "is_open")
@@ -64,15 +65,17 @@ class RoutineBody:
     def __init__(self) -> None:
         self.is_open = False
         self._is_create = True
-        """Whether the next token may make it a routine."""
+        """Whether the next token decides about it."""
         self._last: str | None = None
 
     def read(self, word: str) -> None:
         """Take the statement's next token, as in `Piece`."""
         if self._last is None:
             self._is_create = word == "create"
+        elif self._is_create and self.is_open:
+            self._is_create, self.is_open = False, word != "from"
         elif self._is_create and word not in ("dba", "or", "replace"):
-            self._is_create, self.is_open = False, word in ("procedure", "function")
+            self._is_create = self.is_open = word in ("procedure", "function")
         elif self.is_open:
             self.is_open = (self._last, word) not in _ENDS
         self._last = word

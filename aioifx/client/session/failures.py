@@ -10,6 +10,7 @@ from aioifx.client.sql.hints import hint_for_text
 from aioifx.errors import (
     ConnectionLost,
     DatabaseError,
+    NotSupportedError,
     ProgrammingError,
     ProtocolError,
     QueryTimeout,
@@ -69,7 +70,7 @@ def failure_of(
 def _hint_for(error: DatabaseError, sql: str, options: ConnectOptions | None) -> str:
     if error.sqlcode in _DATES:
         return options.date_hint if options is not None else ""
-    if not isinstance(error, ProgrammingError):
+    if not isinstance(error, (ProgrammingError, NotSupportedError)):
         return ""
     if error.sqlcode == NEEDS_VARIABLE and routine_in(error.token):
         return _OUTPUTS

@@ -16,6 +16,7 @@ _SYNTAX: Final = frozenset({-201, -202})
 _COLUMN: Final = frozenset({-217})
 _TABLE: Final = frozenset({-206})
 _ROUTINE: Final = frozenset({-674})
+_NOT_SUPPORTED: Final = frozenset({-999})
 
 
 class _Hint(NamedTuple):
@@ -23,7 +24,7 @@ class _Hint(NamedTuple):
     pattern: str
     """Found in the tokens around the place, in lower case, separated by blanks; ``@`` precedes the token at the place.
 
-    ``@from`` is a place where a SELECT has no FROM.
+    ``@from`` alone is a place where a SELECT has no FROM.
     """
     text: str
     verbs: str = ""
@@ -42,7 +43,7 @@ HINTS: Final = (
     _Hint(
         _SYNTAX, r"(@fetch|\bfetch @)( first| next|first|next)\b", _FIRST.format("FETCH FIRST n ROWS ONLY")
     ),
-    _Hint(_SYNTAX, r"@from", "a SELECT needs FROM in Informix, such as FROM sysmaster:sysdual"),
+    _Hint(_SYNTAX, r"@from$", "a SELECT needs FROM in Informix, such as FROM sysmaster:sysdual"),
     _Hint(
         _SYNTAX,
         r"@returning (\*|\w|\"|\()",
@@ -106,6 +107,11 @@ HINTS: Final = (
         "LOAD, UNLOAD and INFO are commands of dbaccess, not SQL; connections have load and unload",
     ),
     _Hint(
+        _SYNTAX | _NOT_SUPPORTED,
+        r"^create @?(procedure|function|routine) @?from @?(if|['\"])",
+        "ESQL/C reads the file of CREATE PROCEDURE FROM and sends its text; send that, or run the file as a script",
+    ),
+    _Hint(
         _SYNTAX,
         r"^@(show (tables|columns|databases)|describe \w|desc \w)",
         "systables and syscolumns of Informix list tables and columns, sysmaster:sysdatabases databases",
@@ -137,7 +143,7 @@ def hint_at(sql: str, sqlcode: int, offset: int, token: str = "") -> str:
     before, after = tokens[max(0, index - _BEFORE) : index], tokens[index : index + _AFTER]
     if _lacks_from(tokens[:index], after):
         after = ["from"]
-    elif after[:1] == ["from"]:
+    elif after == ["from"]:
         return ""
     text = f"{' '.join(before)} @{' '.join(after)}".lstrip()
     verb = next((word for word in reversed(before) if word in _VERBS), "")
