@@ -643,7 +643,7 @@ The server's operating system does not support the lock mode.
 
 -528 -132
 A row of the result or of the table is longer than the server can handle.
-> Select fewer columns, or declare long text as LVARCHAR, TEXT or CLOB.
+> Select fewer columns, or declare long text as TEXT or CLOB; VARCHAR and LVARCHAR count with their maximum.
 
 -568 -569 -570 -571
 The statement accesses a database whose log mode differs from the open database's.
