@@ -17,6 +17,7 @@ from aioifx.server.sql.builtin_types import BYTE, TEXT
 from aioifx.server.sql.complex_types import ComplexType, is_named, undistinguished
 from aioifx.server.sql.model.plan import PutRoutine, RoutineChange, Step
 from aioifx.server.sql.model.schema import (
+    ROW_LIMIT,
     ColumnDef,
     Constraint,
     ConstraintKind,
@@ -132,7 +133,7 @@ def systables_row(table: Table, site: str | None = None) -> Step:
         table.owner,
         TABLES_PARTNUM + table.tabid if stored and not table.fragments else 0,
         table.tabid,
-        sum(width_of(column) for column in table.columns),
+        min(sum(map(width_of, table.columns)), ROW_LIMIT),  # of a view it may be more than a SMALLINT
         len(table.columns),
         len(table.indexes),
         0.0,

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+import aioifx
+from aioifx.server import running
 from aioifx.server.engine.engine import Engine
 from aioifx.sqltypes import Row
 from tests.server.sql.workbench import Workbench
@@ -67,6 +69,13 @@ def test_a_dropped_table_leaves_no_row() -> None:
         assert bench.rows(f"SELECT tabid FROM {table} WHERE tabid > 99") == []
     for table in ("sysreferences", "syschecks", "syscoldepend"):
         assert bench.rows(f"SELECT constrid FROM {table}") == []
+
+
+async def test_a_rowsize_is_a_smallint_also_of_a_view_of_long_rows() -> None:
+    seed = "CREATE TABLE t (a CHAR(32767)); CREATE VIEW w (a, b) AS SELECT x.a, y.a FROM t x, t y"
+    async with running(seed=seed) as dsn, aioifx.connect(dsn) as conn:
+        sizes = "SELECT tabname, rowsize FROM systables WHERE tabid >= 100"
+        assert [*await conn.fetch(sizes)] == [("t", 32767), ("w", 32767)]
 
 
 def test_a_constraint_has_the_owner_that_it_was_given() -> None:
