@@ -165,17 +165,16 @@ class RecordReader:
         max_record: bytes; a larger record is an error.
     """
 
-    __slots__ = ("_failure", "_max_record", "_rest")
+    __slots__ = ("_blocks", "_failure", "_max_record", "_needed", "pending")
 
     def __init__(self, max_record: int = MAX_RECORD) -> None:
         self._max_record = max_record
-        self._rest = b""
-        self._failure = ""
-
-    @property
-    def pending(self) -> int:
+        self._blocks: list[bytes] = []
+        self.pending = 0
         """Bytes of a record that is not whole."""
-        return len(self._rest)
+        self._needed = _HEADER.size
+        """Bytes without which it, or its header, is not whole. Blocks are joined once there are as many."""
+        self._failure = ""
 
     def feed(self, data: bytes) -> list[CdcRecord]:
         """The records that end in *data*, up to one that cannot be read.
@@ -185,12 +184,21 @@ class RecordReader:
         """
         self.check()
         records: list[CdcRecord] = []
+        self._blocks.append(data)
+        self.pending += len(data)
+        if self.pending < self._needed:
+            return records
+        buffer, rest = b"".join(self._blocks), b""
+        self._blocks.clear()
         try:
-            self._split(self._rest + data if self._rest else data, records)
+            rest = buffer[self._split(buffer, records) :]
         except ProtocolError as error:
-            self._rest, self._failure = b"", str(error)
+            self._failure = str(error)
             if not records:
                 raise
+        finally:
+            self._blocks += [rest] if rest else []
+            self.pending = len(rest)
         return records
 
     def check(self) -> None:
@@ -202,8 +210,10 @@ class RecordReader:
         if self._failure:
             raise ProtocolError(self._failure)
 
-    def _split(self, buffer: bytes, records: list[CdcRecord]) -> None:
+    def _split(self, buffer: bytes, records: list[CdcRecord]) -> int:
+        """Append the records that are whole; returns where the next one begins."""
         pos, end = 0, len(buffer)
+        self._needed = _HEADER.size
         while end - pos >= _HEADER.size:
             header, payload, scheme, number = _HEADER.unpack_from(buffer, pos)
             if scheme != SCHEME:
@@ -212,10 +222,11 @@ class RecordReader:
             if header < _HEADER.size or stop - pos > self._max_record:
                 raise ProtocolError(f"CDC record: header of {header} bytes, payload of {payload}")
             if stop > end:
+                self._needed = stop - pos
                 break
             records.append(_decoded(buffer, pos, pos + header, stop, number))
             pos = stop
-        self._rest = buffer[pos:]
+        return pos
 
 
 def _decoded(buffer: bytes, pos: int, payload_at: int, stop: int, number: int) -> CdcRecord:

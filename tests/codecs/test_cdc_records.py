@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,6 +39,8 @@ FOREIGN = (
     bytes.fromhex("00000028000000730000004200000028000000070a9e37a00000001f00000001000000000000006f")
     + bytes.fromhex("077461626e616d65000000010001000d008080000000")
 ).ljust(40 + 0x73, b"\0")
+
+BLOCK = 65_536
 
 EVERY_KIND: list[CdcRecord] = [
     TableSchema(1, 0, 4, 1, 1, "id integer, name varchar(20)"),
@@ -86,6 +90,28 @@ def test_records_are_cut_at_every_byte() -> None:
         assert reader.pending == 0
     reader = RecordReader()
     assert [record for byte in data for record in reader.feed(bytes([byte]))] == EVERY_KIND
+
+
+def allocated(size: int) -> int:
+    """Bytes that the reader allocates for a record of *size* bytes in blocks, added up over the blocks."""
+    data = encode_record(RowImage(RecordKind.INSERT, 1, 1, 1, 0, b"", bytes(size)))
+    reader, total = RecordReader(), 0
+    blocks = [data[at : at + BLOCK] for at in range(0, len(data), BLOCK)]
+    tracemalloc.start()
+    try:
+        for block in blocks:
+            tracemalloc.reset_peak()
+            before, _ = tracemalloc.get_traced_memory()
+            reader.feed(block)
+            total += tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    return total
+
+
+def test_the_bytes_of_a_large_record_are_copied_once_however_many_blocks_it_comes_in() -> None:
+    for blocks in (16, 64):
+        assert allocated(blocks * BLOCK) < 2.5 * blocks * BLOCK  # joined, and its payload
 
 
 def test_a_schema_may_end_in_nul() -> None:
