@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import tracemalloc
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +26,7 @@ from aioifx.codecs.cdc_records import (
     split_schema,
 )
 from aioifx.errors import DataError, ProtocolError
+from tests.feeding import allocated
 
 # Observed: an INSERT of INTEGER and VARCHAR of 14.10, and the head of a row of syscolumns that came under the same
 # label after a restart in reused log space.
@@ -92,26 +91,11 @@ def test_records_are_cut_at_every_byte() -> None:
     assert [record for byte in data for record in reader.feed(bytes([byte]))] == EVERY_KIND
 
 
-def allocated(size: int) -> int:
-    """Bytes that the reader allocates for a record of *size* bytes in blocks, added up over the blocks."""
-    data = encode_record(RowImage(RecordKind.INSERT, 1, 1, 1, 0, b"", bytes(size)))
-    reader, total = RecordReader(), 0
-    blocks = [data[at : at + BLOCK] for at in range(0, len(data), BLOCK)]
-    tracemalloc.start()
-    try:
-        for block in blocks:
-            tracemalloc.reset_peak()
-            before, _ = tracemalloc.get_traced_memory()
-            reader.feed(block)
-            total += tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
-    return total
-
-
 def test_the_bytes_of_a_large_record_are_copied_once_however_many_blocks_it_comes_in() -> None:
-    for blocks in (16, 64):
-        assert allocated(blocks * BLOCK) < 2.5 * blocks * BLOCK  # joined, and its payload
+    for count in (16, 64):
+        data = encode_record(RowImage(RecordKind.INSERT, 1, 1, 1, 0, b"", bytes(count * BLOCK)))
+        blocks = [data[at : at + BLOCK] for at in range(0, len(data), BLOCK)]
+        assert allocated(RecordReader().feed, blocks) < 2.5 * len(data)  # joined, and its payload
 
 
 def test_a_schema_may_end_in_nul() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
 import pytest
 
+from aioifx._speedups.inbox import YIELD
 from aioifx.errors import ProtocolError
 from aioifx.wire import objects, requests
 from aioifx.wire.blob_replies import read_blob_reply
@@ -14,7 +16,7 @@ from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, put_eot, read_reply
 from aioifx.wire.requests import Request, read_request
-from tests.feeding import cuts, feed, outcome
+from tests.feeding import allocated, cuts, feed, outcome
 from tests.wire.frames import Frame, frames, load
 
 DIALECT = Capabilities()
@@ -221,6 +223,20 @@ def test_the_data_of_one_read_may_come_in_several_messages() -> None:
     messages = bytes.fromhex("0061 0000 00000001 0001 6100 0061 0000 00000002 0002 6263 000c")
     for chunks in cuts(messages):
         assert feed(reply_of, chunks)[0].object_data == objects.ObjectData(0, 3, b"abc")
+
+
+def test_the_data_of_many_messages_is_joined_once() -> None:
+    size, count, inbox = 1000, 500, Inbox()
+    message = bytes.fromhex("0061 0000 000003e8 03e8") + bytes(size)
+    parser = reply_of(inbox)
+
+    def step(data: bytes) -> None:
+        inbox.feed(data)
+        with suppress(StopIteration):
+            while parser.send(None) is YIELD:
+                pass
+
+    assert allocated(step, [message] * count + [b"\0\x0c"]) < 4 * size * count
 
 
 def test_a_record_of_change_data_capture_is_data_of_a_large_object() -> None:
