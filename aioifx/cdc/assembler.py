@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from aioifx.cdc.position import Position
 from aioifx.cdc.records import Change, CommittedTransaction, Incomplete, Table, utc
@@ -100,19 +100,42 @@ class Pairing:
         return image
 
 
+class _Mark(NamedTuple):
+    """A place in a temporary file."""
+
+    sequence: int
+    """Of the record there."""
+    at: int
+    changes: int
+    """How many are before it."""
+
+
 class _Overflow:
     """Records of a transaction beyond those in memory, in a temporary file."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="aioifx-cdc-")
+        self._size = 0
+        self._marks: list[_Mark] = []
+        """One for each block, so that a discard reads one or two blocks, however large the file is."""
+        self.changes = 0
 
-    def append(self, record: CdcRecord) -> None:
-        self._file.write(encode_record(record))
+    def append(self, record: RowImage | Truncate) -> None:
+        if not self._marks or self._size - self._marks[-1].at >= _BLOCK:
+            self._marks.append(_Mark(record.sequence, self._size, self.changes))
+        self._add(record, self._file.write(encode_record(record)))
+
+    def _add(self, record: RowImage | Truncate, size: int) -> None:
+        self._size += size
+        self.changes += isinstance(record, Truncate) or record.kind != RecordKind.UPDBEF
 
     def __iter__(self) -> Iterator[RowImage | Truncate]:
+        return self._records(0)
+
+    def _records(self, at: int) -> Iterator[RowImage | Truncate]:
         if self._file.closed:
             raise InterfaceError("transaction: expected to be iterated before the next one is requested")
-        reader, at = RecordReader(2**32), 0
+        reader = RecordReader(2**32)
         while True:
             self._file.seek(at)
             data = self._file.read(_BLOCK)
@@ -123,24 +146,20 @@ class _Overflow:
                 assert isinstance(record, (RowImage, Truncate))
                 yield record
 
-    def discard(self, sequence: int) -> int:
-        """Drop the records from *sequence* on; returns how many changes are left."""
-        size = changes = 0
-        for record in self:
+    def discard(self, sequence: int) -> None:
+        """Drop the records from *sequence* on."""
+        while len(self._marks) > 1 and self._marks[-1].sequence >= sequence:
+            self._marks.pop()
+        _, self._size, self.changes = self._marks[-1]
+        for record in self._records(self._size):
             if record.sequence >= sequence:
                 break
-            size += len(encode_record(record))
-            changes += _completes(record)
-        self._file.truncate(size)
-        self._file.seek(size)
-        return changes
+            self._add(record, len(encode_record(record)))
+        self._file.truncate(self._size)
+        self._file.seek(self._size)
 
     def close(self) -> None:
         self._file.close()
-
-
-def _completes(record: RowImage | Truncate) -> bool:
-    return isinstance(record, Truncate) or record.kind != RecordKind.UPDBEF
 
 
 class _Open:
@@ -156,7 +175,6 @@ class _Open:
         self._pairing = Pairing(tables)
         self._changes: list[Change] = []
         self.overflow: _Overflow | None = None
-        self._spilled = 0
 
     def add(self, record: RowImage | Truncate) -> None:
         self.last = record.sequence
@@ -172,19 +190,20 @@ class _Open:
             self._pairing.pair(record)
             table.layout.check(record)
         self.overflow.append(record)
-        self._spilled += _completes(record)
 
     def discard(self, sequence: int) -> None:
         self._pairing.discard(sequence)
-        self._changes = [change for change in self._changes if change.sequence < sequence]
+        while self._changes and self._changes[-1].sequence >= sequence:
+            self._changes.pop()
         if self.overflow is not None:
-            self._spilled = self.overflow.discard(sequence)
+            self.overflow.discard(sequence)
 
     def committed(self, commit: Commit, restart: int) -> CommittedTransaction | None:
         """The transaction; None if it changed nothing."""
         if not self._pairing.is_complete:
             raise ProtocolError("CDC record UPDBEF without the other half of its update")
-        count = len(self._changes) + self._spilled
+        spilled = 0 if self.overflow is None else self.overflow.changes
+        count = len(self._changes) + spilled
         if not count:
             return None
         return CommittedTransaction(
@@ -194,7 +213,7 @@ class _Open:
             transaction=commit.transaction,
             user=self.begin.user if self.begin is not None else 0,
             count=count,
-            further=self._further if self._spilled else None,
+            further=self._further if spilled else None,
         )
 
     def _further(self) -> Iterator[Change]:

@@ -115,6 +115,40 @@ def test_discarded_records_are_dropped(memory: int, cut: int) -> None:
     assembler.close()
 
 
+class Counted(int):
+    """A sequence number that counts how often others are compared with it."""
+
+    count = 0
+
+    def __le__(self, other: int) -> bool:
+        Counted.count += 1
+        return int(self) <= int(other)
+
+    def __gt__(self, other: int) -> bool:
+        Counted.count += 1
+        return int(self) > int(other)
+
+
+@pytest.mark.parametrize("memory", [0, 10**6], ids=["in a file", "in memory"])
+def test_a_discard_looks_only_at_the_end_of_a_large_transaction(
+    monkeypatch: pytest.MonkeyPatch, memory: int
+) -> None:
+    monkeypatch.setattr("aioifx.cdc.assembler._BLOCK", 1024)
+    counts: list[int] = []
+    for savepoints in (50, 200):
+        records: list[CdcRecord] = [begin(1)]
+        for at in range(10, 10 + 20 * savepoints, 20):
+            records += [insert(at + key, key) for key in range(10)]
+            records.append(Discard(Counted(sequence(at + 5)), 7))
+        assembler = Assembler(TABLES, memory=memory)
+        Counted.count = 0
+        [transaction] = assembler.feed([*records, commit(20 * savepoints + 20)])
+        counts.append(Counted.count)
+        assert len([*transaction]) == len(transaction) == 5 * savepoints
+        assembler.close()
+    assert 0 < counts[1] < 5 * counts[0], counts
+
+
 @pytest.mark.parametrize("memory", [0, 1, 7])
 def test_a_large_transaction_is_in_a_temporary_file(memory: int) -> None:
     assembler = Assembler(TABLES, memory=memory)
