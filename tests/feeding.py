@@ -123,3 +123,17 @@ def allocated(step: Callable[[bytes], object], parts: Sequence[bytes]) -> int:
     finally:
         tracemalloc.stop()
     return total
+
+
+class Counted(int):
+    """A number that counts how often another one is compared with it."""
+
+    count = 0
+
+    def __le__(self, other: int) -> bool:
+        self.count += 1
+        return int(self) <= int(other)
+
+    def __gt__(self, other: int) -> bool:
+        self.count += 1
+        return int(self) > int(other)

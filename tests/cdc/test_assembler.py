@@ -16,6 +16,7 @@ from aioifx.rows import record_maker
 from aioifx.sqltypes import SqlType, TypeCode
 from tests.cdc.peer import COLUMNS, LAYOUT, ORDERS, UTF8, begin, commit, image, insert, sequence, update
 from tests.codecs.samples import INTEGER
+from tests.feeding import Counted
 
 TABLES = {
     label: Table(name, LAYOUT, record_maker(COLUMNS))
@@ -115,20 +116,6 @@ def test_discarded_records_are_dropped(memory: int, cut: int) -> None:
     assembler.close()
 
 
-class Counted(int):
-    """A sequence number that counts how often others are compared with it."""
-
-    count = 0
-
-    def __le__(self, other: int) -> bool:
-        Counted.count += 1
-        return int(self) <= int(other)
-
-    def __gt__(self, other: int) -> bool:
-        Counted.count += 1
-        return int(self) > int(other)
-
-
 @pytest.mark.parametrize("memory", [0, 10**6], ids=["in a file", "in memory"])
 def test_a_discard_looks_only_at_the_end_of_a_large_transaction(
     monkeypatch: pytest.MonkeyPatch, memory: int
@@ -137,13 +124,14 @@ def test_a_discard_looks_only_at_the_end_of_a_large_transaction(
     counts: list[int] = []
     for savepoints in (50, 200):
         records: list[CdcRecord] = [begin(1)]
+        discards: list[Counted] = []
         for at in range(10, 10 + 20 * savepoints, 20):
             records += [insert(at + key, key) for key in range(10)]
-            records.append(Discard(Counted(sequence(at + 5)), 7))
+            discards.append(Counted(sequence(at + 5)))
+            records.append(Discard(discards[-1], 7))
         assembler = Assembler(TABLES, memory=memory)
-        Counted.count = 0
         [transaction] = assembler.feed([*records, commit(20 * savepoints + 20)])
-        counts.append(Counted.count)
+        counts.append(sum(each.count for each in discards))
         assert len([*transaction]) == len(transaction) == 5 * savepoints
         assembler.close()
     assert 0 < counts[1] < 5 * counts[0], counts

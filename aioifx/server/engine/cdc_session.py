@@ -69,7 +69,7 @@ class CdcSession:
         self._first = 0
         self._sequence = 0
         """Of the last record with data."""
-        self._records: deque[bytes] = deque()
+        self._records: deque[bytes | memoryview] = deque()
         self._cut = b""
         """The whole of the record that has been read in part."""
         self._reads = 0
@@ -175,13 +175,13 @@ class CdcSession:
         if cuts:
             self._reads += 1
             size = min(size, self._reads % _LONGEST_CUT + 1)
-        taken: list[bytes] = []
+        taken: list[bytes | memoryview] = []
         while self._records and len(taken) < self._limit and size:
-            record = self._records[0]
+            record = memoryview(self._records[0])  # whose rest is no copy
             if len(record) > size:
                 if taken and not cuts:
                     break
-                self._cut = self._cut or record
+                self._cut = self._cut or bytes(record)
                 self._records[0] = record[size:]
                 taken.append(record[:size])
                 break

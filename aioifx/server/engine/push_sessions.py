@@ -116,10 +116,11 @@ class PushSession:
         if self._skipped > self._reported:
             self._reported = self._skipped
             return json.dumps({"ifx_warn_total_skipcount": self._skipped}).encode()
-        taken: list[bytes] = []
+        taken, left = list[bytes](), size
         while self._pending and len(taken) < self.max_records:
             document = self._pending[0].encode()
-            if sum(map(len, taken)) + len(document) > size:
+            left -= len(document)
+            if left < 0:
                 break
             taken.append(document)
             self._pending.popleft()
@@ -148,7 +149,8 @@ class PushSession:
             case Kind.DISCARD:
                 (position,) = entry.facts
                 kept = self._changes.get(number, [])
-                self._changes[number] = [each for each in kept if each.position < position]
+                while kept and kept[-1].position >= position:
+                    kept.pop()
             case Kind.COMMIT:
                 changes = self._changes.pop(number, [])
                 if entry.position > self.after_txnid and entry.facts[0] > self.after_time:

@@ -232,10 +232,11 @@ class ChangeLog:
         if transaction is None:
             return
         transaction.logged = min(transaction.logged, kept)
-        discarded = [position for entry, position in transaction.changes if entry >= kept]
-        if discarded:
-            self._append(int(Kind.DISCARD), transaction.number, discarded[0])
-            del transaction.changes[-len(discarded) :]
+        changes, position = transaction.changes, 0
+        while changes and changes[-1][0] >= kept:
+            _, position = changes.pop()
+        if position:
+            self._append(int(Kind.DISCARD), transaction.number, position)
 
     def end_transaction(self, database: str, number: int, kind: Kind) -> None:
         """Append COMMIT or ROLLBACK, unless the log does not have the beginning."""

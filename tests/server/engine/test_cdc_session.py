@@ -20,14 +20,17 @@ from aioifx.codecs.cdc_records import (
 )
 from aioifx.codecs.cdc_rows import RowLayout
 from aioifx.errors import ProtocolError
+from aioifx.server.engine.cdc_session import CdcSession
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.type_rules import INTEGER, varchar
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.sqltypes import Column
+from tests.feeding import allocated
 from tests.server.engine.capturing import TABLE, Capturing, captured_core, insert, kind_of
 from tests.server.talking import LATIN_1, query, run_all
 
 LAYOUT = RowLayout([Column("a", INTEGER), Column("v", varchar(20))], LATIN_1)
+BLOCK = 65_536
 ONE = ["Begin", "INSERT", "Commit"]
 
 
@@ -98,6 +101,16 @@ def test_a_record_that_does_not_fit_is_cut_and_can_be_read_again() -> None:
         assert values([record]) == [(1, "n1")]
         assert kind_of(RecordReader().feed(schema)[0]) == "TableSchema"
         assert client.kinds() == ["Commit"]
+
+
+def test_the_rest_of_a_record_that_is_cut_is_not_copied_for_each_read() -> None:
+    with captured_core() as (core, _):
+        session = CdcSession(core.databases.changes, 0, 1, 1, (), lambda: None)
+        session.activate(0)
+        session._records.append(bytes(BLOCK * 64))
+        used = allocated(lambda _: session.read(BLOCK, lambda is_ready, _: is_ready()), [b""] * 64)
+        session.close()
+    assert used < 2.5 * BLOCK * 64
 
 
 def test_a_read_waits_for_a_change_and_nobody_waits_for_it() -> None:

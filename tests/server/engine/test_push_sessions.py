@@ -10,7 +10,9 @@ import pytest
 
 from aioifx.server.engine.push_sessions import PushSession, PushSessions, Registration
 from aioifx.server.engine.streams import Streams
+from aioifx.server.sqlite.change_entries import Entry, Kind
 from aioifx.server.sqlite.interrupts import Interrupts
+from tests.feeding import Counted
 from tests.server.talking import ServerCore, run, run_all, server_core
 
 ALL = Registration("demo", "informix", "orders", "SELECT * FROM orders", "")
@@ -95,3 +97,41 @@ def test_a_database_that_is_gone_is_not_watched(core: ServerCore) -> None:
     core.databases.drop("demo")
     sessions.delete(session, core.databases)
     assert not session.watched
+
+
+class Sized(bytes):
+    """A document that counts how often its size is asked for."""
+
+    asked = 0
+
+    def __len__(self) -> int:
+        Sized.asked += 1
+        return super().__len__()
+
+
+class Document(str):
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        return Sized(super().encode(encoding, errors))
+
+
+def test_the_documents_of_a_read_are_measured_once(core: ServerCore) -> None:
+    session = watching(core, PushSessions())
+    session.max_records = 400
+    session._pending.extend([Document("{}")] * 400)
+    assert session.read(10**6, lambda *_: True, lambda _: Everything()) == b"{}" * 400
+    session.close()
+    assert Sized.asked <= 800
+
+
+def test_what_is_discarded_is_looked_for_from_the_end(core: ServerCore) -> None:
+    session, positions = watching(core, PushSessions()), 0
+    session.begin_again()
+    for at in range(0, 4000, 20):
+        for place in range(10):
+            session._take(Entry(at + place, Kind.INSERT, 7, "demo", ()), lambda _: Everything())
+        position = Counted(at + 5)
+        session._take(Entry(at + 10, Kind.DISCARD, 7, "demo", (position,)), lambda _: Everything())
+        positions += position.count
+    session.close()
+    assert len(session._changes[7]) == 1000
+    assert positions <= 200 * 6

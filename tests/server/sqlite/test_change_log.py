@@ -10,6 +10,7 @@ import pytest
 from aioifx.server.sqlite.change_entries import PAGE, Entry, Kind
 from aioifx.server.sqlite.change_log import ChangeLog
 from aioifx.server.sqlite.change_reader import ChangeReader
+from tests.feeding import Counted
 
 
 def logged(log: ChangeLog, number: int, *rows: bytes, database: str = "stores") -> None:
@@ -76,6 +77,21 @@ def test_open_transactions_have_different_numbers_which_are_used_again(tmp_path:
     assert len(set(numbers)) == 3
     assert [kind for kind, _ in kinds(log)] == [Kind.BEGIN, Kind.BEGIN, Kind.ROLLBACK, Kind.BEGIN, Kind.BEGIN]
     log.close()
+
+
+def test_what_is_discarded_is_looked_for_from_the_end(tmp_path: Path) -> None:
+    log, looks = ChangeLog(tmp_path / "changes"), 0
+    with log.appending():
+        transaction = log.begun("stores", 1, 0)
+        for first in range(0, 1000, 5):
+            for entry in range(first, first + 10):
+                log.add_change(transaction, entry, Kind.INSERT, 100)
+            kept = Counted(first + 5)
+            log.discard("stores", 1, kept)
+            looks += kept.count
+    log.close()
+    assert len(transaction.changes) == 1000
+    assert looks <= 200 * 7  # once for `logged`
 
 
 def test_what_is_discarded_begins_at_the_first_change_that_is_not_kept(tmp_path: Path) -> None:
