@@ -6,7 +6,6 @@ Law (cuts): any chunking of the same bytes gives the same result, and a parser p
 from __future__ import annotations
 
 import random
-import tracemalloc
 import zlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
@@ -108,32 +107,3 @@ def name_of(chunks: object) -> str:
     if not isinstance(chunks, list):
         return repr(chunks)
     return {1: "whole"}.get(len(chunks), f"{len(chunks)} chunks")
-
-
-def allocated(step: Callable[[bytes], object], parts: Sequence[bytes]) -> int:
-    """Bytes that *step* allocates for each part, at its peak, added up: what it copies of the parts before counts."""
-    total = 0
-    tracemalloc.start()
-    try:
-        for part in parts:
-            tracemalloc.reset_peak()
-            before, _ = tracemalloc.get_traced_memory()
-            step(part)
-            total += tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
-    return total
-
-
-class Counted(int):
-    """A number that counts how often another one is compared with it."""
-
-    count = 0
-
-    def __le__(self, other: int) -> bool:
-        self.count += 1
-        return int(self) <= int(other)
-
-    def __gt__(self, other: int) -> bool:
-        self.count += 1
-        return int(self) > int(other)

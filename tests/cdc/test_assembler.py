@@ -16,7 +16,7 @@ from aioifx.rows import record_maker
 from aioifx.sqltypes import SqlType, TypeCode
 from tests.cdc.peer import COLUMNS, LAYOUT, ORDERS, UTF8, begin, commit, image, insert, sequence, update
 from tests.codecs.samples import INTEGER
-from tests.feeding import Counted
+from tests.counting import Counted
 
 TABLES = {
     label: Table(name, LAYOUT, record_maker(COLUMNS))

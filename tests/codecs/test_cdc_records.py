@@ -26,7 +26,7 @@ from aioifx.codecs.cdc_records import (
     split_schema,
 )
 from aioifx.errors import DataError, ProtocolError
-from tests.feeding import allocated
+from tests.counting import allocated
 
 # Observed: an INSERT of INTEGER and VARCHAR of 14.10, and the head of a row of syscolumns that came under the same
 # label after a restart in reused log space.

@@ -16,7 +16,8 @@ from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, put_eot, read_reply
 from aioifx.wire.requests import Request, read_request
-from tests.feeding import allocated, cuts, feed, outcome
+from tests.counting import allocated
+from tests.feeding import cuts, feed, outcome
 from tests.wire.frames import Frame, frames, load
 
 DIALECT = Capabilities()

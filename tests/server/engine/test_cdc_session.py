@@ -25,7 +25,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.type_rules import INTEGER, varchar
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.sqltypes import Column
-from tests.feeding import allocated
+from tests.counting import allocated
 from tests.server.engine.capturing import TABLE, Capturing, captured_core, insert, kind_of
 from tests.server.talking import LATIN_1, query, run_all
 

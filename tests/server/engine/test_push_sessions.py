@@ -12,7 +12,7 @@ from aioifx.server.engine.push_sessions import PushSession, PushSessions, Regist
 from aioifx.server.engine.streams import Streams
 from aioifx.server.sqlite.change_entries import Entry, Kind
 from aioifx.server.sqlite.interrupts import Interrupts
-from tests.feeding import Counted
+from tests.counting import Counted
 from tests.server.talking import ServerCore, run, run_all, server_core
 
 ALL = Registration("demo", "informix", "orders", "SELECT * FROM orders", "")

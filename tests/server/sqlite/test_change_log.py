@@ -10,7 +10,7 @@ import pytest
 from aioifx.server.sqlite.change_entries import PAGE, Entry, Kind
 from aioifx.server.sqlite.change_log import ChangeLog
 from aioifx.server.sqlite.change_reader import ChangeReader
-from tests.feeding import Counted
+from tests.counting import Counted
 
 
 def logged(log: ChangeLog, number: int, *rows: bytes, database: str = "stores") -> None:
