@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,12 +30,9 @@ class Rejects:
 
     def index_of(self, position: int) -> int:
         """The index of the row at a position."""
-        index = position
-        for left_out in self._left_out:
-            if left_out > index:
-                break
-            index += 1
-        return index
+        left_out = self._left_out
+        # As many are left out before it as have at most so many other rows before them.
+        return position + bisect_right(range(len(left_out)), position, key=lambda at: left_out[at] - at)
 
     def leave_out(self, error: DatabaseError, index: int, row: Sequence[Any]) -> None:
         """Report a row that gets no position."""

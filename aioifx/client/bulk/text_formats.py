@@ -20,10 +20,11 @@ import codecs
 import csv
 import os
 import re
-from collections import deque
+from bisect import bisect_right
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import PurePath
 from typing import Final, Literal, cast
 
@@ -37,9 +38,9 @@ MAX_RECORD: Final = 16 * 1024 * 1024
 _CHUNK: Final = 64 * 1024
 
 
-_SHIFTS: Final = 200_000
-"""Number of records whose line number is stored because it does not follow from the record before it. It is enough for
-a block."""
+_SHIFTS: Final = 100_000
+"""Least number of records whose line number is stored because it does not follow from the record before it. It is
+enough for a block and the next one."""
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -138,8 +139,8 @@ class RecordReader:
         """Whether a record that cannot be split becomes a `BadRecord`, instead of an error."""
         self._form = form
         self._ended = 0  # lines of complete records, and empty lines
-        # Record number, and line number minus record number.
-        self._shifts: deque[tuple[int, int]] = deque(maxlen=_SHIFTS)
+        # Record number, and line number minus record number, where that changes.
+        self._shifts: list[tuple[int, int]] = [(0, 0)]
         self._encoding = form.encoding or "utf-8-sig"
         self._decoder = codecs.getincrementaldecoder(self._encoding)("strict")
         self._pieces: list[str] = []  # pieces of an incomplete line
@@ -151,13 +152,8 @@ class RecordReader:
         """Position of a record: its number, counted from 1, and the number of its first line."""
         if record > self.count:
             return f"record {record}, line {self._ended + 1}"
-        after = 0
-        for first, shift in self._shifts:
-            if first > record:
-                break
-            after = shift
-        is_forgotten = len(self._shifts) == _SHIFTS and self._shifts[0][0] > record
-        return f"record {record}" if is_forgotten else f"record {record}, line {record + after}"
+        at = bisect_right(self._shifts, record, key=itemgetter(0))
+        return f"record {record}, line {record + self._shifts[at - 1][1]}" if at else f"record {record}"
 
     def feed(self, chunk: Chunk) -> Iterator[TextRecord]:
         """The records that end in this chunk; exhaust the iterator before feeding the next chunk."""
@@ -237,8 +233,10 @@ class RecordReader:
         if fields:
             self.count += 1
             shift = self._ended + 1 - self.count
-            if shift != (self._shifts[-1][1] if self._shifts else 0):
+            if shift != self._shifts[-1][1]:
                 self._shifts.append((self.count, shift))
+                if len(self._shifts) == 2 * _SHIFTS:
+                    del self._shifts[:_SHIFTS]
         self._ended += lines
         return fields
 

@@ -16,6 +16,7 @@ from aioifx.client.bulk.rejects import Rejects
 from aioifx.errors import DatabaseError, DataError, InterfaceError, UndefinedColumn
 from aioifx.server import ServerOptions, serve
 from aioifx.server.sqlite.databases import LogMode
+from tests.counting import lines_run
 from tests.sampling import examples
 
 HEADER = CsvFormat(header=True)
@@ -29,6 +30,13 @@ def test_positions_are_those_of_rows_that_are_not_left_out(left_out: set[int]) -
         rejects.leave_out(DatabaseError(), index, ())
     kept = [index for index in range(60) if index not in left_out]
     assert [rejects.index_of(position) for position in range(len(kept))] == kept
+
+
+def test_an_index_among_many_rows_left_out_is_found_by_search() -> None:
+    rejects = Rejects(lambda reject: None)
+    for index in range(20_000):
+        rejects.leave_out(DatabaseError(), index, ())
+    assert lines_run(lambda: rejects.index_of(5)) < 50
 
 
 @pytest.fixture(params=["logged", "unlogged", "ansi"])

@@ -25,6 +25,7 @@ from aioifx.client.bulk.text_formats import (
 )
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import DataError, InterfaceError
+from tests.counting import lines_run
 
 UNLOAD = UnloadFormat()
 CSV = CsvFormat()
@@ -470,10 +471,16 @@ def test_a_place_is_a_record_and_the_line_that_it_begins_in(size: int) -> None:
 def test_a_place_that_is_forgotten_is_the_record_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aioifx.client.bulk.text_formats._SHIFTS", 2)
     reader = RecordReader(CsvFormat())
-    assert len([*reader.feed("a\n\nb\n\nc\n\nd\n")]) == 4
+    assert len([*reader.feed("a\n\nb\n\nc\n\nd\n\ne\n")]) == 5
     assert reader.place(2) == "record 2"
     assert reader.place(3) == "record 3, line 5"
-    assert reader.place(4) == "record 4, line 7"
+    assert reader.place(5) == "record 5, line 9"
+
+
+def test_a_place_among_many_lines_is_found_by_search() -> None:
+    reader = RecordReader(CsvFormat())
+    assert len([*reader.feed("a\n\n" * 20_000)]) == 20_000
+    assert lines_run(lambda: reader.place(19_990)) < 50
 
 
 @pytest.mark.parametrize(
