@@ -516,19 +516,25 @@ class Batches:
 
     async def _encoded(self, rows: Sequence[Row]) -> tuple[Sequence[Row], bytes | bytearray]:
         """These rows without those that do not fit, which are reported; and the bytes of the rest."""
-        while rows:
+        fitting: list[Row] = []
+        pieces: list[bytes | bytearray] = []
+        while True:
+            first = self._count + len(fitting)
             try:
                 if self._cursor.has_large_values:
-                    rows = await self._cursor.collect(rows, self._count, self._reader.place)
-                return rows, self._cursor.encode(rows, self._count, self._reader.place)
+                    rows = await self._cursor.collect(rows, first, self._reader.place)
+                encoded = self._cursor.encode(rows, first, self._reader.place)
             except DataError as error:
                 if not self._reader.rejects or error.row_index is None:
                     raise
-                rejected = error.row_index - self._count
+                rejected = error.row_index - first
                 index = self._reader.rejects.index_of(error.row_index)
                 self._reader.rejects.leave_out(error, index, self._reader.fields(rows[rejected]))
-                rows = [*rows[:rejected], *rows[rejected + 1 :]]
-        return rows, b""
+                before, rows = rows[:rejected], rows[rejected + 1 :]  # those before it are not tried again
+                fitting += before
+                pieces.append(self._cursor.encode(before, first, self._reader.place))
+            else:
+                return ([*fitting, *rows], b"".join([*pieces, encoded])) if pieces else (rows, encoded)
 
     def _wanted(self, rows: int, size: int) -> int:
         """Number of rows to read next; 0 if the batch is full."""

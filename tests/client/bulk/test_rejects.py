@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 import aioifx
 from aioifx import CsvFormat, Reject
 from aioifx.client.bulk.rejects import Rejects
+from aioifx.client.execution.insert_cursor import InsertCursor
 from aioifx.errors import DatabaseError, DataError, InterfaceError, UndefinedColumn
 from aioifx.server import ServerOptions, serve
 from aioifx.server.sqlite.databases import LogMode
+from aioifx.sqltypes import Row
 from tests.counting import lines_run
 from tests.sampling import examples
 
@@ -117,6 +119,31 @@ async def test_all_rows_may_be_rejected(conn: aioifx.Connection) -> None:
     text = "id,name\n" + "x,y\n" * 3000
     done = await conn.load("t", io.StringIO(text, newline=""), format=HEADER, on_reject=rejected.append)
     assert (done.rowcount, len(rejected)) == (0, 3000)
+
+
+async def test_rows_before_a_rejected_one_are_encoded_no_more_often_if_they_are_many(
+    conn: aioifx.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode, encoded = InsertCursor.encode, 0
+
+    def counted(self: InsertCursor, given: Sequence[Row], first: int, *more: Any) -> bytes | bytearray:
+        nonlocal encoded
+        end = first + len(given)
+        try:
+            return encode(self, given, first, *more)
+        except DataError as error:
+            end = (error.row_index or 0) + 1
+            raise
+        finally:
+            encoded += end - first
+
+    monkeypatch.setattr(InsertCursor, "encode", counted)
+    rejected: list[Reject] = []
+    source = [(number if number % 100 else "x", "a") for number in range(1000)]
+    done = await conn.load("t", source, on_reject=rejected.append)
+    assert (done.rowcount, [reject.error.row_index for reject in rejected]) == (990, [*range(0, 1000, 100)])
+    assert await conn.fetchval("SELECT COUNT(*) FROM t") == 990
+    assert encoded < 3 * 1000
 
 
 async def test_it_is_a_function_that_is_not_async(conn: aioifx.Connection) -> None:
