@@ -6,7 +6,10 @@ Invariants:
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -46,7 +49,7 @@ class Script(NamedTuple):
 
     def place(self, index: int) -> str:
         """The file and the line of a character, from 0."""
-        return f"{visible(self.source)}:{self.text.count(chr(10), 0, index) + 1}"
+        return f"{visible(self.source)}:{bisect_left(_line_ends(self.text), index) + 1}"
 
     def failure(self, state: str, sql: str, start: int, error: Error, offset: int | None = None) -> Failure:
         """The lines of the error of a statement.
@@ -85,11 +88,19 @@ class Script(NamedTuple):
     def _shown(self, position: int, sql: str, notes: list[str]) -> Iterator[str]:
         width = line_width() - len(MARGIN)
         if position:
-            yield from point_at(self.text, position, min(50, (width - 8) // 2)).splitlines()[1:]
+            context = min(50, (width - 8) // 2)
+            begin = max(0, position - context - 10)  # it looks at no more, but for the number of the line
+            near = self.text[begin : position + context + 10]
+            yield from point_at(near, position - begin, context).splitlines()[1:]
         elif sql:
             yield MARGIN + cut(visible(sql.splitlines()[0]), width)
         for note in notes:
             yield from (MARGIN + visible(line) for line in note.splitlines())
+
+
+@lru_cache(maxsize=4)
+def _line_ends(text: str) -> list[int]:
+    return [found.start() for found in re.finditer("\n", text)]
 
 
 def line_width() -> int:
