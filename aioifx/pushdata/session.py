@@ -63,14 +63,16 @@ class PushSession:
         conn = await open_connection(options)
         try:
             if session_id is None:
-                answer = await _task(conn, "pushdata open")
+                answer = await _task(conn, "'pushdata open'")
             else:
-                answer = await _task(conn, "pushdata join", {"session_id": session_id})
+                # Single quotes around double ones are one string, also with DELIMIDENT.
+                join = f"'pushdata join', '{attributes({'session_id': session_id})}'"
+                answer = await _task(conn, join)
                 for pause in pauses:
                     if _is_positive(answer):
                         break
                     await asyncio.sleep(pause)
-                    answer = await _task(conn, "pushdata join", {"session_id": session_id})
+                    answer = await _task(conn, join)
             return cls(conn, _positive(answer, "open" if session_id is None else "join"))
         except BaseException:
             conn.terminate()
@@ -81,7 +83,7 @@ class PushSession:
 
         Source: documented: pushdata setdetach; observed: JDBC calls it before it registers
         """
-        return str(_positive(await _task(self._conn, "pushdata setdetach"), "setdetach"))
+        return str(_positive(await _task(self._conn, "'pushdata setdetach'"), "setdetach"))
 
     async def register(self, registrations: Iterable[Mapping[str, object]]) -> None:
         """Register attributes of the session, and queries.
@@ -90,7 +92,7 @@ class PushSession:
             PushDataError: the server refuses one.
         """
         for values in registrations:
-            answer = await _task(self._conn, "pushdata register", values)
+            answer = await _task(self._conn, "'pushdata register', ?", attributes(values))
             if answer.lower() != _REGISTERED:
                 raise PushDataError(f"pushdata register: {visible(answer)}")
 
@@ -118,7 +120,7 @@ class PushSession:
 
     async def delete(self) -> None:
         """Delete the session at the server (documented: needed for detachable ones only)."""
-        await _task(self._conn, "pushdata delete")
+        await _task(self._conn, "'pushdata delete'")
 
     async def close(self) -> None:
         """Close the connection; a session that is not detachable ends with it (documented)."""
@@ -146,14 +148,13 @@ class PushSession:
         self._conn.terminate()
 
 
-async def _task(conn: Connection[Any], command: str, values: Mapping[str, object] | None = None) -> str:
+async def _task(conn: Connection[Any], arguments: str, *values: str) -> str:
     """The result of ``task``, a text.
 
-    Source: documented: the commands; observed: JDBC 15
+    Source: documented: the commands; observed: JDBC 15, which texts are in the SQL and which are parameters
     """
-    given = [] if values is None else [attributes(values)]
-    sql = f"EXECUTE FUNCTION informix.task('{command}'{', ?' * len(given)})"
-    row = await conn.fetchrow(sql, *given, row_factory=tuple_row)
+    sql = f"EXECUTE FUNCTION informix.task({arguments})"
+    row = await conn.fetchrow(sql, *values, row_factory=tuple_row)
     return "" if row is None or row[0] is None else str(row[0]).strip()
 
 

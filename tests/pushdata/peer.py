@@ -96,8 +96,8 @@ class PushPeer(Peer):
             self._given = given
         if not any(isinstance(request, requests.Fetch) for request in rest):
             return EOT
-        command = sql.partition("'")[2].partition("'")[0]
-        self.tasks.append(" ".join([command, *(entry.data.decode() for entry in self._given)]))
+        command, *attributes = sql.split("'")[1::2]
+        self.tasks.append(" ".join([command, *attributes, *(entry.data.decode() for entry in self._given)]))
         result = self.results[command.removeprefix("pushdata ")]
         if result == "lost":
             return LOST

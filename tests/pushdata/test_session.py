@@ -51,6 +51,8 @@ async def test_it_is_joined() -> None:
         session = await PushSession.open(options, "245")
         await session.close()
     assert peer.tasks == ['pushdata join {session_id:"245"}']
+    # As JDBC does; it binds the attributes of registrations only (observed).
+    assert peer.statements[-1] == b"EXECUTE FUNCTION informix.task('pushdata join', '{session_id:\"245\"}')"
 
 
 @pytest.mark.parametrize(("descriptor", "handle"), [("32767", 32767), ("32768", -32768), ("65537", 1)])
