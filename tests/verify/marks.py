@@ -193,6 +193,7 @@ REASONS = {
     "server/engine/push_queries.py: _check_columns": _PUSH_REFUSALS,
     "server/engine/push_queries.py: _check_names": _PUSH_REFUSALS,
     "server/engine/push_sessions.py: reason": _PUSH_REFUSALS,
+    "server/engine/push_sessions.py: Registration.is_delimident": "aioifx sends the query as the user writes it",
     "server/engine/push_tasks.py": _PUSH_REFUSALS,
     "pushdata/session.py: _positive": _PUSH_REFUSALS,
     "docs/reference/push-data.md: Where the facts are from": "as in the modules",

@@ -106,7 +106,7 @@ class Planner:
     def __init__(self, databases: Databases, settings: Settings, *, delimident: bool) -> None:
         self._databases = databases
         self._settings = settings
-        self._delimident = delimident
+        self.is_delimident = delimident
         self._no_schema = catalog.empty_schema()
         self._plans: OrderedDict[plans.PlanKey, plans.Plan] = OrderedDict()
 
@@ -117,7 +117,7 @@ class Planner:
             SqlError: the statement is invalid, or an object in it does not exist.
         """
         schema = self.schema(workspace)
-        pieces = split_statements(text, delimident=self._delimident)
+        pieces = split_statements(text, delimident=self.is_delimident)
         if len(pieces) > 1:
             return self._several(text, pieces, schema)
         key = self._key(text, schema)
@@ -126,7 +126,7 @@ class Planner:
     def call_text(self, routine: SplRoutine, arguments: int) -> str:
         """EXECUTE of a routine with a placeholder for each argument."""
         owner = routine.owner.replace("'", "''")
-        name = '"' + routine.name.replace('"', '""') + '"' if self._delimident else routine.name
+        name = '"' + routine.name.replace('"', '""') + '"' if self.is_delimident else routine.name
         return f"execute procedure '{owner}'.{name}({', '.join('?' * arguments)})"
 
     def prepare_single(self, text: str, workspace: Workspace) -> Statement:
@@ -135,7 +135,7 @@ class Planner:
         Raises:
             SqlError: -26058, it has several statements (documented); others as `prepare`.
         """
-        if len(split_statements(text, delimident=self._delimident)) > 1:
+        if len(split_statements(text, delimident=self.is_delimident)) > 1:
             raise SqlError(_SEVERAL_STATEMENTS)
         return self.prepare(text, workspace)
 
@@ -205,7 +205,7 @@ class Planner:
             schema.database,
             schema.generation,
             schema.temp_generation,
-            self._delimident,
+            self.is_delimident,
             self._settings.user,
             self._settings.routines.version,
         )

@@ -28,6 +28,7 @@ from aioifx.server.sql.runtime.casts import as_text
 from aioifx.server.sql.runtime.client_values import loader
 from aioifx.server.sql.sqlite.render import identifier
 from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.delimited import delimited
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.syntax.tokens import TokenKind, tokenize
 from aioifx.server.sqlite.databases import LogMode
@@ -46,11 +47,14 @@ _OTHERS: Final = (nodes.Select, nodes.Aggregate, nodes.Window, nodes.Parameter)
 class PushQueries:
     """The queries on the tables of one owner in one database, used in the thread of one session.
 
+    Args:
+        is_delimident: whether double quotes in them delimit names.
+
     Raises:
         SqlError: -329, there is no such database.
     """
 
-    def __init__(self, caller: SessionState, database: str) -> None:
+    def __init__(self, caller: SessionState, database: str, *, is_delimident: bool = False) -> None:
         registry = SessionRegistry()  # of its own, so that sysmaster does not show it
         entry = registry.register(caller.settings.user)
         settings = Settings(user=caller.settings.user, routines=caller.databases.routines)
@@ -59,7 +63,7 @@ class PushQueries:
             registry,
             entry,
             settings,
-            delimident=False,
+            delimident=is_delimident,
             database_locale=caller.databases.find(database).locale,
             clock=datetime.now,
         )
@@ -158,8 +162,8 @@ def _schema(state: SessionState) -> Snapshot:
 def _copy_of(state: SessionState, table: Table) -> Table:
     """The temporary table with the columns and the name of *table*, which statements find first."""
     if table.name not in _schema(state).temps:
-        source = f"'{table.owner}'.{table.name}"
-        made = state.prepare(f"SELECT * FROM {source} WHERE 1 = 0 INTO TEMP {table.name} WITH NO LOG")
+        name = delimited(table.name)
+        made = state.prepare(f"SELECT * FROM '{table.owner}'.{name} WHERE 1 = 0 INTO TEMP {name} WITH NO LOG")
         assert isinstance(made.plan.action, plans.FilledTable)
         create_filled_table(state, made, made.plan.action, ())
     return _schema(state).temps[table.name]
@@ -194,7 +198,7 @@ def _bare_texts(registration: Registration) -> tuple[str, str]:
         Refused: it is no SELECT of one table without subqueries (documented), or its table is another (assumed).
         SqlError: it is no SQL.
     """
-    tree = parse(registration.query)
+    tree = parse(registration.query, delimident=registration.is_delimident)
     if not isinstance(tree, nodes.Query) or not isinstance(tree.body, nodes.Select):
         raise Refused("the query is not one SELECT")
     select = tree.body
@@ -217,7 +221,7 @@ def _bare_texts(registration: Registration) -> tuple[str, str]:
         or table.server
     ):
         raise Refused(f"the query is not of table {registration.table}")
-    tokens = tokenize(registration.query)
+    tokens = tokenize(registration.query, delimident=registration.is_delimident)
     first = next(at for at, token in enumerate(tokens) if token.offset >= table.offset)
     bare = first + 2 * (bool(table.owner) + bool(table.database))
     start = tokens[bare].offset
@@ -240,7 +244,7 @@ def _check_columns(statement: Statement) -> None:
 def _check_names(registration: Registration, table: Table, schema: Snapshot) -> None:
     """Raise Refused if the query needs more than the values of a row: ROWID, or a routine written in SPL (assumed)."""
     written = {routine.name for routine in schema.routines}
-    for node in nodes.walk(parse(registration.query)):
+    for node in nodes.walk(parse(registration.query, delimident=registration.is_delimident)):
         if isinstance(node, nodes.Column) and node.name == "rowid" and table.column("rowid") is None:
             raise Refused("the query has a ROWID")
         if isinstance(node, nodes.Call) and node.routine.name in written:

@@ -44,6 +44,8 @@ class Registration(NamedTuple):
     table: str
     query: str
     label: str
+    is_delimident: bool = False
+    """Whether double quotes in the query delimit names, as in the session that registered it (assumed)."""
 
 
 class Watched(Protocol):

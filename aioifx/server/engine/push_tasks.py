@@ -38,8 +38,8 @@ class PushStream:
     def __init__(self, state: SessionState, pushed: PushSession) -> None:
         self._state = state
         self.pushed = pushed
-        self._queries: dict[tuple[str, str], PushQueries] = {}
-        """By database and owner, whose tables have different names."""
+        self._queries: dict[tuple[str, str, bool], PushQueries] = {}
+        """By database, owner, whose tables have different names, and the meaning of double quotes."""
         pushed.log.add_listener(state.streams.wake)
 
     def read(self, size: int, wait: Wait) -> bytes:
@@ -52,9 +52,10 @@ class PushStream:
         Raises:
             Refused, SqlError: see `PushQueries.query`; -329, there is no such database.
         """
-        place = registration.database, registration.owner
+        database, is_delimident = registration.database, registration.is_delimident
+        place = database, registration.owner, is_delimident
         if place not in self._queries:
-            self._queries[place] = PushQueries(self._state, registration.database)
+            self._queries[place] = PushQueries(self._state, database, is_delimident=is_delimident)
         return self._queries[place].query(registration)
 
     def close(self) -> None:
@@ -116,7 +117,9 @@ def _attach(state: SessionState, find: Callable[[], PushSession | None]) -> str:
 def _register(state: SessionState, values: Mapping[str, object]) -> str:
     stream = _stream(state)
     if "query" in values:
-        registration = Registration(*(str(values.get(name, "")) for name in Registration._fields))
+        names = ("database", "owner", "table", "query", "label")
+        texts = [str(values.get(name, "")) for name in names]
+        registration = Registration._make([*texts, state.planner.is_delimident])
         query = stream.query(registration)
         key = registration.database, query.table.tabid
         with latched(state, state.databases.find(registration.database)):

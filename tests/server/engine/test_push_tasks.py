@@ -31,8 +31,10 @@ def core() -> Iterator[ServerCore]:
 class Client:
     """A session in sysadmin, with its descriptor."""
 
-    def __init__(self, core: ServerCore, command: str = "open", *values: str) -> None:
-        self.engine = core.engine("sysadmin")
+    def __init__(
+        self, core: ServerCore, command: str = "open", *values: str, delimident: bool = False
+    ) -> None:
+        self.engine = core.engine("sysadmin", delimident=delimident)
         self.talk = Talk(self.engine)
         self.descriptor = self.task(command, *values)
 
@@ -204,6 +206,22 @@ def test_a_query_without_a_result_gives_an_error_in_place_of_its_event(core: Ser
     assert [each.get("rowdata", each) for each in found] == [
         {"id": 1, "share": 2}, {"ifx_error": "-1202"}, {"id": 3, "share": 5}, TIMEOUT,
     ]  # fmt: skip
+
+
+def test_a_query_is_read_with_the_delimident_of_the_session_that_registered_it(core: ServerCore) -> None:
+    odd = core.engine(delimident=True)
+    run(odd, 'CREATE TABLE "Odd" (id INT PRIMARY KEY, "Note" VARCHAR(9))')
+    query = r"""SELECT id, \"Note\" FROM \"Odd\" WHERE \"Note\" <> 'no'"""
+    attributes = f'{{table:"Odd", owner:"informix", database:"demo", query:"{query}"}}'
+    assert Client(core).task("register", attributes) == "-201"
+    client = Client(core, delimident=True)
+    assert (client.task("register", NOW), client.task("register", attributes)) == ("OK", "OK")
+    session_id = client.task("setdetach")
+    client.engine.close()
+    run_all(odd, """INSERT INTO "Odd" VALUES (1, 'no')""", """INSERT INTO "Odd" VALUES (2, 'yes')""")
+    joined = Client(core, "join", f'{{session_id:"{session_id}"}}')
+    assert joined.task("register", NOW) == "OK"
+    assert [joined.event().get("rowdata"), joined.event()] == [{"id": 2, "Note": "yes"}, TIMEOUT]
 
 
 def test_a_timeout_beyond_those_of_the_machine_is_none(core: ServerCore) -> None:
