@@ -16,7 +16,8 @@ from aioifx.testing.messages import EOT
 from aioifx.testing.script import Delayed, listening
 from aioifx.wire import objects
 from aioifx.wire.outbox import Outbox
-from tests.cdc.peer import DSN, LOST, ORDERS, SESSION, CdcPeer, commit, data, sequence
+from tests.cdc.peer import DSN, ORDERS, SESSION, CdcPeer, commit, data, sequence
+from tests.streams import LOST
 
 TABLE = Captured(ORDERS, ["id", "name"], 1)
 

@@ -32,7 +32,6 @@ from aioifx.testing.script import Delayed, listening
 from tests.cdc.peer import (
     DSN,
     LAYOUT,
-    LOST,
     NOTHING,
     ORDERS,
     CdcPeer,
@@ -44,6 +43,7 @@ from tests.cdc.peer import (
 )
 from tests.injection import Manner, eventually, is_cancelled
 from tests.scripted import until
+from tests.streams import LOST
 
 ONE: list[CdcRecord] = [begin(10), insert(11, 1), commit(12)]
 TWO: list[CdcRecord] = [begin(20), insert(21, 2), insert(22, 3), commit(23)]
@@ -218,9 +218,9 @@ async def test_a_capture_is_reopened_though_the_wait_for_it_is_cancelled(is_open
     class Silent(CdcPeer):
         started = asyncio.Event()
 
-        def _rows(self, sql: str) -> list[Any]:
+        def _rows(self, sql: str, given: list[str]) -> list[Any]:
             self.started.set()
-            return super()._rows(sql)
+            return super()._rows(sql, given)
 
     second, third = Silent([data(*ONE), LOST]), CdcPeer([data(*ONE, *TWO)])
     async with capturing(CdcPeer([NOTHING, LOST]), second, third, restart=True) as changes:

@@ -6,6 +6,7 @@ import aioifx
 from aioifx import Capture, CdcError, Column, InterfaceError
 from aioifx.cdc.tables import table_of
 from aioifx.sqltypes import SqlType, TypeCode
+from aioifx.testing.messages import LOGGED
 from aioifx.testing.script import listening
 from tests.cdc.peer import COLUMNS, DSN, CdcPeer
 from tests.codecs.samples import BOOLEAN, INTEGER, JSON
@@ -16,9 +17,7 @@ DESCRIBED = [
 ]  # fmt: skip
 
 
-async def described(
-    capture: Capture, columns: list[Column] = DESCRIBED, warnings: int | None = None
-) -> object:
+async def described(capture: Capture, columns: list[Column] = DESCRIBED, warnings: int = LOGGED) -> object:
     async with listening(CdcPeer(columns=columns, warnings=warnings)) as listener:
         async with aioifx.connect(DSN, port=listener.port) as conn:
             return await table_of(conn, capture, "stores")

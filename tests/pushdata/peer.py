@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Iterable
 from struct import pack
 from typing import Any
 
-from aioifx.sqltypes import TypeCode
-from aioifx.testing.messages import EOT, EXIT, column, described, done, raw_row, takes
-from aioifx.testing.script import Answer, Delayed, Disconnect, Peer, login
-from aioifx.wire import objects, requests
-from aioifx.wire.fields import BindEntry
-from aioifx.wire.outbox import Outbox
-from aioifx.wire.session_requests import Exit
-
-TEXT = column("", TypeCode.UDTVAR, 2048, extended_id=1, owner="informix", extended_name="lvarchar")
-ROUTINE = 56
-"""Statement type of EXECUTE FUNCTION (observed)."""
+from aioifx.sqltypes import Column
+from aioifx.testing.messages import EOT, done, raw_row
+from aioifx.testing.script import Answer, Delayed
+from aioifx.wire import requests
+from tests.scripted import TEXT
+from tests.streams import LOST, StreamPeer, data_of
 
 TIMEOUT = {"ifx_isTimeout": "true"}
 
@@ -29,18 +23,13 @@ def insert(number: int, **more: Any) -> dict[str, Any]:
     return {**names, "txnid": 1 << 32 | number, "op_num": 1, "rowdata": {"id": number}, **more}
 
 
-def data(*documents: str | dict[str, Any], handle: bytes = b"") -> bytes:
+def data(*documents: str | dict[str, Any]) -> bytes:
     """A reply to SQ_LODATA with these documents."""
-    text = "".join(each if isinstance(each, str) else json.dumps(each) for each in documents).encode()
-    outbox = Outbox()
-    objects.put_object_data(outbox, objects.ObjectData(0, len(text), text))
-    return outbox.detach() + EOT
+    text = "".join(each if isinstance(each, str) else json.dumps(each) for each in documents)
+    return data_of(text.encode())
 
 
-LOST = Disconnect(reset=True)
-
-
-class PushPeer(Peer):
+class PushPeer(StreamPeer):
     """Answers tasks by *results*, and reads by *replies*.
 
     Args:
@@ -50,7 +39,7 @@ class PushPeer(Peer):
     """
 
     def __init__(self, replies: Iterable[Answer] = (), **results: str) -> None:
-        super().__init__(login(), with_login=True)
+        super().__init__(replies, data(TIMEOUT))
         self.results = {
             "open": "12",
             "join": "12",
@@ -58,46 +47,24 @@ class PushPeer(Peer):
             "setdetach": "245",
             "delete": "OK",
         } | results
-        self.replies = deque(replies)
         self.tasks: list[str] = []
         """Commands with their attributes."""
-        self.reads: list[tuple[int, int]] = []
-        """Handle and size of each read."""
         self.late = Delayed(b"")
         """The reply to a task whose result is "late"."""
-        self.has_ended = False
-        self._statements: dict[int, str] = {}
-        self._given: list[BindEntry] = []
+
+    def columns_of(self, sql: str) -> tuple[Column, ...] | None:
+        return (TEXT,) if "task(" in sql else None
 
     def own_reply(self, group: list[requests.Request]) -> Answer | None:
         match group:
-            case [Exit()]:
-                self.has_ended = True
-                return EXIT
-            case [objects.ReadObject(handle, size)]:
-                self.reads.append((handle, size))
-                return self.replies.popleft() if self.replies else Delayed(data(TIMEOUT))
-            case [requests.Prepare(_, sql), *_] if b"task(" in sql:
-                number = len(self._statements) + 1
-                self._statements[number] = sql.decode()
-                return described(number, TEXT, kind=ROUTINE, row_size=2048)
             case [requests.Command(_, sql), *_] if b"LOCK MODE" in sql.upper():
                 self.tasks.append(sql.decode())
                 return done() + EOT
-            case [requests.Id(number), *rest] if number in self._statements:
-                return self._run(self._statements[number], rest)
-        return None
+        return super().own_reply(group)
 
-    def _run(self, sql: str, rest: list[requests.Request]) -> Answer:
-        if any(isinstance(request, requests.DescribeInput) for request in rest):
-            return takes(TEXT.type)
-        given = [entry for request in rest if isinstance(request, requests.Bind) for entry in request.entries]
-        if any(isinstance(request, requests.Open) for request in rest):
-            self._given = given
-        if not any(isinstance(request, requests.Fetch) for request in rest):
-            return EOT
+    def result(self, sql: str, given: list[str]) -> Answer:
         command, *attributes = sql.split("'")[1::2]
-        self.tasks.append(" ".join([command, *attributes, *(entry.data.decode() for entry in self._given)]))
+        self.tasks.append(" ".join([command, *attributes, *given]))
         result = self.results[command.removeprefix("pushdata ")]
         if result == "lost":
             return LOST

@@ -14,8 +14,9 @@ import pytest
 import aioifx
 from aioifx import ConnectionLost, Events, InterfaceError, ProtocolError, PushDataError, Watch
 from aioifx.testing.script import Delayed, listening
-from tests.pushdata.peer import LOST, TIMEOUT, PushPeer, data, insert
+from tests.pushdata.peer import TIMEOUT, PushPeer, data, insert
 from tests.scripted import until
+from tests.streams import LOST
 
 BIG = Watch("stores:informix.orders", "select * from orders where qty > 10", label="big")
 ALL = Watch("stores:informix.items", "select * from items")

@@ -33,8 +33,8 @@ def test_an_exclusive_transaction_keeps_the_latch(party: MakeParty) -> None:
     assert one.database.locks.locks() == []
 
 
-def beside_an_exclusive_one(party: MakeParty, end: Callable[[Party], None]) -> Party:
-    """Begin a transaction, which inserts 1, and end it while another one, which it returns, is exclusive."""
+def beside_an_exclusive_one(party: MakeParty) -> tuple[Party, Party]:
+    """A transaction that is exclusive and has inserted 2, to be closed, and one that has inserted 1 before."""
     two = party()
     one = Party(two.database)
     two.transactions.begin()
@@ -42,8 +42,7 @@ def beside_an_exclusive_one(party: MakeParty, end: Callable[[Party], None]) -> P
     one.transactions.begin()
     one.insert(2)
     one.create("u")
-    end(two)
-    return one
+    return one, two
 
 
 def killed(one: Party) -> Party:
@@ -60,7 +59,9 @@ def killed(one: Party) -> Party:
 def test_a_transaction_that_ended_beside_an_exclusive_one_has_ended_after_a_kill(
     party: MakeParty, end: Callable[[Party], None], values: list[int]
 ) -> None:
-    three = killed(beside_an_exclusive_one(party, end))
+    one, two = beside_an_exclusive_one(party)
+    end(two)
+    three = killed(one)
     three.transactions.recover()
     assert three.values() == values
     four = killed(three)
@@ -74,16 +75,15 @@ def test_a_transaction_that_ended_beside_an_exclusive_one_has_ended_after_a_kill
 
 
 def test_a_commit_that_cannot_be_written_is_refused_and_can_be_repeated(party: MakeParty) -> None:
-    def end(two: Party) -> None:
-        in_the_way = path_beside(two.database.path)
-        in_the_way.mkdir()
-        with pytest.raises(SqlError) as refusal:
-            two.transactions.commit()
-        assert (refusal.value.sqlcode, refusal.value.isamcode) == (-346, -131)
-        in_the_way.rmdir()
+    one, two = beside_an_exclusive_one(party)
+    in_the_way = path_beside(two.database.path)
+    in_the_way.mkdir()
+    with pytest.raises(SqlError) as refusal:
         two.transactions.commit()
-
-    three = killed(beside_an_exclusive_one(party, end))
+    assert (refusal.value.sqlcode, refusal.value.isamcode) == (-346, -131)
+    in_the_way.rmdir()
+    two.transactions.commit()
+    three = killed(one)
     three.transactions.recover()
     assert three.values() == [1]
     three.connection.close()
@@ -121,12 +121,7 @@ def test_a_statement_ends_what_could_not_end_while_it_ran(party: MakeParty) -> N
 def test_what_is_abandoned_as_the_latch_is_released_is_ended_at_once(
     party: MakeParty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, two = party(), party()
-    two.transactions.begin()
-    two.insert(2)
-    one.transactions.begin()
-    one.insert(1)
-    one.create("u")
+    one, two = beside_an_exclusive_one(party)
     latch: Any = one.transactions._latch  # pyright: ignore[reportPrivateUsage]
     end_others = latch._end_others
 
@@ -137,18 +132,14 @@ def test_what_is_abandoned_as_the_latch_is_released_is_ended_at_once(
 
     monkeypatch.setattr(latch, "_end_others", end_others_too_early)
     one.transactions.commit()
-    assert one.values() == [1] and one.database.locks.locks() == []
+    assert one.values() == [2] and one.database.locks.locks() == []
+    one.connection.close()
 
 
 def test_what_is_abandoned_after_the_latch_was_released_is_ended_at_once(
     party: MakeParty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, two = party(), party()
-    two.transactions.begin()
-    two.insert(2)
-    one.transactions.begin()
-    one.insert(1)
-    one.create("u")
+    one, two = beside_an_exclusive_one(party)
 
     def refused_too_late() -> bool:
         one.transactions.commit()
@@ -157,4 +148,5 @@ def test_what_is_abandoned_after_the_latch_was_released_is_ended_at_once(
     latch: Any = two.transactions._latch  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(latch, "try_acquire", refused_too_late)
     two.transactions.abandon()
-    assert one.values() == [1] and one.database.locks.locks() == []
+    assert one.values() == [2] and one.database.locks.locks() == []
+    one.connection.close()
