@@ -269,7 +269,7 @@ def has_sizes(image: RowImage, sizes: tuple[int, ...]) -> bool:
 
 # -- TABSCHEMA's text -------------------------------------------------------------------------------------------------
 
-_ITEM: Final = re.compile(r'\s*("(?:[^"]|"")*"|\S+)\s+(.*\S)\s*', re.DOTALL)
+_ITEM: Final = re.compile(r'("(?:[^"]|"")*+"|\S++)\s++(.+)', re.DOTALL)
 
 
 def split_schema(text: str) -> list[tuple[str, str]]:
@@ -278,17 +278,17 @@ def split_schema(text: str) -> list[tuple[str, str]]:
     Raises:
         ProtocolError: no such text.
     """
-    items: list[str] = [""]
-    depth = 0
-    for character in text:
+    items: list[str] = []
+    begin = depth = 0
+    for at, character in enumerate(text):
         depth += {"(": 1, ")": -1}.get(character, 0)
         if character == "," and depth == 0:
-            items.append("")
-        else:
-            items[-1] += character
+            items.append(text[begin:at])
+            begin = at + 1
+    items.append(text[begin:])
     columns: list[tuple[str, str]] = []
     for item in items if text.strip() else []:
-        match = _ITEM.fullmatch(item)
+        match = _ITEM.fullmatch(item.strip())
         if match is None:
             raise ProtocolError(f"CDC record TABSCHEMA: expected a name and a type, got {item!r}")
         name, sql_type = match.groups()

@@ -21,7 +21,7 @@ _BETWEEN: Final = re.compile(r"[\s,\[\]\0]*")
 _LITERALS: Final = frozenset({"true", "false", "null"})
 _TOKEN: Final = re.compile(
     r"""
-    "(?:[^"\\]|\\.)*+"                 # a string as in JSON
+    "(?:[^"\\]|\\.)*+"?+               # a string as in JSON; one that does not end is looked at once
     | -?[0-9][\w.+-]*+                 # a number
     | [“”](?P<text>[^“”"]*)[“”"]       # a string in typographic quotes, of which one may be plain
     | (?P<word>[^\W\d][\w$]*+)         # a key without quotes, or a literal

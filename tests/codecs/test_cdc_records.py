@@ -181,6 +181,15 @@ def test_a_column_without_a_type_is_refused(text: str) -> None:
         split_schema(text)
 
 
+@pytest.mark.parametrize("item", ["a", "a ", '"', '"a" b ', ","])
+def test_a_hostile_schema_is_split_in_linear_time(item: str) -> None:
+    for text in (item + " " * 400_000, item + "x" * 400_000, item * 200_000):
+        try:
+            split_schema(text)
+        except ProtocolError as error:
+            assert "expected a name and a type" in str(error)[:100]
+
+
 @pytest.mark.parametrize(("log", "position"), [(-1, 0), (1 << 31, 0), (1, 1 << 32), (1, -1)])
 def test_a_sequence_fits_a_bigint(log: int, position: int) -> None:
     with pytest.raises(DataError, match="sequence number"):

@@ -68,6 +68,11 @@ def test_what_is_no_document_is_an_error_without_its_text(text: str) -> None:
         read_documents(text)
 
 
+def test_a_string_without_an_end_is_read_in_linear_time() -> None:
+    with pytest.raises(ProtocolError, match="are not JSON"):
+        read_documents('{a:"' + r"\"" * 400_000)
+
+
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=9)
 VALUES = SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(st.text(max_size=3), SCALARS, max_size=3)
 

@@ -85,19 +85,21 @@ def _decoded(pieces: Iterable[bytes], code_set: str) -> Iterator[str]:
 
 def _records(texts: Iterable[str], delimiter: str) -> Iterator[list[str | None]]:
     """The fields of each record; an escaped newline is part of a field."""
-    record = rest = ""
+    lines: list[str] = []  # of the record so far
+    pieces: list[str] = []  # of its last line
     for text in texts:
-        *lines, rest = (rest + text).split("\n")
-        for line in lines:
-            record += line
-            if ends_in_escape(record):
-                record += "\n"
+        *ends, rest = text.split("\n")
+        for end in ends:
+            lines.append("".join([*pieces, end]))
+            pieces.clear()
+            if ends_in_escape(lines[-1]):
                 continue
-            if record:
+            if record := "\n".join(lines):
                 yield split_fields(record, delimiter)
-            record = ""
-    if record + rest:
-        yield split_fields(record + rest, delimiter)
+            lines.clear()
+        pieces.append(rest)
+    if record := "\n".join([*lines, "".join(pieces)]):
+        yield split_fields(record, delimiter)
 
 
 def unload(

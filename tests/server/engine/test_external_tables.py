@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aioifx.server.engine import object_files
+from aioifx.server.engine import external_tables, object_files
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sqlite.databases import WriteRefusal
 from tests.server.talking import ServerCore, codes, error_from, query, run, run_all, server_core
@@ -173,3 +174,22 @@ def test_an_external_table_of_another_database_is_refused(core: ServerCore, engi
     core.databases.create("other", core.databases.find("demo").log_mode, "anna")
     other = core.engine("other")
     assert codes(error_from(other, "SELECT * FROM demo:x")) == (-999, 0, "external table of another database")
+
+
+def test_the_pieces_of_a_long_record_are_joined_once() -> None:
+    piece, used = "x" * 65_536, 0
+
+    def pieces() -> Iterator[str]:
+        nonlocal used
+        for _ in range(64):
+            tracemalloc.reset_peak()
+            before, _ = tracemalloc.get_traced_memory()
+            yield piece
+            used += tracemalloc.get_traced_memory()[1] - before
+
+    tracemalloc.start()
+    try:
+        assert [*external_tables._records(pieces(), "|")] == [[piece * 64]]
+    finally:
+        tracemalloc.stop()
+    assert used < 2.5 * 64 * len(piece)
