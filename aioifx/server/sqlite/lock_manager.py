@@ -325,6 +325,8 @@ class LockManager:
 
     def _circle(self, request: _Request) -> list[_Request]:
         """The requests of a circle that *request* closes, itself first; none if it closes no circle."""
+        if not self._is_waited_for(request):  # as in a crowd, whose requests all wait for one owner
+            return []
         reached_from: dict[Owner, _Request | None] = {request.owner: None}
         to_visit = [request]
         while to_visit:
@@ -337,6 +339,15 @@ class LockManager:
                     reached_from[blocker] = waiter
                     to_visit.append(waiting)
         return []
+
+    def _is_waited_for(self, request: _Request) -> bool:
+        """Whether other requests may wait for its owner: for a lock that it holds, or behind the request."""
+        if self._queues[request.resource][-1] is not request:
+            return True
+        owned, queues = self._owned.get(request.owner, {}), self._queues
+        if len(owned) < len(queues):
+            return any(resource in queues for resource in owned)
+        return any(resource in owned for resource in queues)
 
     @staticmethod
     def _path(last: _Request, reached_from: dict[Owner, _Request | None]) -> list[_Request]:

@@ -24,6 +24,7 @@ from aioifx.server.sqlite.lock_manager import (
     Resource,
     are_compatible,
 )
+from tests.counting import lines_run
 from tests.server.sqlite.stepped_locks import SteppedLocks, Waiter
 
 IS, IX, S, U, SIX, X = LockMode
@@ -361,6 +362,23 @@ def test_a_long_queue_is_searched_and_granted_in_order(manager: LockManager) -> 
 
 
 # -- releasing ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_request_of_a_crowd_costs_no_more_if_it_is_large() -> None:
+    """Those who hold nothing that others wait for close no circle."""
+    counts: list[int] = []
+    for size in (50, 200):
+        manager = LockManager()
+        lock(manager, "holder", row(1))
+        for number in range(size):
+            lock(manager, f"owner {number}", row(10 + number))
+
+        def crowd(manager: LockManager = manager, size: int = size) -> None:
+            for number in range(size):
+                manager._queued(f"owner {number}", row(1), X, lambda: None)
+
+        counts.append(lines_run(crowd))
+    assert counts[1] < 5 * counts[0], counts
 
 
 def test_one_lock_is_released_in_the_mode_given_only(manager: LockManager) -> None:
