@@ -61,7 +61,7 @@ _ROWS_AT_A_TIME: Final = 100
 
 
 class LoopThread:
-    """An event loop, and the daemon thread that runs it in the background.
+    """An event loop, and the daemon thread that runs it in the background. Subinterpreters have no daemon threads.
 
     Args:
         callers_drive: False: the daemon thread alone runs the loop, all the time, as for a server.
@@ -96,13 +96,21 @@ class LoopThread:
         self._started = set[asyncio.Task[None]]()
         """What it has started: the loop itself has weak references."""
         self._is_ending = False
-        # A daemon, because the interpreter joins other threads before it calls `atexit` functions.
-        self._thread = threading.Thread(target=self._main, name="aioifx.dbapi", daemon=True)
         try:
+            self._thread = self._make_thread()
             self._thread.start()
         except RuntimeError as error:  # from CPython 3.12 on, when the interpreter is exiting
             self.loop.close()
             raise InterfaceError(f"the background event loop cannot be started: {error}") from error
+
+    def _make_thread(self) -> threading.Thread:
+        make = partial(threading.Thread, target=self._main, name="aioifx.dbapi")
+        try:
+            # A daemon, because the interpreter joins other threads before it calls `atexit` functions.
+            return make(daemon=True)
+        except RuntimeError:  # in a subinterpreter
+            threading._register_atexit(self.end)  # type: ignore[attr-defined]  # called before threads are joined
+            return make(daemon=False)
 
     @property
     def has_ended(self) -> bool:
@@ -146,7 +154,9 @@ class LoopThread:
             )
 
     def end(self) -> None:
-        """Close all connections, and end the thread."""
+        """Close all connections, and end the thread, unless it has ended."""
+        if self._is_ending:
+            return
         self.loop.call_soon_threadsafe(lambda: self.loop.create_task(self._end()))
         self._thread.join(_EXIT_TIMEOUT)
 
@@ -454,7 +464,7 @@ def loop_thread() -> LoopThread:
     """
     global _current
     with _lock:
-        if _is_exiting:
+        if _is_exiting or (_current is not None and _current.has_ended):
             raise InterfaceError("the interpreter is exiting: a connection cannot be opened")
         if _current is None:
             _current = LoopThread()

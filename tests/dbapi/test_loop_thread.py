@@ -333,6 +333,58 @@ def test_an_interpreter_exits_with_open_connections_and_a_running_statement(host
     assert (run.returncode, run.stdout.splitlines(), run.stderr) == (0, said, "")
 
 
+WITHOUT_DAEMONS = """
+import atexit, contextlib, sys, threading
+from aioifx import dbapi
+
+make = threading.Thread.__init__
+
+def refuse(self, *args, daemon=None, **named):
+    if daemon:
+        raise RuntimeError("daemon threads are disabled in this (sub)interpreter")
+    make(self, *args, daemon=daemon, **named)
+
+threading.Thread.__init__ = refuse
+dsn, slow = sys.argv[1:]
+
+def last():
+    try:
+        dbapi.connect(dsn)
+    except dbapi.InterfaceError as error:
+        print(error)
+
+atexit.register(last)
+conn = dbapi.connect(dsn)
+busy = dbapi.connect(dsn)
+started = threading.Event()
+
+def work():
+    started.set()
+    with contextlib.suppress(dbapi.Error):
+        busy.cursor().execute(slow)
+
+threading.Thread(target=work).start()
+started.wait()
+print(*conn.cursor().execute("select count(*) from number").fetchone())
+"""
+
+
+def test_an_interpreter_without_daemon_threads_exits_as_well(host: Host) -> None:
+    """As one beside the main one does: tests/system/interpreters."""
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", WITHOUT_DAEMONS, host.dsn, SLOW],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    assert (run.returncode, run.stdout.splitlines(), run.stderr) == (
+        0,
+        ["200", "the interpreter is exiting: a connection cannot be opened"],
+        "",
+    )
+
+
 def test_after_the_end_of_the_thread_calls_raise_and_closing_does_nothing(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:

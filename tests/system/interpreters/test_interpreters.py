@@ -38,6 +38,13 @@ CLIENT = """if True:
 
     asyncio.run(main())
 """
+BLOCKING = """if True:
+    from aioifx import dbapi
+
+    with dbapi.connect(dsn) as conn:
+        assert conn.cursor().execute("SELECT tabid FROM systables WHERE tabid = ?", (1,)).fetchall() == [(1,)]
+    left_open = dbapi.connect(dsn)
+"""
 SERVER = """if True:
     import asyncio
     import aioifx
@@ -68,6 +75,11 @@ async def test_clients_in_two_interpreters_at_once() -> None:
         async with aioifx.connect(dsn) as conn:
             assert await conn.fetchval("SELECT COUNT(*) FROM t, u WHERE t.a = u.a") == 20
     assert aioifx.speedups.startswith("native") == NATIVE
+
+
+async def test_blocking_connections_in_two_interpreters_at_once() -> None:
+    async with running("d") as dsn:
+        await asyncio.gather(*(asyncio.to_thread(run, BLOCKING, dsn=dsn) for _ in range(2)))
 
 
 def test_an_embedded_server_in_another_interpreter() -> None:
