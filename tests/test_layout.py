@@ -263,6 +263,20 @@ def test_public_names_do_not_show_the_modules_that_define_them(package: ModuleTy
             assert repr(definition) == f"<class '{package.__name__}.{name}'>"
 
 
+def test_public_names_can_be_used_where_every_import_is_lazy() -> None:
+    """From Python 3.15 on; older ones ignore the option."""
+    program = """if True:
+        import aioifx, aioifx.bson, aioifx.diagnosis, aioifx.server, aioifx.verify
+
+        for package in aioifx, aioifx.bson, aioifx.diagnosis, aioifx.server, aioifx.verify:
+            for name in package.__all__:
+                assert getattr(getattr(package, name), "__module__", package.__name__) == package.__name__, name
+    """
+    command = [sys.executable, "-W", "error", "-X", "lazy_imports=all", "-c", program]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 def test_a_traceback_names_the_public_path_of_an_error() -> None:
     error = aioifx.ConnectionLost("the server closed the connection")
     assert traceback.format_exception_only(error) == [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys as _sys
+
 from aioifx.client.connect.locks import LockDiagnosis, LockSession, TableLock
 from aioifx.client.pool.locks import diagnose_locks
 from aioifx.diagnosis.report import DiagnosisChange, DiagnosisReport, DiagnosisStep
@@ -18,6 +20,7 @@ __all__ = [
     "diagnose_locks",
 ]
 
-# Tracebacks, reprs and pickles show the public path, so that the defining modules can move.
+# Tracebacks, reprs and pickles show the public path, so that the defining modules can move. What globals() has may be
+# an import that is lazy.
 for _name in __all__:
-    globals()[_name].__module__ = __name__
+    getattr(_sys.modules[__name__], _name).__module__ = __name__

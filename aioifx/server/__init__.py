@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys as _sys
+
 from aioifx.server.host.faults import Fault, Faults
 from aioifx.server.host.options import ServerOptions
 from aioifx.server.host.server import Server, running, serve
@@ -25,6 +27,7 @@ __all__ = [
     "serve",
 ]
 
-# Tracebacks, reprs and pickles show the public path, so that the defining modules can move.
+# Tracebacks, reprs and pickles show the public path, so that the defining modules can move. What globals() has may be
+# an import that is lazy.
 for _name in __all__:
-    globals()[_name].__module__ = __name__
+    getattr(_sys.modules[__name__], _name).__module__ = __name__
