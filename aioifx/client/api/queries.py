@@ -338,7 +338,9 @@ class Queries(ABC, Generic[Item]):
             check_timeout(timeout)
         if args:
             return await self._call("execute", sql, args, execute_statement, None, timeout)
-        return await self._run("execute", sql, 0, partial(execute_text, sql=sql, timeout=timeout))
+        return await self._run(
+            "execute", sql, 0, partial(execute_text, sql=sql, timeout=timeout, params=args)
+        )
 
     async def executemany(
         self,

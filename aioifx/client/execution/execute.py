@@ -30,7 +30,7 @@ from aioifx.client.sql.placeholders import (
     named_statement,
 )
 from aioifx.client.sql.scanner import check_sql, scan
-from aioifx.client.sql.templates import Sql, bind_template
+from aioifx.client.sql.templates import Sql, bind_template, is_template, note_place
 from aioifx.errors import DatabaseError, InterfaceError
 from aioifx.rows import Record, listed
 from aioifx.sqltypes import Row, Value
@@ -116,16 +116,23 @@ async def call(
         dispatcher.release()
 
 
-async def execute_text(statements: StatementCache, sql: str, timeout: float | None = None) -> ExecuteResult:
-    """Execute a statement without parameters, in one round trip if it cannot return rows."""
+async def execute_text(
+    statements: StatementCache, sql: str, timeout: float | None = None, params: Sequence[Value] = ()
+) -> ExecuteResult:
+    """Execute a statement without parameters, in one round trip if it cannot return rows.
+
+    Args:
+        params: none, or those of a template, for the note of an error.
+    """
     found = scan(sql)
     if found.placeholders or found.verb not in COMMANDS:
-        return await call(statements, sql, (), execute_statement, None, timeout)
+        return await call(statements, sql, params, execute_statement, None, timeout)
     session = statements.session
     async with session.turn(timeout):
         try:
             reply = await session.run_command(sql)
-        except BaseException:
+        except BaseException as error:
+            note_place(error, params)
             # Only in an ANSI database: ends the implicit transaction, as JDBC does after a failed statement.
             session.transactions.commit_later()
             raise
@@ -293,7 +300,7 @@ def call_of(
 def by_position(sql: Sql, args: Sequence[Value], named: NamedValues | None) -> tuple[str, tuple[Value, ...]]:
     """The statement with placeholders, and its values by position."""
     if not isinstance(sql, str):
-        if args or named is not None:
+        if is_template(sql) and (args or named is not None):
             raise InterfaceError("sql: a template has its values; expected none besides them")
         return bind_template(sql)
     if named is None:

@@ -340,6 +340,13 @@ async def test_a_template_cannot_have_other_values(db: Queries) -> None:
         await db.unload(query, io.BytesIO(), 1)
 
 
+async def test_what_is_neither_text_nor_a_template_is_refused_with_values_as_well(db: Queries) -> None:
+    wrong: Any = b"select id from item where id = ?"
+    for call in (db.fetch(wrong, 1), db.execute(wrong, 1), db.fetchval(wrong, named={"id": 1})):
+        with pytest.raises(InterfaceError, match=r"^sql: expected a str, got bytes$"):
+            await call
+
+
 async def test_many_executions_take_no_template(server: Server) -> None:
     insert = t("insert into item (id) values ({id})", id=4)
     refused = pytest.raises(
@@ -391,6 +398,10 @@ async def test_an_error_of_the_server_points_into_the_template(db: Queries) -> N
         "SQL, column 15:\n    select * from missing where id = ?\n                  ^",
         "template, column 15:\n    select * from {table:identifier} where id = {id}\n                  ^",
     ]
+    for statement in ("delete from {table:identifier}", "drop table {table:identifier}"):
+        with pytest.raises(UndefinedTable) as changed:
+            await db.execute(t(statement, table=table))
+        assert [note.split(",")[0] for note in changed.value.__notes__] == ["SQL", "template"]
     with pytest.raises(SQLSyntaxError) as broken:
         await db.fetch(t("selct * from {table:identifier}", table=table))
     assert [note.split(",")[0] for note in broken.value.__notes__] == ["SQL"]
