@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeGuard
 
+from aioifx.client.sql.hints import hint_for_text
 from aioifx.client.sql.identifiers import column_name
 from aioifx.client.sql.placeholders import ByName, is_list
 from aioifx.client.sql.scanner import TOKEN, check_sql
@@ -99,15 +100,22 @@ class TemplateValues(ByName):
     spans: tuple[tuple[int, int], ...]
 
     def label(self, number: int) -> str:
-        return f"{{{super().label(number)[1:]}}}"
+        name = self.names[number - 1]
+        return f"{{{name}}}" if name else str(number)
 
 
 def note_place(error: BaseException, params: object) -> None:
-    """Add to an error of the server the interpolation that it is about, if it is about one."""
+    """Add to an error of the server the interpolation that it is about, if it is about one.
+
+    A hint for text with placeholders is replaced.
+    """
     if isinstance(params, TemplateValues) and isinstance(error, DatabaseError):
         for (start, end), place in zip(params.spans, params.places, strict=True):
             if start < error.offset <= end:
                 error.add_note(place.pointer())
+        notes: list[str] = getattr(error, "__notes__", [])
+        if (hint := hint_for_text(error.sql or "")) in notes:
+            notes[notes.index(hint)] = "a template has no other placeholders: write {value}"
 
 
 def is_template(value: object) -> TypeGuard[SqlTemplate]:
@@ -121,7 +129,8 @@ def bind_template(template: SqlTemplate) -> tuple[str, TemplateValues]:
 
     Raises:
         InterfaceError: not a template; a conversion or an unknown format; an identifier that is not one; an empty list;
-            a place where SQL takes neither a value nor a name. A note points into the template.
+            a template within itself; a place where SQL takes neither a value nor a name. A note points into the
+            template.
     """
     if not is_template(template):
         check_sql(template)
@@ -146,22 +155,24 @@ def bind_template(template: SqlTemplate) -> tuple[str, TemplateValues]:
         )
     bound = [place for place in places if not place.is_name]
     values = TemplateValues(place.value for place in bound)
-    values.names = tuple(place.interpolation.expression for place in bound)
+    values.names = tuple(_expression_of(place.interpolation) for place in bound)
     values.places, values.spans = tuple(places), tuple(spans)
     return sql, values
 
 
 def _parts(template: SqlTemplate) -> Iterator[str | _Place]:
     """Text and places from left to right, with nested templates where they stand."""
-    nested = [_own_parts(template)]  # not recursive: a loop may have nested any number
+    nested = {id(template): _own_parts(template)}  # not recursive: a loop may have nested any number
     while nested:
-        for part in nested[-1]:
+        for part in next(reversed(nested.values())):
             if not isinstance(part, str) and is_template(part.value) and not part.is_name:
-                nested.append(_own_parts(part.value))
+                if id(part.value) in nested:  # by its list
+                    raise part.error(f"{part.source}: expected another template, got one that this is within")
+                nested[id(part.value)] = _own_parts(part.value)
                 break
             yield part
         else:
-            nested.pop()
+            nested.popitem()
 
 
 def _own_parts(template: SqlTemplate) -> Iterator[str | _Place]:
@@ -196,9 +207,14 @@ def _elements(place: _Place) -> Iterator[str | _Place]:
 
 
 def _source_of(each: SqlInterpolation) -> str:
-    """An interpolation as it is written."""
+    """An interpolation as it is written, in one line."""
     conversion = f"!{each.conversion}" if each.conversion else ""
-    return f"{{{each.expression}{conversion}{each.format_spec and ':' + each.format_spec}}}"
+    return f"{{{_expression_of(each)}{conversion}{each.format_spec and ':' + each.format_spec}}}"
+
+
+def _expression_of(each: SqlInterpolation) -> str:
+    """Its expression in one line; empty if the template was not written as a literal."""
+    return " ".join(each.expression.split())
 
 
 def _misplaced(sql: str, spans: tuple[tuple[int, int], ...]) -> int | None:

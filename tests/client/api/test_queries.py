@@ -407,6 +407,13 @@ async def test_an_error_of_the_server_points_into_the_template(db: Queries) -> N
     assert [note.split(",")[0] for note in broken.value.__notes__] == ["SQL"]
 
 
+@pytest.mark.parametrize("foreign", ["%s", "$1", ":id"])
+async def test_another_placeholder_in_a_template_has_a_hint(db: Queries, foreign: str) -> None:
+    with pytest.raises(SQLSyntaxError) as raised:
+        await db.fetch(t(f"select id from item where id = {foreign} and name = {{name}}", name="x"))
+    assert raised.value.__notes__[1:] == ["a template has no other placeholders: write {value}"]
+
+
 async def test_a_cursors_row_factory_may_be_changed(server: Server) -> None:
     async with aioifx.connect(server.dsn) as conn:
         cursor: Any = conn.cursor()

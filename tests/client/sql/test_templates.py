@@ -124,6 +124,31 @@ def test_an_error_of_a_nested_template_points_into_that() -> None:
     assert raised.value.__notes__ == ["template, column 5:\n    a = {a!a}\n        ^"]
 
 
+def test_a_template_within_itself_is_refused() -> None:
+    conditions: list[Any] = [t("a = {a}", a=1)]
+    conditions.append(t("not ({all:list})", all=conditions))
+    with pytest.raises(InterfaceError, match=r"^\{all:list\}: expected another template") as raised:
+        bind_template(conditions[1])
+    assert raised.value.__notes__ == ["template, column 6:\n    not ({all:list})\n         ^"]
+    again = t("a = {a}", a=1)
+    assert bind_template(t("{a} or {b}", a=again, b=again)) == ("a = ? or a = ?", (1, 1))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="the stand-ins have expressions of one line")
+def test_an_expression_of_several_lines_is_shown_in_one() -> None:
+    with pytest.raises(InterfaceError, match=r"^\{max\( 1, 2, \)!r\}: expected no conversion") as raised:
+        bind_template(eval('t"a = {max(\n  1,\n  2,\n)!r} and b = 1"'))
+    assert raised.value.__notes__ == ["template, column 5:\n    a = {max( 1, 2, )!r} and b = 1\n        ^"]
+    assert bind_template(eval('t"a = {max(\n  1,\n  2,\n)}"'))[1].label(1) == "{max( 1, 2, )}"
+
+
+def test_a_value_without_an_expression_is_named_by_its_number() -> None:
+    """As in a `Template` that was not written as a literal."""
+    values = bind_template(t("a = {a} and b = {b}", a=1, b=2))[1]
+    values.names = ("a", "")
+    assert [values.label(number) for number in (1, 2)] == ["{a}", "2"]
+
+
 @pytest.mark.parametrize("value", [5, None, b"x", SimpleNamespace(strings=("drop",), interpolations=())])
 def test_only_templates_are_templates(value: Any) -> None:
     with pytest.raises(InterfaceError, match=f"^sql: expected a str, got {type(value).__name__}$"):
