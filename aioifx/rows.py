@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import re
+import sys
 import unicodedata
 from collections import namedtuple
 from collections.abc import Callable, Sequence
@@ -314,11 +315,20 @@ def _is_argument(name: str) -> bool:
     )
 
 
+def _signature_of(model: Callable[..., object]) -> inspect.Signature:
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        # Annotations may have names that only type checkers know: to evaluate them would raise NameError.
+        return inspect.signature(model, annotation_format=Format.STRING)
+    return inspect.signature(model)
+
+
 def _check_fit(model: Callable[..., object], names: tuple[str, ...]) -> None:
     label = getattr(model, "__name__", repr(model))
     _check_distinct(f"row_factory: expected distinct column names for {label}", names)
     try:
-        signature = inspect.signature(model)
+        signature = _signature_of(model)
     except ValueError:  # some built-in classes have none; the call itself will tell
         return
     try:

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 import re
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -256,6 +257,21 @@ class Pair(NamedTuple):
 def test_class_row_makes_dataclasses_in_any_column_order() -> None:
     assert class_row(Item)(columns("name", "id"))(("pen", 1)) == Item(1, "pen")
     assert class_row(Item)(columns("id", "name", "tags"))((1, "pen", ["x"])) == Item(1, "pen", ["x"])
+
+
+def test_class_row_does_not_evaluate_annotations() -> None:
+    """From Python 3.14 on they need not be strings to have names that only type checkers import."""
+    source = """if True:
+        class Model:
+            def __init__(self, id: OnlyForTypes, name: OnlyForTypes | None = None) -> None:
+                self.values = id, name
+    """
+    names: dict[str, Any] = {}
+    flags = 0 if sys.version_info >= (3, 14) else annotations.compiler_flag
+    exec(compile(source, "model", "exec", flags, dont_inherit=True), names)
+    assert class_row(names["Model"])(columns("name", "id"))(("pen", 1)).values == (1, "pen")
+    with pytest.raises(InterfaceError, match="Model does not fit the columns name: missing"):
+        class_row(names["Model"])(columns("name"))
 
 
 def test_class_row_takes_whatever_takes_keywords() -> None:
