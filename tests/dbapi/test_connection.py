@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from operator import length_hint
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -154,8 +155,11 @@ def test_a_mapping_that_lacks_a_value_is_an_error_that_names_it(conn: dbapi.Conn
     cursor = conn.cursor()
     with pytest.raises(dbapi.ProgrammingError, match=r"^no value for parameter :n$"):
         cursor.execute("select n from number where n = :n", {"m": 3})
-    with pytest.raises(dbapi.InterfaceError, match=r"^parameters: expected a sequence, got dict"):
-        cursor.execute("select n from number where n = ?", {"n": 3})
+    for mapping in ({"n": 3}, MappingProxyType({"n": 3})):
+        with pytest.raises(
+            dbapi.InterfaceError, match=r"^parameters: expected a sequence, got \w+; pass a mapping as named="
+        ):
+            cursor.execute("select n from number where n = ?", mapping)
     with pytest.raises(dbapi.InterfaceError, match=r"^named: cannot be combined"):
         cursor.execute("select n from number where n = :n", {"n": 3}, named={"n": 3})
     assert cursor.execute("select n from number where n = :n", {"n": 3}).fetchone() == (3,)

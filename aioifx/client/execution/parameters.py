@@ -205,9 +205,9 @@ def check_sequence(params: object, what: str) -> None:
     kind = type(params)
     if kind is tuple or kind is list:  # the check of an abstract class is slow
         return
-    if isinstance(params, (str, bytes, dict)) or not isinstance(params, Sequence):
+    if isinstance(params, (str, bytes)) or not isinstance(params, Sequence):
         hint = "; write (value,) for a single value"
-        if isinstance(params, dict):
+        if isinstance(params, Mapping):
             hint = "; pass a mapping as named=, and write :name in the statement"
         raise InterfaceError(f"{what}: expected a sequence, got {kind.__name__}{hint}")
 
