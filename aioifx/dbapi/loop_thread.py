@@ -472,9 +472,9 @@ def loop_thread() -> LoopThread:
 
 
 def _end_at_exit() -> None:
-    global _is_exiting
+    global _is_exiting, _current
     with _lock:
-        _is_exiting, thread = True, _current
+        _is_exiting, thread, _current = True, _current, None
     if thread is not None:
         thread.end()
 
