@@ -106,7 +106,12 @@ class Transaction(NotCopied):
         if self._state is not BlockState.NEW:
             raise InterfaceError(f"the transaction is {self._state.value}; create a new one")
         session = self._session
-        await session.observed("begin", self._start(session), self._begin_sql())
+        try:
+            await session.observed("begin", self._start(session), self._begin_sql())
+        except BaseException:
+            if self in self._stack:  # an observer may raise KeyboardInterrupt after the BEGIN
+                self._abandon()
+            raise
 
     async def _start(self, session: Session) -> None:
         async with session.turn(apply_settings=False):
@@ -297,13 +302,13 @@ class Transaction(NotCopied):
         """Abandon the transaction: it is rolled back before anything else is sent."""
         self._close(BlockState.ABORTED)
         session = self._session
-        if session.observation is not None:
-            with session.observation.briefly("rollback", self._rollback_sql(), session):
-                pass
         if self._savepoint:
             session.transactions.rollback_to_later(self._savepoint)
         else:
             session.transactions.rollback_later()
+        if session.observation is not None:
+            with session.observation.briefly("rollback", self._rollback_sql(), session):
+                pass
 
     def _enter(self, state: BlockState) -> None:
         assert state in NEXT[self._state]

@@ -113,7 +113,9 @@ async def open_connection(options: ConnectOptions, observation: Observation | No
         from aioifx.client.connect.locks import LockNotes  # imported here because it is rarely needed
 
         observation.on_lock_error = LockNotes(options).add
-    return await observation.run("connect", _open_observed(options, observation, opening))
+    return await observation.run_opening(
+        "connect", _open_observed(options, observation, opening), Connection.terminate
+    )
 
 
 async def _open_observed(

@@ -151,6 +151,23 @@ class Observation(CoreObservation):
             del operation  # it refers to the error, whose traceback refers to this frame
         return result
 
+    async def run_opening(
+        self, name: OperationName, work: Awaitable[T], give_back: Callable[[T], object]
+    ) -> T:
+        """`run`; an observer that raises KeyboardInterrupt at its end has the result of *work* given back."""
+        results: list[T] = []
+
+        async def noted() -> T:
+            results.append(await work)
+            return results[0]
+
+        try:
+            return await self.run(name, noted())
+        except BaseException:
+            for result in results:
+                give_back(result)
+            raise
+
 
 class Watch:
     """One operation of several calls: a stream, or a cursor with its result.

@@ -188,7 +188,9 @@ class PoolManager:
         """Acquire a connection; awaited by `Pool.acquire`."""
         if self.observation is None:
             return self._acquire(timeout)
-        return self.observation.run("acquire", within_operation(self._acquire(timeout)))
+        return self.observation.run_opening(
+            "acquire", within_operation(self._acquire(timeout)), self.release_if_held
+        )
 
     def try_take(self) -> PooledConnection[PooledSession] | None:
         """An idle connection, if there is one that needs neither a check nor the setup hook; `end` returns it."""
@@ -213,22 +215,13 @@ class PoolManager:
         """Wait for a connection that `try_take` has not found; `end` returns it. Not if there is a setup hook."""
         if self.observation is None:
             return self._take(timeout)
-        return self._take_within(self.observation, timeout)
-
-    async def _take_within(self, observation: Observation, timeout: float) -> PooledConnection[PooledSession]:
-        """`take` as an operation, within the current one."""
-        taken: list[PooledConnection[PooledSession]] = []
-
-        async def take() -> PooledConnection[PooledSession]:
-            taken.append(await within_operation(self._take(timeout)))
-            return taken[0]
-
-        try:
-            return await within_operation(observation.run("acquire", take()))
-        except BaseException:  # an observer may raise KeyboardInterrupt after the wait
-            for pooled in taken:
-                self.end(pooled, pooled.session.statements)
-            raise
+        return within_operation(
+            self.observation.run_opening(
+                "acquire",
+                within_operation(self._take(timeout)),
+                lambda pooled: self.end(pooled, pooled.session.statements),
+            )
+        )
 
     def try_take_within(self, observation: Observation) -> PooledConnection[PooledSession] | None:
         """`try_take` as an operation, within the current one, unless a connection has to be waited for."""

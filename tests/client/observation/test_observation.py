@@ -322,7 +322,8 @@ async def test_an_interrupt_in_an_observer_reaches_the_caller_after_all_observer
         with pytest.raises(SystemExit):
             await conn.transaction().start()
     gc.collect()
-    assert before.names == after.names == ["connect", "begin"]
+    rolled_back = ["rollback"] if at == "end" else []
+    assert before.names == after.names == ["connect", "begin", *rolled_back]
     for recorder in (before, after):
         recorder.check()
         recorder.clear()  # their errors refer to what was not awaited
@@ -359,6 +360,56 @@ async def test_an_interrupt_after_the_wait_for_a_pool_leaves_no_connection_in_us
         assert (pool.stats.size, pool.stats.in_use) == (1, 0)
         assert await pool.fetch("select * from thing") == []
     recorder.check()
+
+
+@pytest.mark.parametrize("is_idle", [True, False], ids=["idle", "opened"])
+@pytest.mark.parametrize("block", [True, False], ids=["block", "await"])
+async def test_an_interrupt_after_an_acquire_leaves_no_connection_in_use(
+    server: Server, is_idle: bool, block: bool
+) -> None:
+    interrupting = Interrupting(SystemExit(3), "end", "acquire")
+    async with aioifx.create_pool(
+        server.dsn, observer=interrupting, min_size=int(is_idle), max_size=1
+    ) as pool:
+        with pytest.raises(SystemExit) as caught:
+            await (pool.acquire().__aenter__() if block else pool.acquire())
+        assert (pool.stats.size, pool.stats.in_use) == (1, 0)
+        assert await pool.fetch("select * from thing") == []
+    del caught  # until here its frames refer to the connection
+
+
+async def test_an_interrupt_after_a_connect_leaves_no_connection_open(server: Server) -> None:
+    interrupting = Interrupting(SystemExit(3), "end", "connect")
+    with pytest.raises(SystemExit) as caught:
+        await aioifx.connect(server.dsn, observer=interrupting)
+    await eventually(lambda: not server.stats.sessions)
+    del caught  # likewise
+
+
+async def test_an_interrupt_after_a_begin_leaves_no_transaction_open(server: Server) -> None:
+    interrupting = Interrupting(SystemExit(3), "end", "begin")
+    async with aioifx.connect(server.dsn, observer=interrupting) as conn:
+        with pytest.raises(SystemExit):
+            async with conn.transaction():
+                raise AssertionError
+        assert not conn.is_in_transaction()
+        async with conn.transaction() as next_one:
+            assert repr(next_one) == "<Transaction open>"  # no savepoint of the one before
+            assert [session.in_transaction for session in server.stats.sessions] == [True]
+
+
+@pytest.mark.parametrize("at", ["start", "end"])
+async def test_an_interrupt_in_the_rollback_after_a_cancellation_leaves_no_transaction_open(
+    server: Server, at: str
+) -> None:
+    interrupting = Interrupting(SystemExit(3), at, "rollback")
+    async with aioifx.connect(server.dsn, observer=interrupting) as conn:
+        with pytest.raises(SystemExit):
+            async with conn.transaction():
+                await conn.execute("insert into thing values (1, 'one')")
+                raise asyncio.CancelledError
+        assert await conn.fetch("select * from thing") == []
+        assert [session.in_transaction for session in server.stats.sessions] == [False]
 
 
 async def test_a_call_of_a_closed_pool_has_an_acquire_that_failed(server: Server, recorder: Recorder) -> None:
