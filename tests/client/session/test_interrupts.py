@@ -235,11 +235,12 @@ async def test_each_interrupt_is_logged_at_debug(caplog: pytest.LogCaptureFixtur
     rig.request(abandoned=False)
     rig.interrupter.interrupt_running()
     rig.interrupter.stop_timeout()
-    assert [record.getMessage() for record in caplog.records] == [
-        "a peer without an address: the running statement was interrupted: its call was cancelled or timed out",
-        "a peer without an address: the running statement was interrupted: by cancel()",
+    # Connections that earlier tests have left to other threads or to the garbage collector have addresses.
+    peer = "a peer without an address"
+    assert [entry for entry in caplog.record_tuples if entry[2].startswith(peer)] == [
+        ("aioifx.session", logging.DEBUG, f"{peer}: the running statement was interrupted: {why}")
+        for why in ("its call was cancelled or timed out", "by cancel()")
     ]
-    assert {record.levelname for record in caplog.records} == {"DEBUG"}
 
 
 async def test_an_interrupt_without_a_socket_is_logged_as_not_sent(caplog: pytest.LogCaptureFixture) -> None:
