@@ -36,7 +36,7 @@ SQL: Final[tuple[Check, ...]] = (
         "TO_CHAR returns a VARCHAR(255).",
         (
             "server/sql/translate/builtins.py: _to_char",
-            "docs/reference/embedded-sql.md: Limits",
+            "docs/reference/embedded-sql.md: Limits #2",
         ),
         gives("TO_CHAR(1, '&&')", "01", type="VARCHAR(255)"),
     ),

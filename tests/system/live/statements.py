@@ -131,7 +131,7 @@ STATEMENTS: Final[tuple[Check, ...]] = (
     sql_check(
         "row-too-long",
         "A table whose columns take more than 32767 bytes fails with -528.",
-        "server/sql/model/schema.py: require_row",
+        ("server/sql/model/schema.py: require_row", "docs/reference/embedded-sql.md: Limits"),
         fails("CREATE TEMP TABLE vfy_long (a CHAR(30000), b CHAR(2768))", -528),
         fails("CREATE TEMP TABLE vfy_long (a LVARCHAR(20000), b LVARCHAR(20000))", -528),
         does("CREATE TEMP TABLE vfy_long (a CHAR(30000), b CHAR(2767))"),
