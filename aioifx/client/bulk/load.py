@@ -514,27 +514,47 @@ class Batches:
         self._limit = self._rows
         return Batch(first, count, portions, self._cursor.messages(pieces, count)) if count else None
 
-    async def _encoded(self, rows: Sequence[Row]) -> tuple[Sequence[Row], bytes | bytearray]:
+    async def _encoded(self, given: Sequence[Row]) -> tuple[Sequence[Row], bytes | bytearray]:
         """These rows without those that do not fit, which are reported; and the bytes of the rest."""
+        given, rows = await self._collected(given) if self._cursor.has_large_values else (given, given)
         fitting: list[Row] = []
         pieces: list[bytes | bytearray] = []
         while True:
             first = self._count + len(fitting)
             try:
-                if self._cursor.has_large_values:
-                    rows = await self._cursor.collect(rows, first, self._reader.place)
                 encoded = self._cursor.encode(rows, first, self._reader.place)
             except DataError as error:
                 if not self._reader.rejects or error.row_index is None:
                     raise
-                rejected = error.row_index - first
-                index = self._reader.rejects.index_of(error.row_index)
-                self._reader.rejects.leave_out(error, index, self._reader.fields(rows[rejected]))
-                before, rows = rows[:rejected], rows[rejected + 1 :]  # those before it are not tried again
-                fitting += before
+                rejected = self._leave_out(error, given, first)
+                before, rows, given = rows[:rejected], rows[rejected + 1 :], given[rejected + 1 :]
+                fitting += before  # which are not tried again
                 pieces.append(self._cursor.encode(before, first, self._reader.place))
             else:
                 return ([*fitting, *rows], b"".join([*pieces, encoded])) if pieces else (rows, encoded)
+
+    async def _collected(self, given: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+        """These rows without those whose large values do not fit, as they are given and with large values read."""
+        kept: list[Row] = []
+        collected: list[Row] = []
+        for row in given:  # one at a time: a source can be read once
+            first = self._count + len(kept)
+            try:
+                collected += await self._cursor.collect([row], first, self._reader.place)
+            except DataError as error:
+                if not self._reader.rejects or error.row_index is None:
+                    raise
+                self._leave_out(error, [row], first)
+            else:
+                kept.append(row)
+        return kept, collected
+
+    def _leave_out(self, error: DataError, rows: Sequence[Row], first: int) -> int:
+        """Report the row of an error; returns its number among *rows*."""
+        rejects, position = self._reader.rejects, error.row_index
+        assert position is not None
+        rejects.leave_out(error, rejects.index_of(position), self._reader.fields(rows[position - first]))
+        return position - first
 
     def _wanted(self, rows: int, size: int) -> int:
         """Number of rows to read next; 0 if the batch is full."""

@@ -162,3 +162,22 @@ async def test_an_unknown_column_is_named_with_a_similar_one(conn: aioifx.Connec
     with pytest.raises(UndefinedColumn, match=r"^columns: table t has no column zzz"):
         await conn.load("t", [(1,)], columns=["zzz"])
     assert (await conn.load("t", [(1, "a")])).rowcount == 1
+
+
+async def test_large_values_before_a_rejected_one_are_read_once(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TABLE large (id INTEGER, body TEXT, data BYTE)")
+    rejected: list[Reject] = []
+    rows = [
+        (1, io.StringIO("one"), io.BytesIO(b"1")),
+        (2, "two", 5),  # no bytes
+        (3, io.StringIO("three"), None),
+        ("x", "four", b"4"),
+        (5, None, io.BytesIO(b"5")),
+    ]
+    await conn.load("large", rows, on_reject=rejected.append)
+    assert [(each.error.row_index, each.row) for each in rejected] == [(1, rows[1]), (3, rows[3])]
+    assert await conn.fetch("SELECT id, body, data FROM large ORDER BY id") == [
+        (1, "one", b"1"),
+        (3, "three", None),
+        (5, None, b"5"),
+    ]
