@@ -126,6 +126,11 @@ class Network:
         """The connections of which the client's end is not closed."""
         return [each for each in self.connections if not each.client.is_closed]
 
+    def held_until(self) -> float:
+        """When the last bytes that are held back for a time arrive; 0 if there are none."""
+        ends = (end for each in self.open_connections for end in (each.client, each.server))
+        return max((end.held_until for end in ends if end.held_until < float("inf")), default=0.0)
+
     async def lookup(self, name: str) -> list[str]:
         """The addresses of *name*, as DNS answers at this moment."""
         await self._pass(self.dice.random() * 0.002 + self.lookup_time)

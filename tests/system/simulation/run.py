@@ -267,8 +267,9 @@ class _Simulation:
         """Each pool serves again, and what callers have left at the servers is gone."""
         for number, pool in enumerate(self.world.pools):
             began, options = self.loop.time(), self.world.options[number]
-            # An attempt that is under way may have to time out first.
-            limit = began + connect_limit(options) + options["acquire_timeout"] + RECOVERY
+            # An attempt that is under way may have to time out first, or its connection is still held back.
+            held_back = max(began, self.network.held_until())
+            limit = held_back + connect_limit(options) + options["acquire_timeout"] + RECOVERY
             if {"reject", "change role", "redirect in a circle"} & set(self.faults.happened):
                 limit += REFUSED
             was_down = not pool.stats.size
