@@ -31,7 +31,11 @@ async def are_statements_of_cursors(
     blocking.execute(template)
 
 
-async def are_not_prepared(conn: aioifx.Connection, template: Template) -> None:
+async def are_prepared_with_their_values(conn: aioifx.Connection, template: Template) -> None:
+    """Those of a call without any."""
+    assert_type(await conn.prepare(template), aioifx.PreparedStatement[aioifx.Record])
+
+
+async def are_not_for_many_executions(conn: aioifx.Connection, template: Template) -> None:
     """Where values come with each execution."""
     await conn.executemany(template, [])  # type: ignore[arg-type]
-    await conn.prepare(template)  # type: ignore[call-overload]

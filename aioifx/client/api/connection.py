@@ -26,7 +26,7 @@ from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.server_behavior import ServerBehavior
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import named_statement
-from aioifx.client.sql.scanner import check_sql
+from aioifx.client.sql.templates import Sql, bind_template
 from aioifx.codecs.conversions import Convert, checked_codec, type_name
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, tuple_row
@@ -190,12 +190,12 @@ class Connection(Queries[Item], NotCopied):
 
     @overload
     async def prepare(
-        self, sql: str, *, style: ParamStyle = "qmark", row_factory: None = None, timeout: float | None = None
+        self, sql: Sql, *, style: ParamStyle = "qmark", row_factory: None = None, timeout: float | None = None
     ) -> PreparedStatement[Item]: ...
     @overload
     async def prepare(
         self,
-        sql: str,
+        sql: Sql,
         *,
         style: ParamStyle = "qmark",
         row_factory: RowFactory[R],
@@ -203,7 +203,7 @@ class Connection(Queries[Item], NotCopied):
     ) -> PreparedStatement[R]: ...
     async def prepare(
         self,
-        sql: str,
+        sql: Sql,
         *,
         style: ParamStyle = "qmark",
         row_factory: RowFactory[Any] | None = None,
@@ -212,9 +212,9 @@ class Connection(Queries[Item], NotCopied):
         """Prepare a statement for repeated execution.
 
         Args:
-            sql: one statement.
-            style: how it writes parameters: "qmark", as ``?``; "named", as ``:name`` or ``:1``, with the values of each
-                call as *named*.
+            sql: one statement; a template string has the values of calls without any.
+            style: how text writes parameters: "qmark", as ``?``; "named", as ``:name`` or ``:1``, with the values of
+                each call as *named*.
             row_factory: for the rows of its queries; None: the connection's.
             timeout: seconds for the preparation; None: command_timeout.
         """
@@ -223,15 +223,20 @@ class Connection(Queries[Item], NotCopied):
         if row_factory is None:
             row_factory = self._factory
         check_row_factory(row_factory)
-        check_sql(sql)
-        names = named_statement(sql) if style == "named" else None
-        text = sql if names is None else names.sql
-        statement = await self._session.observed("prepare", self._prepare(text, timeout), text)
-        return PreparedStatement(self._statements, statement, row_factory, names)
+        names, values = None, None
+        if isinstance(sql, str):
+            names = named_statement(sql) if style == "named" else None
+            text = sql if names is None else names.sql
+        elif style == "named":
+            raise InterfaceError('style: expected "qmark" for a template, which has its values')
+        else:
+            text, values = bind_template(sql)
+        statement = await self._session.observed("prepare", self._prepare(text, values, timeout), text)
+        return PreparedStatement(self._statements, statement, row_factory, names, values or ())
 
-    async def _prepare(self, sql: str, timeout: float | None) -> Statement:
+    async def _prepare(self, sql: str, values: Sequence[Value] | None, timeout: float | None) -> Statement:
         async with self._statements.session.turn(timeout):
-            statement = await self._statements.acquire(sql)
+            statement = await self._statements.acquire(sql, values)
         statement.is_one_shot = False
         return statement
 

@@ -25,6 +25,7 @@ from aioifx.client.session.failures import note_sql
 from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import MappingRows, NamedStatement, NamedValues, is_list
+from aioifx.client.sql.templates import note_place
 from aioifx.codecs.base import Floating
 from aioifx.codecs.conversions import Conversions
 from aioifx.codecs.record_batches import ArrowResult
@@ -46,6 +47,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
 
     Args:
         names: the statement's named parameters, if it has any.
+        values: those of a call without any: of the template that was prepared.
     """
 
     def __init__(
@@ -54,8 +56,12 @@ class PreparedStatement(NotCopied, Generic[Item]):
         statement: Statement,
         factory: RowFactory[Any],
         names: NamedStatement | None = None,
+        values: tuple[Value, ...] = (),
     ) -> None:
         self._names = names
+        self._values = values
+        self._takes_values = names is None and not values
+        """Whether the values of each call are those of its placeholders."""
         self._own = _OwnStatement(statements, statement)
         self._factory = factory
         session = statements.base_session
@@ -99,7 +105,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         """Run the query and return every row.
 
         Args:
-            args: values of the placeholders ``?``.
+            args: values of the placeholders ``?``; none: those of the template that was prepared, if it was one.
             named: values of ``:name`` or ``:1`` instead, if prepared with ``style="named"``.
             lobs: as in `Connection.fetch`.
             timeout: seconds for this call; None: command_timeout.
@@ -188,7 +194,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         Args:
             timeout: seconds for each block; None: command_timeout.
         """
-        if named is not None or self._names is not None:
+        if named is not None or not self._takes_values:
             args = self._by_position(args, named)
         if lobs is not None:
             check_lobs(lobs)
@@ -232,7 +238,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         timeout: float | None,
     ) -> Awaitable[T]:
         """`execute.call` on the statement, as one operation."""
-        if named is not None or self._names is not None:
+        if named is not None or not self._takes_values:
             args = self._by_position(args, named)
         if lobs is not None:
             argument = LobRows(argument, lobs)
@@ -242,6 +248,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
     def _by_position(self, args: tuple[Value, ...], named: NamedValues | None) -> tuple[Value, ...]:
         """The values of the placeholders, by position."""
         names = self._names
+        if named is None and self._values:
+            return args or self._values
         if named is None or args or names is None:
             raise InterfaceError(_HOW_NAMED if names is None else _NAMED_ONLY)
         values = names.values(named)
@@ -326,6 +334,7 @@ class _OwnStatement:
     async def recover(
         self, statement: Statement, error: BaseException, params: Sequence[Value] | None, may_repeat: bool
     ) -> Statement | None:
+        note_place(error, params)
         self.on_failure(statement, error)
         if not self._statements.is_stale(statement, error):
             return None

@@ -327,6 +327,48 @@ async def test_a_template_is_prepared_once(server: Server) -> None:
         assert conn.stats.statements == 1
 
 
+async def test_a_prepared_template_has_the_values_of_calls_without_any(server: Server) -> None:
+    query = t("select name from {table:identifier} where id in ({ids:list})", table="item", ids=[1])
+    async with aioifx.connect(server.dsn) as conn:
+        async with await conn.prepare(query) as statement:
+            assert statement.sql == "select name from item where id in (?)"
+            assert await statement.fetch() == [("one",)]
+            assert await statement.fetchval(2) == "two"
+            assert await statement.fetchrow() == ("one",)
+            assert [row async for row in statement.stream()] == [("one",)]
+            assert [row async for row in statement.stream(3)] == [("three",)]
+            with pytest.raises(InterfaceError, match=r"^expected 1 parameter, got 2$"):
+                await statement.fetch(1, 2)
+            with pytest.raises(InterfaceError, match=r"^named: expected values by position"):
+                await statement.fetch(named={"ids": 1})
+        insert = t(
+            "insert into {table:identifier} (id, name) values ({id}, {name})", table="item", id=4, name="4"
+        )
+        async with await conn.prepare(insert) as statement:
+            assert (await statement.execute()).rowcount == 1
+            assert (await statement.executemany([(5, "5"), (6, "6")])).rowcount == 2
+        async with await conn.prepare(t("delete from item where id > 3")) as statement:
+            assert (await statement.execute()).rowcount == 3
+
+
+async def test_an_error_of_a_prepared_template_points_into_it(server: Server) -> None:
+    async with aioifx.connect(server.dsn) as conn:
+        with pytest.raises(UndefinedTable) as unprepared:
+            await conn.prepare(t("select id from {table:identifier}", table="missing"))
+        assert unprepared.value.__notes__[-1].startswith("template, column 16:")
+        trips = conn.stats.round_trips
+        with pytest.raises(InterfaceError, match=r"^style: expected \"qmark\" for a template"):
+            await conn.prepare(t("select id from item where id = {id}", id=1), style="named")
+        with pytest.raises(InterfaceError, match=r"^\{id!r\}: expected no conversion"):
+            await conn.prepare(t("select id from item where id = {id!r}", id=1))
+        with pytest.raises(InterfaceError, match=r"^sql: expected a str, got bytes$"):
+            await conn.prepare(b"select id from item")  # type: ignore[call-overload]
+        assert conn.stats.round_trips == trips
+        statement = await conn.prepare(t("select id from item where id = {id}", id=object()))
+        with pytest.raises(DataError, match=r"^parameter \{id\}: "):
+            await statement.fetch()
+
+
 async def test_a_template_cannot_have_other_values(db: Queries) -> None:
     query = t("select id from item where id = {id}", id=1)
     message = "^sql: a template has its values"
@@ -359,8 +401,6 @@ async def test_many_executions_take_no_template(server: Server) -> None:
             conn.executemany(insert, named=[{"id": 4}]),
             conn.cursor().executemany(insert, [(4,)]),
             conn.cursor().executemany(insert, [{"id": 4}]),
-            conn.prepare(insert),
-            conn.prepare(insert, style="named"),
         ):
             with refused:
                 await call
