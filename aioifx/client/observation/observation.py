@@ -151,10 +151,8 @@ class Observation(CoreObservation):
             del operation  # it refers to the error, whose traceback refers to this frame
         return result
 
-    async def run_opening(
-        self, name: OperationName, work: Awaitable[T], give_back: Callable[[T], object]
-    ) -> T:
-        """`run`; an observer that raises KeyboardInterrupt at its end has the result of *work* given back."""
+    async def run_opening(self, name: OperationName, work: Awaitable[T], release: Callable[[T], object]) -> T:
+        """`run`; an observer that raises KeyboardInterrupt at its end has the result of *work* released."""
         results: list[T] = []
 
         async def noted() -> T:
@@ -165,7 +163,7 @@ class Observation(CoreObservation):
             return await self.run(name, noted())
         except BaseException:
             for result in results:
-                give_back(result)
+                release(result)
             raise
 
 
