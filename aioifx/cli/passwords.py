@@ -13,6 +13,7 @@ from aioifx.errors import DatabaseError, point_at
 _SECRET: Final = re.compile(
     r"""
     passw(?:or)?d | pwd | (?<!\w)(?:en|de)crypt_\w
+  | (?<!\w)(?<!grant\s)connect\s++to\s  # however far USING is
   | (?<!\w)connect\b .{0,200}? \b(?:user|using)\b
   | ://[^\s/]*@
   | \\c[ \t]++ (?! [^\s:=]*+ [ \t\r]*+ $ )  # of the shell, with more than the name of a database
