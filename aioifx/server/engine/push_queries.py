@@ -162,7 +162,7 @@ def _schema(state: SessionState) -> Snapshot:
 def _copy_of(state: SessionState, table: Table) -> Table:
     """The temporary table with the columns and the name of *table*, which statements find first."""
     if table.name not in _schema(state).temps:
-        name = delimited(table.name)
+        name = delimited(table.name) if state.planner.is_delimident else table.name
         made = state.prepare(f"SELECT * FROM '{table.owner}'.{name} WHERE 1 = 0 INTO TEMP {name} WITH NO LOG")
         assert isinstance(made.plan.action, plans.FilledTable)
         create_filled_table(state, made, made.plan.action, ())

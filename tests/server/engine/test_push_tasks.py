@@ -224,6 +224,17 @@ def test_a_query_is_read_with_the_delimident_of_the_session_that_registered_it(c
     assert [joined.event().get("rowdata"), joined.event()] == [{"id": 2, "Note": "yes"}, TIMEOUT]
 
 
+@pytest.mark.parametrize("delimident", [False, True])
+@pytest.mark.parametrize("name", ["user", "current", "unique"])
+def test_the_name_of_a_table_may_be_a_word_that_needs_quotes(
+    core: ServerCore, name: str, delimident: bool
+) -> None:
+    run(core.engine(delimident=True), f'CREATE TABLE "{name}" (id INT PRIMARY KEY)')
+    written = rf"\"{name}\"" if delimident else name
+    attributes = f'{{table:"{name}", owner:"informix", database:"demo", query:"SELECT id FROM {written}"}}'
+    assert Client(core, delimident=delimident).task("register", attributes) == "OK"
+
+
 def test_a_timeout_beyond_those_of_the_machine_is_none(core: ServerCore) -> None:
     client = Client(core).registered(f'{{timeout:"{10**18}"}}')
     run(core.engine(), "INSERT INTO orders VALUES (0, 15, '')")
