@@ -199,6 +199,7 @@ def _create_table_as(node: nodes.CreateTableAs, context: Context) -> Plan:
         replace(column, is_nullable=not column.is_serial) for column in result_columns(relation, node.query)
     )
     check_columns(columns, node.offset)
+    require_row(columns, node.offset)
     columns, types = with_type_numbers(columns, context)
     table = Table(
         context.schema.next_tabid, node.table.name, owner, columns, lock_level=LOCK_LEVELS[node.lock_mode]

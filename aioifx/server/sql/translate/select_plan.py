@@ -18,7 +18,7 @@ from aioifx.server.sql.model.plan import (
     Step,
     Verb,
 )
-from aioifx.server.sql.model.schema import ColumnDef, Table
+from aioifx.server.sql.model.schema import ColumnDef, Table, require_row
 from aioifx.server.sql.sqlite import tree
 from aioifx.server.sql.sqlite.render import Composed
 from aioifx.server.sql.syntax import nodes
@@ -134,13 +134,14 @@ def _into_temp(query: nodes.Query, clause: nodes.IntoTemp, relation: Relation, c
     """A temporary table with the columns of the query, and its rows in it.
 
     Raises:
-        SqlError: -958 the table exists; others of `result_columns`.
+        SqlError: -958 the table exists; -528, its rows are too long; others of `result_columns`.
     """
     schema = context.schema
     existing = schema.table(clause.table.text)
     if existing is not None and existing.is_temp:
         raise SqlError(-958, token=clause.table.text, offset=clause.table.offset)
     columns = result_columns(relation, query)
+    require_row(columns, clause.table.offset)
     table = Table(
         schema.next_temp_tabid,
         clause.table.text,

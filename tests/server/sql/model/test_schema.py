@@ -97,6 +97,9 @@ def test_a_columns_width_is_what_it_takes_in_a_row(declared: str, width: int) ->
          "CREATE TABLE t (a CHAR(32767), b ROW(c INT), d SMALLINT)"),
         ("ALTER TABLE u ADD (b CHAR(12767))", "ALTER TABLE u ADD (b CHAR(12768))"),
         ("ALTER TABLE u MODIFY (a CHAR(32767))", "ALTER TABLE u ADD (b INT), MODIFY (a CHAR(32767))"),
+        ("CREATE TABLE t AS SELECT a, a[1,12767] b FROM u", "CREATE TABLE t AS SELECT a, a b FROM u"),
+        ("SELECT a, a[1,12767] b FROM u INTO TEMP t", "SELECT a, a b FROM u INTO TEMP t"),
+        ("SELECT a FROM u INTO t", "SELECT a, a b FROM u INTO t"),
         ("ALTER TABLE u ADD (b CHAR(30000)), DROP a", "ALTER TABLE u ADD (b CHAR(6000)), ADD (c CHAR(7000))"),
     ],
 )  # fmt: skip
