@@ -325,19 +325,25 @@ async def read_object_run(inbox: Inbox, capabilities: Capabilities, before: Obje
         ProtocolError: one of several is no data of a read.
     """
     found = [] if before is None else [before]
-    while True:
-        found.append(await read_object_data(inbox, capabilities))
-        kind = found[0].kind
-        if len(found) > 1 and (
-            found[-1].kind != kind or found[0].is_write or min(found[0].size, found[-1].size) < 0
-        ):
-            raise ProtocolError("more than one SQ_LODATA")
-        if len(found) % AT_ONCE == 0:
-            await inbox.give_way()
-        await inbox.need(2)
-        if inbox.peek_u16() != Op.LODATA:
-            break
-        inbox.skip(2)
+    begin = inbox.consumed - 2
+    try:
+        while True:
+            found.append(await read_object_data(inbox, capabilities))
+            kind = found[0].kind
+            if len(found) > 1 and (
+                found[-1].kind != kind or found[0].is_write or min(found[0].size, found[-1].size) < 0
+            ):
+                raise ProtocolError("more than one SQ_LODATA")
+            if len(found) % AT_ONCE == 0:
+                await inbox.give_way()
+            await inbox.need(2)
+            if inbox.peek_u16() != Op.LODATA:
+                break
+            begin = inbox.consumed
+            inbox.skip(2)
+    except ProtocolError as error:
+        error.position = begin  # of this message, not of the first one
+        raise
     if len(found) == 1:
         return found[0]
     return ObjectData(kind, sum(one.size for one in found), b"".join(one.data for one in found))

@@ -245,7 +245,8 @@ async def read_reply(
         if tag == _TUPLE:  # those before it have been consumed
             begin = inbox.consumed
         if begin >= 0:
-            error.tag, error.position = tag, begin
+            error.tag = tag
+            error.position = begin if error.position is None else error.position
         raise
     finally:
         inbox.limit = NO_LIMIT

@@ -226,6 +226,14 @@ def test_the_data_of_one_read_may_come_in_several_messages() -> None:
         assert feed(reply_of, chunks)[0].object_data == objects.ObjectData(0, 3, b"abc")
 
 
+def test_an_error_in_one_of_several_messages_has_its_position() -> None:
+    first, following = "0061 0000 00000001 0001 6100", "0061 0002 00000003 000c"
+    for chunks in cuts(bytes.fromhex(first + following)):
+        with pytest.raises(ProtocolError) as raised:
+            feed(reply_of, chunks)
+        assert (raised.value.tag, raised.value.position) == (0x61, 12)
+
+
 def test_the_data_of_many_messages_is_joined_once() -> None:
     size, count, inbox = 1000, 500, Inbox()
     message = bytes.fromhex("0061 0000 000003e8 03e8") + bytes(size)
