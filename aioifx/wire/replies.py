@@ -36,7 +36,7 @@ from aioifx.wire.descriptions import Description, read_describe, read_idescribe
 from aioifx.wire.fields import BindEntry, read_char, read_name
 from aioifx.wire.files import FileRequest, read_file_request
 from aioifx.wire.inbox import AT_ONCE, NO_LIMIT, Inbox, Parser
-from aioifx.wire.objects import ObjectData, Routine, read_object_run, read_returned, read_routine
+from aioifx.wire.objects import ObjectData, Routine, read_object_data, read_returned, read_routine
 from aioifx.wire.opcodes import MAX_COLUMNS, Op
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.routines import RoutineParameter, read_outputs, read_routine_parameters
@@ -245,8 +245,7 @@ async def read_reply(
         if tag == _TUPLE:  # those before it have been consumed
             begin = inbox.consumed
         if begin >= 0:
-            error.tag = tag
-            error.position = begin if error.position is None else error.position
+            error.tag, error.position = tag, begin
         raise
     finally:
         inbox.limit = NO_LIMIT
@@ -272,7 +271,8 @@ async def _read_message(inbox: Inbox, capabilities: Capabilities, reply: Reply, 
     elif tag == Op.CLOSE:
         reply.is_cursor_closed = True
     elif tag == Op.LODATA:
-        reply.object_data = await read_object_run(inbox, capabilities, reply.object_data)
+        data = await read_object_data(inbox, capabilities)
+        reply.object_data = data if reply.object_data is None else reply.object_data.followed_by(data)
     elif tag == Op.BLOB:
         raise ProtocolError("a BYTE or TEXT value that was not requested")
     elif tag == _EXIT:

@@ -194,8 +194,9 @@ def test_a_kernel_is_used_whole_or_not_at_all(
     folder = tmp_path / "aioifx" / "_speedups"
     shutil.copytree(SPEEDUPS, folder)
     (tmp_path / "aioifx" / "__init__.py").touch()
-    for path in folder.iterdir():  # as if all had been built now
-        os.utime(path)
+    built = time.time_ns() - 10**9  # all of it at one moment, and before the change
+    for path in folder.iterdir():
+        os.utime(path, ns=(built, built))
     change(folder)
     program = (
         "from aioifx._speedups import REASON, inbox, round_trip; from aioifx._speedups.inbox import CoreInbox\n"
