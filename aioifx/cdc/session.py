@@ -160,7 +160,7 @@ class CdcSession:
             raise await self.error(data.size, "read")
         if data.size == 0:  # a failure, by IBM's sample; TIMEOUT is a record
             raise CdcError("a read of the capture session returned nothing")
-        return data.data
+        return bytes(data.data)
 
     async def error(self, code: int, during: str) -> CdcError:
         """The exception for a code, with the server's own name and text of it."""

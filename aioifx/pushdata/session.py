@@ -116,7 +116,7 @@ class PushSession:
             raise ConnectionLost(f"no answer to a read of push data within {seconds:g} s") from error
         if data.size <= 0:
             raise PushDataError(f"a read of push data returned {data.size}")
-        return session.code_set.decode(data.data)
+        return session.code_set.decode(bytes(data.data))
 
     async def delete(self) -> None:
         """Delete the session at the server (documented: needed for detachable ones only)."""

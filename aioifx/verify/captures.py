@@ -87,7 +87,7 @@ class _Session:
         data = (await exchange(self.conn, outbox)).object_data
         if data is None or data.is_write or data.size <= 0:
             raise Refuted(f"a read returned {'no SQ_LODATA' if data is None else data.size}")
-        return self._reader.feed(data.data)
+        return self._reader.feed(bytes(data.data))
 
 
 async def _call(conn: Connection[Any], routine: str, *arguments: object) -> int:

@@ -26,7 +26,7 @@ from aioifx.wire.fields import (
     read_long_char,
     take_int8,
 )
-from aioifx.wire.inbox import AT_ONCE, Inbox, padded
+from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.opcodes import MAX_COLUMNS, Op
 from aioifx.wire.outbox import Outbox
 
@@ -114,12 +114,24 @@ class ObjectData(NamedTuple):
 
     kind: int
     size: int
-    data: bytes = b""
+    data: bytes | bytearray = b""
 
     @property
     def is_write(self) -> bool:
         """Whether it replies to `WriteObject`."""
         return self.kind == _WRITE
+
+    def followed_by(self, more: ObjectData) -> ObjectData:
+        """One read whose data came in several messages (observed: another client, CDC on 14.10 and 15).
+
+        Raises:
+            ProtocolError: one of them is no data of a read.
+        """
+        if self.kind != more.kind or self.is_write or min(self.size, more.size) < 0:
+            raise ProtocolError("more than one SQ_LODATA")
+        data = self.data if isinstance(self.data, bytearray) else bytearray(self.data)
+        data += more.data  # in place: there may be thousands
+        return ObjectData(self.kind, self.size + more.size, data)
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------
@@ -313,42 +325,6 @@ async def read_object_data(inbox: Inbox, capabilities: Capabilities) -> ObjectDa
     return ObjectData(kind, size, await _read_pieces(inbox, size))
 
 
-async def read_object_run(inbox: Inbox, capabilities: Capabilities, before: ObjectData | None) -> ObjectData:
-    """SQ_LODATA, the reply, after its tag, and those that follow it at once: one read whose data came in several.
-
-    Source: observed: another client, CDC on 14.10 and 15
-
-    Args:
-        before: what earlier messages of the reply had of it.
-
-    Raises:
-        ProtocolError: one of several is no data of a read.
-    """
-    found = [] if before is None else [before]
-    begin = inbox.consumed - 2
-    try:
-        while True:
-            found.append(await read_object_data(inbox, capabilities))
-            kind = found[0].kind
-            if len(found) > 1 and (
-                found[-1].kind != kind or found[0].is_write or min(found[0].size, found[-1].size) < 0
-            ):
-                raise ProtocolError("more than one SQ_LODATA")
-            if len(found) % AT_ONCE == 0:
-                await inbox.give_way()
-            await inbox.need(2)
-            if inbox.peek_u16() != Op.LODATA:
-                break
-            begin = inbox.consumed
-            inbox.skip(2)
-    except ProtocolError as error:
-        error.position = begin  # of this message, not of the first one
-        raise
-    if len(found) == 1:
-        return found[0]
-    return ObjectData(kind, sum(one.size for one in found), b"".join(one.data for one in found))
-
-
 def put_routine(outbox: Outbox, routine: Routine) -> None:
     """SQ_GETROUTINE, the reply: 2 opcode · CHAR database · 4 routine (observed: JDBC accepts it, lob.json)."""
     outbox.u16(Op.GETROUTINE)
@@ -390,7 +366,7 @@ async def read_returned(inbox: Inbox, capabilities: Capabilities) -> tuple[BindE
 # -- pieces -----------------------------------------------------------------------------------------------------------
 
 
-def _put_pieces(outbox: Outbox, data: bytes) -> None:
+def _put_pieces(outbox: Outbox, data: bytes | bytearray) -> None:
     with memoryview(data) as view:
         for begin in range(0, len(data), LODATA_PIECE):
             piece = view[begin : begin + LODATA_PIECE]

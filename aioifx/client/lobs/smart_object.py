@@ -128,7 +128,7 @@ class SmartObject:
         descriptor = await self._at(position)
         outbox = Outbox()
         objects.put_read_object(outbox, objects.ReadObject(descriptor, size))
-        data = (await self._transfer(outbox, size, is_write=False)).data
+        data = bytes((await self._transfer(outbox, size, is_write=False)).data)
         self._position = position + len(data)
         return data
 

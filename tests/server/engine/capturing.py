@@ -53,7 +53,7 @@ class Capturing:
         reply = self._client.say(ReadObject(self.session & 0xFFFF, size))
         assert reply.error is None, reply.error
         assert reply.object_data is not None
-        return reply.object_data.data
+        return bytes(reply.object_data.data)
 
     def read(self, size: int = 32_000) -> list[CdcRecord]:
         """The records that end with the next read."""

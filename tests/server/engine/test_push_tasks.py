@@ -41,13 +41,13 @@ class Client:
     def task(self, command: str, *values: str) -> str:
         return task(self.engine, command, *values)
 
-    def bytes(self, size: int = 66560) -> bytes:
+    def read(self, size: int = 66560) -> bytes:
         reply = self.talk.say(ReadObject(int(self.descriptor), size))
         assert reply.object_data is not None
-        return reply.object_data.data
+        return bytes(reply.object_data.data)
 
     def event(self, size: int = 66560) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.bytes(size))
+        found: dict[str, Any] = json.loads(self.read(size))
         return found
 
     def registered(self, *values: str) -> Client:
@@ -120,7 +120,7 @@ def test_values_are_json(core: ServerCore) -> None:
         " NULL, NULL)",
     )
     run(writer, "INSERT INTO kinds (id) VALUES (1)")
-    assert '"d":1234567890123456.7891' in (text := client.bytes().decode())
+    assert '"d":1234567890123456.7891' in (text := client.read().decode())
     assert json.loads(text)["rowdata"] == {
         "id": 9223372036854775807, "f": 1.5, "d": 1234567890123456.7891, "b": True, "c": "ä  ", "v": 'say "x"',
         "day": "02/28/2026", "moment": "2026-02-28 01:02:03.456", "span": "5:06",
@@ -135,7 +135,7 @@ def test_the_attributes_limit_what_a_read_returns(core: ServerCore) -> None:
     for number in range(6):
         run(writer, f"INSERT INTO orders VALUES (0, {number + 20}, '')")
     assert client.event() == {"ifx_warn_total_skipcount": 3}
-    assert client.bytes().count(b'"rowdata"') == 2
+    assert client.read().count(b'"rowdata"') == 2
     assert client.event()["rowdata"]["qty"] == 22
     assert client.event() == TIMEOUT
     run(writer, "INSERT INTO orders VALUES (0, 30, '')")
