@@ -176,8 +176,7 @@ class _Writer:
         granted = {(grant.owner, grant.name) for grant in schema.grants if grant.on == "table"}
         for each in schema.relations:  # a new table is for everybody (documented: NODEFDAC)
             if each.kind == "table" and (each.owner, each.name) not in granted:
-                owner = f" as {_user(each.owner)}" if self._options.owners else ""
-                yield f'revoke all on {self._named(each.owner, each.name)} from "public"{owner}'
+                yield f'revoke all on {self._named(each.owner, each.name)} from "public"{self._as(each.owner)}'
         for routine in schema.routines:
             if routine.restricted:
                 yield self._restricted(routine)
@@ -185,17 +184,16 @@ class _Writer:
             on = self._on(grant)
             if grant.on == "table" and on not in of_public:
                 of_public.add(on)
-                yield f'revoke all{on} from "public"{self._grantor(grant)}'
+                yield f'revoke all{on} from "public"{self._as(grant.grantor)}'
             option = " with grant option" if grant.grantable else ""
             yield (
-                f"grant {', '.join(grant.privileges)}{on} to {_user(grant.grantee)}{option}{self._grantor(grant)}"
+                f"grant {', '.join(grant.privileges)}{on} to {_user(grant.grantee)}{option}{self._as(grant.grantor)}"
             )
 
     def _restricted(self, routine: RoutineDefinition) -> str:
         """Source: observed: dbschema, after the grants; the documentation has it before them"""
         name = f"{self._named(routine.owner, routine.name)}({routine.arguments})"
-        owner = f" as {_user(routine.owner)}" if self._options.owners else ""
-        return f'revoke execute on {routine.kind} {name} from "public"{owner}'
+        return f'revoke execute on {routine.kind} {name} from "public"{self._as(routine.owner)}'
 
     def _on(self, grant: Grant) -> str:
         if not grant.on:
@@ -204,8 +202,8 @@ class _Writer:
         arguments = "" if grant.arguments is None else f"({grant.arguments})"
         return f" on {kind}{self._named(grant.owner, grant.name)}{arguments}"
 
-    def _grantor(self, grant: Grant) -> str:
-        return f" as {_user(grant.grantor)}" if grant.grantor and self._options.owners else ""
+    def _as(self, grantor: str) -> str:
+        return f" as {_user(grantor)}" if grantor and self._options.owners else ""
 
 
 def _user(name: str) -> str:
