@@ -321,14 +321,19 @@ if pid:
 """
 
 
-def test_an_interpreter_exits_with_open_connections_and_a_running_statement(host: Host) -> None:
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", PROGRAM, host.dsn, SLOW],
+def run_program(program: str, host: Host, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run a program with the address of the server and a slow statement; warnings are errors."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", *options, "-c", program, host.dsn, SLOW],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         timeout=50,
     )
+
+
+def test_an_interpreter_exits_with_open_connections_and_a_running_statement(host: Host) -> None:
+    run = run_program(PROGRAM, host, "-W", "ignore::DeprecationWarning")
     said = ["child 200"] * hasattr(os, "fork") + ["at exit 200"]
     assert (run.returncode, run.stdout.splitlines(), run.stderr) == (0, said, "")
 
@@ -371,13 +376,7 @@ print(*conn.cursor().execute("select count(*) from number").fetchone())
 
 def test_an_interpreter_without_daemon_threads_exits_as_well(host: Host) -> None:
     """As one beside the main one does: tests/system/interpreters."""
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", WITHOUT_DAEMONS, host.dsn, SLOW],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        timeout=50,
-    )
+    run = run_program(WITHOUT_DAEMONS, host)
     assert (run.returncode, run.stdout.splitlines(), run.stderr) == (
         0,
         ["200", "the interpreter is exiting: a connection cannot be opened"],
