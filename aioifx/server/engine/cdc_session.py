@@ -177,7 +177,7 @@ class CdcSession:
             size = min(size, self._reads % _LONGEST_CUT + 1)
         taken: list[bytes | memoryview] = []
         while self._records and len(taken) < self._limit and size:
-            record = memoryview(self._records[0])  # whose rest is no copy
+            record = memoryview(self._records[0])  # a slice of it copies nothing
             if len(record) > size:
                 if taken and not cuts:
                     break

@@ -341,7 +341,7 @@ class LockManager:
         return []
 
     def _is_waited_for(self, request: _Request) -> bool:
-        """Whether other requests may wait for its owner: for a lock that it holds, or behind the request."""
+        """Whether other requests may wait for its owner: for a lock that it holds, or after the request."""
         if self._queues[request.resource][-1] is not request:
             return True
         owned, queues = self._owned.get(request.owner, {}), self._queues
